@@ -1,0 +1,82 @@
+/**
+ * The call record as it crosses the wire (interface §2.1-2.5).
+ *
+ * Every object is loose: unknown fields are kept, and nothing but a usable `unique_id` is required, because the
+ * interface leaves the fields of the call list open (§2.6). Typing problems of single fields are the business of
+ * flatten, which stores null and an entry in `issues`; they never refuse a record.
+ */
+import { z } from 'zod';
+
+export const wordSchema = z.looseObject({
+  score: z.number().optional(),
+  start: z.number().optional(),
+  value: z.string().optional(),
+  length: z.number().optional(),
+});
+
+export const utteranceSchema = z.looseObject({
+  from: z.string().optional(),
+  words: z.array(wordSchema).optional(),
+  content: z.string().optional(),
+  datetime: z.number().optional(),
+  duration: z.number().optional(),
+});
+
+export const transcriptSchema = z.looseObject({
+  callData: z.array(utteranceSchema).optional(),
+  callUniqueId: z.string().optional(),
+  meta: z
+    .looseObject({
+      ivr_end: z.number().optional(),
+      obfuscated: z.string().optional(),
+      lang: z.string().optional(),
+      asr_model: z.string().optional(),
+    })
+    .optional(),
+});
+
+export const tagSchema = z.looseObject({
+  unique_id: z.string().optional(),
+  display_name: z.string().optional(),
+  confidence: z.number().optional(),
+  type: z.string().optional(),
+  value: z.unknown().optional(),
+});
+
+export const contactSchema = z.looseObject({
+  label: z.string().nullish(),
+  data: z.string().optional(),
+  type: z.string().optional(),
+});
+
+export const callRecordSchema = z.looseObject({
+  unique_id: z.string().min(1),
+  timestamp: z.string().optional(),
+  transcript_json: transcriptSchema.nullish(),
+  duration: z.string().optional(),
+  ivr_end: z.number().optional(),
+  status: z.string().optional(),
+  campaign: z.string().optional(),
+  audio_state: z.string().optional(),
+  metadata: z.record(z.string(), z.string()).nullish(),
+  tags: z.array(tagSchema).nullish(),
+  visit: z.looseObject({}).nullish(),
+  tracking_info: z.looseObject({}).nullish(),
+  out: contactSchema.nullish(),
+  in: contactSchema.nullish(),
+  /** End of processing; documented by the public reference of this family, absent from the interface. */
+  qualified: z.string().nullish(),
+  /** Object of the public reference; shape not shown. */
+  qualification: z.looseObject({}).nullish(),
+});
+
+/** A record as parsed from JSON: nothing is known of its fields until they have been looked at. */
+export type CallDocument = Record<string, unknown>;
+export type CallRecord = z.infer<typeof callRecordSchema>;
+export type Utterance = z.infer<typeof utteranceSchema>;
+export type Tag = z.infer<typeof tagSchema>;
+
+/** The top-level fields of a webhook record (§2.1); what goes beyond them in a record is `extra`. */
+export const knownCallFields: readonly string[] = Object.keys(callRecordSchema.shape);
+/** Longest `unique_id` that is taken; a longer one goes to quarantine (keys must fit an index entry). */
+export const maxCallIdLength = 512;

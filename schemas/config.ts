@@ -1,0 +1,25 @@
+/** The whole configuration, composed of its sections. Example file, JSON Schema and reference derive from this. */
+import { z } from 'zod';
+import { metricsConfigSchema } from './config/metrics.ts';
+import { sourceConfigSchema } from './config/source.ts';
+import { storeConfigSchema } from './config/store.ts';
+import { syncConfigSchema } from './config/sync.ts';
+import { temporalConfigSchema } from './config/temporal.ts';
+import { warehousesConfigSchema } from './config/warehouses.ts';
+import { webhookConfigSchema } from './config/webhook.ts';
+
+export const configSchema = z
+  .strictObject({
+    source: sourceConfigSchema.describe('The service whose calls are read.'),
+    webhook: webhookConfigSchema.prefault({}),
+    store: storeConfigSchema.prefault({}),
+    warehouses: warehousesConfigSchema,
+    temporal: temporalConfigSchema.prefault({}),
+    sync: syncConfigSchema.prefault({}),
+    metrics: metricsConfigSchema.prefault({}),
+  })
+  .describe('Configuration of callsync.');
+
+export type Config = z.infer<typeof configSchema>;
+/** As written in YAML: everything with a default may be left out, durations are text. */
+export type ConfigInput = z.input<typeof configSchema>;

@@ -1,0 +1,39 @@
+/** Config section `store:`: the operational store, always PostgreSQL. */
+import { z } from 'zod';
+import { durationSchema } from './duration.ts';
+
+export const storeConfigSchema = z
+  .strictObject({
+    url: z
+      .string()
+      .regex(/^postgres(ql)?:\/\//, { error: 'must look like postgres://user:password@host:port/database' })
+      .optional()
+      .describe(
+        'PostgreSQL server of your own; without it, an embedded one is started. With a password, prefer `url_file`.',
+      ),
+    url_file: z.string().min(1).optional().describe('File that holds the URL; read again when it changes.'),
+    data_dir: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'Folder of everything embedded (PostgreSQL, Temporal); kept between runs. Default: /var/lib/callsync as root, else ~/.local/share/callsync.',
+      ),
+    port: z
+      .number()
+      .int()
+      .min(0)
+      .max(65_535)
+      .default(0)
+      .describe('Port of the embedded PostgreSQL; 0 = the one used last, or any free one.'),
+    pool_size: z.number().int().min(2).max(200).default(10).describe('Most connections of one process to the store.'),
+    inbox_retention: durationSchema
+      .prefault('7d')
+      .describe('How long the raw bytes of a folded delivery are kept for replay; its outcome is kept for good.'),
+  })
+  .refine((store) => store.url === undefined || store.url_file === undefined, {
+    error: 'takes `url` or `url_file`, not both',
+  })
+  .describe('Operational store: inbox, ledger, windows, quarantine, loads, verdicts. Always PostgreSQL.');
+
+export type StoreConfig = z.infer<typeof storeConfigSchema>;

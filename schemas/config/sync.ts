@@ -1,0 +1,108 @@
+/** Config section `sync:`: how calls are kept up to date. */
+import { z } from 'zod';
+import { durationSchema, parseDuration } from './duration.ts';
+
+const windowSchema = z
+  .strictObject({
+    initial: durationSchema
+      .prefault('1h')
+      .describe('Length of the first windows, until it is learned how much they hold.'),
+    min: durationSchema
+      .prefault('1s')
+      .describe('Shortest window that planning chooses; splitting goes on below it where it must.'),
+    max: durationSchema.prefault('31d').describe('Longest window.'),
+    target_calls: z.number().int().min(1).max(1_000_000).default(2_000).describe('Calls that a window should hold.'),
+  })
+  .refine(({ initial, min, max }) => min <= initial && initial <= max, {
+    error: 'needs `min` ≤ `initial` ≤ `max`',
+  });
+
+const rereadSchema = z.strictObject({
+  horizon: z
+    .union([z.literal('learned'), durationSchema])
+    .prefault('learned')
+    .describe(
+      'How far back older windows are read again: `learned` from how late calls really change, or fixed, such as 7d.',
+    ),
+  share: z
+    .number()
+    .min(0.5)
+    .max(0.999999)
+    .default(0.999)
+    .describe('Share of late changes that the learned horizon must catch.'),
+  delay: durationSchema.prefault('1d').describe('Within what time after the change it must catch them.'),
+  max_horizon: durationSchema.prefault('90d').describe('Longest horizon that learning may choose.'),
+  sample: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.01)
+    .describe(
+      'Share of the windows beyond the horizon that is read again anyway, so that the horizon cannot confirm itself.',
+    ),
+});
+
+const reconcileSchema = z.strictObject({
+  enabled: z.boolean().default(true).describe('Compare the API with the warehouses regularly.'),
+  interval: durationSchema.prefault('1d').describe('How often.'),
+  age: durationSchema.prefault('2d').describe('How old a window must be before it is compared.'),
+  span: durationSchema.prefault('30d').describe('How far back each run looks for windows without a verdict.'),
+  level: z
+    .enum(['ids', 'light', 'full'])
+    .default('light')
+    .describe('What is compared: ids only, the fields of a light listing, or whole records.'),
+});
+
+export const syncConfigSchema = z
+  .strictObject({
+    start_from: z
+      .string()
+      .refine((text) => parseDuration(text) !== undefined || !Number.isNaN(Date.parse(text)), {
+        error: 'must be a date such as 2025-01-31, or a duration before the first start such as 7d',
+      })
+      .default('7d')
+      .describe(
+        'Where continuous sync begins when nothing has been read yet: a date (UTC), or a duration before its first start.',
+      ),
+    interval: durationSchema.prefault('1m').describe('How often new calls are asked for; webhooks come in between.'),
+    settle: durationSchema
+      .prefault('30s')
+      .describe('How far behind now a window ends, so that calls about to appear are not missed.'),
+    overlap: durationSchema.prefault('10m').describe('How far before the watermark each run begins again.'),
+    order: z
+      .enum(['newest_first', 'oldest_first'])
+      .default('newest_first')
+      .describe('Which windows are caught up first after a downtime.'),
+    window: windowSchema.prefault({}).describe('How windows are sized.'),
+    concurrency: z
+      .number()
+      .int()
+      .min(1)
+      .max(256)
+      .default(4)
+      .describe('Windows of one backfill that are read at once, over all workers.'),
+    confirm_attempts: z
+      .number()
+      .int()
+      .min(1)
+      .max(20)
+      .default(3)
+      .describe('Disagreements between two listings of a window after which it is split.'),
+    reread: rereadSchema.prefault({}).describe('Reading older windows again, because calls change late.'),
+    reconcile: reconcileSchema.prefault({}).describe('Proving that windows are complete.'),
+    inbox_sweep: durationSchema
+      .prefault('1m')
+      .describe('How often the inbox is looked into without having been woken.'),
+    clock_skew: durationSchema
+      .prefault('2m')
+      .describe('Most that the service’s clock is believed to be ahead of arrival.'),
+  })
+  .describe('How calls are kept up to date.');
+
+export type SyncConfig = z.infer<typeof syncConfigSchema>;
+
+/** The instant that `start_from` means for a first start at `now`. */
+export function resolveStart(startFrom: string, now: Date): Date {
+  const duration = parseDuration(startFrom);
+  return duration === undefined ? new Date(startFrom) : new Date(now.getTime() - duration);
+}

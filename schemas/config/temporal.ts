@@ -1,0 +1,101 @@
+/** Config section `temporal:`: the cluster that runs the workflows. */
+import { z } from 'zod';
+import { durationSchema } from './duration.ts';
+
+const count = (most: number) => z.number().int().min(1).max(most);
+
+const tlsSchema = z
+  .strictObject({
+    enabled: z.boolean().optional().describe('Speak TLS; by itself when a certificate, a CA or an API key is given.'),
+    cert_file: z.string().min(1).optional().describe('Client certificate for mTLS, PEM.'),
+    key_file: z.string().min(1).optional().describe('Private key of that certificate, PEM.'),
+    ca_file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Certificate authority of the server, PEM; the system’s without it.'),
+    server_name: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Name that the server’s certificate must carry, where it is not the host.'),
+  })
+  .refine((tls) => (tls.cert_file === undefined) === (tls.key_file === undefined), {
+    error: 'needs `cert_file` and `key_file` together',
+  });
+
+const concurrencySchema = z.strictObject({
+  workflow_tasks: count(1_000).default(20).describe('Workflow tasks at once in one worker process.'),
+  read_activities: count(1_000).default(2).describe('Windows read from the service at once in one worker process.'),
+  load_activities: count(1_000).default(2).describe('Loads into warehouses at once in one worker process.'),
+});
+
+export const temporalConfigSchema = z
+  .strictObject({
+    address: z
+      .string()
+      .regex(/^[^\s:/]+:\d{1,5}$/, { error: 'must be host:port, such as temporal.example.com:7233' })
+      .optional()
+      .describe('Front end of a Temporal cluster, host:port; without it, a development server is started here.'),
+    namespace: z
+      .string()
+      .min(1)
+      .default('default')
+      .describe('Temporal namespace; it must exist on a cluster of your own.'),
+    tls: tlsSchema.prefault({}).describe('Encryption and client certificate (mTLS).'),
+    api_key: z.string().min(1).optional().describe('API key of Temporal Cloud; prefer `api_key_file`.'),
+    api_key_file: z.string().min(1).optional().describe('File that holds the API key; read again when it changes.'),
+    task_queue: z
+      .string()
+      .regex(/^[A-Za-z0-9._-]{1,100}$/, { error: 'may hold letters, digits, dot, dash and underscore' })
+      .default('callsync')
+      .describe('Prefix of the task queues; two installations on one namespace need different ones.'),
+    max_cached_workflows: count(10_000)
+      .default(200)
+      .describe('Workflows that one worker process keeps in memory between their tasks.'),
+    deployment: z
+      .strictObject({
+        name: z.string().min(1).describe('Name of the worker deployment, the same for all its versions.'),
+        build_id: z
+          .string()
+          .min(1)
+          .describe('This version; a running workflow stays on the version that it began with.'),
+      })
+      .optional()
+      .describe('Worker versioning: a deploy then never meets a running backfill. Off without it.'),
+    concurrency: concurrencySchema.prefault({}).describe('How much one worker process does at once.'),
+    shutdown_grace: durationSchema
+      .prefault('20s')
+      .describe('How long a stopping worker lets its activities finish before it cancels them.'),
+    ui_url: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('Address of the cluster’s web interface, for the links that callsync prints.'),
+    cli: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'Path of the Temporal CLI for the development server; otherwise from PATH, the cache, or built with Go.',
+      ),
+    port: z
+      .number()
+      .int()
+      .min(0)
+      .max(65_535)
+      .default(0)
+      .describe('Port of the development server; 0 = the one used last, or any free one.'),
+    ui_port: z
+      .number()
+      .int()
+      .min(0)
+      .max(65_535)
+      .default(0)
+      .describe('Port of its web interface; 0 = the one used last, or any free one.'),
+  })
+  .refine((temporal) => temporal.api_key === undefined || temporal.api_key_file === undefined, {
+    error: 'takes `api_key` or `api_key_file`, not both',
+  })
+  .describe('Temporal: the engine that runs and resumes all work.');
+
+export type TemporalConfig = z.infer<typeof temporalConfigSchema>;

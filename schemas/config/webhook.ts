@@ -1,0 +1,179 @@
+/** Config section `webhook:`: the receiver of deliveries (interface §4.3, §5.4). */
+import { z } from 'zod';
+
+const MiB = 1024 * 1024;
+
+export const signingSecretSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[A-Za-z0-9._-]{1,64}$/)
+      .describe('Name under which the use of this secret is counted; it appears in metrics and in the warehouse.'),
+    secret: z.string().min(1).optional().describe('The signing secret itself; prefer `secret_file`.'),
+    secret_file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'File that holds the signing secret; read again when it changes, retired when it is emptied or removed.',
+      ),
+    hook_ids: z
+      .array(z.string().min(1))
+      .min(1)
+      .optional()
+      .describe('The secret verifies only deliveries of these webhooks (X-Service-Hook-Id); of all without it.'),
+  })
+  .refine((entry) => entry.secret !== undefined || entry.secret_file !== undefined, {
+    error: 'needs `secret_file` (or `secret`)',
+  });
+
+const tlsSchema = z.strictObject({
+  cert_file: z.string().min(1).describe('Certificate chain, PEM; read again when it changes.'),
+  key_file: z.string().min(1).describe('Private key, PEM; read again when it changes.'),
+});
+
+const limitsSchema = z.strictObject({
+  body_bytes: z
+    .number()
+    .int()
+    .positive()
+    .max(256 * MiB)
+    .default(16 * MiB)
+    .describe('Largest delivery taken; a larger one is answered 413. A two-hour call is several MiB.'),
+  inflight_bytes: z
+    .number()
+    .int()
+    .positive()
+    .default(24 * MiB)
+    .describe('Bytes of deliveries held in memory at once; beyond it the answer is 503.'),
+  header_bytes: z.number().int().min(1024).default(16_384).describe('Largest request head taken.'),
+  connections: z
+    .number()
+    .int()
+    .positive()
+    .default(2_000)
+    .describe('Connections open at once; further ones are closed.'),
+  headers_timeout_s: z.number().positive().default(5).describe('Seconds within which the request head must be here.'),
+  request_timeout_s: z
+    .number()
+    .positive()
+    .default(9)
+    .describe('Seconds within which a whole request must be here; the service itself gives up after 10.'),
+  keep_alive_s: z.number().positive().default(30).describe('Seconds that an idle connection is kept.'),
+  answer_within_s: z
+    .number()
+    .positive()
+    .max(10)
+    .default(8)
+    .describe('A delivery that is not durable after these seconds is answered 503, so that the service tries again.'),
+});
+
+const landingSchema = z.strictObject({
+  writers: z.number().int().min(1).max(16).default(2).describe('Group commits under way at once.'),
+  linger_ms: z
+    .number()
+    .min(0)
+    .max(100)
+    .default(2)
+    .describe('Milliseconds that a delivery waits for company before a group commit starts.'),
+  batch_rows: z.number().int().min(1).max(1_000).default(128).describe('Most deliveries in one group commit.'),
+  batch_bytes: z
+    .number()
+    .int()
+    .positive()
+    .default(8 * MiB)
+    .describe('Most bytes in one group commit, unless a single delivery is larger.'),
+  deadline_s: z
+    .number()
+    .positive()
+    .default(2)
+    .describe('Seconds after which a group commit counts as failed and its deliveries go to the spool.'),
+});
+
+const spoolSchema = z.strictObject({
+  dir: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder of the spool, on a disk that survives a restart; `spool` below store.data_dir without it.'),
+  max_bytes: z
+    .number()
+    .int()
+    .positive()
+    .default(1024 * MiB)
+    .describe('Largest size of the spool; beyond it deliveries are answered 503.'),
+  min_free_bytes: z
+    .number()
+    .int()
+    .min(0)
+    .default(512 * MiB)
+    .describe('Free space left alone on the spool’s disk; below it deliveries are answered 503.'),
+  segment_bytes: z
+    .number()
+    .int()
+    .positive()
+    .default(64 * MiB)
+    .describe('Size at which a new spool file is begun.'),
+});
+
+export const webhookConfigSchema = z
+  .strictObject({
+    enabled: z.boolean().default(true).describe('Whether `callsync up` starts the receiver.'),
+    listen: z.string().min(1).default('127.0.0.1').describe('Address to listen on; 0.0.0.0 or :: for all.'),
+    port: z.number().int().min(0).max(65_535).default(8780).describe('Port to listen on; 0 takes any free one.'),
+    path: z
+      .string()
+      .regex(/^\/[A-Za-z0-9._~/-]*$/)
+      .default('/webhook')
+      .describe('Path of the webhook URL; everything else is answered 404.'),
+    public_url: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe(
+        'Address to which the service sends, as seen from outside (https://…); `callsync doctor` and `callsync go-live` try it.',
+      ),
+    header_prefix: z
+      .string()
+      .regex(/^[A-Za-z0-9-]+-$/)
+      .default('X-Service-')
+      .describe('Prefix of the headers Signature, Delivery and Hook-Id.'),
+    secrets: z
+      .array(signingSecretSchema)
+      .default([])
+      .refine((entries) => new Set(entries.map((entry) => entry.name)).size === entries.length, {
+        error: 'two secrets have the same name',
+      })
+      .describe('Signing secrets; several at once while one replaces another.'),
+    allow_unsigned: z
+      .boolean()
+      .default(false)
+      .describe('Take deliveries without a signature. Anyone who can reach the port can then write call data.'),
+    tls: tlsSchema.optional().describe('Serve HTTPS with this certificate; plain HTTP without it.'),
+    trusted_proxies: z
+      .array(z.string().min(1))
+      .default([])
+      .describe('Addresses or CIDR ranges of proxies whose X-Forwarded-For is believed.'),
+    allow_from: z
+      .array(z.string().min(1))
+      .default([])
+      .describe('Addresses or CIDR ranges from which deliveries are taken; from anywhere if empty.'),
+    limits: limitsSchema.prefault({}).describe('Limits against slow, large and many requests.'),
+    landing: landingSchema.prefault({}).describe('How deliveries are written to the inbox.'),
+    spool: spoolSchema.prefault({}).describe('Where deliveries wait while the store is away.'),
+    rejected_per_minute: z
+      .number()
+      .int()
+      .min(0)
+      .default(10)
+      .describe('Rejected deliveries recorded one by one in a minute; the rest is counted in one row.'),
+    wake_interval_ms: z
+      .number()
+      .int()
+      .min(0)
+      .default(200)
+      .describe('Least milliseconds between two wake-ups of the inbox merge.'),
+  })
+  .describe('Receiver of webhook deliveries.');
+
+export type WebhookConfig = z.infer<typeof webhookConfigSchema>;
+export type SigningSecretConfig = z.infer<typeof signingSecretSchema>;

@@ -1,0 +1,26 @@
+/** One sight of a call, before it is folded into the ledger. */
+import type { CallDocument } from './call.ts';
+
+export type ObservationSource = 'import' | 'webhook' | 'poll';
+
+/** Order between observations of the same instant: import < webhook < poll. */
+export const sourceRank: Readonly<Record<ObservationSource, number>> = { import: 0, webhook: 1, poll: 2 };
+
+export interface Observation {
+  readonly callId: string;
+  readonly source: ObservationSource;
+  /** Microseconds since the epoch, on the service's clock where that can be known. */
+  readonly observedAt: number;
+  /** Only the top-level fields that this sight carried; an absent field says nothing about the call. */
+  readonly fields: CallDocument;
+}
+
+/** A record that could not become an observation; it goes to quarantine with its bytes. */
+export interface RejectedRecord {
+  readonly reason: string;
+  readonly body: Buffer;
+  readonly source: ObservationSource;
+  /** Where it came from: `list:<window>`, `inbox:<seq>`, `file:line`. Never personal data. */
+  readonly origin: string;
+  readonly receivedAt: Date;
+}

@@ -1,0 +1,68 @@
+/** How the simulated call list is asked and how it answers: one object a dialect. */
+import { z } from 'zod';
+
+const windowSchema = z.object({
+  axis: z.enum(['timestamp', 'qualified']).describe('What is cut.'),
+  from: z.string().describe('Name of the lower bound.'),
+  to: z.string().describe('Name of the upper bound.'),
+});
+
+const sizes = {
+  defaultSize: z.number().int().positive().describe('Records a page when the request does not say.'),
+  maxSize: z.number().int().positive().describe('Most records a page.'),
+};
+
+const pagingSchema = z.discriminatedUnion('style', [
+  z.object({
+    style: z.literal('offset'),
+    offset: z.string(),
+    size: z.string(),
+    maxOffset: z.number().int().positive().optional().describe('A greater offset is refused with 400.'),
+    ...sizes,
+  }),
+  z.object({ style: z.literal('page'), page: z.string(), size: z.string(), first: z.number().int(), ...sizes }),
+  z.object({
+    style: z.literal('cursor'),
+    cursor: z.string().describe('Request parameter.'),
+    size: z.string(),
+    bodyPath: z.string().optional().describe('Where the body holds the next cursor.'),
+    header: z.string().optional().describe('Which response header holds the next cursor.'),
+    ...sizes,
+  }),
+  z.object({
+    style: z.literal('link'),
+    cursor: z.string(),
+    size: z.string(),
+    form: z.enum(['absolute', 'relative']),
+    ...sizes,
+  }),
+  z.object({ style: z.literal('none') }),
+]);
+
+const versionSchema = z.discriminatedUnion('by', [
+  z.object({ by: z.literal('none') }),
+  z.object({ by: z.literal('path'), prefix: z.string().startsWith('/') }),
+  z.object({ by: z.literal('header'), name: z.string(), value: z.string() }),
+  z.object({ by: z.literal('query'), name: z.string(), value: z.string() }),
+]);
+
+export const dialectSchema = z.object({
+  description: z.string(),
+  scheme: z.enum(['bearer', 'Token']).describe('Authorization scheme.'),
+  version: versionSchema.describe('How the version is selected.'),
+  paging: pagingSchema.describe('What paginates.'),
+  windows: z.array(windowSchema).describe('Window parameters; none has effect when empty.'),
+  format: z.enum(['iso', 'epoch_seconds', 'epoch_milliseconds']).describe('Form of window bounds.'),
+  bounds: z.enum(['inclusive', 'half_open']).describe('Whether the upper bound belongs to the window.'),
+  records: z.string().describe('Path of the records in the body; empty = the body is the array.'),
+  totalPath: z.string().optional().describe('Where the body holds the total.'),
+  totalHeader: z.string().optional().describe('Which response header holds the total.'),
+  cap: z.number().int().positive().optional().describe('Most records a query can reach, without any marker.'),
+  overMax: z.enum(['refuse', 'clamp']).describe('What a page size above the maximum does.'),
+  order: z.string().optional().describe('Parameter that names the axis of the order.'),
+  status: z.string().optional().describe('Parameter that filters by status.'),
+  exclude: z.string().optional().describe('Parameter that leaves first-level fields out.'),
+  single: z.boolean().describe('Whether GET /calls/{unique_id} exists.'),
+  errors: z.enum(['detail', 'list', 'text']).describe('Form of error bodies.'),
+});
+export type Dialect = z.output<typeof dialectSchema>;
