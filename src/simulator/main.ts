@@ -1,0 +1,27 @@
+/** Runs a simulator until it is told to stop; for the `simulate` command and the child process. */
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import type { SimulatorAddresses } from './control.ts';
+import { type Simulator, startSimulator } from './start-simulator.ts';
+
+/** The addresses and credentials of a simulator, as one plain object that can be printed as JSON. */
+export const addressesOf = (simulator: Simulator): SimulatorAddresses => {
+  const { url, origin, authUrl, tokenUrl, realm, port, wsUrl, mrcp, clientId, clientSecret, signingSecret, range } =
+    simulator;
+  return { url, origin, authUrl, tokenUrl, realm, port, wsUrl, mrcp, clientId, clientSecret, signingSecret, range };
+};
+
+export interface RunSimulatorOptions {
+  readonly options: SimulatorOptions;
+  /** Told once everything listens. */
+  readonly onReady: (addresses: SimulatorAddresses) => void;
+  /** Ends the run. */
+  readonly signal: AbortSignal;
+}
+
+/** Starts a simulator, reports its addresses, and resolves after `signal` aborted and every socket is closed. */
+export const runSimulator = async ({ options, onReady, signal }: RunSimulatorOptions): Promise<void> => {
+  const simulator = await startSimulator(options);
+  onReady(addressesOf(simulator));
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  await simulator.stop();
+};

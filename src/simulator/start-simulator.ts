@@ -1,0 +1,230 @@
+/** Starts the simulated call-data service: call API, identity provider, webhook sender, WebSocket, MRCP port. */
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
+import type { Dialect } from '../../schemas/simulator-dialect.ts';
+import { answerCallApi, type CallApiParts, type PageEvent } from './call-api.ts';
+import { Churn } from './churn.ts';
+import { SimulatorClock } from './clock.ts';
+import type { SimulatorAddresses, SimulatorControl } from './control.ts';
+import { answerControl, isControlPath } from './control-endpoint.ts';
+import { dialectOf } from './dialects.ts';
+import { type Exchange, send } from './exchange.ts';
+import { injectFault } from './inject-fault.ts';
+import { LiveCalls } from './live-calls.ts';
+import { MrcpPort } from './mrcp-port.ts';
+import { rangeOf } from './population.ts';
+import { RateLimiter } from './rate-limiter.ts';
+import { ChangingRecords, FrozenRecords } from './record-bytes.ts';
+import { LocalControl } from './simulator-control.ts';
+import { Counters, countOne } from './stats.ts';
+import { answerTokenRequest } from './token-endpoint.ts';
+import { TokenStore } from './token-store.ts';
+import { WebhookSender } from './webhook-sender.ts';
+import { addressOf, WebSocketEndpoint } from './websocket-endpoint.ts';
+import { World } from './world.ts';
+
+export interface Simulator extends SimulatorAddresses, SimulatorControl {
+  /** Called for every page before its bytes leave; returns a function that ends the subscription. */
+  onPage(listener: (event: PageEvent) => void | Promise<void>): () => void;
+  /** Closes every socket; resolves when nothing listens any more. */
+  stop(): Promise<void>;
+}
+
+const listen = (server: Server, port: number, host: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => resolve((server.address() as { port: number }).port));
+  });
+
+const closeServer = (server: Server): Promise<void> =>
+  new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+
+/** Another origin that only counts who follows a redirect, and with which credentials. */
+class Elsewhere {
+  private readonly server: Server;
+  private readonly host: string;
+  private origin: Promise<string> | undefined;
+
+  constructor(host: string, counters: Counters) {
+    this.host = host;
+    this.server = createServer((request, response) => {
+      counters.redirects.followed++;
+      if (request.headers.authorization !== undefined) counters.redirects.withAuthorization++;
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"count":0,"data":[]}');
+    });
+  }
+
+  start(): Promise<string> {
+    this.origin ??= listen(this.server, 0, this.host).then((port) => `http://${this.host}:${port}`);
+    return this.origin;
+  }
+
+  async close(): Promise<void> {
+    if (this.origin !== undefined) await closeServer(this.server);
+  }
+}
+
+const secretsOf = (settings: SimulatorSettings) => {
+  const generated = randomBytes(24).toString('hex');
+  return {
+    client: settings.tokens.clientSecret ?? randomBytes(24).toString('hex'),
+    signing: (): string | undefined =>
+      settings.webhooks.secret === null ? undefined : (settings.webhooks.secret ?? generated),
+  };
+};
+
+/** The present dialect, checked only when it was changed. */
+const dialectReader = (settings: SimulatorSettings): (() => Dialect) => {
+  let last: readonly [string, object, Dialect] | undefined;
+  return () => {
+    const { dialect, dialectOverrides } = settings;
+    if (last?.[0] !== dialect || last[1] !== dialectOverrides)
+      last = [dialect, dialectOverrides, dialectOf(dialect, dialectOverrides)];
+    return last[2];
+  };
+};
+
+interface Routes {
+  readonly settings: SimulatorSettings;
+  readonly clock: SimulatorClock;
+  readonly counters: Counters;
+  readonly api: CallApiParts;
+  readonly control: () => SimulatorControl;
+  readonly tokenPath: () => string;
+  readonly authUrl: () => string;
+  readonly clientSecret: string;
+}
+
+const countExchange = ({ response, counters }: Exchange): void => {
+  const { requests } = counters;
+  requests.total++;
+  response.on('close', () => countOne(requests.byStatus, response.headersSent ? response.statusCode : 'none'));
+};
+
+/** One request after the other gets a number, which seeds its faults. */
+const createRouter = (routes: Routes): ((request: IncomingMessage, response: ServerResponse) => Promise<void>) => {
+  const { settings, clock, counters, api } = routes;
+  let inFlight = 0;
+  let apiNumber = 0;
+  let tokenNumber = 0;
+  const answerApi = async (exchange: Exchange): Promise<void> => {
+    const { requests } = counters;
+    requests.firstAt ??= Date.now();
+    requests.lastAt = Date.now();
+    requests.inFlightMax = Math.max(requests.inFlightMax, ++inFlight);
+    exchange.response.on('close', () => inFlight--);
+    api.world.advance();
+    await answerCallApi(exchange, api, apiNumber++);
+  };
+  return async (request, response) => {
+    const url = new URL(request.url ?? '/', 'http://simulator');
+    const exchange: Exchange = {
+      request,
+      response,
+      url,
+      source: addressOf(request),
+      settings,
+      clock,
+      counters,
+      bodyFault: undefined,
+    };
+    if (isControlPath(url.pathname)) return answerControl(exchange, routes.control());
+    countExchange(exchange);
+    if (url.pathname !== routes.tokenPath()) {
+      if (/\/calls(\/|$)/.test(url.pathname)) return answerApi(exchange);
+      counters.requests.other++;
+      return send(exchange, { status: 404, body: { detail: 'no such path' } });
+    }
+    counters.requests.token++;
+    if (await injectFault(exchange, 'token', tokenNumber++, api.elsewhere)) return;
+    return answerTokenRequest(exchange, api.tokens, routes.clientSecret, routes.authUrl());
+  };
+};
+
+/**
+ * Starts a simulator and resolves once every port listens.
+ * @throws terminal SIMULATOR_DIALECT_UNKNOWN, or a zod error for options out of range
+ */
+export const startSimulator = async (options: SimulatorOptions = {}): Promise<Simulator> => {
+  const settings = simulatorOptionsSchema.parse(options);
+  dialectOf(settings.dialect, settings.dialectOverrides);
+  const clock = new SimulatorClock(settings.clock.now, settings.clock.speed);
+  const range = rangeOf(settings, clock.now());
+  const counters = new Counters();
+  const world = new World(settings, clock);
+  const tokens = new TokenStore(settings);
+  const secrets = secretsOf(settings);
+  const sender = new WebhookSender(world, settings, counters, secrets.signing);
+  const elsewhere = new Elsewhere(settings.host, counters);
+  const churn = new Churn(world, settings, counters);
+  const listeners = new Set<(event: PageEvent) => void | Promise<void>>();
+  const api: CallApiParts = {
+    world,
+    tokens,
+    limiter: new RateLimiter(settings, counters),
+    records: settings.staticPages ? new FrozenRecords(world, settings) : new ChangingRecords(world, settings),
+    dialect: dialectReader(settings),
+    elsewhere: () => elsewhere.start(),
+    onPage: async (event) => {
+      churn.onPage(event);
+      for (const listener of listeners) await listener(event);
+    },
+  };
+  const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 0 });
+  const mrcp = new MrcpPort(settings.host, counters);
+  const sockets = new WebSocketEndpoint(server, settings, tokens, counters);
+  const control = new LocalControl({ settings, clock, world, sender, tokens, counters, sockets, mrcp });
+  const port = await listen(server, settings.port, settings.host);
+  const origin = `http://${settings.host}:${port}`;
+  const tokenPath = () => `/realms/${settings.tokens.realm}/protocol/openid-connect/token`;
+  const route = createRouter({
+    settings,
+    clock,
+    counters,
+    api,
+    control: () => control,
+    tokenPath,
+    authUrl: () => origin,
+    clientSecret: secrets.client,
+  });
+  server.on('request', (request, response) => {
+    route(request, response).catch(() => {
+      if (response.headersSent) response.destroy();
+      else response.writeHead(400).end();
+    });
+  });
+  const mrcpPort = await mrcp.open(settings.mrcp.mode);
+  const live = new LiveCalls(world, settings);
+  if (settings.webhooks.url !== undefined) sender.start();
+  const { version } = api.dialect();
+  const addresses: SimulatorAddresses = {
+    url: version.by === 'path' ? `${origin}${version.prefix}` : origin,
+    origin,
+    authUrl: origin,
+    tokenUrl: `${origin}${tokenPath()}`,
+    realm: settings.tokens.realm,
+    port,
+    wsUrl: `ws://${settings.host}:${port}${settings.websocket.path}`,
+    mrcp: { host: settings.host, port: mrcpPort },
+    clientId: settings.tokens.clientId,
+    clientSecret: secrets.client,
+    signingSecret: secrets.signing() ?? null,
+    range: { from: new Date(range.from).toISOString(), to: new Date(range.to).toISOString() },
+  };
+  return Object.assign(control, addresses, {
+    onPage: (listener: (event: PageEvent) => void | Promise<void>) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    stop: async () => {
+      live.close();
+      sender.close();
+      sockets.close();
+      await Promise.all([closeServer(server), mrcp.close(), elsewhere.close()]);
+    },
+  });
+};

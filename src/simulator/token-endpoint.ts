@@ -1,0 +1,128 @@
+/** The identity provider of interface §4.1: client credentials in, access token out. */
+import { timingSafeEqual } from 'node:crypto';
+import { type Answer, type Exchange, readBody, send } from './exchange.ts';
+import type { TokenStore } from './token-store.ts';
+
+type Fields = Readonly<Record<string, string>>;
+
+const parseFields = (type: string, body: string): Fields | undefined => {
+  if (!type.startsWith('application/json')) return Object.fromEntries(new URLSearchParams(body));
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Credentials of the Basic scheme, which are form-urlencoded before they are joined (RFC 6749 §2.3.1). */
+const basicCredentials = (header: string | undefined): Fields => {
+  const encoded = /^Basic (\S+)$/i.exec(header ?? '')?.[1];
+  if (encoded === undefined) return {};
+  const [id = '', secret = ''] = Buffer.from(encoded, 'base64').toString().split(':');
+  const decode = (text: string): string => {
+    try {
+      return decodeURIComponent(text.replaceAll('+', ' '));
+    } catch {
+      return text;
+    }
+  };
+  return { client_id: decode(id), client_secret: decode(secret) };
+};
+
+const equal = (a: string, b: string): boolean => {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+};
+
+const refusal = (exchange: Exchange, status: number, error: string, description: string): Answer => {
+  switch (exchange.settings.tokens.errorBody) {
+    case 'text':
+      return { status, body: description };
+    case 'html':
+      return { status, body: `<html><body>${description}</body></html>` };
+    case 'empty':
+      return { status };
+    case 'array':
+      return { status, body: { errors: [{ code: error }] } };
+    default:
+      return { status, body: { error, error_description: description } };
+  }
+};
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+const surprisingIdToken = (exchange: Exchange, authUrl: string): string | undefined => {
+  const { idToken, clientId, realm } = exchange.settings.tokens;
+  if (idToken === 'none') return undefined;
+  if (idToken === 'garbage') return 'not-a-token';
+  const now = Math.floor(exchange.clock.now() / 1_000);
+  const expired = idToken === 'expired';
+  const iss = expired ? `${authUrl}/realms/${realm}` : 'https://elsewhere.invalid/realms/other';
+  const claims = { iss, sub: 'service', aud: clientId, iat: now - 7_200, exp: expired ? now - 3_600 : now + 3_600 };
+  return `${encode({ alg: 'RS256', typ: 'JWT', kid: 'sim' })}.${encode(claims)}.c2ltdWxhdGVk`;
+};
+
+const waitFor = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
+
+const isDown = async (exchange: Exchange): Promise<boolean> => {
+  switch (exchange.settings.tokens.outage) {
+    case 'status_503':
+      await send(exchange, refusal(exchange, 503, 'temporarily_unavailable', 'try again later'));
+      return true;
+    case 'reset':
+      exchange.response.socket?.resetAndDestroy();
+      return true;
+    case 'hang':
+      return true;
+    default:
+      return false;
+  }
+};
+
+const judge = (exchange: Exchange, fields: Fields | undefined, secret: string): Answer | undefined => {
+  const { clientId } = exchange.settings.tokens;
+  if (exchange.request.method !== 'POST') return refusal(exchange, 405, 'invalid_request', 'use POST');
+  if (fields === undefined) return refusal(exchange, 400, 'invalid_request', 'unreadable body');
+  if (fields.grant_type !== 'client_credentials') {
+    return refusal(exchange, 400, 'unsupported_grant_type', 'grant_type must be client_credentials');
+  }
+  if (fields.client_id === clientId && equal(String(fields.client_secret ?? ''), secret)) return undefined;
+  return refusal(exchange, 401, 'invalid_client', 'Invalid client or Invalid client credentials');
+};
+
+/** Answers a token request; `secret` is the client's. */
+export const answerTokenRequest = async (
+  exchange: Exchange,
+  tokens: TokenStore,
+  secret: string,
+  authUrl: string,
+): Promise<void> => {
+  const { request, settings, counters } = exchange;
+  const body = (await readBody(request, 64 * 1024)).toString();
+  if (settings.tokens.delayMs > 0) await waitFor(settings.tokens.delayMs);
+  if (await isDown(exchange)) return;
+  const parsed = parseFields(String(request.headers['content-type'] ?? ''), body);
+  const fields = parsed === undefined ? undefined : { ...basicCredentials(request.headers.authorization), ...parsed };
+  const refused = judge(exchange, fields, secret);
+  if (refused !== undefined) {
+    counters.tokens.refused++;
+    await send(exchange, refused);
+    return;
+  }
+  counters.tokens.issued++;
+  const { lifetimeSeconds, expiresIn } = settings.tokens;
+  const idToken = surprisingIdToken(exchange, authUrl);
+  await send(exchange, {
+    status: 200,
+    headers: { 'Cache-Control': 'no-store' },
+    body: {
+      access_token: tokens.issue(),
+      token_type: 'Bearer',
+      ...(expiresIn === 'present' ? { expires_in: Math.floor(lifetimeSeconds) } : {}),
+      ...(idToken === undefined ? {} : { id_token: idToken }),
+      'not-before-policy': 0,
+      scope: fields?.scope ?? '',
+    },
+  });
+};
