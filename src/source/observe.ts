@@ -1,0 +1,86 @@
+/** Turns list records into observations: pure, one record never troubles another. */
+
+import { type CallDocument, maxCallIdLength } from '../../schemas/call.ts';
+import type { ListConfig } from '../../schemas/config/list.ts';
+import type { Observation } from '../../schemas/observation.ts';
+import type { Micros } from './instants.ts';
+
+export type ObservedRecord =
+  | {
+      readonly kind: 'observation';
+      readonly observation: Observation;
+      /** Fields sent null or empty that the list is not known to carry: dropped, reported as drift. */
+      readonly uncarried: readonly string[];
+    }
+  | { readonly kind: 'rejected'; readonly reason: string };
+
+/** Deeper than this nothing downstream could write a record again. */
+const maxDepth = 200;
+
+/**
+ * @param record one element of the list, as parsed.
+ * @param carries fields for which null or empty in the list is content (`source.list.carries`).
+ */
+export const observeRecord = (
+  record: unknown,
+  {
+    observedAt,
+    carries,
+    leftOut = [],
+  }: { readonly observedAt: Micros; readonly carries: ReadonlySet<string>; readonly leftOut?: readonly string[] },
+): ObservedRecord => {
+  if (record === undefined) return { kind: 'rejected', reason: 'the record is not valid JSON' };
+  if (typeof record !== 'object' || record === null || Array.isArray(record)) {
+    return { kind: 'rejected', reason: 'the record is not an object' };
+  }
+  const id = (record as CallDocument).unique_id;
+  const refusal = refuseId(id);
+  if (refusal !== undefined) return { kind: 'rejected', reason: refusal };
+  if (deeperThan(record, maxDepth))
+    return { kind: 'rejected', reason: `the record nests deeper than ${maxDepth} levels` };
+  const uncarried: string[] = [];
+  const fields = Object.fromEntries(
+    Object.entries(record).filter(([name, value]) => {
+      if (leftOut.includes(name)) return false;
+      if (!isEmpty(value) || carries.has(name)) return true;
+      uncarried.push(name);
+      return false;
+    }),
+  );
+  return { kind: 'observation', observation: { callId: id as string, source: 'poll', observedAt, fields }, uncarried };
+};
+
+const refuseId = (id: unknown): string | undefined => {
+  if (id === undefined || id === null) return 'unique_id is missing';
+  if (typeof id !== 'string') return `unique_id is not text but ${typeof id}`;
+  if (id.trim() === '') return 'unique_id is empty';
+  if (id.includes('\u0000')) return 'unique_id holds a NUL character';
+  if (id.length > maxCallIdLength) return `unique_id is longer than ${maxCallIdLength} characters`;
+  return id.isWellFormed() ? undefined : 'unique_id holds half a character';
+};
+
+/** null, empty text, [] and {}. */
+export const isEmpty = (value: unknown): boolean => {
+  if (value === null || value === '') return true;
+  if (typeof value !== 'object') return false;
+  return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
+};
+
+/** Written for speed: it visits every value of every record. */
+const deeperThan = (value: object, depth: number): boolean => {
+  if (depth === 0) return true;
+  if (Array.isArray(value)) {
+    for (const child of value)
+      if (typeof child === 'object' && child !== null && deeperThan(child, depth - 1)) return true;
+    return false;
+  }
+  for (const name in value) {
+    const child = (value as Record<string, unknown>)[name];
+    if (typeof child === 'object' && child !== null && deeperThan(child, depth - 1)) return true;
+  }
+  return false;
+};
+
+/** The fields a light listing of this list leaves out. */
+export const leftOutFields = (list: ListConfig): readonly string[] =>
+  list.exclude_param === undefined ? [] : list.exclude;

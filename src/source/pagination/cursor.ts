@@ -1,0 +1,24 @@
+import type { PaginationConfig } from '../../../schemas/config/list.ts';
+import { valueAt } from '../json-path.ts';
+import { type Pagination, sizeParam } from './pagination.ts';
+
+/** A cursor in the body or a header leads on; it ends where there is none. A cursor that is an address is followed. */
+export const createCursorPagination = (config: Extract<PaginationConfig, { style: 'cursor' }>): Pagination => ({
+  size: config.size_param === undefined ? undefined : config.size,
+  seekable: false,
+  first: (size = config.size) => ({ params: sizeParam(config.size_param, size), offset: 0, index: 0 }),
+  next: (seen) => {
+    const found =
+      config.next_header === undefined
+        ? valueAt(seen.envelope, config.next_path ?? 'next_cursor')
+        : seen.headers[config.next_header.toLowerCase()];
+    const cursor = typeof found === 'number' ? String(found) : found;
+    if (typeof cursor !== 'string' || cursor === '') return undefined;
+    const offset = seen.request.offset + seen.records;
+    const index = seen.request.index + 1;
+    if (/^(https?:\/\/|\/|\?)/.test(cursor) && URL.canParse(cursor, seen.url.href)) {
+      return { params: {}, url: new URL(cursor, seen.url).href, offset, index };
+    }
+    return { params: { ...seen.request.params, [config.cursor_param]: cursor }, offset, index };
+  },
+});

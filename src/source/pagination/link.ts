@@ -1,0 +1,31 @@
+import type { PaginationConfig } from '../../../schemas/config/list.ts';
+import { type Pagination, sizeParam } from './pagination.ts';
+
+/** The Link header (RFC 8288) leads on; it ends where there is none of the relation. */
+export const createLinkPagination = (config: Extract<PaginationConfig, { style: 'link' }>): Pagination => ({
+  size: config.size_param === undefined ? undefined : config.size,
+  seekable: false,
+  first: (size = config.size) => ({ params: sizeParam(config.size_param, size), offset: 0, index: 0 }),
+  next: (seen) => {
+    const target = findLink(seen.headers.link, config.rel);
+    if (target === undefined || !URL.canParse(target, seen.url.href)) return undefined;
+    return {
+      params: {},
+      url: new URL(target, seen.url).href,
+      offset: seen.request.offset + seen.records,
+      index: seen.request.index + 1,
+    };
+  },
+});
+
+/** Target of the first link of the relation; relations are compared without case, several may share a link. */
+export const findLink = (header: string | undefined, rel: string): string | undefined => {
+  if (header === undefined || header.length > 16_384) return undefined;
+  for (const link of header.matchAll(/<([^>]*)>([^<]*)/g)) {
+    const [, target, parameters = ''] = link;
+    const named = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i.exec(parameters);
+    const relations = (named?.[1] ?? named?.[2] ?? '').toLowerCase().split(/\s+/);
+    if (relations.includes(rel.toLowerCase())) return target;
+  }
+  return undefined;
+};

@@ -1,0 +1,42 @@
+/** What the styles of paging have in common; one file a style beside this one. */
+export interface PageRequest {
+  /** Query parameters of this page, on top of those of the query. */
+  readonly params: Readonly<Record<string, string>>;
+  /** The whole address, where the service dictates it (links). */
+  readonly url?: string;
+  /** Records before this page, as far as the style counts them. */
+  readonly offset: number;
+  /** Number of the page, from 0. */
+  readonly index: number;
+}
+
+/** What came back for a request. */
+export interface SeenPage {
+  readonly request: PageRequest;
+  /** Records on the page. */
+  readonly records: number;
+  /** Total that matches the query, where the service says it. */
+  readonly total: number | undefined;
+  /** The document without its records. */
+  readonly envelope: unknown;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly url: URL;
+}
+
+export interface Pagination {
+  /** Records asked for on a page; undefined where the service decides. */
+  readonly size: number | undefined;
+  /** Whether a page can start at any record, so that neighbours can be made to overlap. */
+  readonly seekable: boolean;
+  first(size?: number): PageRequest;
+  /** The page after the one seen; undefined where the style itself says that it was the last. */
+  next(seen: SeenPage, overlap: number): PageRequest | undefined;
+}
+
+/** Whether counting alone shows that nothing follows: an empty page, or the total reached. */
+export const isExhausted = (seen: SeenPage): boolean =>
+  seen.records === 0 || (seen.total !== undefined && seen.request.offset + seen.records >= seen.total);
+
+export const sizeParam = (name: string | undefined, size: number): Record<string, string> =>
+  name === undefined ? {} : { [name]: String(size) };

@@ -1,0 +1,173 @@
+/** A probe's requests: few, counted, never more than stated. */
+import type { Api } from '../api.ts';
+import type { HttpResponse } from '../http.ts';
+import { parseInstant } from '../instants.ts';
+import { pathKeys, valueAt } from '../json-path.ts';
+import { isEmpty } from '../observe.ts';
+
+export type Params = Readonly<Record<string, string>>;
+
+/** One look at the list. */
+export interface Look {
+  readonly status: number;
+  readonly records: readonly Record<string, unknown>[];
+  /** Ids of the records, or of what stands for them, in order. */
+  readonly ids: readonly string[];
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly url: URL;
+  readonly bytes: number;
+}
+
+/** Thrown when a further request would go beyond the stated number. */
+export class ProbeSpent extends Error {}
+
+export interface ProbeSession {
+  /** Asks the list; the same question is asked once only. Refusals are looks too. */
+  look(params: Params, path?: string): Promise<Look>;
+  /** Follows an address that the service gave. */
+  follow(url: string): Promise<Look>;
+  /** Where the records are, once known; decides what `records` of a look holds. */
+  recordsPath: string | undefined;
+  readonly used: number;
+  readonly limit: number;
+  /** Headers of every answer so far whose name speaks of a rate limit. */
+  readonly rateHeaders: ReadonlySet<string>;
+}
+
+const answers = [400, 404, 405, 406, 410, 413, 414, 416, 422, 500, 501];
+
+export const createProbeSession = (api: Api, listPath: string, limit: number): ProbeSession => {
+  const known = new Map<string, Promise<Look>>();
+  const rateHeaders = new Set<string>();
+  let used = 0;
+
+  const ask = async (url: URL): Promise<Look> => {
+    const key = url.href;
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    if (used >= limit) throw new ProbeSpent();
+    used++;
+    const promise = api
+      .get(url, (response) => response, { accept: answers, retries: 2 })
+      .then(({ response }) => lookAt(response, session.recordsPath));
+    known.set(key, promise);
+    const look = await promise;
+    for (const name of Object.keys(look.headers)) if (/rate-?limit|retry-after/i.test(name)) rateHeaders.add(name);
+    return look;
+  };
+
+  const session: ProbeSession = {
+    look: (params, path = listPath) => ask(api.address(path, Object.entries(params))),
+    follow: (url) => ask(new URL(url)),
+    recordsPath: undefined,
+    get used() {
+      return used;
+    },
+    limit,
+    rateHeaders,
+  };
+  return session;
+};
+
+const lookAt = (response: HttpResponse, recordsPath: string | undefined): Look => {
+  const body = parseBody(response.body);
+  const path = recordsPath ?? findRecordsPath(body);
+  const found = path === undefined ? undefined : valueAt(body, path);
+  const records = Array.isArray(found) ? found.filter(isRecord) : [];
+  return {
+    status: response.status,
+    records,
+    ids: records.map((record) => (typeof record.unique_id === 'string' ? record.unique_id : JSON.stringify(record))),
+    body,
+    headers: response.headers,
+    url: response.url,
+    bytes: response.body.length,
+  };
+};
+
+const parseBody = (body: Buffer): unknown => {
+  try {
+    return JSON.parse(body.toString('utf8').replace(/^\uFEFF/, ''));
+  } catch {
+    return undefined;
+  }
+};
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Path of the array that looks most like call records: objects with a unique_id first, then the longest. */
+export const findRecordsPath = (body: unknown): string | undefined => {
+  let best: { readonly path: string; readonly score: number } | undefined;
+  const visit = (value: unknown, path: readonly string[]): void => {
+    if (Array.isArray(value)) {
+      const objects = value.filter(isRecord);
+      const named = objects.filter((record) => typeof record.unique_id === 'string').length;
+      const usual = /^(data|items|results|records|calls|list|rows|content|values)$/i.test(path.at(-1) ?? '') ? 0.5 : 0;
+      const score = named * 1_000 + objects.length + usual;
+      if (value.length === objects.length && (best === undefined || score > best.score))
+        best = { path: path.join('.'), score };
+      return;
+    }
+    if (!isRecord(value) || path.length >= 4) return;
+    for (const [key, inner] of Object.entries(value)) if (!key.includes('.')) visit(inner, [...path, key]);
+  };
+  visit(body, []);
+  return best?.path;
+};
+
+/** Leaves of the document beside its records, as dotted paths. */
+export const leavesBeside = (body: unknown, recordsPath: string): [path: string, value: unknown][] => {
+  const leaves: [string, unknown][] = [];
+  const visit = (value: unknown, path: readonly string[]): void => {
+    if (path.join('.') === recordsPath || path.length > 4) return;
+    if (isRecord(value)) for (const [key, inner] of Object.entries(value)) visit(inner, [...path, key]);
+    else if (!Array.isArray(value)) leaves.push([path.join('.'), value]);
+  };
+  if (pathKeys(recordsPath).length > 0) visit(body, []);
+  return leaves;
+};
+
+/** Top-level fields of records that hold a time nearly everywhere. */
+export const timeFields = (records: readonly Record<string, unknown>[]): string[] => {
+  const counts = new Map<string, number>();
+  for (const record of records) {
+    for (const [name, value] of Object.entries(record)) {
+      const looksLikeTime = typeof value === 'string' || /time|date|_at$|qualified/i.test(name);
+      if (looksLikeTime && parseInstant(value) !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+  }
+  return [...counts].filter(([, count]) => count >= records.length * 0.8).map(([name]) => name);
+};
+
+export const fieldsWithContent = (records: readonly Record<string, unknown>[]): string[] => {
+  const names = new Set<string>();
+  for (const record of records)
+    for (const [name, value] of Object.entries(record)) if (!isEmpty(value)) names.add(name);
+  return [...names];
+};
+
+/**
+ * Which of many candidates have an effect, with few requests: all are tried at once, and halves only while the whole
+ * has an effect.
+ */
+export const findEffective = async <T>(
+  candidates: readonly T[],
+  hasEffect: (some: readonly T[]) => Promise<boolean>,
+  wanted = Number.POSITIVE_INFINITY,
+): Promise<T[]> => {
+  if (candidates.length === 0 || wanted <= 0 || !(await hasEffect(candidates))) return [];
+  if (candidates.length === 1) return [...candidates];
+  const middle = Math.ceil(candidates.length / 2);
+  const first = await findEffective(candidates.slice(0, middle), hasEffect, wanted);
+  const second = await findEffective(candidates.slice(middle), hasEffect, wanted - first.length);
+  return [...first, ...second];
+};
+
+/** A refusal that is about the question, rather than about us. */
+export const isRefusal = (look: Look): boolean => look.status >= 400;
+
+/** All named parameters at one value. */
+export const allAt = (names: readonly string[], value: string | number): Params =>
+  Object.fromEntries(names.map((name) => [name, String(value)]));

@@ -1,0 +1,153 @@
+/**
+ * Finds the records inside the bytes of a list response without building the whole document: memory is bound by what
+ * is parsed at once, a broken record does not take its neighbours along, and a refused one keeps its exact bytes.
+ */
+import { pathKeys } from './json-path.ts';
+
+export interface ScannedList {
+  /** The document with its records left out. */
+  readonly envelope: unknown;
+  /** Start and end offsets of each record. */
+  readonly spans: readonly (readonly [number, number])[];
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const colon = 0x3a;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+export class MalformedList extends Error {}
+
+/**
+ * @param path dotted path of the array of records; empty = the document itself.
+ * @returns undefined when there is no array at the path.
+ * @throws MalformedList when the bytes are not JSON.
+ */
+export const scanRecords = (bytes: Buffer, path: string): ScannedList | undefined => {
+  const start = skipBlank(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
+  if (start >= bytes.length) throw new MalformedList('empty');
+  const array = locate(bytes, start, pathKeys(path));
+  if (array === undefined) {
+    parse(bytes, start, bytes.length);
+    return undefined;
+  }
+  const spans: [number, number][] = [];
+  let at = skipBlank(bytes, array + 1);
+  if (bytes[at] !== closeBracket) {
+    for (;;) {
+      const end = skipValue(bytes, at);
+      spans.push([at, end]);
+      at = skipBlank(bytes, end);
+      if (bytes[at] === closeBracket) break;
+      if (bytes[at] !== comma) throw new MalformedList('records are not separated by commas');
+      at = skipBlank(bytes, at + 1);
+    }
+  }
+  const envelope = parseText(`${bytes.toString('utf8', start, array)}[]${bytes.toString('utf8', at + 1)}`);
+  return { envelope, spans };
+};
+
+const parse = (bytes: Buffer, from: number, to: number): unknown => parseText(bytes.toString('utf8', from, to));
+
+const parseText = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new MalformedList('not JSON');
+  }
+};
+
+/** Offset of the array's opening bracket. */
+const locate = (bytes: Buffer, start: number, keys: readonly string[]): number | undefined => {
+  let at = start;
+  for (const key of keys) {
+    if (bytes[at] !== openBrace) return undefined;
+    const found = findKey(bytes, at, key);
+    if (found === undefined) return undefined;
+    at = found;
+  }
+  return bytes[at] === openBracket ? at : undefined;
+};
+
+/** Offset of the value of a key; the last one where a key is repeated, as JSON.parse has it. */
+const findKey = (bytes: Buffer, object: number, key: string): number | undefined => {
+  let found: number | undefined;
+  let at = skipBlank(bytes, object + 1);
+  while (bytes[at] === quote) {
+    const end = skipString(bytes, at);
+    const name: unknown = parse(bytes, at, end);
+    at = skipBlank(bytes, end);
+    if (bytes[at] !== colon) throw new MalformedList('a key without a value');
+    at = skipBlank(bytes, at + 1);
+    if (name === key) found = at;
+    at = skipBlank(bytes, skipValue(bytes, at));
+    if (bytes[at] !== comma) break;
+    at = skipBlank(bytes, at + 1);
+  }
+  if (bytes[at] !== closeBrace) throw new MalformedList('an object does not end');
+  return found;
+};
+
+const skipBlank = (bytes: Buffer, from: number): number => {
+  let at = from;
+  for (;;) {
+    const byte = bytes[at];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
+    at++;
+  }
+};
+
+/** Offset behind the string that starts at `from`. */
+const skipString = (bytes: Buffer, from: number): number => {
+  let at = from + 1;
+  for (;;) {
+    const end = bytes.indexOf(quote, at);
+    if (end < 0) throw new MalformedList('a string does not end');
+    let slashes = 0;
+    while (bytes[end - 1 - slashes] === backslash) slashes++;
+    if (slashes % 2 === 0) return end + 1;
+    at = end + 1;
+  }
+};
+
+/** Offset behind the value that starts at `from`: by brackets and strings only, its inside is checked when parsed. */
+const skipValue = (bytes: Buffer, from: number): number => {
+  let depth = 0;
+  let at = from;
+  while (at < bytes.length) {
+    switch (bytes[at]) {
+      case quote:
+        at = skipString(bytes, at);
+        if (depth === 0) return at;
+        break;
+      case openBrace:
+      case openBracket:
+        depth++;
+        at++;
+        break;
+      case closeBrace:
+      case closeBracket:
+        if (depth === 0) {
+          if (at === from) throw new MalformedList('a value is missing');
+          return at;
+        }
+        at++;
+        if (--depth === 0) return at;
+        break;
+      case comma:
+        if (depth === 0) {
+          if (at === from) throw new MalformedList('a value is missing');
+          return at;
+        }
+        at++;
+        break;
+      default:
+        at++;
+    }
+  }
+  throw new MalformedList('the response ends in the middle of a value');
+};

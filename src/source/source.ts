@@ -1,0 +1,59 @@
+/** Puts the parts of a source together: tokens, requests, list. */
+import type { SourceConfig } from '../../schemas/config/source.ts';
+import { terminal } from '../errors.ts';
+import { type Api, createApi } from './api.ts';
+import { createGrant, tokenEndpoint } from './grant.ts';
+import { createHttp, type Http } from './http.ts';
+import { type BudgetRules, createLocalBudget, type RequestBudget } from './limiter.ts';
+import { createListClient, type ListClient } from './list-client.ts';
+import { secretFrom } from './secret.ts';
+import { createServiceClock, type ServiceClock } from './service-clock.ts';
+import { createFixedTokenSource, createTokenSource, type TokenSource } from './tokens.ts';
+
+export interface Source {
+  readonly config: SourceConfig;
+  readonly list: ListClient;
+  readonly api: Api;
+  readonly tokens: TokenSource;
+  readonly clock: ServiceClock;
+  close(): Promise<void>;
+}
+
+export interface SourceDeps {
+  /** The budget that all workers share; without it, one of this process alone. */
+  readonly budget?: RequestBudget;
+}
+
+export const createSource = (config: SourceConfig, deps: SourceDeps = {}): Source => {
+  const http = createHttp(config.limits);
+  const tokens = tokensFor(config, http);
+  const clock = createServiceClock();
+  const budget = deps.budget ?? createLocalBudget(budgetRules(config));
+  const api = createApi({ config, http, tokens, budget, clock });
+  return { config, list: createListClient(api, config.list), api, tokens, clock, close: () => http.close() };
+};
+
+export const budgetRules = ({ limits }: SourceConfig): BudgetRules => ({
+  requests: limits.requests,
+  perMs: limits.per_s * 1000,
+});
+
+/** Tokens as configured: a fixed one, or by the client-credentials grant. */
+export const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
+  const fixed = secretFrom('source.token', config.token, config.token_file);
+  if (fixed !== undefined) return createFixedTokenSource(fixed);
+  const secret = secretFrom('source.client_secret', config.client_secret, config.client_secret_file);
+  if (config.client_id === undefined || secret === undefined) {
+    throw terminal('CONFIG_INVALID', 'source.client_id and source.client_secret (or client_secret_file) are needed.', {
+      mend: 'Your account manager issues them; keep the secret in a file.',
+    });
+  }
+  const grant = createGrant({
+    http,
+    endpoint: tokenEndpoint(config),
+    clientId: config.client_id,
+    secret,
+    scope: config.scope,
+  });
+  return createTokenSource(grant, { assumedLifetimeMs: config.token_lifetime_s * 1000 });
+};
