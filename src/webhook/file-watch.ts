@@ -1,0 +1,53 @@
+/** Notices that small files changed, by reading them: works for links, mounted secrets and editors alike. */
+import { readFileSync } from 'node:fs';
+
+/** Content by path; undefined = not readable. */
+export type FileContents = ReadonlyMap<string, Buffer | undefined>;
+
+export interface FileWatch {
+  close(): void;
+}
+
+export function readFiles(paths: readonly string[]): FileContents {
+  return new Map(paths.map((path) => [path, readOrUndefined(path)]));
+}
+
+/**
+ * `onChange` is called once a new content was seen twice in a row, so that a file caught half-written is not taken.
+ * @param initial what the caller has already acted upon.
+ */
+export function watchFiles(options: {
+  initial: FileContents;
+  intervalMs: number;
+  onChange: (contents: FileContents) => void;
+}): FileWatch {
+  const paths = [...options.initial.keys()];
+  let taken = options.initial;
+  let seen = options.initial;
+  const timer = setInterval(() => {
+    const now = readFiles(paths);
+    if (same(now, seen) && !same(now, taken)) {
+      taken = now;
+      options.onChange(now);
+    }
+    seen = now;
+  }, options.intervalMs);
+  timer.unref();
+  return { close: () => clearInterval(timer) };
+}
+
+function readOrUndefined(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function same(left: FileContents, right: FileContents): boolean {
+  for (const [path, content] of left) {
+    const other = right.get(path);
+    if (content === undefined || other === undefined ? content !== other : !content.equals(other)) return false;
+  }
+  return true;
+}
