@@ -1,0 +1,89 @@
+/** Reads single fields of a document into typed values and remembers what could not be typed. */
+import { cleanJson, cleanText, isDirty } from './clean.ts';
+import { parseNumber, parseTimestamp } from './parse-values.ts';
+
+export interface Issue {
+  readonly field: string;
+  readonly reason: string;
+}
+
+const maxIssues = 50;
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
+
+const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value);
+
+/** Null and absent read as null without an issue. Reasons name types, never values: those may be personal. */
+export class FieldReader {
+  readonly issues: Issue[] = [];
+
+  note(field: string, reason: string): null {
+    if (this.issues.length < maxIssues) this.issues.push({ field, reason });
+    return null;
+  }
+
+  private wrong(field: string, expected: string, value: unknown): null {
+    return this.note(field, `expected ${expected}, got ${typeName(value)}`);
+  }
+
+  clean(value: string, field: string): string {
+    if (!isDirty(value)) return value;
+    this.note(field, 'characters that cannot be stored were replaced');
+    return cleanText(value);
+  }
+
+  text(value: unknown, field: string): string | null {
+    if (typeof value === 'string') return this.clean(value, field);
+    return value == null ? null : this.wrong(field, 'text', value);
+  }
+
+  number(value: unknown, field: string): number | null {
+    if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : this.note(field, 'number out of range');
+    return value == null ? null : this.wrong(field, 'a number', value);
+  }
+
+  /** A number, or text that holds one; empty text is no value. */
+  numberText(value: unknown, field: string): number | null {
+    if (typeof value !== 'string') return this.number(value, field);
+    if (value.trim() === '') return null;
+    const parsed = parseNumber(value);
+    return parsed === undefined ? this.note(field, 'text is not a number') : parsed + 0;
+  }
+
+  boolText(value: unknown, field: string): boolean | null {
+    if (typeof value === 'boolean') return value;
+    if (value === 'true' || value === 'True' || value === 'TRUE') return true;
+    if (value === 'false' || value === 'False' || value === 'FALSE') return false;
+    return value == null || value === '' ? null : this.note(field, 'neither true nor false');
+  }
+
+  /** Microseconds since the epoch. */
+  timestamp(value: unknown, field: string): number | null {
+    if (typeof value !== 'string') return value == null ? null : this.wrong(field, 'a date-time', value);
+    if (value === '') return null;
+    return parseTimestamp(value) ?? this.note(field, 'not an ISO 8601 date-time');
+  }
+
+  object(value: unknown, field: string): Record<string, unknown> | undefined {
+    if (isObject(value)) return value;
+    if (value != null) this.wrong(field, 'an object', value);
+    return undefined;
+  }
+
+  array(value: unknown, field: string): readonly unknown[] {
+    if (Array.isArray(value)) return value;
+    if (value != null) this.wrong(field, 'an array', value);
+    return [];
+  }
+
+  /** Any value as JSON text; null and absent are null. */
+  json(value: unknown, field: string): string | null {
+    if (value == null) return null;
+    try {
+      return JSON.stringify(cleanJson(value));
+    } catch {
+      return this.note(field, 'nested too deeply');
+    }
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * Fold: how sights of a call become one document. Every top-level field is a last-writer-wins register ordered by
+ * (observed_at, source rank, value hash), a total order, so the result does not depend on the order of arrival.
+ */
+import { hash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { CallDocument } from '../../schemas/call.ts';
+import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
+import { byKey, cleanText, isDirty, maxJsonDepth } from './clean.ts';
+
+/** [observed_at in microseconds, source rank, hash of the value's JSON] */
+export type FieldVersion = readonly [observedAt: number, rank: number, hash: string];
+
+export interface LedgerRow {
+  readonly callId: string;
+  /** Raised by one whenever the document changes; 0 = nothing folded yet. */
+  readonly revision: number;
+  readonly tombstone: boolean;
+  readonly versions: Readonly<Record<string, FieldVersion>>;
+  /** The folded document; null = it exists in the store but was not fetched (see `needsDocument`). */
+  readonly document: CallDocument | null;
+  /** JSON text of fields already rendered, so that it is made once. */
+  readonly json: Readonly<Record<string, string>>;
+  /** Microseconds since the epoch, or null while unknown. */
+  readonly firstSeenAt: number | null;
+  readonly lastSeenAt: number | null;
+  readonly changedAt: number | null;
+  /** Since when the service no longer lists the call; part of what warehouses show, so a change raises the revision. */
+  readonly missingSince: number | null;
+  /** First observed_at per source that ever showed the call. */
+  readonly seenBy: Readonly<Partial<Record<ObservationSource, number>>>;
+}
+
+/** An observation with every field's JSON text and hash. */
+export interface PreparedObservation extends Observation {
+  readonly json: Readonly<Record<string, string>>;
+  readonly hashes: Readonly<Record<string, string>>;
+}
+
+export const emptyRow = (callId: string): LedgerRow => ({
+  callId,
+  revision: 0,
+  tombstone: false,
+  versions: {},
+  document: {},
+  json: {},
+  firstSeenAt: null,
+  lastSeenAt: null,
+  changedAt: null,
+  missingSince: null,
+  seenBy: {},
+});
+
+/** First 128 bits of the SHA-256 of a value's JSON, as base64. */
+export const hashJson = (json: string): string => hash('sha256', json, 'base64').slice(0, 22);
+
+/** A record without a prototype: fields named `constructor` or `__proto__` are fields like any other. */
+const bare = <T>(from?: Readonly<Record<string, T>>): Record<string, T> => ({ __proto__: null, ...from }) as never;
+const own = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(record, name) ? record[name] : undefined;
+
+/** True when the value holds a number that JSON text cannot: it read as `null` once stored. @throws RangeError when too deep. */
+const hasInfinity = (value: unknown, depth: number): boolean => {
+  if (typeof value === 'number') return !Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return false;
+  if (depth >= maxJsonDepth) throw new RangeError('nested too deeply');
+  let found = false;
+  if (Array.isArray(value)) {
+    for (const item of value) if (hasInfinity(item, depth + 1)) found = true;
+  } else {
+    for (const key in value) if (hasInfinity((value as CallDocument)[key], depth + 1)) found = true;
+  }
+  return found;
+};
+
+const infinityAsText = (_key: string, value: unknown): unknown =>
+  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+
+/**
+ * Renders and hashes every field once. Fields that are undefined are absent. What the store could not hold is made
+ * storable here, once for all: characters of names, numbers beyond a double (as text).
+ * @throws RangeError when a record is nested more than `maxJsonDepth` deep.
+ */
+export const prepareObservation = (observation: Observation): PreparedObservation => {
+  const fields: CallDocument = bare();
+  const json: Record<string, string> = bare();
+  const hashes: Record<string, string> = bare();
+  let entries = Object.entries(observation.fields);
+  if (entries.some(([name]) => isDirty(name))) {
+    entries = entries.sort(byKey).map(([name, value]) => [cleanText(name), value]);
+  }
+  for (const [name, value] of entries) {
+    const infinite = hasInfinity(value, 1);
+    const text = JSON.stringify(value, infinite ? infinityAsText : undefined);
+    if (text === undefined) continue;
+    fields[name] = infinite ? JSON.parse(text) : value;
+    json[name] = text;
+    hashes[name] = hashJson(text);
+  }
+  return { ...observation, fields, json, hashes };
+};
+
+const isHigher = (candidate: FieldVersion, standing: FieldVersion): boolean => {
+  if (candidate[0] !== standing[0]) return candidate[0] > standing[0];
+  if (candidate[1] !== standing[1]) return candidate[1] > standing[1];
+  return candidate[2] > standing[2];
+};
+
+const versionOf = (observation: PreparedObservation, name: string): FieldVersion => [
+  observation.observedAt,
+  sourceRank[observation.source],
+  observation.hashes[name] as string,
+];
+
+/** True when folding this observation may change the document, so that the stored one has to be fetched before. */
+export const needsDocument = (row: LedgerRow, observation: PreparedObservation): boolean => {
+  if (row.document !== null || row.tombstone) return false;
+  if (row.missingSince !== null) return true;
+  for (const name of Object.keys(observation.json)) {
+    const standing = own(row.versions, name);
+    if (standing === undefined) return true;
+    if (standing[2] !== observation.hashes[name] && isHigher(versionOf(observation, name), standing)) return true;
+  }
+  return false;
+};
+
+/** True when the row already holds every value of the observation, whatever their age (equal up to key order). */
+export const holdsValues = (row: LedgerRow, observation: PreparedObservation): boolean =>
+  Object.keys(observation.json).every(
+    (name) =>
+      own(row.versions, name)?.[2] === observation.hashes[name] ||
+      (row.document !== null &&
+        Object.hasOwn(row.document, name) &&
+        isDeepStrictEqual(row.document[name], observation.fields[name])),
+  );
+
+const lower = (a: number | null, b: number): number => (a === null ? b : Math.min(a, b));
+const higher = (a: number | null, b: number): number => (a === null ? b : Math.max(a, b));
+
+/**
+ * (ledger row, observation) → ledger row. A field that the observation does not carry stays; an equal value with a
+ * higher order raises the field's version and nothing else; a tombstone stays a tombstone.
+ * @throws Error when `needsDocument` holds: the caller fetches the document first.
+ */
+export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRow => {
+  if (row.tombstone) return row;
+  const versions: Record<string, FieldVersion> = bare(row.versions);
+  const changes: string[] = [];
+  for (const name of Object.keys(observation.json)) {
+    const standing = own(row.versions, name);
+    const candidate = versionOf(observation, name);
+    if (standing !== undefined) {
+      if (!isHigher(candidate, standing)) continue;
+      if (standing[2] !== candidate[2]) {
+        if (row.document === null) throw new Error('fold: the document was not fetched');
+        if (!isDeepStrictEqual(row.document[name], observation.fields[name])) changes.push(name);
+      }
+    } else {
+      changes.push(name);
+    }
+    versions[name] = candidate;
+  }
+  const seen = {
+    versions,
+    firstSeenAt: lower(row.firstSeenAt, observation.observedAt),
+    lastSeenAt: higher(row.lastSeenAt, observation.observedAt),
+    seenBy: {
+      ...row.seenBy,
+      [observation.source]: lower(row.seenBy[observation.source] ?? null, observation.observedAt),
+    },
+  };
+  const found = row.missingSince !== null && observation.source === 'poll' && observation.observedAt > row.missingSince;
+  if (changes.length === 0 && row.revision > 0 && !found) return { ...row, ...seen };
+
+  if (row.document === null) throw new Error('fold: the document was not fetched');
+  const document: CallDocument = bare(row.document);
+  const json: Record<string, string> = bare(row.json);
+  for (const name of changes) {
+    document[name] = observation.fields[name];
+    json[name] = observation.json[name] as string;
+  }
+  return {
+    ...row,
+    ...seen,
+    missingSince: found ? null : row.missingSince,
+    document,
+    json,
+    revision: row.revision + 1,
+    changedAt: higher(row.changedAt, observation.observedAt),
+  };
+};
+
+/** Erasure is a fold too: nothing of the call stays but its identity, and no later sight brings it back. */
+export const foldErasure = (row: LedgerRow): LedgerRow =>
+  row.tombstone ? row : { ...emptyRow(row.callId), revision: row.revision + 1, tombstone: true };
+
+/** The folded document as JSON text, its fields in name order so that equal documents read the same. */
+export const renderDocument = (row: LedgerRow): string => {
+  const document = row.document ?? {};
+  const parts = Object.keys(document)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${own(row.json, name) ?? JSON.stringify(document[name])}`);
+  return `{${parts.join(',')}}`;
+};

@@ -1,0 +1,67 @@
+/** Parsers of the service's text values. Each returns undefined for what cannot be read. */
+
+const isoDateTime =
+  /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9})\d*)?)?\s*(Z|z|[+-]\d\d(?::?\d\d)?)?$/;
+
+/**
+ * ISO 8601 date-time → microseconds since the epoch. Without an offset it is UTC (interface §2.1); finer fractions
+ * are cut. Years 1685 to 2254, the range that stays exact.
+ */
+export const parseTimestamp = (text: string): number | undefined => {
+  const match = isoDateTime.exec(text);
+  if (match === null) return undefined;
+  const [, year, month, day, hour, minute, second = '0', fraction = '', zone = 'Z'] = match;
+  const at = new Date(0);
+  at.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  if (at.getUTCMonth() !== Number(month) - 1 || at.getUTCDate() !== Number(day)) return undefined;
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
+  at.setUTCHours(Number(hour), Number(minute), Number(second));
+  const offset = zone === 'Z' || zone === 'z' ? 0 : offsetMinutes(zone);
+  if (offset === undefined) return undefined;
+  const micros = (at.getTime() - offset * 60_000) * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
+  return Number.isSafeInteger(micros) ? micros : undefined;
+};
+
+const offsetMinutes = (zone: string): number | undefined => {
+  const digits = zone.slice(1).replace(':', '');
+  const hours = Number(digits.slice(0, 2));
+  const minutes = Number(digits.slice(2) || 0);
+  if (hours > 23 || minutes > 59) return undefined;
+  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes);
+};
+
+const decimal = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
+/** Digits on each side of the point that every warehouse's decimal type holds. */
+export const maxDecimalDigits = 38;
+
+/** Decimal text → canonical decimal text (no exponent, no superfluous zeros). */
+export const parseDecimal = (text: string): string | undefined => {
+  const match = decimal.exec(text.trim());
+  if (match === null) return undefined;
+  const [, sign, whole = '', fraction = '', exponent = '0'] = match;
+  if (whole === '' && fraction === '') return undefined;
+  const shift = Number(exponent);
+  if (Math.abs(shift) > 2 * maxDecimalDigits + whole.length + fraction.length) return undefined;
+  const digits = whole + fraction;
+  const point = whole.length + shift;
+  const padded = point < 0 ? '0'.repeat(-point) + digits : digits.padEnd(Math.max(point, digits.length), '0');
+  const left = padded.slice(0, Math.max(point, 0)).replace(/^0+/, '');
+  const right = padded.slice(Math.max(point, 0)).replace(/0+$/, '');
+  if (left.length > maxDecimalDigits || right.length > maxDecimalDigits) return undefined;
+  const value = `${left || '0'}${right === '' ? '' : `.${right}`}`;
+  return sign === '-' && value !== '0' ? `-${value}` : value;
+};
+
+/** Number text (`"123"`, as duration is sent, §2.1) → number. */
+export const parseNumber = (text: string): number | undefined => {
+  const value = /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(text) ? Number(text) : Number.NaN;
+  return Number.isFinite(value) ? value : undefined;
+};
+
+/** Telephone number without separators; a leading + (or 00, its equivalent) is kept as +. */
+export const normalizePhone = (text: string): string | undefined => {
+  const digits = text.replace(/\D+/g, '');
+  if (digits === '') return undefined;
+  if (text.trim().startsWith('+')) return `+${digits}`;
+  return digits.startsWith('00') && digits.length > 4 ? `+${digits.slice(2)}` : digits;
+};

@@ -1,0 +1,113 @@
+/** Which days are proven, healed, unproven or unread, per warehouse: pure, from verdicts and read ranges. */
+import { type Interval, intersect, lengthOf, subtract } from '../intervals.ts';
+import type { Arrivals, DayArrivals, WebhookQuality } from '../store/arrivals.ts';
+import type { Outcome, StoredVerdict } from '../store/verdicts.ts';
+
+/** `unproven`: read, but without a good verdict. */
+export type CoverageState = Outcome | 'unread';
+
+export interface CoverageDay extends Interval {
+  /** The worst of all warehouses. */
+  readonly state: CoverageState;
+  /** Share of the day (as far as it has passed) in each state, over all warehouses. */
+  readonly shares: Readonly<Record<CoverageState, number>>;
+  readonly byWarehouse: Readonly<Record<string, CoverageState>>;
+  readonly arrivals: Arrivals;
+  /** Over all warehouses, of the latest verdicts. */
+  readonly healedCalls: number;
+}
+
+export interface Coverage extends Interval {
+  readonly warehouses: readonly string[];
+  readonly days: readonly CoverageDay[];
+  readonly arrivals: Arrivals;
+  readonly webhooks: WebhookQuality;
+}
+
+export interface CoverageInput extends Interval {
+  readonly warehouses: readonly string[];
+  /** Ranges that were read. */
+  readonly read: readonly Interval[];
+  /** In the order in which they were given; a later one stands above an earlier one. */
+  readonly verdicts: readonly StoredVerdict[];
+  readonly arrivals: readonly DayArrivals[];
+  readonly webhooks: WebhookQuality;
+}
+
+const day = 86_400_000_000;
+/** From worst to best. */
+export const coverageStates: readonly CoverageState[] = ['suspicious_empty', 'unread', 'unproven', 'healed', 'proven'];
+const noArrivals: Arrivals = { calls: 0, both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0, missing: 0 };
+
+type Painted = Record<CoverageState, readonly Interval[]>;
+
+/** Lays the verdicts of one warehouse over each other. */
+const paint = (input: CoverageInput, warehouse: string): Painted => {
+  const painted: Painted = { suspicious_empty: [], unread: [], unproven: [], healed: [], proven: [] };
+  for (const verdict of input.verdicts.filter((one) => one.warehouse === warehouse)) {
+    const range = { from: verdict.window_from, to: verdict.window_to };
+    for (const state of coverageStates) painted[state] = subtract(painted[state], [range]);
+    painted[verdict.outcome] = [...painted[verdict.outcome], range];
+  }
+  const judged = coverageStates.flatMap((state) => painted[state]);
+  const readOnly = subtract(input.read, judged);
+  painted.unproven = [...painted.unproven, ...readOnly];
+  painted.unread = subtract([input], [...judged, ...readOnly]);
+  return painted;
+};
+
+const stateOf = (shares: Readonly<Record<CoverageState, number>>): CoverageState => {
+  if (shares.suspicious_empty > 0) return 'suspicious_empty';
+  if (shares.unread >= 1) return 'unread';
+  if (shares.unread > 0 || shares.unproven > 0) return 'unproven';
+  return shares.healed > 0 ? 'healed' : 'proven';
+};
+
+const sharesOf = (painted: Painted, cell: Interval): Record<CoverageState, number> =>
+  Object.fromEntries(
+    coverageStates.map((state) => [state, lengthOf(intersect([cell], painted[state])) / (cell.to - cell.from)]),
+  ) as Record<CoverageState, number>;
+
+const addArrivals = (a: Arrivals, b: Arrivals): Arrivals => ({
+  calls: a.calls + b.calls,
+  both: a.both + b.both,
+  pollOnly: a.pollOnly + b.pollOnly,
+  webhookOnly: a.webhookOnly + b.webhookOnly,
+  importOnly: a.importOnly + b.importOnly,
+  missing: a.missing + b.missing,
+});
+
+export const buildCoverage = (input: CoverageInput): Coverage => {
+  const painted = input.warehouses.map((warehouse) => [warehouse, paint(input, warehouse)] as const);
+  const arrivals = new Map(input.arrivals.map((one) => [one.from, one]));
+  const days: CoverageDay[] = [];
+  for (let start = Math.floor(input.from / day) * day; start < input.to; start += day) {
+    const cell = { from: Math.max(start, input.from), to: Math.min(start + day, input.to) };
+    const each = painted.map(([warehouse, layers]) => [warehouse, sharesOf(layers, cell)] as const);
+    const states = each.map(([warehouse, shares]) => [warehouse, stateOf(shares)] as const);
+    const shares = Object.fromEntries(
+      coverageStates.map((state) => [
+        state,
+        each.reduce((sum, [, one]) => sum + one[state], 0) / Math.max(1, each.length),
+      ]),
+    ) as Record<CoverageState, number>;
+    days.push({
+      ...cell,
+      state: coverageStates.find((state) => states.some(([, one]) => one === state)) ?? 'unread',
+      shares,
+      byWarehouse: Object.fromEntries(states),
+      arrivals: arrivals.get(start) ?? noArrivals,
+      healedCalls: input.verdicts
+        .filter((verdict) => verdict.window_from >= cell.from && verdict.window_from < cell.to)
+        .reduce((sum, verdict) => sum + verdict.healed, 0),
+    });
+  }
+  return {
+    from: input.from,
+    to: input.to,
+    warehouses: input.warehouses,
+    days,
+    arrivals: days.reduce((sum, one) => addArrivals(sum, one.arrivals), noArrivals),
+    webhooks: input.webhooks,
+  };
+};

@@ -1,0 +1,123 @@
+/** Coverage as one HTML file with a picture (inline SVG) and the figures as a table; it loads nothing. Pure. */
+import { type Coverage, type CoverageDay, type CoverageState, coverageStates } from './coverage.ts';
+import { describeArrivals, formatDay, formatShare, stateNames } from './draw-text.ts';
+
+const width = 960;
+const chartHeight = 240;
+const axisHeight = 24;
+const stripHeight = 14;
+/** Chosen to be told apart with any colour vision; the table says the same in words. */
+const colours: Readonly<Record<CoverageState, string>> = {
+  proven: '#1b7f5c',
+  healed: '#2f6fb5',
+  unproven: '#d99a1c',
+  unread: '#b9bec7',
+  suspicious_empty: '#c0392b',
+};
+
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+const round = (value: number): number => Math.round(value * 100) / 100;
+
+const describe = (one: CoverageDay): string =>
+  `${formatDay(one.from)}: ${stateNames[one.state]}, ${one.arrivals.calls} calls`;
+
+/** A bar a day, its height the calls, its colours the states; below it a strip for days without calls. */
+const drawDay = (one: CoverageDay, place: { x: number; wide: number; most: number }): string => {
+  const { x, wide, most } = place;
+  const height = (one.arrivals.calls / most) * chartHeight;
+  let bottom = chartHeight;
+  const parts: string[] = [];
+  for (const state of [...coverageStates].reverse()) {
+    const part = height * one.shares[state];
+    if (part <= 0) continue;
+    bottom -= part;
+    parts.push(
+      `<rect x="${round(x)}" y="${round(bottom)}" width="${round(wide)}" height="${round(part)}" fill="${colours[state]}"/>`,
+    );
+  }
+  const strip = `<rect x="${round(x)}" y="${chartHeight + 4}" width="${round(wide)}" height="${stripHeight}" fill="${colours[one.state]}"/>`;
+  return `<g><title>${escapeHtml(describe(one))}</title>${parts.join('')}${strip}</g>`;
+};
+
+/** The picture alone. */
+export const drawCoverageSvg = (coverage: Coverage): string => {
+  const { days } = coverage;
+  const step = width / Math.max(1, days.length);
+  const most = Math.max(1, ...days.map((one) => one.arrivals.calls));
+  const every = Math.max(1, Math.ceil(days.length / 10));
+  const labels = days
+    .map((one, index) =>
+      index % every === 0
+        ? `<text x="${round(index * step)}" y="${chartHeight + stripHeight + axisHeight - 4}">${formatDay(one.from)}</text>`
+        : '',
+    )
+    .join('');
+  const bars = days.map((one, index) => drawDay(one, { x: index * step, wide: Math.max(1, step - 1), most })).join('');
+  const height = chartHeight + stripHeight + axisHeight;
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="Coverage by day" ` +
+    `font-family="sans-serif" font-size="11" fill="currentColor">${bars}${labels}</svg>`
+  );
+};
+
+const tableRow = (one: CoverageDay, warehouses: readonly string[]): string => {
+  const { arrivals } = one;
+  const cells = [
+    formatDay(one.from),
+    ...warehouses.map((name) => stateNames[one.byWarehouse[name] ?? 'unread']),
+    arrivals.calls,
+    formatShare(arrivals.both, arrivals.calls),
+    formatShare(arrivals.pollOnly, arrivals.calls),
+    formatShare(arrivals.webhookOnly, arrivals.calls),
+    formatShare(arrivals.importOnly, arrivals.calls),
+  ];
+  return `<tr>${cells.map((cell) => `<td>${escapeHtml(String(cell))}</td>`).join('')}</tr>`;
+};
+
+export const drawCoverageHtml = (coverage: Coverage): string => {
+  const heads = [
+    'Day (UTC)',
+    ...coverage.warehouses,
+    'Calls',
+    'Webhook and poll',
+    'Poll only',
+    'Webhook only',
+    'Import only',
+  ];
+  const legend = [...coverageStates]
+    .reverse()
+    .map((state) => `<li><span style="background:${colours[state]}"></span>${stateNames[state]}</li>`)
+    .join('');
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Coverage ${formatDay(coverage.from)} to ${formatDay(coverage.to)}</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+svg { width: 100%; height: auto; }
+ul { list-style: none; display: flex; flex-wrap: wrap; gap: 1.5rem; padding: 0; }
+li span { display: inline-block; width: 1em; height: 1em; margin-right: .5em; vertical-align: -.1em; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: right; padding: .2rem .6rem; border-bottom: 1px solid #8884; }
+th:first-child, td:first-child { text-align: left; }
+</style>
+</head>
+<body>
+<h1>Coverage, ${formatDay(coverage.from)} to ${formatDay(coverage.to)}</h1>
+<p>Calls a day by their own time (UTC), and what was proven of them in ${escapeHtml(coverage.warehouses.join(', '))}.</p>
+${drawCoverageSvg(coverage)}
+<ul>${legend}</ul>
+<pre>${escapeHtml(describeArrivals(coverage).join('\n'))}</pre>
+<table>
+<thead><tr>${heads.map((head) => `<th>${escapeHtml(head)}</th>`).join('')}</tr></thead>
+<tbody>
+${coverage.days.map((one) => tableRow(one, coverage.warehouses)).join('\n')}
+</tbody>
+</table>
+</body>
+</html>
+`;
+};

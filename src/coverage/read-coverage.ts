@@ -1,0 +1,36 @@
+/** Coverage of a range, read from the operational store: neither the service nor a warehouse is asked. */
+import type pg from 'pg';
+import { measureWebhooks, readArrivals, readRanges } from '../store/arrivals.ts';
+import { latestVerdicts } from '../store/verdicts.ts';
+import { buildCoverage, type Coverage } from './coverage.ts';
+
+/** A delivery and its one retry have had their chance after this. */
+const deliveryTime = 120_000_000;
+
+/**
+ * @param input.range microseconds, by the calls' own time. @param input.now microseconds; ends the range.
+ * @param input.webhooksSince judges webhooks from here on instead of from the first one ever received.
+ */
+export const readCoverage = async (
+  pool: pg.Pool,
+  input: {
+    readonly range: { readonly from: number; readonly to: number };
+    readonly warehouses: readonly string[];
+    readonly now: number;
+    readonly webhooksSince?: number;
+  },
+): Promise<Coverage> => {
+  const range = { from: input.range.from, to: Math.max(input.range.from, Math.min(input.range.to, input.now)) };
+  return buildCoverage({
+    ...range,
+    warehouses: input.warehouses,
+    read: await readRanges(pool, range),
+    verdicts: await latestVerdicts(pool, range),
+    arrivals: await readArrivals(pool, range),
+    webhooks: await measureWebhooks(pool, {
+      ...range,
+      until: input.now - deliveryTime,
+      ...(input.webhooksSince === undefined ? {} : { since: input.webhooksSince }),
+    }),
+  });
+};

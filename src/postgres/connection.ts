@@ -1,0 +1,139 @@
+/** Connection pools with errors that say what to do. */
+import pg from 'pg';
+import { CallsyncError, terminal, transient } from '../errors.ts';
+
+export interface PoolOptions {
+  readonly url: string;
+  /** Schema that unqualified names resolve to. */
+  readonly schema: string;
+  /** Shown in pg_stat_activity. */
+  readonly application: string;
+  readonly max?: number;
+  /** What the database is for, in errors: `operational store`, `warehouse main`. */
+  readonly purpose: string;
+}
+
+/** Opens a pool; nothing is connected until the first query. bigint columns read as numbers (all ours are safe). */
+export const openPool = (options: PoolOptions): pg.Pool => {
+  const types = {
+    getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+      oid === 20 ? Number : (pg.types.getTypeParser as (oid: number, format?: string) => unknown)(oid, format),
+  };
+  let pool: pg.Pool;
+  try {
+    pool = new pg.Pool({
+      connectionString: options.url,
+      max: options.max ?? 8,
+      application_name: options.application,
+      connectionTimeoutMillis: 10_000,
+      options: `-c search_path=${options.schema} -c timezone=UTC`,
+      types: types as never,
+    });
+  } catch (cause) {
+    throw terminal('DATABASE_URL_INVALID', `The connection URL of the ${options.purpose} cannot be read.`, {
+      mend: 'Write it as postgres://user:password@host:port/database.',
+      cause,
+    });
+  }
+  // A client that loses its server, idle or lent out, must not end the process; the next query reports it.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
+};
+
+const connectionCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+  'ETIMEDOUT',
+  'EPIPE',
+  'ENOENT',
+  'EAI_AGAIN',
+]);
+/** Classes of SQLSTATE after which the same statement may succeed: connection, serialization, shutdown, resources. */
+const transientStates = /^(08|40|53|55P03|57P0[1-5]|25006|58)/;
+
+const lostConnection = /timeout|connection terminated|connection ended|not queryable/i;
+
+/** False for what did not come from the driver: a fault of ours must not read as one of the database. */
+const isDriverError = (cause: unknown): boolean => {
+  const { code, message } = cause as { code?: unknown; message?: unknown };
+  if (typeof code === 'string') return /^[0-9A-Z]{5}$/.test(code) || connectionCodes.has(code);
+  return typeof message === 'string' && lostConnection.test(message);
+};
+
+/** Maps a driver error to terminal or transient. Values of the failed statement are never repeated: they may be personal. */
+export const postgresError = (purpose: string, cause: unknown): CallsyncError => {
+  if (cause instanceof CallsyncError) return cause;
+  const { code = '', message = '' } = cause as { code?: string; message?: string };
+  if (connectionCodes.has(code) || lostConnection.test(message)) {
+    return transient('DATABASE_UNREACHABLE', `The ${purpose} does not answer (${code || 'connection lost'}).`, {
+      mend: 'Check that PostgreSQL runs and that its address in the configuration is right.',
+      cause,
+    });
+  }
+  if (code === '28P01' || code === '28000') {
+    return terminal('DATABASE_CREDENTIALS', `The ${purpose} refuses the user or password.`, {
+      mend: 'Check the user and password in its connection URL.',
+      cause,
+    });
+  }
+  if (code === '3D000') {
+    return terminal('DATABASE_MISSING', `The database of the ${purpose} does not exist.`, {
+      mend: 'Create it, or correct its name in the connection URL.',
+      cause,
+    });
+  }
+  if (code === '42501') {
+    return terminal('DATABASE_PERMISSION', `The user of the ${purpose} lacks a permission.`, {
+      mend: 'Grant CREATE on the database, or USAGE and CREATE on its schema.',
+      cause,
+    });
+  }
+  const kind = transientStates.test(code) ? transient : terminal;
+  return kind('DATABASE_ERROR', `The ${purpose} reports an error (SQLSTATE ${code || 'none'}).`, { cause });
+};
+
+/** Runs `work` in one transaction; rolls back when it throws, and maps the error when it is the driver's. */
+export const inTransaction = async <T>(
+  pool: pg.Pool,
+  purpose: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> => {
+  let client: pg.PoolClient;
+  try {
+    client = await pool.connect();
+  } catch (cause) {
+    throw postgresError(purpose, cause);
+  }
+  let broken: Error | undefined;
+  try {
+    await client.query('BEGIN');
+    const result = await work(client);
+    await client.query('COMMIT');
+    return result;
+  } catch (cause) {
+    await client.query('ROLLBACK').catch((error: Error) => {
+      broken = error;
+    });
+    throw isDriverError(cause) ? postgresError(purpose, cause) : cause;
+  } finally {
+    client.release(broken);
+  }
+};
+
+/** One statement outside a transaction, with errors mapped. */
+export const runQuery = async <R extends pg.QueryResultRow = pg.QueryResultRow>(
+  db: pg.Pool | pg.PoolClient,
+  purpose: string,
+  sql: string,
+  values: unknown[] = [],
+): Promise<R[]> => {
+  try {
+    return (await db.query<R>(sql, values)).rows;
+  } catch (cause) {
+    throw postgresError(purpose, cause);
+  }
+};

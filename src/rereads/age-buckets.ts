@@ -1,0 +1,16 @@
+/** Ages in log-spaced buckets: the first minute, then eight for each doubling. All times in microseconds. */
+const firstEdge = 60_000_000;
+const perOctave = 8;
+
+export const bucketOf = (age: number): number => {
+  if (age < firstEdge) return 0;
+  const near = Math.floor(perOctave * Math.log2(age / firstEdge)) + 1;
+  if (age < bucketEdges(near).from) return near - 1;
+  return age < bucketEdges(near).to ? near : near + 1;
+};
+
+/** Ages `[from, to)` of a bucket. */
+export const bucketEdges = (bucket: number): { readonly from: number; readonly to: number } => ({
+  from: bucket === 0 ? 0 : Math.ceil(firstEdge * 2 ** ((bucket - 1) / perOctave)),
+  to: Math.ceil(firstEdge * 2 ** (bucket / perOctave)),
+});

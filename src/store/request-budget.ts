@@ -1,0 +1,73 @@
+/** The request budget that all workers and processes share: one row, one row lock a request, the server's clock. */
+import type { Pool } from 'pg';
+import { transient } from '../errors.ts';
+
+export interface SharedSlotRules {
+  /** Name of the budget: one for each service and source address. */
+  readonly name: string;
+  readonly requests: number;
+  /** Length of the rolling window with its margin, in milliseconds. */
+  readonly spanMs: number;
+}
+
+export interface SharedSlots {
+  /** The slot: milliseconds from now until it, and its time on the server's clock in milliseconds. */
+  grant(): Promise<{ readonly waitMs: number; readonly at: number }>;
+  block(ms: number): Promise<void>;
+  /** The slot at `at` was used `ms` later. */
+  defer(at: number, ms: number): Promise<void>;
+}
+
+const clock = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`;
+
+/**
+ * Hands out slots of a rolling window over table request_budget. Callers queue on the row's lock, so they are served
+ * in turn; the slot's time is returned as a wait from the server's now.
+ */
+export const createSharedSlots = (pool: Pool, rules: SharedSlotRules): SharedSlots => {
+  const spanMicros = Math.round(rules.spanMs * 1000);
+  const ensure = `INSERT INTO callsync.request_budget (name) VALUES ($1) ON CONFLICT (name) DO NOTHING`;
+  const grantSlot = `
+    UPDATE callsync.request_budget
+    SET slots = slots[greatest(cardinality(slots) - $2::int + 2, 1):] || greatest(
+          ${clock},
+          blocked_until,
+          coalesce(slots[cardinality(slots) - $2::int + 1], 0) + $3::bigint,
+          coalesce(slots[cardinality(slots)], 0))
+    WHERE name = $1
+    RETURNING slots[cardinality(slots)] - ${clock} AS wait_micros, slots[cardinality(slots)] AS slot`;
+  const blockSlots = `
+    UPDATE callsync.request_budget SET blocked_until = greatest(blocked_until, ${clock} + $2::bigint) WHERE name = $1`;
+  const deferSlot = `
+    UPDATE callsync.request_budget SET slots = array_replace(slots, $2::bigint, $2::bigint + $3::bigint) WHERE name = $1`;
+
+  const run = async (sql: string, values: unknown[]): Promise<{ wait_micros?: string; slot?: string }[]> => {
+    try {
+      return (await pool.query(sql, values)).rows;
+    } catch (error) {
+      throw transient('STORE_UNREACHABLE', 'The shared request budget in the store cannot be reached.', {
+        cause: error,
+        mend: 'Check store.url and that the store is up.',
+      });
+    }
+  };
+
+  return {
+    grant: async () => {
+      const values = [rules.name, rules.requests, spanMicros];
+      let [row] = await run(grantSlot, values);
+      if (row === undefined) {
+        await run(ensure, [rules.name]);
+        [row] = await run(grantSlot, values);
+      }
+      return { waitMs: Math.max(0, Number(row?.wait_micros ?? 0) / 1000), at: Number(row?.slot ?? 0) / 1000 };
+    },
+    block: async (ms) => {
+      await run(ensure, [rules.name]);
+      await run(blockSlots, [rules.name, Math.round(ms * 1000)]);
+    },
+    defer: async (at, ms) => {
+      await run(deferSlot, [rules.name, Math.round(at * 1000), Math.round(ms * 1000)]);
+    },
+  };
+};
