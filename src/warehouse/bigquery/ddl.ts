@@ -1,0 +1,223 @@
+/** Tables, views and staging as BigQuery resources (REST) and as the same thing in SQL, from `schemas/tables.ts`. */
+import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import { type Column, guardColumns, type Table, tableOf, tables, wordsView } from '../../../schemas/tables.ts';
+import { wordsQuery } from './views.ts';
+
+export interface Field {
+  readonly name: string;
+  readonly type: string;
+  readonly mode: 'NULLABLE' | 'REQUIRED' | 'REPEATED';
+  readonly description?: string;
+  readonly fields?: readonly Field[];
+}
+
+export interface Relation {
+  readonly name: string;
+  readonly description: string;
+  readonly fields: readonly Field[];
+  /** Column whose UTC date is the partition. */
+  readonly partitionedBy?: string;
+  readonly clusteredBy?: readonly string[];
+}
+
+/** What of the config decides which tables there are. */
+export type Layout = Pick<BigqueryWarehouseConfig, 'words' | 'documents' | 'api_endpoint'>;
+
+/** The emulator's decimals end at 38 digits in all; there they are kept as text, so that no digit is lost. */
+export const decimalTypeOf = (layout: Layout): 'BIGNUMERIC' | 'STRING' =>
+  layout.api_endpoint === undefined ? 'BIGNUMERIC' : 'STRING';
+
+const columnTypes = {
+  text: 'STRING',
+  timestamp: 'TIMESTAMP',
+  float: 'FLOAT64',
+  int: 'INT64',
+  bool: 'BOOL',
+  json: 'JSON',
+} as const;
+
+const wordFields: readonly Field[] = [
+  { name: 'value', type: 'STRING', mode: 'NULLABLE' },
+  { name: 'start', type: 'FLOAT64', mode: 'NULLABLE' },
+  { name: 'length', type: 'FLOAT64', mode: 'NULLABLE' },
+  { name: 'score', type: 'FLOAT64', mode: 'NULLABLE' },
+];
+
+export const fieldOf = (column: Column, layout: Layout): Field =>
+  column.type === 'words'
+    ? { name: column.name, type: 'STRUCT', mode: 'REPEATED', description: column.description, fields: wordFields }
+    : {
+        name: column.name,
+        type: column.type === 'decimal' ? decimalTypeOf(layout) : columnTypes[column.type],
+        mode: column.required === true ? 'REQUIRED' : 'NULLABLE',
+        description: column.description,
+      };
+
+/** Columns of a table of this layout; `calls` ends with the guard. */
+export function columnsOf(table: Table, layout: Layout): readonly Column[] {
+  const own = table.columns.filter((column) => column.type !== 'words' || layout.words === 'arrays');
+  return table.kind === 'call' ? [...own, ...guardColumns] : own;
+}
+
+/** Tables whose rows hang on a call, in the order in which a load writes them. */
+export const callTablesOf = (layout: Layout): readonly Table[] =>
+  tables.filter((table) => table.kind !== 'log' && (table.name !== 'documents' || layout.documents));
+export const logTables: readonly Table[] = tables.filter((table) => table.kind === 'log' && table.name !== 'loads');
+
+/** Tables that only loads read: what was erased, which calls ever moved, and the row over which commits conflict. */
+const guardTables: readonly Relation[] = [
+  {
+    name: 'tombstones',
+    description: 'Guards of erased calls under a keyed hash of their id: what was erased is never written again.',
+    fields: [
+      { name: 'call_key', type: 'STRING', mode: 'REQUIRED', description: 'Keyed hash of the call id.' },
+      { name: 'ledger_epoch', type: 'INT64', mode: 'REQUIRED', description: 'Epoch of the ledger that erased it.' },
+      { name: 'revision', type: 'INT64', mode: 'REQUIRED', description: "The call's revision in the ledger." },
+      { name: 'load_id', type: 'STRING', mode: 'REQUIRED', description: 'The load that brought it (table loads).' },
+      { name: 'erased_at', type: 'TIMESTAMP', mode: 'REQUIRED', description: 'When it was committed here.' },
+    ],
+    clusteredBy: ['call_key'],
+  },
+  {
+    name: 'moved_calls',
+    description:
+      'Guards of calls that were sent under more than one date, for loads that know only the partition of an older one.',
+    fields: ['call_id', 'ledger_epoch', 'revision', 'flatten_version'].map((name) => ({
+      name,
+      type: name === 'call_id' ? 'STRING' : 'INT64',
+      mode: 'REQUIRED',
+    })),
+    clusteredBy: ['call_id'],
+  },
+  {
+    name: 'fence',
+    description: 'One row that every commit changes, so that two at once conflict instead of writing a call twice.',
+    fields: [
+      { name: 'ledger_epoch', type: 'INT64', mode: 'REQUIRED', description: 'Highest epoch that has committed.' },
+      { name: 'earlier_epochs', type: 'BOOL', mode: 'REQUIRED', description: 'Whether an earlier one has, too.' },
+      { name: 'load_id', type: 'STRING', mode: 'REQUIRED', description: 'Last load.' },
+    ],
+  },
+];
+
+/** Every table of the dataset. */
+export function relationsOf(layout: Layout): readonly Relation[] {
+  const ofCalls = callTablesOf(layout).map((table) => partitioned(table, layout));
+  const words: Relation[] =
+    layout.words === 'rows'
+      ? [
+          {
+            name: 'words',
+            description: 'One row per word of every utterance.',
+            fields: wordsView.columns.map((column) => fieldOf(column, layout)),
+            partitionedBy: 'call_timestamp',
+            clusteredBy: ['call_id'],
+          },
+        ]
+      : [];
+  const deliveries = tableOf('deliveries');
+  return [
+    ...ofCalls,
+    ...words,
+    { ...plain(deliveries, layout), partitionedBy: 'received_at', clusteredBy: ['seq'] },
+    { ...plain(tableOf('verdicts'), layout), clusteredBy: ['verdict_id'] },
+    { ...plain(tableOf('loads'), layout), clusteredBy: ['load_id'] },
+    ...guardTables,
+  ];
+}
+
+const describe = (table: Table): string => `${table.description} Grain: ${table.grain}.`;
+const plain = (table: Table, layout: Layout): Relation => ({
+  name: table.name,
+  description: describe(table),
+  fields: columnsOf(table, layout).map((column) => fieldOf(column, layout)),
+});
+const partitioned = (table: Table, layout: Layout): Relation => ({
+  ...plain(table, layout),
+  partitionedBy: 'call_timestamp',
+  clusteredBy: ['call_id'],
+});
+
+/** Schema of the one staging table of a load: a row per call, tombstone or log row, everything below it nested. */
+export function stagingFields(layout: Layout): readonly Field[] {
+  const nested = (table: Table, skip: readonly string[]): Field => ({
+    name: table.name,
+    type: 'STRUCT',
+    mode: 'REPEATED',
+    fields: stagedColumns(table, layout)
+      .filter((column) => !skip.includes(column.name))
+      .map(stagedField),
+  });
+  return [
+    { name: 'n', type: 'INT64', mode: 'REQUIRED' },
+    { name: 'kind', type: 'STRING', mode: 'REQUIRED' },
+    { name: 'call_id', type: 'STRING', mode: 'NULLABLE' },
+    { name: 'call_key', type: 'STRING', mode: 'NULLABLE' },
+    { name: 'call_timestamp', type: 'INT64', mode: 'NULLABLE' },
+    { name: 'revision', type: 'INT64', mode: 'NULLABLE' },
+    { name: 'sent_before', type: 'BOOL', mode: 'NULLABLE' },
+    { name: 'moved', type: 'BOOL', mode: 'NULLABLE' },
+    ...callTablesOf(layout).map((table) => nested(table, ['call_id', 'call_timestamp'])),
+    ...logTables.map((table) => nested(table, [])),
+  ];
+}
+
+/** Columns that travel in staging: all but the guard, and the words unless they are off. */
+export const stagedColumns = (table: Table, layout: Layout): readonly Column[] =>
+  table.columns.filter((column) => column.type !== 'words' || layout.words !== 'off');
+
+// Instants travel as microseconds, JSON and decimals as text: the script converts them, with rounding under our control.
+function stagedField(column: Column): Field {
+  if (column.type === 'words') return { name: column.name, type: 'STRUCT', mode: 'REPEATED', fields: wordFields };
+  const type = { ...columnTypes, timestamp: 'INT64', json: 'STRING', decimal: 'STRING' }[column.type];
+  return { name: column.name, type, mode: 'NULLABLE' };
+}
+
+/** The same relation as a statement, for review and for the analyzer. */
+export function createTableSql(dataset: string, relation: Relation, config: BigqueryWarehouseConfig): string {
+  const columns = relation.fields.map((field) => `  ${fieldSql(field)}`).join(',\n');
+  const options = [
+    `description=${quote(relation.description)}`,
+    ...(relation.partitionedBy === undefined || config.partition_expiration_days === undefined
+      ? []
+      : [`partition_expiration_days=${config.partition_expiration_days}`]),
+    ...(config.kms_key === undefined ? [] : [`kms_key_name=${quote(config.kms_key)}`]),
+    `labels=[${Object.entries(config.labels)
+      .map(([key, value]) => `(${quote(key)}, ${quote(value)})`)
+      .join(', ')}]`,
+  ].filter((option) => option !== 'labels=[]');
+  return [
+    `CREATE TABLE IF NOT EXISTS \`${dataset}.${relation.name}\` (\n${columns}\n)`,
+    ...(relation.partitionedBy === undefined ? [] : [`PARTITION BY TIMESTAMP_TRUNC(${relation.partitionedBy}, DAY)`]),
+    ...(relation.clusteredBy === undefined ? [] : [`CLUSTER BY ${relation.clusteredBy.join(', ')}`]),
+    `OPTIONS (${options.join(', ')});`,
+  ].join('\n');
+}
+
+export const createViewSql = (dataset: string): string =>
+  `CREATE VIEW IF NOT EXISTS \`${dataset}.${wordsView.name}\`\nOPTIONS (description=${quote(wordsView.description)}) AS\n${wordsQuery(dataset)};`;
+
+export function createStagingSql(table: string, layout: Layout): string {
+  const columns = stagingFields(layout)
+    .map((field) => `  ${fieldSql(field)}`)
+    .join(',\n');
+  return `CREATE TABLE \`${table}\` (\n${columns}\n);`;
+}
+
+function fieldSql(field: Field): string {
+  const options = field.description === undefined ? '' : ` OPTIONS (description=${quote(field.description)})`;
+  const required = field.mode === 'REQUIRED' ? ' NOT NULL' : '';
+  return `${field.name} ${typeSql(field)}${required}${options}`;
+}
+
+export function typeSql(field: Field): string {
+  const type =
+    field.fields === undefined
+      ? field.type
+      : `STRUCT<${field.fields.map((inner) => `${inner.name} ${typeSql(inner)}`).join(', ')}>`;
+  return field.mode === 'REPEATED' ? `ARRAY<${type}>` : type;
+}
+
+/** A string literal. */
+export const quote = (text: string): string =>
+  `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`;

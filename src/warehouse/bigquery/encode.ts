@@ -1,0 +1,100 @@
+/** A batch as newline-delimited JSON for the staging table: one line per call, tombstone and log row. */
+import { Readable } from 'node:stream';
+import { createGzip } from 'node:zlib';
+import type { Column, Table, WordArrays } from '../../../schemas/tables.ts';
+import type { CallLoad, LoadBatch, Row, TombstoneLoad } from '../warehouse.ts';
+import { callTablesOf, type Layout, logTables, stagedColumns } from './ddl.ts';
+import { datesOf } from './fold-batch.ts';
+
+export interface EncodedBatch {
+  readonly media: readonly Buffer[];
+  readonly rows: number;
+}
+
+/** With `compress`, gzip at its fastest: upload time is what it saves. */
+export async function encodeBatch(batch: LoadBatch, layout: Layout, compress: boolean): Promise<EncodedBatch> {
+  const chunks: Buffer[] = [];
+  let pending = '';
+  let rows = 0;
+  const add = (line: string): void => {
+    rows += 1;
+    pending += `${line}\n`;
+    if (pending.length > 1 << 20) {
+      chunks.push(Buffer.from(pending));
+      pending = '';
+    }
+  };
+  const tables = callTablesOf(layout).map((table) => encoderOf(table, layout, ['call_id', 'call_timestamp']));
+  for (const call of batch.calls) add(callLine(rows, call, batch.keyOf(call.callId), tables));
+  for (const tombstone of batch.tombstones) add(tombstoneLine(rows, tombstone));
+  for (const table of logTables) {
+    const encode = encoderOf(table, layout, []);
+    for (const row of batch.logs[table.name as 'deliveries' | 'verdicts'] ?? []) {
+      add(`{"n":${rows},"kind":"log","${table.name}":[${encode.row(row)}]}`);
+    }
+  }
+  chunks.push(Buffer.from(pending));
+  return { media: compress ? await compressChunks(chunks) : chunks, rows };
+}
+
+async function compressChunks(chunks: readonly Buffer[]): Promise<Buffer[]> {
+  const compressed: Buffer[] = [];
+  for await (const chunk of Readable.from(chunks).pipe(createGzip({ level: 1 }))) compressed.push(chunk as Buffer);
+  return compressed;
+}
+
+interface TableEncoder {
+  readonly name: string;
+  row(row: Row): string;
+}
+
+function encoderOf(table: Table, layout: Layout, skip: readonly string[]): TableEncoder {
+  const wanted = new Set(stagedColumns(table, layout).map((column) => column.name));
+  const columns = table.columns
+    .map((column, index) => ({ column, index, head: `"${column.name}":` }))
+    .filter(({ column }) => wanted.has(column.name) && !skip.includes(column.name));
+  return {
+    name: table.name,
+    row(row) {
+      let line = '';
+      for (const { column, index, head } of columns) {
+        const value = row[index];
+        if (value === null || value === undefined) continue;
+        line += `${line === '' ? '' : ','}${head}${encodeValue(column, value)}`;
+      }
+      return `{${line}}`;
+    },
+  };
+}
+
+function encodeValue(column: Column, value: unknown): string {
+  if (column.type === 'words') return encodeWords(value as WordArrays);
+  if (typeof value === 'string') return JSON.stringify(value);
+  return typeof value === 'number' && !Number.isFinite(value) ? 'null' : String(value);
+}
+
+function encodeWords(words: WordArrays): string {
+  let list = '';
+  for (let index = 0; index < words.value.length; index += 1) {
+    const value = words.value[index];
+    list += `${index === 0 ? '' : ','}{"value":${typeof value === 'string' ? JSON.stringify(value) : 'null'}`;
+    list += `,"start":${words.start[index] ?? null},"length":${words.length[index] ?? null}`;
+    list += `,"score":${words.score[index] ?? null}}`;
+  }
+  return `[${list}]`;
+}
+
+function callLine(n: number, call: CallLoad, key: string, tables: readonly TableEncoder[]): string {
+  let line = `{"n":${n},"kind":"call","call_id":${JSON.stringify(call.callId)},"call_key":${JSON.stringify(key)}`;
+  line += `,"call_timestamp":${call.callTimestamp},"revision":${call.revision},"sent_before":${call.partitions.length > 0}`;
+  line += `,"moved":${new Set(datesOf(call)).size > 1}`;
+  for (const table of tables) {
+    const rows = call.rows[table.name as keyof CallLoad['rows']] ?? [];
+    if (rows.length > 0) line += `,"${table.name}":[${rows.map((row) => table.row(row)).join(',')}]`;
+  }
+  return `${line}}`;
+}
+
+const tombstoneLine = (n: number, { callId, callKey, revision }: TombstoneLoad): string =>
+  `{"n":${n},"kind":"tombstone","call_id":${JSON.stringify(callId)},"call_key":${JSON.stringify(callKey)}` +
+  `,"revision":${revision},"sent_before":false}`;

@@ -1,0 +1,197 @@
+/**
+ * Every fault of BigQuery and what it means for us, decided here and nowhere else.
+ *
+ * Run against the emulator or the strict stand-in: duplicate, notFound, invalidQuery, serialization conflicts, rate
+ * limits and quotas as the stand-in words them, 5xx, lost responses. From Google's documentation and clients alone,
+ * because it needs the real service: everything else, and the exact wording of every message.
+ */
+import { CallsyncError, type ErrorKind } from '../../errors.ts';
+
+/** What a request or a finished job reported. */
+export interface Fault {
+  /** HTTP status; absent for faults of jobs and of the network. */
+  readonly status?: number;
+  /** BigQuery's own word, such as `rateLimitExceeded`. */
+  readonly reason?: string;
+  readonly message: string;
+  /** The answer did not arrive: whether the request was carried out is unknown. */
+  readonly lost?: boolean;
+}
+
+/**
+ * - `duplicate`: the id or table exists already: look at the earlier one.
+ * - `missing`: what was asked for is not there.
+ * - `lost`: ask whether it was carried out, then repeat under the same id.
+ * - `again`: the same thing may succeed later, in a job of a new id.
+ * - `quota`: an allowance of the day is used up; minutes, not seconds.
+ * - `stop`: somebody has to change something.
+ */
+export type Meaning = 'duplicate' | 'missing' | 'lost' | 'again' | 'quota' | 'stop';
+
+interface Rule {
+  readonly reasons?: readonly string[];
+  readonly statuses?: readonly number[];
+  readonly text?: RegExp;
+  readonly meaning: Meaning;
+  readonly code: string;
+  readonly mend?: string;
+}
+
+/** First rule that matches wins. */
+const rules: readonly Rule[] = [
+  {
+    text: /could not serialize access|aborted due to concurrent update|due to concurrent (update|transaction)/i,
+    meaning: 'again',
+    code: 'BIGQUERY_CONFLICT',
+  },
+  { text: /too many DML statements outstanding/i, meaning: 'again', code: 'BIGQUERY_BUSY' },
+  { text: /streaming buffer/i, meaning: 'again', code: 'BIGQUERY_STREAMING_BUFFER' },
+  { text: /staging is incomplete/i, meaning: 'missing', code: 'BIGQUERY_STAGING_LOST' },
+  {
+    text: /could not load the default credentials|invalid_grant|invalid_client|unauthorized_client|key file|\bPEM\b|private key/i,
+    meaning: 'stop',
+    code: 'BIGQUERY_CREDENTIALS',
+    mend: 'Check `key_file`, or run `gcloud auth application-default login`.',
+  },
+  { reasons: ['duplicate'], meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE' },
+  { statuses: [409], meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE' },
+  {
+    reasons: ['quotaExceeded', 'dailyLimitExceeded', 'dailyLimitExceededUnreg'],
+    meaning: 'quota',
+    code: 'BIGQUERY_QUOTA',
+    mend: 'Lower the budget of this warehouse or raise the quota of the project.',
+  },
+  {
+    reasons: [
+      'rateLimitExceeded',
+      'userRateLimitExceeded',
+      'jobRateLimitExceeded',
+      'concurrentLimitExceeded',
+      'resourceInUse',
+      'tableUnavailable',
+      'stopped',
+      'timeout',
+    ],
+    meaning: 'again',
+    code: 'BIGQUERY_BUSY',
+  },
+  {
+    reasons: ['backendError', 'internalError', 'jobBackendError', 'jobInternalError'],
+    meaning: 'again',
+    code: 'BIGQUERY_UNAVAILABLE',
+  },
+  {
+    reasons: ['accessDenied', 'authError', 'required', 'blocked'],
+    meaning: 'stop',
+    code: 'BIGQUERY_ACCESS_DENIED',
+    mend: 'Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.',
+  },
+  {
+    reasons: ['billingNotEnabled', 'billingTierLimitExceeded'],
+    meaning: 'stop',
+    code: 'BIGQUERY_BILLING',
+    mend: 'Enable billing for the project.',
+  },
+  {
+    reasons: ['bytesBilledLimitExceeded'],
+    meaning: 'stop',
+    code: 'BIGQUERY_BYTES_LIMIT',
+    mend: 'Raise `maximum_bytes_billed` or lower `max_calls_per_load`.',
+  },
+  {
+    reasons: ['resourcesExceeded', 'responseTooLarge'],
+    meaning: 'stop',
+    code: 'BIGQUERY_TOO_LARGE',
+    mend: 'Lower `max_calls_per_load`.',
+  },
+  { reasons: ['notFound'], meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', mend: 'Run `callsync warehouse migrate`.' },
+  { statuses: [404], meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', mend: 'Check project, dataset and location.' },
+  { statuses: [408, 500, 502, 503, 504], meaning: 'lost', code: 'BIGQUERY_UNAVAILABLE' },
+  { statuses: [429], meaning: 'again', code: 'BIGQUERY_BUSY' },
+  {
+    statuses: [401, 403],
+    meaning: 'stop',
+    code: 'BIGQUERY_ACCESS_DENIED',
+    mend: 'Check the credentials and the roles of the account.',
+  },
+  {
+    reasons: ['invalid', 'invalidQuery', 'invalidUser', 'badRequest', 'parseError', 'notImplemented', 'attributeError'],
+    meaning: 'stop',
+    code: 'BIGQUERY_REFUSED',
+    mend: 'Run `callsync warehouse migrate`; if it stays, report the message.',
+  },
+];
+
+const unknown: Rule = {
+  meaning: 'stop',
+  code: 'BIGQUERY_REFUSED',
+  mend: 'See the message and the job in the console.',
+};
+
+export function judge(fault: Fault): { readonly meaning: Meaning; readonly code: string; readonly mend?: string } {
+  if (fault.lost === true) return { meaning: 'lost', code: 'BIGQUERY_UNREACHABLE' };
+  const rule = rules.find(
+    ({ reasons, statuses, text }) =>
+      (reasons === undefined || (fault.reason !== undefined && reasons.includes(fault.reason))) &&
+      (statuses === undefined || (fault.status !== undefined && statuses.includes(fault.status))) &&
+      (text === undefined || text.test(fault.message)),
+  );
+  return rule ?? unknown;
+}
+
+const kindOf: Readonly<Record<Meaning, ErrorKind>> = {
+  duplicate: 'transient',
+  missing: 'terminal',
+  lost: 'transient',
+  again: 'transient',
+  quota: 'transient',
+  stop: 'terminal',
+};
+
+/** Daily quotas refill within minutes, not at midnight. */
+const quotaRetryMs = 10 * 60_000;
+
+/** `what` says what was tried: `load into warehouse "x"`. */
+export function errorOf(fault: Fault, what: string): CallsyncError {
+  const { meaning, code, mend } = judge(fault);
+  return new CallsyncError(kindOf[meaning], code, `BigQuery could not ${what}: ${shorten(fault)}.`, {
+    ...(mend === undefined ? {} : { mend }),
+    ...(meaning === 'quota' ? { retryAfterMs: quotaRetryMs } : {}),
+  });
+}
+
+// Messages of BigQuery can quote values of the data that it refused.
+function shorten({ reason, status, message }: Fault): string {
+  const label = reason ?? (status === undefined ? '' : `HTTP ${status}`);
+  const text = message
+    .replace(/\s+/g, ' ')
+    .replace(/(['"`]).*?\1/g, '…')
+    .replace(/;.*$/, '')
+    .slice(0, 160);
+  return [label, text]
+    .filter((part) => part !== '')
+    .join(', ')
+    .replace(/\.$/, '');
+}
+
+interface ApiErrorShape {
+  readonly code?: unknown;
+  readonly errors?: readonly { readonly reason?: string; readonly message?: string }[];
+  readonly response?: { readonly statusCode?: number };
+  readonly message?: string;
+}
+
+/** From an error of the client. One without an HTTP status never reached an answer. */
+export function faultOf(cause: unknown): Fault {
+  if (isFault(cause)) return cause;
+  const error = cause as ApiErrorShape;
+  const first = error.errors?.[0];
+  const status = typeof error.code === 'number' ? error.code : error.response?.statusCode;
+  const message = first?.message ?? error.message ?? String(cause);
+  if (status !== undefined)
+    return { status, message, ...(first?.reason === undefined ? {} : { reason: first.reason }) };
+  return judge({ message }).code === 'BIGQUERY_CREDENTIALS' ? { message } : { message, lost: true };
+}
+
+const isFault = (cause: unknown): cause is Fault =>
+  typeof cause === 'object' && cause !== null && !(cause instanceof Error) && 'message' in cause;

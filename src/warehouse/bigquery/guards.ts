@@ -1,0 +1,75 @@
+/** What stands of calls, for reconcile: guards of `calls` and the number of rows in each child table. */
+import type { CallGuard } from '../warehouse.ts';
+import { callTablesOf, type Layout } from './ddl.ts';
+import type { Queries } from './queries.ts';
+
+export type GuardRange = { readonly from: number; readonly to: number } | { readonly callIds: readonly string[] };
+
+const idsPerQuery = 5_000;
+
+const childrenOf = (layout: Layout): readonly string[] =>
+  callTablesOf(layout)
+    .filter((table) => table.kind === 'child')
+    .map((table) => table.name);
+
+/** In key order. By range: literals, so that only the partitions of the range are read; by ids: parameter @ids. */
+export function guardsQuery(dataset: string, layout: Layout, range: GuardRange): string {
+  const within = (alias: string): string =>
+    'callIds' in range
+      ? `${alias}.call_id IN UNNEST(@ids)`
+      : `${alias}.call_timestamp >= ${instant(range.from)} AND ${alias}.call_timestamp < ${instant(range.to)}`;
+  const children = childrenOf(layout);
+  return `SELECT
+  c.call_id AS call_id,
+  UNIX_MICROS(c.call_timestamp) AS call_timestamp,
+  c.ledger_epoch AS ledger_epoch,
+  c.revision AS revision,
+  c.flatten_version AS flatten_version,
+  ${children.map((name) => `IFNULL(${name}_rows.n, 0) AS ${name}_rows`).join(',\n  ')}
+FROM \`${dataset}.calls\` AS c
+${children
+  .map(
+    (name) => `LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM \`${dataset}.${name}\` AS t WHERE ${within('t')} GROUP BY t.call_id
+) AS ${name}_rows ON ${name}_rows.call_id = c.call_id`,
+  )
+  .join('\n')}
+WHERE ${within('c')}
+ORDER BY c.call_id`;
+}
+
+export async function* listGuards(
+  queries: Queries,
+  dataset: string,
+  layout: Layout,
+  range: GuardRange,
+): AsyncIterable<CallGuard> {
+  const children = childrenOf(layout);
+  const sql = guardsQuery(dataset, layout, range);
+  for (const ids of 'callIds' in range ? chunks([...range.callIds].sort(byteOrder)) : [undefined]) {
+    const query = ids === undefined ? { sql } : { sql, parameters: { ids }, types: { ids: 'ARRAY<STRING>' } };
+    for await (const row of queries.stream(query)) {
+      yield {
+        callId: row.call_id as string,
+        callTimestamp: row.call_timestamp as number | null,
+        epoch: row.ledger_epoch as number,
+        revision: row.revision as number,
+        flattenVersion: row.flatten_version as number,
+        childRows: Object.fromEntries(children.map((name) => [name, row[`${name}_rows`] as number])),
+      };
+    }
+  }
+}
+
+function* chunks(ids: readonly string[]): Iterable<readonly string[]> {
+  for (let start = 0; start < ids.length; start += idsPerQuery) yield ids.slice(start, start + idsPerQuery);
+}
+
+/** The order of BigQuery: that of the UTF-8 bytes. */
+const byteOrder = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+function instant(micros: number): string {
+  const date = new Date(Math.floor(micros / 1000)).toISOString();
+  const fraction = String(((micros % 1_000_000) + 1_000_000) % 1_000_000).padStart(6, '0');
+  return `TIMESTAMP '${date.slice(0, 10)} ${date.slice(11, 19)}.${fraction}+00'`;
+}

@@ -1,0 +1,209 @@
+/** Datasets, tables and view: made where they are missing, extended where they lag behind. Nothing is ever taken away. */
+import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import { wordsView } from '../../../schemas/tables.ts';
+import { terminal } from '../../errors.ts';
+import type { Rest } from './client.ts';
+import { type Field, type Relation, relationsOf, typeSql } from './ddl.ts';
+import { standardType, type WireField } from './decode.ts';
+import { errorOf, type Fault, faultOf, judge } from './errors.ts';
+import { backoffMs, type Pause } from './jobs.ts';
+import { wordsQuery } from './views.ts';
+
+export interface MigrateDeps {
+  readonly config: BigqueryWarehouseConfig;
+  readonly rest: Rest;
+  readonly pause: Pause;
+}
+
+const maxAttempts = 8;
+const dayMs = 86_400_000;
+
+export async function migrate(deps: MigrateDeps): Promise<void> {
+  const { config } = deps;
+  await ensureDataset(deps, config.dataset, {});
+  if (config.staging_dataset !== undefined && config.staging_dataset !== config.dataset) {
+    const expiry = String(Math.max(3_600_000, config.staging_expiration_hours * 3_600_000));
+    await ensureDataset(deps, config.staging_dataset, { defaultTableExpirationMs: expiry });
+  }
+  for (const relation of relationsOf(config)) await ensureTable(deps, relation);
+  if (config.words === 'arrays') await ensureWordsView(deps);
+}
+
+async function ensureDataset(deps: MigrateDeps, name: string, extra: Record<string, unknown>): Promise<void> {
+  const { config } = deps;
+  const found = await tryGet<{ location?: string }>(deps, `/datasets/${name}`);
+  if (found === undefined) {
+    await change(deps, {
+      method: 'POST',
+      path: '/datasets',
+      json: {
+        datasetReference: { projectId: config.project, datasetId: name },
+        description: 'Call data, kept by callsync.',
+        location: config.location,
+        labels: config.labels,
+        ...encryption('defaultEncryptionConfiguration', config),
+        ...extra,
+      },
+    });
+    return;
+  }
+  const { location = config.location } = found;
+  if (location.toLowerCase() !== config.location.toLowerCase()) {
+    throw terminal('BIGQUERY_LOCATION', `Dataset ${name} is in ${location}, not in ${config.location}.`, {
+      mend: `Set \`location: ${location}\` for this warehouse, or use another dataset.`,
+    });
+  }
+}
+
+interface TableResource {
+  readonly type?: string;
+  readonly description?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly schema?: { readonly fields?: readonly WireField[] };
+  readonly timePartitioning?: { readonly expirationMs?: string };
+  readonly view?: { readonly query?: string };
+}
+
+async function ensureTable(deps: MigrateDeps, relation: Relation): Promise<void> {
+  const { config } = deps;
+  const path = `/datasets/${config.dataset}/tables`;
+  const wanted = tableResource(config, relation);
+  const found = await tryGet<TableResource>(deps, `${path}/${relation.name}`);
+  if (found === undefined) {
+    await change(deps, { method: 'POST', path, json: wanted });
+    return;
+  }
+  refuseKind(relation.name, found, 'TABLE');
+  const fields = extendFields(relation, found.schema?.fields ?? []);
+  const expiry = wanted.timePartitioning?.expirationMs;
+  const patch = {
+    ...(fields === undefined ? {} : { schema: { fields } }),
+    ...(found.description === relation.description ? {} : { description: relation.description }),
+    ...(sameLabels(found.labels, config.labels) ? {} : { labels: { ...found.labels, ...config.labels } }),
+    ...(expiry === found.timePartitioning?.expirationMs ? {} : { timePartitioning: wanted.timePartitioning }),
+  };
+  if (Object.keys(patch).length === 0) return;
+  if (config.api_endpoint !== undefined) await alterEmulated(deps, relation, found.schema?.fields ?? []);
+  await change(deps, { method: 'PATCH', path: `${path}/${relation.name}`, json: patch });
+}
+
+/** The emulator takes a patch for its metadata alone and an ALTER for its storage alone, so it gets both. */
+async function alterEmulated(deps: MigrateDeps, relation: Relation, present: readonly WireField[]): Promise<void> {
+  const { project, dataset } = deps.config;
+  const names = new Set(present.map((field) => field.name));
+  for (const field of relation.fields.filter(({ name }) => !names.has(name))) {
+    const query = `ALTER TABLE \`${project}.${dataset}.${relation.name}\` ADD COLUMN IF NOT EXISTS ${field.name} ${typeSql(field)}`;
+    await change(deps, { method: 'POST', path: '/queries', json: { query, useLegacySql: false } });
+  }
+}
+
+export function tableResource(config: BigqueryWarehouseConfig, relation: Relation) {
+  const expiry = config.partition_expiration_days;
+  return {
+    tableReference: { projectId: config.project, datasetId: config.dataset, tableId: relation.name },
+    description: relation.description,
+    labels: config.labels,
+    schema: { fields: relation.fields },
+    ...(relation.partitionedBy === undefined
+      ? {}
+      : {
+          timePartitioning: {
+            type: 'DAY',
+            field: relation.partitionedBy,
+            ...(expiry === undefined ? {} : { expirationMs: String(expiry * dayMs) }),
+          },
+        }),
+    ...(relation.clusteredBy === undefined ? {} : { clustering: { fields: relation.clusteredBy } }),
+    ...encryption('encryptionConfiguration', config),
+  };
+}
+
+const encryption = (key: string, { kms_key }: BigqueryWarehouseConfig): Record<string, unknown> =>
+  kms_key === undefined ? {} : { [key]: { kmsKeyName: kms_key } };
+
+/** The fields as they should be, the present ones first; undefined when nothing is to be changed. */
+export function extendFields(
+  relation: Relation,
+  present: readonly WireField[],
+): readonly (Field | WireField)[] | undefined {
+  let changed = false;
+  const byName = new Map(relation.fields.map((field) => [field.name, field]));
+  const kept = present.map((field) => {
+    const wanted = byName.get(field.name);
+    byName.delete(field.name);
+    if (wanted === undefined) return field;
+    if (standardType(field.type) !== wanted.type) {
+      throw terminal(
+        'BIGQUERY_SCHEMA',
+        `Column ${relation.name}.${field.name} is of type ${standardType(field.type)}, not ${wanted.type}.`,
+        { mend: 'Use another dataset, or drop the table and run `callsync warehouse rebuild`.' },
+      );
+    }
+    if (wanted.description === undefined || descriptionOf(field) === wanted.description) return field;
+    changed = true;
+    return { ...field, description: wanted.description };
+  });
+  // A column added to rows that stand cannot be required.
+  const added = [...byName.values()].map((field) =>
+    field.mode === 'REQUIRED' ? { ...field, mode: 'NULLABLE' } : field,
+  );
+  return changed || added.length > 0 ? [...kept, ...added] : undefined;
+}
+
+const descriptionOf = (field: WireField): string | undefined => (field as { description?: string }).description;
+
+async function ensureWordsView(deps: MigrateDeps): Promise<void> {
+  const { config } = deps;
+  const path = `/datasets/${config.dataset}/tables`;
+  const view = { query: wordsQuery(`${config.project}.${config.dataset}`), useLegacySql: false };
+  const found = await tryGet<TableResource>(deps, `${path}/${wordsView.name}`);
+  if (found === undefined) {
+    const tableReference = { projectId: config.project, datasetId: config.dataset, tableId: wordsView.name };
+    const { description } = wordsView;
+    await change(deps, { method: 'POST', path, json: { tableReference, description, labels: config.labels, view } });
+    return;
+  }
+  refuseKind(wordsView.name, found, 'VIEW');
+  if (found.view?.query === view.query) return;
+  await change(deps, { method: 'PATCH', path: `${path}/${wordsView.name}`, json: { view } });
+}
+
+function refuseKind(name: string, found: TableResource, wanted: 'TABLE' | 'VIEW'): void {
+  if (found.type === undefined || found.type === wanted) return;
+  throw terminal('BIGQUERY_SCHEMA', `${name} is a ${found.type.toLowerCase()}, not a ${wanted.toLowerCase()}.`, {
+    mend: 'Set `words` back to what it was, or use another dataset and run `callsync warehouse fill`.',
+  });
+}
+
+const sameLabels = (found: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>>): boolean =>
+  Object.entries(wanted).every(([key, value]) => found[key] === value);
+
+async function tryGet<T>(deps: MigrateDeps, path: string): Promise<T | undefined> {
+  const answer = await attempt<T>(deps, { path });
+  if ('value' in answer) return answer.value;
+  if (judge(answer.fault).meaning === 'missing') return undefined;
+  throw errorOf(answer.fault, 'read the dataset');
+}
+
+/** A repeated creation finds what the first one made. */
+async function change(deps: MigrateDeps, request: Parameters<Rest>[0]): Promise<void> {
+  const answer = await attempt<unknown>(deps, request);
+  if ('fault' in answer && judge(answer.fault).meaning !== 'duplicate')
+    throw errorOf(answer.fault, 'change the dataset');
+}
+
+async function attempt<T>(
+  { rest, pause }: MigrateDeps,
+  request: Parameters<Rest>[0],
+): Promise<{ readonly value: T } | { readonly fault: Fault }> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return { value: await rest<T>(request) };
+    } catch (cause) {
+      const fault = faultOf(cause);
+      const { meaning } = judge(fault);
+      if ((meaning !== 'lost' && meaning !== 'again') || tries >= maxAttempts) return { fault };
+      await pause(backoffMs(tries));
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/** Whole tables, row by row, through tabledata.list: neither a job nor a charge. */
+import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import type { Column, WordArrays } from '../../../schemas/tables.ts';
+import { digestedColumns } from '../digest.ts';
+import type { DigestedName, Row } from '../warehouse.ts';
+import type { Rest } from './client.ts';
+import { decodeRow, type WireField, type WireRow } from './decode.ts';
+import { errorOf, faultOf, judge } from './errors.ts';
+import { backoffMs, type Pause } from './jobs.ts';
+import type { Queries } from './queries.ts';
+
+const pageRows = 5_000;
+const maxAttempts = 8;
+
+export interface ReadDeps {
+  readonly config: BigqueryWarehouseConfig;
+  readonly rest: Rest;
+  readonly queries: Queries;
+  readonly pause: Pause;
+}
+
+/** Rows in the order of `digestedColumns`. The view `words` cannot be listed and is queried. */
+export async function* rowsOf(deps: ReadDeps, name: DigestedName): AsyncIterable<Row> {
+  const columns = digestedColumns(name);
+  if (name === 'words' && deps.config.words === 'arrays') {
+    const { project, dataset } = deps.config;
+    const list = columns.map((column) => column.name).join(', ');
+    const rows = deps.queries.stream({ sql: `SELECT ${list} FROM \`${project}.${dataset}.words\`` });
+    for await (const row of rows) yield columns.map((column) => row[column.name] ?? null);
+    return;
+  }
+  for await (const row of listTable(deps, name, columns)) yield columns.map((column) => flatValue(column, row));
+}
+
+function flatValue(column: Column, row: Record<string, unknown>): unknown {
+  const value = row[column.name] ?? null;
+  return column.type === 'words' && value !== null ? wordArrays(value as WordStruct[]) : value;
+}
+
+interface WordStruct {
+  readonly value: string | null;
+  readonly start: number | null;
+  readonly length: number | null;
+  readonly score: number | null;
+}
+
+const wordArrays = (words: readonly WordStruct[]): WordArrays => ({
+  value: words.map(({ value }) => value),
+  start: words.map(({ start }) => start),
+  length: words.map(({ length }) => length),
+  score: words.map(({ score }) => score),
+});
+
+/** Every row with those of the columns that the table has. */
+export async function* listTable(
+  deps: Pick<ReadDeps, 'config' | 'rest' | 'pause'>,
+  name: string,
+  columns: readonly { readonly name: string }[],
+): AsyncIterable<Record<string, unknown>> {
+  const path = `/datasets/${deps.config.dataset}/tables/${name}`;
+  const wanted = new Set(columns.map((column) => column.name));
+  const { schema } = await ask<{ schema: { fields: readonly WireField[] } }>(deps, { path });
+  // The answer has the columns in the order of the schema, whatever order they are asked for in.
+  const fields = schema.fields.filter((field) => wanted.has(field.name));
+  let pageToken: string | undefined;
+  do {
+    const page: { rows?: readonly WireRow[]; pageToken?: string } = await ask(deps, {
+      path: `${path}/data`,
+      query: {
+        maxResults: pageRows,
+        pageToken,
+        selectedFields: fields.map((field) => field.name).join(','),
+        'formatOptions.useInt64Timestamp': true,
+      },
+    });
+    for (const row of page.rows ?? []) yield decodeRow(fields, row, 'flat');
+    pageToken = page.pageToken;
+  } while (pageToken !== undefined && pageToken !== '');
+}
+
+async function ask<T>({ rest, pause }: Pick<ReadDeps, 'rest' | 'pause'>, request: Parameters<Rest>[0]): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await rest<T>(request);
+    } catch (cause) {
+      const fault = faultOf(cause);
+      const { meaning } = judge(fault);
+      if ((meaning !== 'lost' && meaning !== 'again') || attempt >= maxAttempts) throw errorOf(fault, 'read a table');
+      await pause(backoffMs(attempt));
+    }
+  }
+}

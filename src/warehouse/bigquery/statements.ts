@@ -1,0 +1,67 @@
+/** Every statement that this warehouse can send, for review: the SQL itself, and tables as DDL of the same meaning. */
+import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import { changedOfLoad, countQuery } from './counts.ts';
+import { createStagingSql, createTableSql, createViewSql, relationsOf } from './ddl.ts';
+import { guardsQuery } from './guards.ts';
+import { type ScriptInput, writeLoadScript } from './load-script.ts';
+
+export interface Statement {
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** Staging table and dates are examples; they are all that differs between loads of the same make. */
+export function listStatements(config: BigqueryWarehouseConfig): readonly Statement[] {
+  const dataset = `${config.project}.${config.dataset}`;
+  const staging = `${config.project}.${config.staging_dataset ?? config.dataset}.callsync_staging_example_1`;
+  const script = (over: Partial<ScriptInput>): string =>
+    writeLoadScript({
+      load: {
+        id: 'example',
+        origin: 'read',
+        epoch: 1,
+        flattenVersion: 1,
+        sent: 500,
+        changedBefore: 0,
+        stagedRows: 500,
+      },
+      dataset,
+      staging,
+      layout: config,
+      calls: false,
+      tombstones: false,
+      strays: false,
+      force: false,
+      moved: false,
+      last: true,
+      partitions: ['2026-03-01', '2026-03-02', '2026-03-05'],
+      logs: new Map(),
+      ...over,
+    });
+  const logs = new Map([
+    ['deliveries', ['2026-03-05']],
+    ['verdicts', []],
+  ]);
+  return [
+    ...relationsOf(config).map((relation) => ({
+      name: `ddl/${relation.name} (sent as tables.insert)`,
+      sql: createTableSql(dataset, relation, config),
+    })),
+    ...(config.words === 'arrays' ? [{ name: 'ddl/words (sent as tables.insert)', sql: createViewSql(dataset) }] : []),
+    { name: 'load/staging (sent as tables.insert)', sql: createStagingSql(staging, config) },
+    { name: 'load/new calls', sql: script({ calls: true }) },
+    { name: 'load/moved calls and log rows', sql: script({ calls: true, moved: true, logs }) },
+    { name: 'load/after a restored ledger', sql: script({ calls: true, strays: true }) },
+    { name: 'load/again, equal guards too', sql: script({ calls: true, force: true }) },
+    { name: 'load/log rows only', sql: script({ logs, partitions: [] }) },
+    { name: 'erase', sql: script({ tombstones: true }) },
+    { name: 'load/result', sql: `-- @param load_id STRING\n${changedOfLoad(config, '').sql};` },
+    { name: 'count', sql: `${countQuery(config)};` },
+    { name: 'reconcile/range', sql: `${guardsQuery(dataset, config, { from: 0, to: 86_400_000_000 })};` },
+    {
+      name: 'reconcile/ids',
+      sql: `-- @param ids ARRAY<STRING>\n${guardsQuery(dataset, config, { callIds: [] })};`,
+    },
+    ...(config.words === 'arrays' ? [{ name: 'read/words', sql: `SELECT * FROM \`${dataset}.words\`;` }] : []),
+  ];
+}

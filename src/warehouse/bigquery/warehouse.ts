@@ -1,0 +1,123 @@
+/** BigQuery behind the warehouse interface: two jobs a commit, whatever the number of tables, and none when idle. */
+import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import { terminal, transient } from '../../errors.ts';
+import { digestedColumns, digestRows } from '../digest.ts';
+import type { DigestedName, Lease, Warehouse } from '../warehouse.ts';
+import { type Budget, type BudgetMemory, createBudget, describeBudget, limitsOf } from './budget.ts';
+import { createClient, createRest } from './client.ts';
+import { countQuery } from './counts.ts';
+import { callTablesOf, logTables } from './ddl.ts';
+import { listGuards } from './guards.ts';
+import { createJobs, type Pause, pause as realPause } from './jobs.ts';
+import { createLocalLease } from './lease.ts';
+import { loadBatch } from './load.ts';
+import { migrate } from './migrate.ts';
+import { createQueries } from './queries.ts';
+import { listTable, rowsOf } from './read.ts';
+import { createStaging } from './staging.ts';
+import { listStatements } from './statements.ts';
+
+export interface BigqueryWarehouseOptions {
+  readonly name: string;
+  readonly config: BigqueryWarehouseConfig;
+  /** Shared by all processes that load this warehouse; one within this process by default. */
+  readonly lease?: Lease;
+  /** Milliseconds since the epoch. */
+  readonly clock?: () => number;
+  /** By default the limits of the config. */
+  readonly budget?: Budget;
+  /** So that neither a restart nor another process forgets what is spent; by default of this process. */
+  readonly budgetMemory?: BudgetMemory;
+  readonly pause?: Pause;
+  readonly requestTimeoutMs?: number;
+  /** Gzip of uploads; by default where there is a network between. */
+  readonly compress?: boolean;
+}
+
+export interface BigqueryWarehouse extends Warehouse {
+  readonly kind: 'bigquery';
+  /** Jobs submitted since the start. */
+  jobsSubmitted(): number;
+}
+
+const requestTimeoutMs = 60_000;
+export function createBigqueryWarehouse(options: BigqueryWarehouseOptions): BigqueryWarehouse {
+  const { name, config, clock = Date.now, pause = realPause, lease = createLocalLease() } = options;
+  const emulated = config.api_endpoint !== undefined;
+  const budget = options.budget ?? createBudget(limitsOf(config), clock, options.budgetMemory);
+  const rest = createRest(() => createClient(config), config.project, options.requestTimeoutMs ?? requestTimeoutMs);
+  const jobs = createJobs({ rest, project: config.project, location: config.location, pause });
+  const queries = createQueries({ config, rest, jobs, pause });
+  const staging = createStaging({ config, rest, clock, pause });
+  const reading = { config, rest, queries, pause };
+  const dataset = `${config.project}.${config.dataset}`;
+
+  let epochs: { readonly epoch: number; readonly strays: boolean } | undefined;
+  /** The fence names the epochs that have written here; what it says of an epoch does not change while it is current. */
+  const hasStrays = async (epoch: number): Promise<boolean> => {
+    if (epochs?.epoch === epoch) return epochs.strays;
+    let strays = false;
+    for await (const row of listTable(reading, 'fence', [{ name: 'ledger_epoch' }, { name: 'earlier_epochs' }])) {
+      strays ||= row.earlier_epochs === true || (row.ledger_epoch as number) !== epoch;
+    }
+    epochs = { epoch, strays };
+    return strays;
+  };
+  const loadDeps = {
+    name,
+    config,
+    jobs,
+    queries,
+    staging,
+    budget,
+    pause,
+    hasStrays,
+    compress: options.compress ?? !emulated,
+  };
+  const digested = [
+    ...[...callTablesOf(config), ...logTables].map((table) => table.name),
+    ...(config.words === 'off' ? [] : ['words']),
+  ] as DigestedName[];
+
+  return {
+    name,
+    kind: 'bigquery',
+    immediate: false,
+    maxCallsPerLoad: config.max_calls_per_load,
+    migrate: () => migrate({ config, rest, pause }),
+    load: (batch) =>
+      lease.run(`bigquery ${name}`, async (signal) => {
+        try {
+          return await loadBatch(loadDeps, batch, signal);
+        } catch (cause) {
+          if (!signal.aborted) throw cause;
+          throw transient('BIGQUERY_LEASE_LOST', `Another process may be loading warehouse "${name}" now.`, { cause });
+        }
+      }),
+    async countRows() {
+      const rows = await queries.run({ sql: countQuery(config) });
+      return Object.fromEntries(rows.map((row) => [row.relation as string, row.row_count as number]));
+    },
+    async digestTables() {
+      const digests: Record<string, string> = {};
+      for (const table of digested) {
+        digests[table] = await digestRows(digestedColumns(table), rowsOf(reading, table));
+      }
+      return digests;
+    },
+    rowsOf: (table) => rowsOf(reading, table),
+    async query(sql) {
+      const type = await queries.statementTypeOf(sql);
+      if (type !== 'SELECT') {
+        throw terminal('QUERY_REFUSED', 'Only a single SELECT can be run here.', { mend: 'Send one query.' });
+      }
+      return await queries.run({ sql }, 'plain');
+    },
+    listGuards: (range) => listGuards(queries, dataset, config, range),
+    statements: () => listStatements(config),
+    nextCommitInMs: () => budget.waitMs({ partitions: 2, pace: 'interval' }),
+    describeBudget: async () => describeBudget(await budget.status()),
+    jobsSubmitted: () => jobs.submitted(),
+    close: async () => undefined,
+  };
+}

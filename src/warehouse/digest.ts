@@ -1,0 +1,90 @@
+/**
+ * One canonical text per row, the same for the same values in every warehouse, and a digest over a table that does not
+ * depend on the order of its rows. Load ids are left out: they say how a row came, not what it is; the table `loads`
+ * has no digest for the same reason.
+ */
+import { createHash } from 'node:crypto';
+import { type Column, guardColumns, tables, type WordArrays, wordsView } from '../../schemas/tables.ts';
+import type { DigestedName, Row } from './warehouse.ts';
+
+/**
+ * The columns that readers return and digests cover, in order: those of the definition, then, for `calls`, the guard
+ * without the load id. `words` is the relation of one row per word.
+ */
+export function digestedColumns(name: DigestedName): readonly Column[] {
+  if (name === 'words') return wordsView.columns;
+  const table = tables.find((candidate) => candidate.name === name);
+  if (table === undefined) throw new Error(`no table ${name}`);
+  if (table.kind !== 'call') return table.columns;
+  return [...table.columns, ...guardColumns.filter((column) => column.name !== 'load_id')];
+}
+
+/** Values as flatten makes them (timestamps in microseconds, JSON and decimals as text), in the order of `columns`. */
+export function canonicalRow(columns: readonly Column[], row: Row): string {
+  return JSON.stringify(columns.map((column, index) => canonicalValue(column, row[index])));
+}
+
+/** Digest of a table: `rows:hex`. Equal for equal multisets of rows, whatever their order. */
+export async function digestRows(columns: readonly Column[], rows: AsyncIterable<Row>): Promise<string> {
+  let count = 0;
+  let sum = 0n;
+  for await (const row of rows) {
+    sum += BigInt(`0x${createHash('sha256').update(canonicalRow(columns, row)).digest('hex')}`);
+    count += 1;
+  }
+  return `${count}:${BigInt.asUintN(256, sum).toString(16).padStart(64, '0')}`;
+}
+
+function canonicalValue(column: Column, value: unknown): unknown {
+  // A repeated field of BigQuery cannot be null, so no words and an empty list of words are the same.
+  if (column.type === 'words') return canonicalWords(value as WordArrays | null);
+  if (value === null || value === undefined) return null;
+  switch (column.type) {
+    case 'float':
+    case 'int':
+    case 'timestamp':
+      return canonicalNumber(Number(value));
+    case 'json':
+      return sortKeys(JSON.parse(value as string));
+    case 'decimal':
+      return canonicalDecimal(String(value));
+    default:
+      return value;
+  }
+}
+
+function canonicalWords(words: WordArrays | null | undefined): unknown[] {
+  if (words === null || words === undefined) return [];
+  return words.value.map((value, index) => [
+    value,
+    words.start[index] ?? null,
+    words.length[index] ?? null,
+    words.score[index] ?? null,
+  ]);
+}
+
+const canonicalNumber = (value: number): number => (value === 0 ? 0 : value);
+
+function sortKeys(value: unknown): unknown {
+  if (typeof value === 'number') return canonicalNumber(value);
+  if (Array.isArray(value)) return value.map(sortKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  // Pairs, not an object: assigning a key such as `__proto__` or `10` would lose it or its place.
+  const members = Object.entries(value).map(([key, member]) => [key, sortKeys(member)] as const);
+  return { members: members.sort(([a], [b]) => (a < b ? -1 : 1)) };
+}
+
+/** `-0012.500`, `+12.5` and `12.5e0` are one number; returns plain digits without needless zeros. */
+export function canonicalDecimal(text: string): string {
+  const match = /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text.trim());
+  if (match === null) return text;
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match;
+  const digits = whole + fraction;
+  const point = whole.length + Number(exponent);
+  const padded = point <= 0 ? '0'.repeat(1 - point) + digits : digits.padEnd(point, '0');
+  const cut = point <= 0 ? 1 : point;
+  const integer = padded.slice(0, cut).replace(/^0+(?=\d)/, '');
+  const rest = padded.slice(cut).replace(/0+$/, '');
+  const plain = rest === '' ? integer : `${integer}.${rest}`;
+  return sign === '-' && plain !== '0' ? `-${plain}` : plain;
+}

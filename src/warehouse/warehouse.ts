@@ -1,0 +1,102 @@
+/** What every warehouse can do. Postgres and BigQuery implement it; one conformance suite runs over both. */
+import type { CallTableName, LogTableName, TableName } from '../../schemas/tables.ts';
+
+/** Values in the column order of the table's definition, guard columns left out. */
+export type Row = readonly unknown[];
+export type FlatRows = Readonly<Record<CallTableName, readonly Row[]>>;
+
+/** A call as it is to stand in the warehouse. */
+export interface CallLoad {
+  readonly callId: string;
+  readonly revision: number;
+  /** Microseconds since the epoch; decides the partition. */
+  readonly callTimestamp: number | null;
+  readonly rows: FlatRows;
+  /** Every UTC date (`YYYY-MM-DD`, null = no timestamp) under which the call was sent to this warehouse before. */
+  readonly partitions: readonly (string | null)[];
+}
+
+/** An erased call: its rows go, its guard stays behind under a keyed hash of its id. */
+export interface TombstoneLoad {
+  readonly callId: string;
+  readonly callKey: string;
+  readonly revision: number;
+  readonly partitions: readonly (string | null)[];
+}
+
+export interface LoadBatch {
+  readonly loadId: string;
+  readonly epoch: number;
+  readonly flattenVersion: number;
+  readonly origin: string;
+  /** At most one entry per call; sorted by call id by the loader. */
+  readonly calls: readonly CallLoad[];
+  readonly tombstones: readonly TombstoneLoad[];
+  /** Rows of log tables to upsert by key, in column order. */
+  readonly logs: Partial<Readonly<Record<Exclude<LogTableName, 'loads'>, readonly Row[]>>>;
+  /** Also rewrite calls whose guard is equal (rebuild, heal): rows of an equal guard have equal content. */
+  readonly force?: boolean;
+  /** keyed hash of a call id, for the check against tombstones. */
+  readonly keyOf: (callId: string) => string;
+}
+
+export interface LoadResult {
+  /** Calls whose guard was higher and whose rows were written (or removed, for tombstones). */
+  readonly changed: number;
+  /** The sent calls that stayed as they were, because the warehouse has the same guard or a higher one. */
+  readonly unchanged: number;
+}
+
+export interface Warehouse {
+  readonly name: string;
+  readonly kind: 'postgres' | 'bigquery';
+  /** True where a commit is cheap, so that every page read is loaded at once; false where commits are paced. */
+  readonly immediate: boolean;
+  /** Most calls that one load should hold. */
+  readonly maxCallsPerLoad: number;
+  /** Creates or extends schema, tables, views, descriptions. Idempotent; additive only. */
+  migrate(): Promise<void>;
+  /**
+   * Commits one load, atomically over all tables. Idempotent: may run twice, late, concurrently or after a crash; a
+   * call changes only when (epoch, revision, flatten version) is higher than what stands, and never past a tombstone.
+   */
+  load(batch: LoadBatch): Promise<LoadResult>;
+  /** Rows per table (and the words view), for status and the demo. */
+  countRows(): Promise<Record<string, number>>;
+  /**
+   * One digest a table over all columns but load ids (`loads` has none), for "identical" checks; independent of order
+   * and equal in both warehouses for equal data.
+   */
+  digestTables(): Promise<Record<string, string>>;
+  /** Every row of one relation in the order of `digestedColumns`, values as flatten makes them; in no order. */
+  rowsOf(name: DigestedName): AsyncIterable<Row>;
+  /** Runs one read-only query in the warehouse's own dialect; `calls` schema or dataset is the default. */
+  query(sql: string): Promise<Record<string, unknown>[]>;
+  /** The guard and light content of calls in a range of call time, for reconcile. Streams in key order. */
+  listGuards(range: { from: number; to: number } | { callIds: readonly string[] }): AsyncIterable<CallGuard>;
+  /** Every statement this warehouse can send, by name, for review (`callsync sql`). */
+  statements(): readonly { readonly name: string; readonly sql: string }[];
+  /** Milliseconds until the next commit of continuous sync is due; absent where commits are not paced. */
+  nextCommitInMs?(): Promise<number>;
+  /** One line for status: what is used of the budget; absent where there is none. */
+  describeBudget?(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Relations that have a digest; `words` is the relation of one row per word. */
+export type DigestedName = Exclude<TableName, 'loads'> | 'words';
+
+export interface CallGuard {
+  readonly callId: string;
+  readonly callTimestamp: number | null;
+  readonly epoch: number;
+  readonly revision: number;
+  readonly flattenVersion: number;
+  /** Rows per child table actually present, to find hidden deletions. */
+  readonly childRows: Readonly<Record<string, number>>;
+}
+
+/** Lets one holder at a time act on a name: BigQuery has one commit in flight per warehouse. */
+export interface Lease {
+  run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+}
