@@ -1,0 +1,186 @@
+/** The activities of a worker, made from its dependencies. Each may run twice, late or concurrently. */
+import { Context } from '@temporalio/activity';
+import type { Direction, Range } from '../schemas/orchestration.ts';
+import { expireBodies } from '../src/store/inbox.ts';
+import { abandonLoads, countPending } from '../src/store/loads.ts';
+import { advanceWatermark, compactWindows } from '../src/store/windows.ts';
+import { type CompletenessDeps, createReconcileActivities } from './create-reconcile-activities.ts';
+import { guarded } from './failure.ts';
+import { loadFolded } from './ingest.ts';
+import { loadPendingBatch } from './load-pending.ts';
+import { mergeBatch } from './merge-inbox.ts';
+import { callsToLoad } from './pace-loads.ts';
+import {
+  type ReadDeps,
+  type ReadStretchInput,
+  type ReadStretchResult,
+  readStretch,
+  type StretchProgress,
+} from './read-stretch.ts';
+import { rereadCalls } from './reread-calls.ts';
+
+export interface ActivityDeps extends ReadDeps, CompletenessDeps {
+  readonly sync: {
+    /** Microseconds. */
+    readonly settle: number;
+    readonly overlap: number;
+    readonly start: number;
+    readonly direction: Direction;
+    readonly axis: string;
+  };
+  readonly retentionDays: number;
+}
+
+/** Deliveries of one transaction; a wake-up drains as many batches as there are. */
+const mergeLimit = 200;
+const watermarkName = 'sync';
+
+export const createReadActivities = (deps: ActivityDeps) => ({
+  /** Reads a stretch of the axis; heartbeats what is left, and a retry resumes there. */
+  readStretch: guarded(deps, 'readStretch', async (input: ReadStretchInput): Promise<ReadStretchResult> => {
+    const context = Context.current();
+    const resume = context.info.heartbeatDetails as StretchProgress | undefined;
+    let last: StretchProgress | undefined = resume;
+    const beat = setInterval(() => context.heartbeat(last), 5_000);
+    try {
+      return await readStretch(deps, input, {
+        signal: context.cancellationSignal,
+        ...(resume === undefined ? {} : { resume }),
+        onProgress: (progress) => {
+          last = progress;
+          context.heartbeat(progress);
+        },
+      });
+    } finally {
+      clearInterval(beat);
+    }
+  }),
+
+  /**
+   * Calls that the service counts in a range (null where it has no total), and the window length that fits them, in
+   * microseconds. One request.
+   */
+  countRange: guarded(
+    deps,
+    'countRange',
+    async (input: { axis: string; range: Range }): Promise<{ expected: number | null; windowLength: number }> => {
+      const { initial, min, max, targetCalls } = deps.windows;
+      const total = await deps.source.list.readTotal({ window: { axis: input.axis, ...input.range } });
+      if (total === undefined || total === 0) return { expected: total ?? null, windowLength: initial };
+      const even = ((input.range.to - input.range.from) * targetCalls) / total;
+      return { expected: total, windowLength: Math.round(Math.min(max, Math.max(min, even))) };
+    },
+  ),
+
+  /** What continuous sync has to read now: computed from the stored watermark, never from the scheduled time. */
+  planSync: guarded(deps, 'planSync', async (): Promise<{ axis: string; range: Range; direction: Direction }> => {
+    const { axis, settle, overlap, start, direction } = deps.sync;
+    const watermark = await advanceWatermark(deps.store.pool, { name: watermarkName, axis, start });
+    const to = deps.now().getTime() * 1000 - settle;
+    const from = Math.max(start, (watermark ?? start) - overlap);
+    return { axis, direction, range: { from: Math.min(from, to), to } };
+  }),
+
+  finishSync: guarded(deps, 'finishSync', async (): Promise<{ watermark: number | null }> => {
+    const watermark = await advanceWatermark(deps.store.pool, { name: watermarkName, axis: deps.sync.axis });
+    return { watermark: watermark ?? null };
+  }),
+
+  rereadCalls: guarded(deps, 'rereadCalls', () => {
+    const context = Context.current();
+    const beat = setInterval(() => context.heartbeat(), 5_000);
+    return rereadCalls(deps, context.cancellationSignal).finally(() => clearInterval(beat));
+  }),
+
+  ...createReconcileActivities(deps),
+});
+
+export const createLoadActivities = (deps: ActivityDeps) => ({
+  /** Drains the inbox batch by batch until it is empty or half a minute has passed; loads immediate warehouses. */
+  mergeInbox: guarded(deps, 'mergeInbox', async (): Promise<{ deliveries: number; repeats: number; more: boolean }> => {
+    const context = Context.current();
+    const until = performance.now() + 30_000;
+    let deliveries = 0;
+    let repeats = 0;
+    let loading: Promise<unknown> = Promise.resolve();
+    for (;;) {
+      context.heartbeat();
+      const merged = await mergeBatch(deps, mergeLimit);
+      await loading;
+      if (merged === undefined) break;
+      deliveries += merged.deliveries;
+      repeats += merged.outcomes.repeat ?? 0;
+      loading = loadFolded(deps, merged.folded);
+      loading.catch(() => undefined);
+      if (performance.now() > until) {
+        await loading;
+        return { deliveries, repeats, more: true };
+      }
+    }
+    return { deliveries, repeats, more: false };
+  }),
+
+  /** Commits what is pending in one warehouse, up to half a minute's worth. */
+  loadPending: guarded(
+    deps,
+    'loadPending',
+    async (input: {
+      warehouse: string;
+      origin: string;
+      force?: boolean;
+      graceSeconds?: number;
+    }): Promise<{ sent: number; changed: number; more: boolean }> => {
+      const target = deps.targets.find((candidate) => candidate.warehouse.name === input.warehouse);
+      if (target === undefined) return { sent: 0, changed: 0, more: false };
+      const context = Context.current();
+      const limit = await callsToLoad({
+        warehouse: target.warehouse,
+        origin: input.origin,
+        waiting: () => countPending(deps.store.pool, target.warehouse.name),
+      });
+      if (limit === undefined) return { sent: 0, changed: 0, more: false };
+      const beat = setInterval(() => context.heartbeat(), 5_000);
+      const until = performance.now() + 30_000;
+      let sent = 0;
+      let changed = 0;
+      try {
+        for (;;) {
+          const loaded = await loadPendingBatch(deps, target, {
+            origin: input.origin,
+            ...(input.force === true ? { force: true } : {}),
+            ...(input.graceSeconds === undefined ? {} : { graceSeconds: input.graceSeconds }),
+          });
+          if (loaded === undefined) return { sent, changed, more: false };
+          sent += loaded.sent;
+          changed += loaded.changed;
+          if (sent >= limit) return { sent, changed, more: false };
+          if (performance.now() > until) return { sent, changed, more: true };
+        }
+      } finally {
+        clearInterval(beat);
+      }
+    },
+  ),
+
+  /** Warehouses with pending calls or deliveries, by name. */
+  listPending: guarded(deps, 'listPending', async (): Promise<Record<string, number>> => {
+    const counts: Record<string, number> = {};
+    for (const { warehouse } of deps.targets)
+      counts[warehouse.name] = await countPending(deps.store.pool, warehouse.name);
+    return counts;
+  }),
+
+  /** Deletes expired bodies, joins old windows, gives up loads that nobody finished. */
+  keepHouse: guarded(
+    deps,
+    'keepHouse',
+    async (): Promise<{ expired: number; windows: number; loads: number }> => ({
+      expired: await expireBodies(deps.store.pool, deps.retentionDays),
+      windows: await compactWindows(deps.store.pool, 48),
+      loads: await abandonLoads(deps.store.pool, 24),
+    }),
+  ),
+});
+
+export type ReadActivities = ReturnType<typeof createReadActivities>;
+export type LoadActivities = ReturnType<typeof createLoadActivities>;

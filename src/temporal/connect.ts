@@ -1,0 +1,81 @@
+/** Connections to a Temporal cluster, with the TLS and API-key settings of the configuration. */
+import { readFileSync } from 'node:fs';
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import type { TemporalConfig } from '../../schemas/config/temporal.ts';
+import { terminal, transient } from '../errors.ts';
+
+export interface TemporalAddress {
+  readonly address: string;
+  readonly namespace: string;
+}
+
+const connectTimeoutMs = 10_000;
+
+const readPem = (path: string | undefined): Buffer | undefined => {
+  if (path === undefined) return undefined;
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw terminal('CONFIG_SECRET', `The file ${path} of the Temporal connection cannot be read.`, { cause });
+  }
+};
+
+const connectionOptions = (config: TemporalConfig, address: string) => {
+  const { tls } = config;
+  const cert = readPem(tls.cert_file);
+  const key = readPem(tls.key_file);
+  const ca = readPem(tls.ca_file);
+  const apiKey = config.api_key ?? readPem(config.api_key_file)?.toString('utf8').trim();
+  const wanted = tls.enabled ?? (cert !== undefined || ca !== undefined || apiKey !== undefined);
+  return {
+    address,
+    ...(apiKey === undefined ? {} : { apiKey }),
+    tls: wanted
+      ? {
+          ...(tls.server_name === undefined ? {} : { serverNameOverride: tls.server_name }),
+          ...(ca === undefined ? {} : { serverRootCACertificate: ca }),
+          ...(cert === undefined || key === undefined ? {} : { clientCertPair: { crt: cert, key } }),
+        }
+      : false,
+  };
+};
+
+const unreachable = (address: string, cause: unknown) =>
+  transient('TEMPORAL_UNREACHABLE', `The Temporal server at ${address} does not answer.`, {
+    mend: 'Check that it runs and that temporal.address (and its TLS settings) are right.',
+    cause,
+  });
+
+/** @throws CallsyncError TEMPORAL_UNREACHABLE */
+export const connectClient = async (
+  config: TemporalConfig,
+  address: string,
+): Promise<{ readonly client: Client; readonly connection: Connection }> => {
+  try {
+    const connection = await Connection.connect({
+      ...connectionOptions(config, address),
+      connectTimeout: connectTimeoutMs,
+    });
+    return { connection, client: new Client({ connection, namespace: config.namespace }) };
+  } catch (cause) {
+    throw unreachable(address, cause);
+  }
+};
+
+/** @throws CallsyncError TEMPORAL_UNREACHABLE */
+export const connectWorker = async (config: TemporalConfig, address: string): Promise<NativeConnection> => {
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await Promise.race([
+      NativeConnection.connect(connectionOptions(config, address)),
+      new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error('timed out')), connectTimeoutMs);
+      }),
+    ]);
+  } catch (cause) {
+    throw unreachable(address, cause);
+  } finally {
+    clearTimeout(timer);
+  }
+};

@@ -1,0 +1,98 @@
+/** Schedules: when continuous sync and the sweep run. Work is computed from stored state, never from these times. */
+import { type Client, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import type { SyncConfig } from '../../schemas/config/sync.ts';
+import {
+  reconcileScheduleId,
+  rereadScheduleId,
+  sweepScheduleId,
+  syncScheduleId,
+  taskQueuesOf,
+} from '../../workflows/messages.ts';
+import { planningInterval } from '../rereads/plan-parts.ts';
+
+/** Missed actions are not caught up: one run reads everything since the watermark. */
+const policies = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1m', pauseOnFailure: false } as const;
+
+interface Planned {
+  readonly scheduleId: string;
+  readonly workflowType: string;
+  readonly everyMs: number;
+  readonly args: unknown[];
+  readonly note: string;
+}
+
+const plan = (prefix: string, sync: SyncConfig): readonly Planned[] => {
+  const queues = taskQueuesOf(prefix);
+  return [
+    {
+      scheduleId: syncScheduleId(prefix),
+      workflowType: 'syncRecent',
+      everyMs: sync.interval,
+      args: [{ queues }],
+      note: 'Continuous sync: reads from the stored watermark to now.',
+    },
+    {
+      scheduleId: sweepScheduleId(prefix),
+      workflowType: 'sweep',
+      everyMs: sync.inbox_sweep,
+      args: [{ queues, prefix }],
+      note: 'Sweep: waiting deliveries, calls to be read again, pending calls.',
+    },
+    {
+      scheduleId: rereadScheduleId(prefix),
+      workflowType: 'rereadLate',
+      everyMs: planningInterval(sync.reread.delay * 1000) / 1000,
+      args: [{ queues }],
+      note: 'Re-reads older windows, as far back as calls were seen to change.',
+    },
+    ...(sync.reconcile.enabled ? [reconcilePlan(prefix, sync)] : []),
+  ];
+};
+
+const reconcilePlan = (prefix: string, sync: SyncConfig): Planned => ({
+  scheduleId: reconcileScheduleId(prefix),
+  workflowType: 'reconcile',
+  everyMs: sync.reconcile.interval,
+  args: [{ queues: taskQueuesOf(prefix), request: {} }],
+  note: 'Reconcile: compares windows in the API, the ledger and every warehouse.',
+});
+
+/** Creates the schedules, or brings them up to date; a pause set by an operator stays. */
+export const ensureSchedules = async (client: Client, prefix: string, sync: SyncConfig): Promise<void> => {
+  for (const { scheduleId, workflowType, everyMs, args, note } of plan(prefix, sync)) {
+    const definition = {
+      spec: { intervals: [{ every: everyMs }] },
+      action: {
+        type: 'startWorkflow' as const,
+        workflowType,
+        workflowId: scheduleId,
+        taskQueue: taskQueuesOf(prefix).workflows,
+        args,
+      },
+      policies,
+    };
+    const handle = client.schedule.getHandle(scheduleId);
+    try {
+      await handle.update((previous) => ({ ...definition, state: { ...previous.state, note } }));
+    } catch (error) {
+      if (!(error instanceof ScheduleNotFoundError)) throw error;
+      await client.schedule.create({ scheduleId, ...definition, state: { note, triggerImmediately: true } as never });
+    }
+  }
+  if (!sync.reconcile.enabled) await removeSchedule(client, reconcileScheduleId(prefix));
+};
+
+const removeSchedule = async (client: Client, scheduleId: string): Promise<void> => {
+  try {
+    await client.schedule.getHandle(scheduleId).delete();
+  } catch (error) {
+    if (!(error instanceof ScheduleNotFoundError)) throw error;
+  }
+};
+
+export const schedulesOf = (prefix: string): readonly string[] => [
+  syncScheduleId(prefix),
+  sweepScheduleId(prefix),
+  rereadScheduleId(prefix),
+  reconcileScheduleId(prefix),
+];

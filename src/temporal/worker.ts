@@ -1,0 +1,98 @@
+/** Workers of one process: workflows, reading and loading each poll their own task queue. */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { DefaultLogger, type NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { type ActivityDeps, createLoadActivities, createReadActivities } from '../../activities/create-activities.ts';
+import type { TemporalConfig } from '../../schemas/config/temporal.ts';
+import { taskQueuesOf } from '../../workflows/messages.ts';
+import { terminal } from '../errors.ts';
+
+export type WorkerRole = 'workflows' | 'read' | 'load';
+
+export interface WorkerGroup {
+  /** Resolves when all have stopped; rejects with what ended one of them. */
+  readonly finished: Promise<void>;
+  /** Lets activities finish for the grace time, then cancels them. */
+  stop(): Promise<void>;
+}
+
+/** Built once by `npm run build`; beside dist/ when running from sources. */
+const locateBundle = (): string => {
+  const places = ['../../workflow-bundle.js', '../../dist/workflow-bundle.js'];
+  const found = places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));
+  if (found === undefined) {
+    throw terminal('BUILD_MISSING', 'The workflow bundle does not exist.', { mend: 'Run npm run build.' });
+  }
+  return found;
+};
+
+/** Pinned: a running workflow stays with the code that it began with; continue-as-new and new ones take the current version. */
+const deploymentOf = (deployment: NonNullable<TemporalConfig['deployment']>) => ({
+  useWorkerVersioning: true as const,
+  version: { deploymentName: deployment.name, buildId: deployment.build_id },
+  defaultVersioningBehavior: 'PINNED' as const,
+});
+
+let runtimeInstalled = false;
+
+/** Sends the SDK's warnings to our log; once per process, before the first connection. */
+export const installRuntime = (log: (level: string, message: string) => void): void => {
+  if (runtimeInstalled) return;
+  runtimeInstalled = true;
+  Runtime.install({
+    logger: new DefaultLogger('WARN', ({ level, message }) => log(level, message)),
+    shutdownSignals: [],
+  });
+};
+
+export const startWorkers = async (input: {
+  readonly connection: NativeConnection;
+  readonly config: TemporalConfig;
+  readonly deps: ActivityDeps;
+  readonly roles?: readonly WorkerRole[];
+}): Promise<WorkerGroup> => {
+  const { connection, config, deps } = input;
+  const roles = input.roles ?? ['workflows', 'read', 'load'];
+  const queues = taskQueuesOf(config.task_queue);
+  const shared = {
+    connection,
+    namespace: config.namespace,
+    shutdownGraceTime: config.shutdown_grace,
+    shutdownForceTime: config.shutdown_grace + 10_000,
+    ...(config.deployment === undefined ? {} : { workerDeploymentOptions: deploymentOf(config.deployment) }),
+  };
+  const workers: Worker[] = [];
+  for (const role of roles) {
+    workers.push(
+      await Worker.create(
+        role === 'workflows'
+          ? {
+              ...shared,
+              taskQueue: queues.workflows,
+              workflowBundle: { codePath: locateBundle() },
+              maxCachedWorkflows: config.max_cached_workflows,
+              maxConcurrentWorkflowTaskExecutions: config.concurrency.workflow_tasks,
+            }
+          : {
+              ...shared,
+              taskQueue: queues[role],
+              activities: role === 'read' ? createReadActivities(deps) : createLoadActivities(deps),
+              maxConcurrentActivityTaskExecutions:
+                role === 'read' ? config.concurrency.read_activities : config.concurrency.load_activities,
+              // Progress is small and resuming from it is the point: pass on every second.
+              maxHeartbeatThrottleInterval: '2s',
+            },
+      ),
+    );
+  }
+  const runs = workers.map((worker) => worker.run());
+  const finished = Promise.all(runs).then(() => undefined);
+  finished.catch(() => undefined);
+  return {
+    finished,
+    stop: async () => {
+      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+      await Promise.allSettled(runs);
+    },
+  };
+};

@@ -1,0 +1,90 @@
+/** Starts and asks workflows by their business ids. */
+import { type Client, type WorkflowHandle, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/client';
+import {
+  type BackfillInput,
+  backfillId,
+  loadWarehouseId,
+  mergeInboxId,
+  type ReconcileInput,
+  reconcileId,
+  taskQueuesOf,
+  wakeSignal,
+} from '../../workflows/messages.ts';
+import { searchAttributesFor } from './search-attributes.ts';
+
+const describe = (micros: number): string => new Date(micros / 1000).toISOString();
+
+/** How long the merge stays awake for the next delivery. */
+const lingerMs = 20_000;
+
+/** Wakes the inbox merge, starting it where it does not run. Carries nothing: the inbox says what landed. */
+export const wakeMergeInbox = async (client: Client, prefix: string): Promise<void> => {
+  const queues = taskQueuesOf(prefix);
+  await client.workflow.signalWithStart('mergeInbox', {
+    workflowId: mergeInboxId(prefix),
+    taskQueue: queues.workflows,
+    args: [{ queues, lingerMs }],
+    staticSummary: 'Merge of waiting webhook deliveries',
+    ...(await searchAttributesFor(client, { kind: 'merge' })),
+    signal: wakeSignal,
+    signalArgs: [],
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+  });
+};
+
+/** Starts a backfill, or joins the one that runs under the same name. */
+export const startBackfill = async (
+  client: Client,
+  prefix: string,
+  input: Omit<BackfillInput, 'queues'>,
+): Promise<WorkflowHandle> => {
+  const queues = taskQueuesOf(prefix);
+  return await client.workflow.start('backfill', {
+    workflowId: backfillId(prefix, input.name),
+    taskQueue: queues.workflows,
+    args: [{ ...input, queues } satisfies BackfillInput],
+    staticSummary: `Backfill ${input.name}`,
+    staticDetails: `Axis ${input.axis}, ${describe(input.range.from)} to ${describe(input.range.to)}, ${input.direction}, ${input.concurrency} at once${input.force ? ', forced' : ''}.`,
+    ...(await searchAttributesFor(client, { kind: 'backfill', axis: input.axis })),
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+  });
+};
+
+export const backfillHandle = (client: Client, prefix: string, name: string): WorkflowHandle =>
+  client.workflow.getHandle(backfillId(prefix, name));
+
+export const startLoadWarehouse = async (
+  client: Client,
+  prefix: string,
+  input: { readonly warehouse: string; readonly origin: string; readonly force?: boolean },
+): Promise<WorkflowHandle> => {
+  const queues = taskQueuesOf(prefix);
+  return await client.workflow.start('loadWarehouse', {
+    workflowId: loadWarehouseId(prefix, input.warehouse),
+    taskQueue: queues.workflows,
+    args: [{ ...input, queues }],
+    staticSummary: `Load what is pending in ${input.warehouse} (${input.origin})`,
+    ...(await searchAttributesFor(client, { kind: 'load', warehouse: input.warehouse })),
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+  });
+};
+
+/** Starts a reconciliation that somebody asked for, or joins the one that runs under the same name. */
+export const startReconcile = async (
+  client: Client,
+  prefix: string,
+  input: { readonly name: string; readonly request: ReconcileInput['request'] },
+): Promise<WorkflowHandle> => {
+  const queues = taskQueuesOf(prefix);
+  return await client.workflow.start('reconcile', {
+    workflowId: reconcileId(prefix, input.name),
+    taskQueue: queues.workflows,
+    args: [{ queues, request: input.request } satisfies ReconcileInput],
+    staticSummary: `Reconcile ${input.name}`,
+    ...(await searchAttributesFor(client, { kind: 'reconcile' })),
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+  });
+};

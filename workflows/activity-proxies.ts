@@ -1,0 +1,41 @@
+/** Time-outs and retries of activities, stated once. */
+import { proxyActivities } from '@temporalio/workflow';
+import type { LoadActivities, ReadActivities } from '../activities/create-activities.ts';
+import type { ReconcileActivities } from '../activities/create-reconcile-activities.ts';
+import type { TaskQueues } from './messages.ts';
+
+const retry = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' } as const;
+
+export const readActivities = (queues: TaskQueues) =>
+  proxyActivities<ReadActivities>({
+    taskQueue: queues.read,
+    startToCloseTimeout: '30m',
+    heartbeatTimeout: '30s',
+    retry,
+  });
+
+export const loadActivities = (queues: TaskQueues) =>
+  proxyActivities<LoadActivities>({
+    taskQueue: queues.load,
+    startToCloseTimeout: '15m',
+    heartbeatTimeout: '30s',
+    retry,
+  });
+
+/** Re-reading and reconciling; reading one whole window of many calls may take its time. */
+export const reconcileActivities = (queues: TaskQueues) =>
+  proxyActivities<ReconcileActivities>({
+    taskQueue: queues.read,
+    startToCloseTimeout: '2h',
+    heartbeatTimeout: '30s',
+    retry,
+  });
+
+/** The same for callers that go on without the warehouse when it does not answer. */
+export const briefLoadActivities = (queues: TaskQueues) =>
+  proxyActivities<LoadActivities>({
+    taskQueue: queues.load,
+    startToCloseTimeout: '15m',
+    heartbeatTimeout: '30s',
+    retry: { ...retry, maximumAttempts: 4 },
+  });

@@ -1,0 +1,92 @@
+import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import { emptyTotals } from '../schemas/orchestration.ts';
+import { readActivities } from './activity-proxies.ts';
+import { loadWhatIsLeft } from './load-what-is-left.ts';
+import {
+  type BackfillInput,
+  type BackfillProgress,
+  pauseUpdate,
+  progressQuery,
+  resumeUpdate,
+  setConcurrencyUpdate,
+} from './messages.ts';
+import { type RangeReading, readRanges } from './read-ranges.ts';
+
+/** Reads every call of a range once, in windows that fit, with bounded concurrency; can be paused and resumed. */
+export async function backfill(input: BackfillInput): Promise<BackfillProgress> {
+  const resumed = input.resumed;
+  const state: RangeReading = {
+    todo: [...(resumed?.todo ?? [input.range])],
+    active: 0,
+    totals: resumed?.totals ?? emptyTotals,
+    concurrency: input.concurrency,
+    paused: resumed?.paused ?? false,
+    windowLength: resumed?.windowLength,
+  };
+  const startedAt = resumed?.startedAt ?? workflowInfo().runStartTime.getTime();
+  let expected = resumed?.expected ?? null;
+  const whole = Math.max(1, input.range.to - input.range.from);
+
+  const progress = (): BackfillProgress => {
+    const left = state.todo.reduce((sum, range) => sum + range.to - range.from, 0);
+    const done = state.active === 0 && state.todo.length === 0;
+    return {
+      state: done ? 'done' : state.paused ? 'paused' : 'running',
+      axis: input.axis,
+      range: input.range,
+      share: expected ? Math.min(1, state.totals.calls / expected) : 1 - left / whole,
+      totals: state.totals,
+      expected,
+      concurrency: state.concurrency,
+      startedAt,
+      todo: state.todo,
+    };
+  };
+  setHandler(progressQuery, progress);
+  setHandler(pauseUpdate, () => {
+    state.paused = true;
+    return progress();
+  });
+  setHandler(resumeUpdate, () => {
+    state.paused = false;
+    return progress();
+  });
+  setHandler(
+    setConcurrencyUpdate,
+    (concurrency) => {
+      state.concurrency = concurrency;
+      return progress();
+    },
+    {
+      validator: (concurrency) => {
+        if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 256)
+          throw new Error('concurrency must be a whole number from 1 to 256');
+      },
+    },
+  );
+
+  if (resumed === undefined) {
+    const counted = await readActivities(input.queues).countRange({ axis: input.axis, range: input.range });
+    expected = counted.expected;
+    state.windowLength = counted.windowLength;
+  }
+  const { queues, axis, direction, force } = input;
+  await readRanges(state, { queues, axis, direction, force, origin: `backfill:${input.name}` });
+  if (state.todo.length === 0) await loadWhatIsLeft(queues, `backfill:${input.name}`);
+  await condition(allHandlersFinished);
+  if (state.todo.length > 0) {
+    await continueAsNew<typeof backfill>({
+      ...input,
+      concurrency: state.concurrency,
+      resumed: {
+        todo: state.todo,
+        totals: state.totals,
+        paused: state.paused,
+        startedAt,
+        expected,
+        ...(state.windowLength === undefined ? {} : { windowLength: state.windowLength }),
+      },
+    });
+  }
+  return progress();
+}

@@ -1,0 +1,22 @@
+import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import { loadActivities, readActivities } from './activity-proxies.ts';
+import { type MergeInboxInput, wakeSignal } from './messages.ts';
+
+/** Drains the inbox whenever it is woken; ends when nothing has come for a while. */
+export async function mergeInbox(input: MergeInboxInput): Promise<void> {
+  const load = loadActivities(input.queues);
+  const read = readActivities(input.queues);
+  let woken = true;
+  setHandler(wakeSignal, () => {
+    woken = true;
+  });
+  while (woken && !workflowInfo().continueAsNewSuggested) {
+    woken = false;
+    const merged = await load.mergeInbox();
+    if (merged.repeats > 0) await read.rereadCalls();
+    if (merged.more) woken = true;
+    if (!woken) await condition(() => woken, input.lingerMs);
+  }
+  await condition(allHandlersFinished);
+  if (woken) await continueAsNew<typeof mergeInbox>(input);
+}

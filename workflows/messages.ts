@@ -1,0 +1,100 @@
+/** Names and shapes that workflows, workers and clients share. No workflow code, so that anybody can import it. */
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type {
+  Direction,
+  Range,
+  ReadTotals,
+  ReconcilePlan,
+  ReconcileRequest,
+  ReconcileTotals,
+} from '../schemas/orchestration.ts';
+
+export interface TaskQueues {
+  readonly workflows: string;
+  readonly read: string;
+  readonly load: string;
+}
+
+/** Queues of one installation: workflows, reading from the service, and loading into warehouses scale apart. */
+export const taskQueuesOf = (prefix: string): TaskQueues => ({
+  workflows: prefix,
+  read: `${prefix}-read`,
+  load: `${prefix}-load`,
+});
+
+export interface BackfillInput {
+  readonly queues: TaskQueues;
+  /** Business name, unique among running backfills. */
+  readonly name: string;
+  readonly axis: string;
+  readonly range: Range;
+  readonly direction: Direction;
+  readonly concurrency: number;
+  /** Also read what is read already. */
+  readonly force: boolean;
+  /** Filled in by continue-as-new. */
+  readonly resumed?: {
+    readonly todo: readonly Range[];
+    readonly totals: ReadTotals;
+    readonly paused: boolean;
+    readonly startedAt: number;
+    readonly expected: number | null;
+    readonly windowLength?: number;
+  };
+}
+
+export interface BackfillProgress {
+  readonly state: 'running' | 'paused' | 'done';
+  readonly axis: string;
+  readonly range: Range;
+  /** Share of the range that is read, 0 to 1. */
+  readonly share: number;
+  readonly totals: ReadTotals;
+  /** Calls that the service counted in the range at the start; null where it has no total. */
+  readonly expected: number | null;
+  readonly concurrency: number;
+  readonly startedAt: number;
+  readonly todo: readonly Range[];
+}
+
+export interface SyncInput {
+  readonly queues: TaskQueues;
+}
+
+export interface MergeInboxInput {
+  readonly queues: TaskQueues;
+  /** Milliseconds that the workflow waits for the next wake-up before it ends. */
+  readonly lingerMs: number;
+}
+
+export interface ReconcileInput {
+  readonly queues: TaskQueues;
+  readonly request: ReconcileRequest;
+  /** Filled in by continue-as-new. */
+  readonly resumed?: { readonly plan: ReconcilePlan; readonly done: number; readonly totals: ReconcileTotals };
+}
+
+export interface ReconcileProgress {
+  /** Windows that have their verdicts, of how many. */
+  readonly done: number;
+  readonly windows: number;
+  readonly totals: ReconcileTotals;
+}
+
+export const mergeInboxId = (prefix: string): string => `${prefix}/merge-inbox`;
+export const loadWarehouseId = (prefix: string, warehouse: string): string => `${prefix}/load/${warehouse}`;
+export const backfillId = (prefix: string, name: string): string => `${prefix}/backfill/${name}`;
+export const syncScheduleId = (prefix: string): string => `${prefix}/sync-recent`;
+export const rereadScheduleId = (prefix: string): string => `${prefix}/reread-late`;
+export const reconcileScheduleId = (prefix: string): string => `${prefix}/reconcile`;
+/** A reconciliation that somebody asked for, beside the scheduled one. */
+export const reconcileId = (prefix: string, name: string): string => `${prefix}/reconcile/${name}`;
+export const sweepScheduleId = (prefix: string): string => `${prefix}/sweep`;
+
+/** Something landed in the inbox. No payload: the inbox itself says what. */
+export const wakeSignal = defineSignal('wake');
+export const pauseUpdate = defineUpdate<BackfillProgress>('pause');
+export const resumeUpdate = defineUpdate<BackfillProgress>('resume');
+export const setConcurrencyUpdate = defineUpdate<BackfillProgress, [number]>('setConcurrency');
+export const progressQuery = defineQuery<BackfillProgress>('progress');
+export const reconcileProgressQuery = defineQuery<ReconcileProgress>('reconcileProgress');

@@ -1,0 +1,106 @@
+/** Reads a list of ranges with bounded concurrency, stretch by stretch; idle readers split what is left. */
+import { condition, workflowInfo } from '@temporalio/workflow';
+import { addTotals, type Direction, type Range, type ReadTotals } from '../schemas/orchestration.ts';
+import { readActivities } from './activity-proxies.ts';
+import type { TaskQueues } from './messages.ts';
+
+/** A stretch ends after this much, so that pausing and rebalancing take effect and history stays short. */
+const callsPerStretch = 5_000;
+const secondsPerStretch = 60;
+/** Ranges shorter than this are not split further for the sake of concurrency, in microseconds. */
+const shortestShare = 60_000_000;
+
+export interface RangeReading {
+  todo: Range[];
+  active: number;
+  totals: ReadTotals;
+  concurrency: number;
+  paused: boolean;
+  windowLength: number | undefined;
+}
+
+export interface RangeReadingInput {
+  readonly queues: TaskQueues;
+  readonly axis: string;
+  readonly direction: Direction;
+  readonly origin: string;
+  readonly force: boolean;
+}
+
+const byDirection = (direction: Direction) => (a: Range, b: Range) =>
+  direction === 'oldest_first' ? a.from - b.from : b.from - a.from;
+
+/** For Temporal's interface: instants only, never call data. */
+const describeRange = (axis: string, range: Range): string =>
+  `${axis} ${new Date(range.from / 1000).toISOString()} to ${new Date(range.to / 1000).toISOString()}`;
+
+/** Takes the next range; while there are fewer ranges than readers, the longest is halved. */
+const takeRange = (state: RangeReading, direction: Direction): Range | undefined => {
+  while (state.todo.length > 0 && state.todo.length + state.active < state.concurrency) {
+    const longest = state.todo.reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a));
+    if (longest.to - longest.from < 2 * shortestShare) break;
+    const middle = Math.floor((longest.from + longest.to) / 2);
+    state.todo.splice(
+      state.todo.indexOf(longest),
+      1,
+      { from: longest.from, to: middle },
+      { from: middle, to: longest.to },
+    );
+  }
+  return state.todo.sort(byDirection(direction)).shift();
+};
+
+/**
+ * Reads until nothing is left, or until history has grown enough to continue as new; `state` then holds what is left.
+ * A range whose stretch failed for good goes back to `state.todo` and the failure is thrown.
+ */
+export const readRanges = async (state: RangeReading, input: RangeReadingInput): Promise<void> => {
+  const { readStretch } = readActivities(input.queues);
+  let failure: unknown;
+  const mayStart = (): boolean =>
+    failure === undefined &&
+    !state.paused &&
+    state.active < state.concurrency &&
+    !workflowInfo().continueAsNewSuggested;
+  const mustEnd = (): boolean => state.active === 0 && (failure !== undefined || workflowInfo().continueAsNewSuggested);
+
+  const readNext = async (range: Range): Promise<void> => {
+    try {
+      const { queues: _, ...stretch } = input;
+      const result = await readStretch.executeWithOptions({ summary: describeRange(input.axis, range) }, [
+        {
+          ...stretch,
+          range,
+          maxCalls: callsPerStretch,
+          maxSeconds: secondsPerStretch,
+          ...(state.windowLength === undefined ? {} : { windowLength: state.windowLength }),
+        },
+      ]);
+      state.totals = addTotals(state.totals, result.totals);
+      state.windowLength = result.windowLength;
+      if (result.rest !== null) state.todo.push(result.rest);
+    } catch (error) {
+      state.todo.push(range);
+      failure = error;
+    } finally {
+      state.active -= 1;
+    }
+  };
+
+  for (;;) {
+    while (mayStart()) {
+      const range = takeRange(state, input.direction);
+      if (range === undefined) break;
+      state.active += 1;
+      void readNext(range);
+    }
+    if (mustEnd()) break;
+    if (state.active === 0 && state.todo.length === 0) break;
+    const [active, todo] = [state.active, state.todo.length];
+    // `mustEnd`: updates of a paused backfill make history grow too, and a resume would then start nothing for ever.
+    await condition(
+      () => state.active !== active || state.todo.length !== todo || (mayStart() && state.todo.length > 0) || mustEnd(),
+    );
+  }
+  if (failure !== undefined) throw failure;
+};

@@ -1,0 +1,30 @@
+import { continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import { addReconcileTotals, emptyReconcileTotals } from '../schemas/orchestration.ts';
+import { reconcileActivities } from './activity-proxies.ts';
+import { type ReconcileInput, type ReconcileProgress, reconcileProgressQuery } from './messages.ts';
+
+/** Compares windows in the API, the ledger and every warehouse, heals what differs, and leaves a verdict of each. */
+export async function reconcile(input: ReconcileInput): Promise<ReconcileProgress> {
+  const { planReconcile, reconcileWindows } = reconcileActivities(input.queues);
+  let { done, totals } = input.resumed ?? { done: 0, totals: emptyReconcileTotals };
+  let windows = done;
+  const progress = (): ReconcileProgress => ({ done, windows, totals });
+  setHandler(reconcileProgressQuery, progress);
+
+  const plan = input.resumed?.plan ?? (await planReconcile(input.request));
+  let left = plan.windows;
+  windows += left.length;
+  while (left.length > 0) {
+    const result = await reconcileWindows({ ...plan, windows: left });
+    totals = addReconcileTotals(totals, result.totals);
+    done += result.done;
+    left = left.slice(result.done);
+    if (left.length > 0 && workflowInfo().continueAsNewSuggested) {
+      await continueAsNew<typeof reconcile>({
+        ...input,
+        resumed: { plan: { ...plan, windows: left }, done, totals },
+      });
+    }
+  }
+  return progress();
+}

@@ -1,0 +1,25 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { ParentClosePolicy, startChild } from '@temporalio/workflow';
+import { loadActivities, readActivities } from './activity-proxies.ts';
+import { loadWarehouse } from './load-warehouse.ts';
+import type { SyncInput } from './messages.ts';
+
+/** Finds what nobody woke: deliveries that wait, calls to be read again, pending calls, bodies that have expired. */
+export async function sweep(input: SyncInput & { readonly prefix: string }): Promise<void> {
+  const load = loadActivities(input.queues);
+  const merged = await load.mergeInbox();
+  await readActivities(input.queues).rereadCalls();
+  for (const warehouse of Object.keys(await load.listPending())) {
+    try {
+      // A warehouse that is away must not hold back the others or the next sweep.
+      await startChild(loadWarehouse, {
+        workflowId: `${input.prefix}/load/${warehouse}`,
+        parentClosePolicy: ParentClosePolicy.ABANDON,
+        args: [{ queues: input.queues, warehouse, origin: 'pending' }],
+      });
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+  }
+  if (!merged.more) await load.keepHouse();
+}
