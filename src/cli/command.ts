@@ -1,0 +1,90 @@
+/** What all commands share: options, output, progress, and how a failure becomes one sentence and an exit code. */
+import { type Command, Option } from 'commander';
+import type { Config } from '../../schemas/config.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Raw } from '../config/raw.ts';
+import { CallsyncError } from '../errors.ts';
+import { exitCodeOf } from './exit-codes.ts';
+import { createLogger, toLog } from './log.ts';
+import { createServices, type Services } from './services.ts';
+
+export interface CommonOptions {
+  readonly config?: string;
+  readonly json?: boolean;
+  readonly logLevel: string;
+}
+
+export const withCommonOptions = (command: Command): Command =>
+  command
+    .option('-c, --config <file>', 'configuration file (default: CALLSYNC_CONFIG, else ./callsync.yaml)')
+    .option('--json', 'print the result as one JSON line on standard output')
+    .addOption(
+      new Option('--log-level <level>', 'what the process log tells on standard error')
+        .choices(['silent', 'error', 'warn', 'info', 'debug'])
+        .default('warn'),
+    );
+
+/** Progress and remarks for people go to standard error, so that standard output holds results alone. */
+export const say = (message: string): void => {
+  process.stderr.write(`${message}\n`);
+};
+
+/** Prints a result: one JSON line with --json, else the text. */
+export const print = (options: { readonly json?: boolean }, result: unknown, text: string): void => {
+  process.stdout.write(options.json === true ? `${JSON.stringify(result)}\n` : `${text}\n`);
+};
+
+/** The configured secrets as they are now, for the log's last scrub. */
+const secretsOf = (config: Config): string[] =>
+  [
+    config.source.client_secret,
+    config.source.token,
+    config.temporal.api_key,
+    ...config.webhook.secrets.map((entry) => entry.secret),
+  ].filter((secret) => secret !== undefined);
+
+export const servicesFor = (config: Config, options: CommonOptions): Services =>
+  createServices(config, toLog(createLogger(options.logLevel, secretsOf(config))), say);
+
+/** Loads the configuration, runs `work`, and closes everything it opened. */
+export const withServices = async <T>(
+  options: CommonOptions,
+  work: (services: Services) => Promise<T>,
+  overrides: Raw = {},
+): Promise<T> => {
+  const { config } = await loadConfig({ path: options.config, overrides });
+  const services = servicesFor(config, options);
+  try {
+    return await work(services);
+  } finally {
+    await services.close();
+  }
+};
+
+/** One sentence and what to do, no stack: a person reads it. With --json the same as an object. */
+export const reportFailure = (error: unknown, json: boolean): number => {
+  const known = error instanceof CallsyncError;
+  const message = known ? error.message : `Unexpected fault: ${error instanceof Error ? error.message : String(error)}`;
+  const mend = known ? error.mend : 'Run the command again with --log-level debug, and report it with the log.';
+  if (json) {
+    process.stdout.write(`${JSON.stringify({ error: { code: known ? error.code : 'UNEXPECTED', message, mend } })}\n`);
+  }
+  process.stderr.write(`callsync: ${message}${mend === undefined ? '' : ` ${mend}`}\n`);
+  if (!known && process.argv.includes('debug')) process.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
+  return exitCodeOf(error);
+};
+
+/** Resolves at the first Ctrl-C or SIGTERM; a second one ends the process at once. */
+export const untilStopped = (): { readonly stopped: Promise<void>; readonly signal: AbortSignal } => {
+  const controller = new AbortController();
+  const stopped = new Promise<void>((resolve) => {
+    const stop = (): void => {
+      if (controller.signal.aborted) process.exit(130);
+      controller.abort();
+      resolve();
+    };
+    process.on('SIGINT', stop);
+    process.on('SIGTERM', stop);
+  });
+  return { stopped, signal: controller.signal };
+};

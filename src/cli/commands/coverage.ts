@@ -1,0 +1,45 @@
+import { writeFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { drawCoverageHtml } from '../../coverage/draw-html.ts';
+import { describeArrivals, drawCoverage } from '../../coverage/draw-text.ts';
+import { readCoverage } from '../../coverage/read-coverage.ts';
+import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { openStoreService } from '../services.ts';
+import { parseInstantArgument } from './backfill.ts';
+
+const defaultDays = 30;
+
+export const addCoverage = (program: Command): void => {
+  withCommonOptions(program.command('coverage'))
+    .description('which days are proven complete, healed, unproven or unread, and how calls arrived')
+    .option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, parseInstantArgument)
+    .option('--to <instant>', 'end of the range (UTC); now by default', parseInstantArgument)
+    .option(
+      '--webhooks-since <instant>',
+      'judge webhooks from here on, not from the first one received',
+      parseInstantArgument,
+    )
+    .option('--html <file>', 'also write it as a picture')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  callsync coverage\n  callsync coverage --from 2025-01-01 --html coverage.html',
+    )
+    .action((options: CommonOptions & { from?: number; to?: number; webhooksSince?: number; html?: string }) =>
+      withServices(options, async (services) => {
+        const store = await openStoreService(services);
+        const now = Date.now() * 1000;
+        const coverage = await readCoverage(store.pool, {
+          range: { from: options.from ?? now - defaultDays * 86_400_000_000, to: options.to ?? now },
+          warehouses: Object.keys(services.config.warehouses),
+          now,
+          ...(options.webhooksSince === undefined ? {} : { webhooksSince: options.webhooksSince }),
+        });
+        if (options.html !== undefined) await writeFile(options.html, drawCoverageHtml(coverage));
+        print(
+          options,
+          coverage,
+          [drawCoverage(coverage, process.stdout.columns), ...describeArrivals(coverage)].join('\n'),
+        );
+      }),
+    );
+};

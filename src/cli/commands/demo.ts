@@ -1,0 +1,82 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type CommonOptions, print, say, untilStopped } from '../command.ts';
+import { analystQueries, renderTable } from '../demo/analyst-queries.ts';
+import { type DemoOptions, type RunningDemo, runDemo } from '../demo/run-demo.ts';
+import { exitCodes } from '../exit-codes.ts';
+
+const parseCount = (text: string): number => {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1 || count > 1_000_000)
+    throw new InvalidArgumentError('Use a whole number from 1 to 1000000.');
+  return count;
+};
+
+/** The password goes by the environment, where no process list shows it. */
+const psqlCommand = (url: string): string => {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  return `PGPASSWORD=${password} psql -h ${hostname} -p ${port} -U ${username} ${pathname.slice(1)} -c 'SELECT * FROM calls.calls LIMIT 5'`;
+};
+
+const renderSummary = async (demo: RunningDemo): Promise<string> => {
+  const { result, warehouse } = demo;
+  const lines = [
+    '',
+    'Rows per table',
+    renderTable(Object.entries(result.rows).map(([table, rows]) => ({ table, rows }))),
+  ];
+  for (const { title, sql } of analystQueries) lines.push('', title, renderTable(await warehouse.query(sql)));
+  const { lost, duplicated, stale, mismatched, calls } = result.truth;
+  lines.push(
+    '',
+    `Truth check over ${calls} calls: lost ${lost}, duplicated ${duplicated}, stale ${stale}, mismatched ${mismatched}`,
+    `Webhook deliveries: ${Object.entries(result.deliveries)
+      .map(([name, n]) => `${n} ${name}`)
+      .join(', ')}`,
+    `Seconds: ${Object.entries(result.seconds)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(', ')}`,
+    '',
+    psqlCommand(demo.storeUrl),
+    ...(demo.temporalUi === undefined ? [] : [`Temporal's interface: ${demo.temporalUi}`]),
+    `Webhook receiver: ${demo.webhookAddress}`,
+  );
+  return lines.join('\n');
+};
+
+export const addDemo = (program: Command): void => {
+  program
+    .command('demo')
+    .description(
+      'run the whole job on this machine against a simulated service, and check the result against the truth',
+    )
+    .option('--exit', 'end after the summary instead of staying up')
+    .option('--calls <n>', 'calls to backfill', parseCount, 2_000)
+    .addOption(new Option('--warehouse <kind>', 'where to load').choices(['postgres', 'bigquery']).default('postgres'))
+    .option('--data-dir <folder>', 'where data is kept between runs')
+    .option('--json', 'print the result as one JSON line, last on standard output')
+    .addOption(
+      new Option('--log-level <level>', 'process log')
+        .choices(['silent', 'error', 'warn', 'info', 'debug'])
+        .default('error'),
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  callsync demo\n  callsync demo --exit --json\n  callsync demo --warehouse bigquery --exit',
+    )
+    .action(async (options: DemoOptions & CommonOptions & { exit?: boolean }) => {
+      const { stopped, signal } = untilStopped();
+      const demo = await runDemo(options, signal);
+      try {
+        if (options.json !== true) print({}, null, await renderSummary(demo));
+        const { lost, duplicated, stale, mismatched } = demo.result.truth;
+        if (lost + duplicated + stale + mismatched > 0) process.exitCode = exitCodes.incomplete;
+        if (options.exit !== true) {
+          say('Still running; Ctrl-C ends it and keeps the data.');
+          await stopped;
+        }
+      } finally {
+        await demo.services.close();
+      }
+      if (options.json === true) print(options, demo.result, '');
+    });
+};

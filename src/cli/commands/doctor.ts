@@ -1,0 +1,70 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { type CheckedFinding, runChecks } from '../doctor/check.ts';
+import { sourceChecks } from '../doctor/check-source.ts';
+import { diskCheck, storeCheck, warehouseChecks } from '../doctor/check-store.ts';
+import { temporalChecks } from '../doctor/check-temporal.ts';
+import { webhookChecks } from '../doctor/check-webhook.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { openStoreService } from '../services.ts';
+
+const marks = { ok: 'ok      ', warning: 'WARNING ', failed: 'FAILED  ', skipped: '-       ' } as const;
+
+const render = (findings: readonly CheckedFinding[]): string => {
+  const width = Math.max(...findings.map(({ check }) => check.length));
+  return findings
+    .map(
+      ({ check, outcome, message, mend }) =>
+        `${marks[outcome]}${check.padEnd(width)}  ${message}${mend === undefined ? '' : ` ${mend}`}`,
+    )
+    .join('\n');
+};
+
+const run = (options: CommonOptions & { readonly deadline: number }): Promise<void> =>
+  withServices(options, async (services) => {
+    const store = openStoreService(services);
+    store.catch(() => undefined);
+    const findings = await runChecks(
+      [
+        ...sourceChecks(services),
+        ...webhookChecks(services, store),
+        storeCheck(store),
+        ...warehouseChecks(services, store),
+        ...temporalChecks(services),
+        diskCheck(services),
+      ],
+      { deadlineMs: options.deadline * 1000 },
+    );
+    const count = (outcome: string): number => findings.filter((finding) => finding.outcome === outcome).length;
+    const all = [{ check: 'config', outcome: 'ok' as const, message: 'Valid.', ms: 0 }, ...findings];
+    const healthy = count('failed') === 0;
+    print(
+      options,
+      { healthy, findings: all },
+      `${render(all)}\n\n${healthy ? 'All is well' : `${count('failed')} failed`}${count('warning') === 0 ? '' : `, ${count('warning')} to look at`}.`,
+    );
+    if (!healthy) process.exitCode = exitCodes.refused;
+  });
+
+const seconds = (text: string): number => {
+  const value = Number(text);
+  if (!(value > 0)) throw new InvalidArgumentError('Use a number of seconds.');
+  return value;
+};
+
+export const addDoctor = (program: Command): void => {
+  withCommonOptions(program.command('doctor'))
+    .description('check every dependency and permission, and say how to mend what is wrong')
+    .option('--deadline <seconds>', 'longest time for one check', seconds, 40)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  callsync doctor
+  callsync doctor --json | jq '.findings[] | select(.outcome != "ok")'
+
+It starts embedded servers that do not run, sends one sample delivery to webhook.public_url (which it removes again), and
+changes nothing else. Exit code 0: nothing failed (warnings are allowed); 3: something did.`,
+    )
+    .action(run);
+};

@@ -1,0 +1,71 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { parseDuration } from '../../../schemas/config/duration.ts';
+import { transient } from '../../errors.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import { unpolledQueues } from '../doctor/check-temporal.ts';
+import { goLive } from '../go-live/go-live.ts';
+import { openStoreService, openTemporal } from '../services.ts';
+import { parseInstantArgument } from './backfill.ts';
+
+interface GoLiveOptions extends CommonOptions {
+  readonly from: number;
+  readonly url?: string;
+  readonly overlap: number;
+  readonly acceptEmpty?: boolean;
+  readonly restart?: boolean;
+}
+
+const duration = (text: string): number => {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError('Use a duration such as 5m or 1h.');
+  return ms;
+};
+
+const run = (options: GoLiveOptions): Promise<void> =>
+  withServices(options, async (services) => {
+    const { signal } = untilStopped();
+    const store = await openStoreService(services);
+    const temporal = await openTemporal(services);
+    const { namespace, task_queue: prefix } = services.config.temporal;
+    if ((await unpolledQueues(temporal, namespace, prefix)).length > 0) {
+      throw transient('GO_LIVE_WORKER', 'No worker is running.', {
+        mend: 'Start callsync up --no-schedules (or worker and serve) and run the same command again.',
+      });
+    }
+    const { url } = options;
+    const state = await goLive(
+      { services, store, temporal },
+      {
+        from: options.from,
+        ...(url === undefined ? {} : { url }),
+        overlapMs: options.overlap,
+        acceptEmpty: options.acceptEmpty === true,
+        restart: options.restart === true,
+        signal,
+      },
+    );
+    print(options, state, 'Live: webhooks are taken, the past is read, and continuous sync runs.');
+  });
+
+export const addGoLive = (program: Command): void => {
+  withCommonOptions(program.command('go-live'))
+    .description(
+      'switch over without a gap: verify the receiver, read the past, compare both ways in, turn schedules on',
+    )
+    .requiredOption('--from <instant>', 'where the past begins (UTC)', parseInstantArgument)
+    .option('--url <url>', 'try this address instead of webhook.public_url; it need not be public')
+    .option('--overlap <duration>', 'how long webhooks and list must have run side by side', duration, 600_000)
+    .option('--accept-empty', 'go on although no call ended in that time')
+    .option('--restart', 'begin again, whatever an earlier run has done')
+    .addHelpText(
+      'after',
+      `
+Example:
+  callsync up --no-schedules &
+  callsync go-live --from 2024-01-01
+
+Each step is kept: after Ctrl-C or a failure, the same command goes on with the first step that is not done. The sample
+delivery that verifies the receiver is removed again and never becomes a call. Exit code 4: not live yet, run it again.`,
+    )
+    .action(run);
+};

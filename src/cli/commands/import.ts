@@ -1,0 +1,75 @@
+import { basename } from 'node:path';
+import type { Command } from 'commander';
+import { type ImportResult, importFile } from '../../../activities/import-file.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { createImportView } from '../import-progress.ts';
+import { ingestDeps, openStoreService, openWarehouses } from '../services.ts';
+import { parseInstantArgument } from './backfill.ts';
+
+interface ImportOptions extends CommonOptions {
+  readonly observedAt?: number;
+  readonly restart?: boolean;
+}
+
+interface FileResult extends ImportResult {
+  readonly file: string;
+}
+
+const describe = ({ file, alreadyDone, records, refused, changed }: FileResult): string => {
+  const counts = `${records} records, ${changed} calls new or changed${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
+  return alreadyDone ? `${file}: imported before (${counts}); --restart reads it again` : `${file}: ${counts}`;
+};
+
+const run = (files: readonly string[], options: ImportOptions): Promise<void> =>
+  withServices(options, async (services) => {
+    const { signal } = untilStopped();
+    const store = await openStoreService(services);
+    const targets = await openWarehouses(services, store);
+    const deps = ingestDeps(services, { store, targets });
+    let refused = 0;
+    for (const file of files) {
+      const name = file === '-' ? 'stdin' : basename(file);
+      const view = createImportView(name);
+      const from = file === '-' ? { name, bytes: process.stdin as AsyncIterable<Buffer> } : file;
+      const { observedAt, restart = false } = options;
+      try {
+        const input = { from, restart, ...(observedAt === undefined ? {} : { observedAt }) };
+        const result = { file, ...(await importFile(deps, input, { signal, onProgress: view.update })) };
+        refused += result.refused;
+        view.stop();
+        print(options, result, describe(result));
+      } catch (error) {
+        view.stop();
+        if (!signal.aborted) throw error;
+        services.say(`Stopped in ${name}; the same command goes on from there.`);
+        process.exitCode = exitCodes.incomplete;
+        return;
+      }
+    }
+    if (refused > 0) process.exitCode = exitCodes.incomplete;
+  });
+
+export const addImport = (program: Command): void => {
+  withCommonOptions(program.command('import'))
+    .argument('<files...>', 'files of call records; - reads standard input')
+    .description('bring call records in from files: NDJSON or JSON arrays, plain, gzip or zstd')
+    .option(
+      '--observed-at <instant>',
+      'when the records were as they are in the files (default: the end of processing of each, else its own time)',
+      parseInstantArgument,
+    )
+    .option('--restart', 'read files again from the beginning, also those that are done')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  callsync import calls-2024.ndjson.gz
+  callsync import export/*.json --observed-at 2024-12-31T23:00:00Z
+  zcat old.gz | callsync import -
+
+An interrupted import of a file goes on where it was. Imported values never replace newer ones. Records that are no calls
+go to quarantine with file and line. Exit code 5: some did.`,
+    )
+    .action(run);
+};

@@ -1,0 +1,41 @@
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { listPresets, readPreset } from '../../source/presets.ts';
+import { type CommonOptions, print } from '../command.ts';
+
+export const addPresets = (program: Command): void => {
+  const presets = program
+    .command('presets')
+    .description('settings of documented services, as plain configuration files to use, copy and change')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  callsync presets
+  callsync presets show activate > activate-changed.yaml
+
+Use one by its name (source.list.preset: activate), or a changed copy by its path.`,
+    );
+  presets
+    .command('list', { isDefault: true })
+    .description('list the presets')
+    .option('--json', 'print the result as one JSON line on standard output')
+    .action(async (options: CommonOptions) => {
+      const all = await listPresets();
+      const width = Math.max(...all.map(({ name }) => name.length));
+      print(
+        options,
+        all.map(({ name, description, file }) => ({ name, description, file })),
+        all.map(({ name, description }) => `${name.padEnd(width)}  ${description}`).join('\n'),
+      );
+    });
+  presets
+    .command('show <name>')
+    .description('print the YAML of a preset')
+    .option('--json', 'print it as one JSON line')
+    .action(async (name: string, options: CommonOptions) => {
+      const preset = await readPreset(name);
+      const { description, config } = preset;
+      print(options, { name, description, config }, (await readFile(preset.file, 'utf8')).trimEnd());
+    });
+};

@@ -1,0 +1,84 @@
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { type Command, InvalidArgumentError } from 'commander';
+import { loadConfig } from '../../config/load.ts';
+import { terminal } from '../../errors.ts';
+import { defaultProbeRequests, type ProbeReport, probeSource } from '../../source/probe/probe.ts';
+import { renderProbe, writeListSection } from '../../source/probe/render-probe.ts';
+import { type CommonOptions, print, say, withCommonOptions } from '../command.ts';
+import { exitCodes } from '../exit-codes.ts';
+
+interface ProbeCommandOptions extends CommonOptions {
+  readonly write?: boolean;
+  readonly maxRequests: number;
+  readonly tryParam: readonly (readonly [from: string, to: string])[];
+}
+
+const positive = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('Use a whole number from 1.');
+  return value;
+};
+
+const collectPairs = (
+  text: string,
+  before: readonly (readonly [string, string])[],
+): readonly (readonly [string, string])[] => {
+  const [from, to, ...more] = text.split(',').map((name) => name.trim());
+  if (!from || !to || more.length > 0) {
+    throw new InvalidArgumentError('Use the names of a lower and an upper bound, such as created_from,created_to.');
+  }
+  return [...before, [from, to]];
+};
+
+/** Keeps comments and everything else; a reader never sees half a file. */
+const writeConfig = async (path: string, report: ProbeReport): Promise<void> => {
+  const text = writeListSection(await readFile(path, 'utf8'), report);
+  const partial = `${path}.${process.pid}.partial`;
+  await writeFile(partial, text, { mode: (await stat(path)).mode });
+  await rename(partial, path);
+};
+
+const run = async (options: ProbeCommandOptions): Promise<void> => {
+  const { config, path } = await loadConfig({ path: options.config });
+  if (options.write && path === undefined) {
+    throw terminal(
+      'CONFIG_MISSING',
+      'There is no configuration file to write into: everything came from the environment.',
+      {
+        mend: 'Leave --write out and copy the printed section.',
+      },
+    );
+  }
+  say(`Asking ${new URL(config.source.base_url).host}, at most ${options.maxRequests} requests …`);
+  const report = await probeSource({
+    config: config.source,
+    maxRequests: options.maxRequests,
+    bounds: options.tryParam,
+  });
+  print(options, report, renderProbe(report));
+  if (options.write && path !== undefined) {
+    await writeConfig(path, report);
+    say(`Written to ${path}.`);
+  }
+  if (!report.complete) process.exitCode = exitCodes.incomplete;
+};
+
+export const addProbe = (program: Command): void => {
+  withCommonOptions(program.command('probe'))
+    .description('find out with few requests how the call list works, and write source.list of the configuration')
+    .option('--write', 'write what was found into the configuration file, after showing it; comments stay')
+    .option('--max-requests <n>', 'never make more requests to the call list', positive, defaultProbeRequests)
+    .option('--try-param <from,to>', 'further window parameters to try first; may be repeated', collectPairs, [])
+    .addHelpText(
+      'after',
+      `
+Examples:
+  callsync probe
+  callsync probe --write --max-requests 30
+  callsync probe --try-param created_after,created_before
+
+It needs source.base_url and credentials only. It prints names of fields and parameters, never their content.
+Exit code 5: the requests were used up before every question was answered.`,
+    )
+    .action(run);
+};

@@ -1,0 +1,122 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import { replayQuarantine } from '../../../activities/replay-quarantine.ts';
+import { describeShape } from '../../calls/describe-shape.ts';
+import { terminal } from '../../errors.ts';
+import { listQuarantine, type QuarantineEntry, readQuarantine, settleQuarantine } from '../../store/quarantine.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { ingestDeps, openStoreService, openWarehouses } from '../services.ts';
+import { parseInstantArgument } from './backfill.ts';
+
+const number = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('Use a whole number from 1.');
+  return value;
+};
+const numbers = (text: string, before: readonly number[] = []): readonly number[] => [...before, number(text)];
+
+const line = ({ id, state, source, origin, bytes, receivedAt, reason }: QuarantineEntry): string =>
+  `${String(id).padStart(6)}  ${state.padEnd(8)}  ${receivedAt.toISOString()}  ${source.padEnd(7)}  ${origin}  ${bytes} bytes: ${reason}`;
+
+const list = (options: CommonOptions & { state: string; limit: number }): Promise<void> =>
+  withServices(options, async (services) => {
+    const { pool } = await openStoreService(services);
+    const { state, limit } = options;
+    const entries = await listQuarantine(pool, { ...(state === 'all' ? {} : { state }), limit });
+    print(options, entries, entries.length === 0 ? 'Nothing.' : entries.map(line).join('\n'));
+  });
+
+const show = (id: number, options: CommonOptions & { raw?: boolean }): Promise<void> =>
+  withServices(options, async (services) => {
+    const { pool } = await openStoreService(services);
+    const entry = await readQuarantine(pool, id);
+    if (entry === undefined) {
+      throw terminal('USAGE_QUARANTINE', `There is no record ${id} in quarantine.`, {
+        mend: 'See callsync quarantine list --state all.',
+      });
+    }
+    if (options.raw) {
+      process.stdout.write(entry.body);
+      return;
+    }
+    const { body, ...facts } = entry;
+    const shape = describeShape(body);
+    print(options, { ...facts, shape }, `${line(facts)}\n\n${shape}\n\nIts bytes, which may hold personal data: --raw`);
+  });
+
+const settleDropped = (ids: readonly number[], options: CommonOptions): Promise<void> =>
+  withServices(options, async (services) => {
+    const { pool } = await openStoreService(services);
+    const dropped = await settleQuarantine(pool, ids, 'dropped');
+    print(
+      options,
+      { dropped },
+      `${dropped} of ${ids.length} dropped; they stay dropped if the service sends them again.`,
+    );
+  });
+
+interface ReplayOptions extends CommonOptions {
+  readonly all?: boolean;
+  readonly observedAt?: number;
+}
+
+const replay = (ids: readonly number[], options: ReplayOptions): Promise<void> =>
+  withServices(options, async (services) => {
+    if ((ids.length === 0) !== (options.all === true)) {
+      throw terminal('USAGE_QUARANTINE', 'Name the records to replay, or give --all.');
+    }
+    const store = await openStoreService(services);
+    const deps = ingestDeps(services, { store, targets: await openWarehouses(services, store) });
+    const result = await replayQuarantine(deps, {
+      carries: new Set(services.config.source.list.carries),
+      signal: untilStopped().signal,
+      ...(options.all ? {} : { ids }),
+      ...(options.observedAt === undefined ? {} : { observedAt: options.observedAt }),
+    });
+    const { replayed, refused, changed } = result;
+    print(options, result, `${replayed} replayed (${changed} calls new or changed), ${refused} still refused.`);
+    if (refused > 0) process.exitCode = exitCodes.incomplete;
+  });
+
+export const addQuarantine = (program: Command): void => {
+  const quarantine = program
+    .command('quarantine')
+    .description('records that could not become calls, with their bytes')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  callsync quarantine list
+  callsync quarantine show 17
+  callsync quarantine show 17 --raw > record.bin
+  callsync quarantine replay --all
+  callsync quarantine drop 17 18`,
+    );
+  withCommonOptions(quarantine.command('list'))
+    .description('what is there, newest first')
+    .addOption(
+      new Option('--state <state>', 'only those').choices(['open', 'replayed', 'dropped', 'all']).default('open'),
+    )
+    .option('--limit <n>', 'at most so many', number, 50)
+    .action(list);
+  withCommonOptions(quarantine.command('show'))
+    .argument('<id>', 'number of the record', number)
+    .description('one record: why it is there and what it looks like, without its content')
+    .option('--raw', 'write its bytes to standard output instead')
+    .action(show);
+  withCommonOptions(quarantine.command('replay'))
+    .argument('[ids...]', 'numbers of the records', numbers, [])
+    .description('read records again as they are, after a fix; exit code 5: some are still refused')
+    .option('--all', 'all that are open')
+    .option(
+      '--observed-at <instant>',
+      'when imported records were as they are, where they do not say',
+      parseInstantArgument,
+    )
+    .action(replay);
+  withCommonOptions(quarantine.command('drop'))
+    .argument('<ids...>', 'numbers of the records', numbers)
+    .description('give records up')
+    .action(settleDropped);
+};

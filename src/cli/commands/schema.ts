@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { listAgents } from '../../store/agents.ts';
+import { clearDrift, listDrift, type RecordedDrift } from '../../store/drift.ts';
+import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { openStoreService } from '../services.ts';
+
+const kinds = { new: 'new field', vanished: 'vanished', uncarried: 'comes empty', type: 'other type' } as const;
+
+export const describeDrift = ({ source, field, kind, detail, seen, firstSeen, lastSeen }: RecordedDrift): string =>
+  `${source}: ${field} (${kinds[kind]}): ${detail}; in ${seen} records since ${firstSeen.toISOString()}, last ${lastSeen.toISOString()}`;
+
+const drift = (options: CommonOptions & { clear?: boolean }): Promise<void> =>
+  withServices(options, async (services) => {
+    const { pool } = await openStoreService(services);
+    const [found, agents] = [await listDrift(pool), await listAgents(pool)];
+    const lines = [
+      ...found.map(describeDrift),
+      ...agents.map(
+        ({ agent, deliveries, firstSeen, lastSeen, isNew }) =>
+          `agent ${agent ?? '(none)'}${isNew ? ' (NEW)' : ''}: ${deliveries} deliveries, ${firstSeen.toISOString()} … ${lastSeen.toISOString()}`,
+      ),
+    ];
+    print(
+      options,
+      { drift: found, agents },
+      lines.length === 0 ? 'Records look as the interface shows them.' : lines.join('\n'),
+    );
+    if (options.clear) services.say(`${await clearDrift(pool)} entries forgotten.`);
+  });
+
+export const addSchema = (program: Command): void => {
+  const schema = program
+    .command('schema')
+    .description('how records differ from the interface, and which agents deliver them')
+    .addHelpText('after', '\nExamples:\n  callsync schema drift\n  callsync schema drift --clear');
+  withCommonOptions(schema.command('drift'))
+    .description('new, vanished and oddly typed fields per source, and versions of the delivering agent')
+    .option('--clear', 'forget the entries after showing them')
+    .action(drift);
+};

@@ -1,0 +1,92 @@
+import type { Command } from 'commander';
+import { type LateEditStatus, readLateEditStatus } from '../../../activities/reread-windows.ts';
+import { CallsyncError } from '../../errors.ts';
+import { type Agent, listAgents } from '../../store/agents.ts';
+import { listDrift, type RecordedDrift } from '../../store/drift.ts';
+import type { Store } from '../../store/store.ts';
+import { type StoreSummary, summarizeStore } from '../../store/summary.ts';
+import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { createWarehouse } from '../create-warehouse.ts';
+import { activityDeps, openSource, openStoreService, type Services } from '../services.ts';
+
+interface Shapes {
+  readonly drift: readonly RecordedDrift[];
+  readonly agents: readonly Agent[];
+  readonly budgets: Readonly<Record<string, string>>;
+  readonly lateEdits: LateEditStatus | null;
+}
+
+/** What is used of the budget of each warehouse that has one. Asks nothing of the warehouses themselves. */
+const describeBudgets = async (services: Services, store: Store): Promise<Record<string, string>> => {
+  const budgets: Record<string, string> = {};
+  for (const [name, config] of Object.entries(services.config.warehouses)) {
+    const warehouse = createWarehouse(name, config, store);
+    const budget = await warehouse.describeBudget?.();
+    if (budget !== undefined) budgets[name] = budget;
+    await warehouse.close();
+  }
+  return budgets;
+};
+
+const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
+  [
+    `ledger      ${summary.calls} calls, ${summary.tombstones} erased, epoch ${summary.epoch}`,
+    `inbox       ${summary.inbox.pending} waiting${summary.inbox.oldestPendingSeconds === null ? '' : `, oldest ${Math.round(summary.inbox.oldestPendingSeconds)} s`}; ${
+      Object.entries(summary.inbox.outcomes)
+        .map(([name, n]) => `${n} ${name}`)
+        .join(', ') || 'no deliveries yet'
+    }`,
+    ...Object.entries(summary.warehouses).map(
+      ([name, state]) =>
+        `warehouse   ${name}: ${state.pending} pending, last load ${state.lastLoadAt ?? 'never'}${state.lastError === null ? '' : `, last failed with ${state.lastError}`}`,
+    ),
+    ...(summary.lateEdits === null ? [] : [describeLateEdits(summary.lateEdits)]),
+    ...Object.entries(summary.budgets).map(([name, budget]) => `budget      ${name}: ${budget}`),
+    ...Object.entries(summary.watermarks).map(([name, at]) => `watermark   ${name}: ${at}`),
+    `windows     ${summary.windowsRead} read`,
+    `quarantine  ${summary.quarantineOpen} open${summary.quarantineOpen > 0 ? ': callsync quarantine list' : ''}`,
+    `rereads     ${summary.rereadsWaiting} waiting`,
+    ...(summary.drift.length > 0
+      ? [`drift       ${summary.drift.length} differences of records: callsync schema drift`]
+      : []),
+    ...summary.agents
+      .filter(({ isNew }) => isNew)
+      .map(({ agent, firstSeen }) => `NEW AGENT   ${agent ?? '(none)'} delivers since ${firstSeen.toISOString()}`),
+    ...summary.problems.map((problem) => `PROBLEM     ${problem.problem}`),
+    ...(unsigned ? ['WARNING     unsigned webhook deliveries are taken (webhook.allow_unsigned)'] : []),
+  ].join('\n');
+
+/** What is known of late edits; null while the source is not configured well enough to be opened. */
+const readLateEdits = async (services: Services, store: Store): Promise<LateEditStatus | null> => {
+  try {
+    const source = openSource(services, store);
+    return await readLateEditStatus(activityDeps(services, { store, targets: [], source }));
+  } catch (error) {
+    if (error instanceof CallsyncError && error.kind === 'terminal') return null;
+    throw error;
+  }
+};
+
+const days = (micros: number): string => `${(micros / 86_400_000_000).toFixed(1)} days`;
+
+const describeLateEdits = ({ horizon, fixed, tailShare, history }: LateEditStatus): string =>
+  `late edits  ${fixed ? 'fixed' : 'learned'} horizon ${days(horizon.horizon)} from ${Math.round(horizon.changes)} changes${tailShare === null ? '' : `, ${(tailShare * 100).toFixed(3)} % came later`}; ${history.requests7d} requests in 7 days`;
+
+export const addStatus = (program: Command): void => {
+  withCommonOptions(program.command('status'))
+    .description('what is in the ledger, what waits, what is pending per warehouse, and what could not be read')
+    .addHelpText('after', '\nExample:\n  callsync status --json')
+    .action((options: CommonOptions) =>
+      withServices(options, async (services) => {
+        const store = await openStoreService(services);
+        const summary = {
+          ...(await summarizeStore(store.pool)),
+          drift: await listDrift(store.pool),
+          agents: await listAgents(store.pool),
+          budgets: await describeBudgets(services, store),
+          lateEdits: await readLateEdits(services, store),
+        };
+        print(options, summary, render(summary, services.config.webhook.allow_unsigned));
+      }),
+    );
+};

@@ -1,0 +1,59 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { parseDuration } from '../../../schemas/config/duration.ts';
+import { openTap, type TapEvent } from '../../source/tap.ts';
+import { storeFrame } from '../../store/frames.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import { openSource, openStoreService } from '../services.ts';
+
+const describe = (event: TapEvent): string => {
+  switch (event.kind) {
+    case 'opened':
+      return `Open (connection ${event.connection}, token ${Math.round(event.tokenAgeMs / 1000)} s old).`;
+    case 'closed':
+      return `Connection ${event.connection} ended: ${event.explanation}.`;
+    default:
+      return `${event.explanation} Trying again in ${Math.round(event.retryInMs / 1000)} s.`;
+  }
+};
+
+const duration = (text: string): number => {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError('Use a duration such as 30s or 2h.');
+  return ms;
+};
+
+const run = (options: CommonOptions & { readonly for?: number }): Promise<void> =>
+  withServices(options, async (services) => {
+    const store = await openStoreService(services);
+    const source = openSource(services, store);
+    const { signal } = untilStopped();
+    const session = new Date().toISOString();
+    const result = await openTap({
+      config: services.config.source.websocket,
+      tokens: source.tokens,
+      signal: options.for === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(options.for)]),
+      onEvent: (event) => services.say(describe(event)),
+      onFrame: ({ at, binary, body, connection }) =>
+        storeFrame(store.pool, { session: `${session}/${connection}`, arrivedAt: at, binary, body }),
+    });
+    print(
+      options,
+      { session, ...result },
+      `${result.frames} frames (${result.bytes} bytes) over ${result.connections} connections are in callsync.frames, session ${session}.`,
+    );
+  });
+
+export const addTap = (program: Command): void => {
+  withCommonOptions(program.command('tap'))
+    .description('keep the streaming WebSocket open and store its frames as they come, until Ctrl-C')
+    .option('--for <duration>', 'end after this long, such as 30s', duration)
+    .addHelpText(
+      'after',
+      `
+Example:
+  callsync tap --for 5m
+
+Needs source.websocket.url. Frames are stored in the table callsync.frames; the interface does not show what they mean.`,
+    )
+    .action(run);
+};

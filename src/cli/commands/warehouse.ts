@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import { terminal } from '../../errors.ts';
+import { registerWarehouse, requestRebuild } from '../../store/loads.ts';
+import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
+import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { openStoreService, openTemporal, openWarehouses } from '../services.ts';
+
+const run = (name: string, options: CommonOptions, force: boolean): Promise<void> =>
+  withServices(options, async (services) => {
+    if (!(name in services.config.warehouses)) {
+      throw terminal('USAGE_WAREHOUSE', `There is no warehouse “${name}” in the configuration.`, {
+        mend: `Use one of: ${Object.keys(services.config.warehouses).join(', ')}.`,
+      });
+    }
+    const store = await openStoreService(services);
+    await openWarehouses(services, store);
+    await registerWarehouse(store.pool, name);
+    const requested = force ? await requestRebuild(store.pool, name) : 0;
+    const temporal = await openTemporal(services);
+    services.say(`${name}: loading what is pending${force ? ` (${requested} calls again)` : ''} …`);
+    const origin = force ? 'rebuild' : 'fill';
+    const handle = await startLoadWarehouse(temporal.client, services.config.temporal.task_queue, {
+      warehouse: name,
+      origin,
+      ...(force ? { force } : {}),
+    });
+    const { changed } = (await handle.result()) as { changed: number };
+    print(options, { warehouse: name, origin, changed }, `${name}: ${changed} calls written`);
+  });
+
+export const addWarehouse = (program: Command): void => {
+  const warehouse = program
+    .command('warehouse')
+    .description('fill or rebuild a warehouse from the ledger, without asking the service; needs a running worker')
+    .addHelpText('after', '\nExamples:\n  callsync warehouse fill bigquery\n  callsync warehouse rebuild postgres');
+  withCommonOptions(warehouse.command('fill <name>'))
+    .description('load every call that the warehouse does not have in its present revision')
+    .action((name: string, options: CommonOptions) => run(name, options, false));
+  withCommonOptions(warehouse.command('rebuild <name>'))
+    .description('write the rows of every call again')
+    .action((name: string, options: CommonOptions) => run(name, options, true));
+};

@@ -1,0 +1,40 @@
+import { type Command, Option } from 'commander';
+import { createMetrics } from '../../metrics/metrics.ts';
+import { ensureSchedules } from '../../temporal/schedules.ts';
+import type { WorkerRole } from '../../temporal/worker.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import { openMetrics } from '../open-metrics.ts';
+import { activityDeps, openSource, openStoreService, openTemporal, openWarehouses, openWorkers } from '../services.ts';
+
+export const addWorker = (program: Command): void => {
+  withCommonOptions(program.command('worker'))
+    .description('run a worker alone; as many as you like, on as many hosts as you like')
+    .addOption(
+      new Option('--roles <roles...>', 'what it polls for')
+        .choices(['workflows', 'read', 'load'])
+        .default(['workflows', 'read', 'load']),
+    )
+    .option('--schedules', 'also start continuous sync: create its schedules, or bring them up to date')
+    .addHelpText('after', '\nExample:\n  callsync worker --config callsync.yaml --roles read load')
+    .action((options: CommonOptions & { roles: WorkerRole[]; schedules?: boolean }) =>
+      withServices(options, async (services) => {
+        const { stopped } = untilStopped();
+        const store = await openStoreService(services);
+        const targets = await openWarehouses(services, store);
+        const source = openSource(services, store);
+        const temporal = await openTemporal(services);
+        const deps = activityDeps(services, { store, targets, source });
+        const workers = await openWorkers(services, temporal, deps, options.roles);
+        const { config } = services;
+        if (options.schedules) await ensureSchedules(temporal.client, config.temporal.task_queue, config.sync);
+        const { registry } = createMetrics({ process: config.metrics.process });
+        const metrics = await openMetrics(services, { registry, portMayBeTaken: true });
+        print(
+          options,
+          { worker: options.roles, temporal: temporal.address, metrics },
+          `worker    ${options.roles.join(', ')} on ${temporal.address}`,
+        );
+        await Promise.race([stopped, workers.finished]);
+      }),
+    );
+};

@@ -1,0 +1,19 @@
+import type { WarehouseConfig } from '../../schemas/config/warehouses.ts';
+import { openSecret } from '../config/secret.ts';
+import { createBudgetMemory } from '../store/budget-memory.ts';
+import { createLease } from '../store/lease.ts';
+import type { Store } from '../store/store.ts';
+import type { SpentCommit } from '../warehouse/bigquery/budget.ts';
+import { createBigqueryWarehouse } from '../warehouse/bigquery/warehouse.ts';
+import { createPostgresWarehouse } from '../warehouse/postgres/warehouse.ts';
+import type { Warehouse } from '../warehouse/warehouse.ts';
+
+/** The adapter of one configured warehouse; Postgres without a URL lives in the store's own server. */
+export const createWarehouse = (name: string, config: WarehouseConfig, store: Store): Warehouse => {
+  if (config.type === 'bigquery') {
+    const budgetMemory = createBudgetMemory<SpentCommit>(store.pool, name);
+    return createBigqueryWarehouse({ name, config, lease: createLease(store.pool), budgetMemory });
+  }
+  const secret = openSecret({ key: `warehouses.${name}.url`, value: config.url, file: config.url_file });
+  return createPostgresWarehouse({ name, url: secret?.read() ?? store.url, config });
+};

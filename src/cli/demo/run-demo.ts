@@ -1,0 +1,258 @@
+/** The demo: everything real but the service, which is simulated in a process of its own. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { resolveDataDir } from '../../config/data-dir.ts';
+import { checkConfig } from '../../config/load.ts';
+import type { Raw } from '../../config/raw.ts';
+import { transient } from '../../errors.ts';
+import { findFreePort } from '../../local-process.ts';
+import { RemoteControl } from '../../simulator/remote-control.ts';
+import { defaultAxis } from '../../source/list-query.ts';
+import { applyPreset } from '../../source/presets.ts';
+import { summarizeStore } from '../../store/summary.ts';
+import { ensureSchedules } from '../../temporal/schedules.ts';
+import { startBackfill, wakeMergeInbox } from '../../temporal/workflow-client.ts';
+import { startBigQueryEmulator } from '../../warehouse/bigquery/emulator.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
+import { type CommonOptions, say, servicesFor } from '../command.ts';
+import { createLogger } from '../log.ts';
+import { openReceiver } from '../open-receiver.ts';
+import {
+  activityDeps,
+  openSource,
+  openStoreService,
+  openTemporal,
+  openWarehouses,
+  openWorkers,
+  type Services,
+} from '../services.ts';
+import { watchBackfill } from '../watch-backfill.ts';
+import { checkTruth, type TruthReport } from './check-truth.ts';
+import { startSimulatorProcess } from './simulator-process.ts';
+
+export interface DemoOptions extends CommonOptions {
+  readonly calls: number;
+  readonly warehouse: 'postgres' | 'bigquery';
+  readonly dataDir?: string;
+}
+
+export interface DemoResult {
+  readonly calls: number;
+  readonly rows: Readonly<Record<string, number>>;
+  readonly truth: TruthReport;
+  readonly deliveries: Readonly<Record<string, number>>;
+  /** Calls written by this run; 0 for those that an earlier run had written. */
+  readonly written: number;
+  readonly seconds: Readonly<Record<string, number>>;
+}
+
+export interface RunningDemo {
+  readonly services: Services;
+  readonly result: DemoResult;
+  readonly warehouse: Warehouse;
+  readonly storeUrl: string;
+  readonly webhookAddress: string;
+  readonly temporalUi: string | undefined;
+}
+
+const catchUpDeadlineMs = 120_000;
+const pollMs = 250;
+
+/** The simulated calls keep their identity and time from run to run, so that a second start finds its data again. */
+const readOrMakeSetting = async (dir: string): Promise<{ to: string }> => {
+  const file = join(dir, 'demo.json');
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as { to: string };
+  } catch {
+    const setting = { to: new Date(Math.floor(Date.now() / 60_000) * 60_000).toISOString() };
+    await mkdir(dir, { recursive: true });
+    await writeFile(file, JSON.stringify(setting));
+    return setting;
+  }
+};
+
+const demoConfig = async (input: {
+  readonly dir: string;
+  readonly source: Raw;
+  readonly signingSecret: string;
+  readonly webhookPort: number;
+  readonly warehouses: Raw;
+  readonly startFrom: string;
+}) =>
+  checkConfig(
+    await applyPreset({
+      source: input.source,
+      webhook: {
+        port: input.webhookPort,
+        header_prefix: 'X-Service-',
+        secrets: [{ name: 'demo', secret: input.signingSecret }],
+      },
+      metrics: { serve: 'receiver', process: false },
+      store: { data_dir: input.dir },
+      warehouses: input.warehouses,
+      sync: { start_from: input.startFrom, interval: '5s', settle: '1s', overlap: '30s', inbox_sweep: '10s' },
+    }),
+    'the demo',
+  );
+
+const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => Promise<unknown>)[]): Promise<Raw> => {
+  if (options.warehouse === 'postgres') return { postgres: { type: 'postgres' } };
+  const emulator = await startBigQueryEmulator({ dataDir: join(dir, 'bigquery'), log: say });
+  closers.push(() => emulator.stop());
+  return {
+    bigquery: { type: 'bigquery', project: emulator.project, api_endpoint: emulator.restUrl, commit_interval_s: 10 },
+  };
+};
+
+/** Runs the main job to its truth check. What it started keeps running until `services` are closed. */
+export const runDemo = async (options: DemoOptions, signal: AbortSignal): Promise<RunningDemo> => {
+  const dir = join(resolveDataDir(options.dataDir), options.warehouse === 'postgres' ? 'demo' : 'demo-bigquery');
+  const seconds: Record<string, number> = {};
+  let phaseStart = performance.now();
+  const endPhase = (name: string): void => {
+    seconds[name] = Number(((performance.now() - phaseStart) / 1000).toFixed(2));
+    phaseStart = performance.now();
+  };
+
+  say('Starting the simulated service, PostgreSQL, Temporal, receiver and worker …');
+  const { to } = await readOrMakeSetting(dir);
+  const startedAt = new Date();
+  const webhookPort = await findFreePort(8780);
+  const closers: (() => Promise<unknown>)[] = [];
+  const simulator = await startSimulatorProcess({
+    seed: 1,
+    calls: { count: options.calls, to, lateMaxDays: 0.5 },
+    webhooks: { url: `http://127.0.0.1:${webhookPort}/webhook` },
+  });
+  closers.push(() => simulator.stop());
+  const config = await demoConfig({
+    dir,
+    webhookPort,
+    signingSecret: simulator.signingSecret ?? '',
+    startFrom: startedAt.toISOString(),
+    warehouses: await warehousesFor(options, dir, closers),
+    source: {
+      base_url: simulator.url,
+      auth_url: simulator.authUrl,
+      realm: simulator.realm,
+      client_id: simulator.clientId,
+      client_secret: simulator.clientSecret,
+      list: { preset: 'activate' },
+    },
+  });
+  const services = servicesFor(config, options);
+  for (const close of closers) services.defer(close);
+  try {
+    const control = new RemoteControl(simulator.origin);
+    const store = await openStoreService(services);
+    const targets = await openWarehouses(services, store);
+    const warehouse = targets[0]?.warehouse as Warehouse;
+    const before = await summarizeStore(store.pool);
+    const source = openSource(services, store);
+    const temporal = await openTemporal(services);
+    const prefix = config.temporal.task_queue;
+    await openWorkers(services, temporal, activityDeps(services, { store, targets, source }));
+    const { receiver } = await openReceiver(services, {
+      storeUrl: store.url,
+      wake: () => wakeMergeInbox(temporal.client, prefix),
+      log: createLogger(options.logLevel),
+    });
+    await ensureSchedules(temporal.client, prefix, config.sync);
+    // A later run would repeat the edits of the first to the byte, which rightly counts as a replay of its webhooks.
+    const editShare = before.calls === 0 ? 0.05 : 0;
+    await control.startWebhooks();
+    await control.configure({ live: { callsPerSecond: 4, editShare, processingSeconds: 1 } });
+    endPhase('start');
+
+    const axis = defaultAxis(config.source.list).name;
+    const handle = await startBackfill(temporal.client, prefix, {
+      name: `demo-${startedAt.getTime()}`,
+      axis,
+      range: { from: Date.parse(simulator.range.from) * 1000, to: startedAt.getTime() * 1000 },
+      direction: 'newest_first',
+      concurrency: config.sync.concurrency,
+      force: true,
+    });
+    const backfill = await watchBackfill(handle, 'backfill', signal);
+    endPhase('backfill');
+
+    say('Waiting for the live webhooks and continuous sync to catch up …');
+    await control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
+    await settleLive(services, { pool: store.pool, control, signal });
+    endPhase('live');
+
+    const rows = await warehouse.countRows();
+    const statuses = new Set((config.source.list.status ?? '').split(','));
+    const truth = await checkTruth(
+      control,
+      warehouse,
+      (entry) => statuses.has(entry.status) || entry.deliveredByWebhook,
+    );
+    endPhase('check');
+    const summary = await summarizeStore(store.pool);
+    const result: DemoResult = {
+      calls: summary.calls,
+      rows,
+      truth,
+      deliveries: summary.inbox.outcomes,
+      written: backfill.totals.changed + Math.max(0, summary.calls - before.calls - backfill.totals.changed),
+      seconds: {
+        ...seconds,
+        total: Number(
+          Object.values(seconds)
+            .reduce((sum, value) => sum + value, 0)
+            .toFixed(2),
+        ),
+      },
+    };
+    return {
+      services,
+      result,
+      warehouse,
+      storeUrl: store.url,
+      webhookAddress: `${receiver.address}${config.webhook.path}`,
+      temporalUi: temporal.uiUrl,
+    };
+  } catch (error) {
+    await services.close();
+    throw error;
+  }
+};
+
+/** Done when no webhook is on its way, nothing waits in the inbox, the watermark has passed now, and all is loaded. */
+const settleLive = async (
+  services: Services,
+  input: {
+    readonly pool: Parameters<typeof summarizeStore>[0];
+    readonly control: RemoteControl;
+    readonly signal: AbortSignal;
+  },
+): Promise<void> => {
+  // The last live call is processed a second after it appeared; then all that will be sent has been queued.
+  const quietFrom = Date.now() + 2_000;
+  const deadline = Date.now() + catchUpDeadlineMs;
+  for (;;) {
+    input.signal.throwIfAborted();
+    await input.control.drainWebhooks();
+    const { inbox, warehouses, watermarks, rereadsWaiting } = await summarizeStore(input.pool);
+    const pending = Object.values(warehouses).reduce((sum, state) => sum + state.pending, 0);
+    const watermark = Date.parse(watermarks.sync ?? '1970-01-01T00:00:00Z');
+    if (
+      Date.now() > quietFrom &&
+      inbox.pending === 0 &&
+      pending === 0 &&
+      rereadsWaiting === 0 &&
+      watermark >= quietFrom
+    )
+      return;
+    if (Date.now() > deadline) {
+      throw transient(
+        'DEMO_NOT_SETTLED',
+        `Live calls did not settle in ${catchUpDeadlineMs / 1000} s: ${inbox.pending} deliveries and ${pending} calls wait, watermark ${new Date(watermark).toISOString()}.`,
+        { mend: `Look at the workflows in Temporal's interface${services.config.temporal.ui_url ?? ''}.` },
+      );
+    }
+    await delay(pollMs);
+  }
+};

@@ -1,0 +1,48 @@
+/** The simulated service as a process of its own, as the real one would be. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { SimulatorOptions } from '../../../schemas/simulator.ts';
+import { terminal } from '../../errors.ts';
+import type { SimulatorAddresses } from '../../simulator/control.ts';
+
+export interface SimulatorProcess extends SimulatorAddresses {
+  stop(): Promise<void>;
+}
+
+const locateChild = (): string => {
+  const places = ['../../simulator/child.js', '../../../dist/src/simulator/child.js'];
+  const found = places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));
+  if (found === undefined)
+    throw terminal('BUILD_MISSING', 'The simulator is not built.', { mend: 'Run npm run build.' });
+  return found;
+};
+
+/** Options go through the environment, so that its secrets stand in no process list. */
+export const startSimulatorProcess = async (options: SimulatorOptions): Promise<SimulatorProcess> => {
+  const child = fork(locateChild(), [], {
+    env: { ...process.env, CALLSYNC_SIMULATOR: JSON.stringify(options) },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  return { ...(await readAddresses(child)), stop: () => stopChild(child) };
+};
+
+const readAddresses = (child: ChildProcess): Promise<SimulatorAddresses> =>
+  new Promise((resolve, reject) => {
+    let text = '';
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      const end = text.indexOf('\n');
+      if (end >= 0) resolve(JSON.parse(text.slice(0, end)) as SimulatorAddresses);
+    });
+    child.once('exit', (code) =>
+      reject(terminal('SIMULATOR_START', `The simulator ended at its start (code ${code}).`)),
+    );
+  });
+
+const stopChild = async (child: ChildProcess): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  await ended;
+};

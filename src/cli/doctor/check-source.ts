@@ -1,0 +1,113 @@
+/** Checks of the service: token, list, clock, WebSocket, MRCP. */
+import { CallsyncError } from '../../errors.ts';
+import { checkMrcp } from '../../source/mrcp.ts';
+import { findRecordsPath } from '../../source/probe/session.ts';
+import type { Source } from '../../source/source.ts';
+import { openTap } from '../../source/tap.ts';
+import { openSource, type Services } from '../services.ts';
+import { type Check, type Finding, failed, NotChecked, ok, skipped, warning } from './check.ts';
+
+/** Beyond this, webhook times are cut off and no longer order correctly. */
+const allowedSkewS = 120;
+const noticedSkewS = 5;
+
+export const sourceChecks = (services: Services): Check[] => {
+  const opened = services.config.source;
+  let source: Source | undefined;
+  const open = (): Source => {
+    source ??= openSource(services);
+    return source;
+  };
+  let listed: Promise<unknown> | undefined;
+  const list = (signal: AbortSignal): Promise<unknown> => {
+    listed ??= askList(open(), signal);
+    return listed;
+  };
+  return [
+    {
+      name: 'token',
+      run: async (signal) => {
+        await open().tokens.get(signal);
+        return ok(opened.token === undefined && opened.token_file === undefined ? 'Issued.' : 'Configured.');
+      },
+    },
+    {
+      name: 'list',
+      run: async (signal) => describeList(opened.list.records, await list(signal)),
+    },
+    {
+      name: 'clock',
+      run: async (signal) => {
+        await list(signal).catch(() => {
+          throw new NotChecked('The list did not answer, so the service’s clock is not known.');
+        });
+        return describeClock(open());
+      },
+    },
+    { name: 'websocket', run: (signal) => checkWebsocket(open(), signal) },
+    {
+      name: 'mrcp',
+      run: async () => {
+        const { outcome, message, mend = '' } = await checkMrcp(opened.mrcp);
+        if (outcome === 'not_configured') return skipped(message);
+        return outcome === 'answers' ? ok(message) : failed(message, mend);
+      },
+    },
+  ];
+};
+
+const askList = async ({ api, config }: Source, signal: AbortSignal): Promise<unknown> => {
+  const url = api.address(config.list.path, Object.entries(config.list.params));
+  const { value } = await api.get(url, ({ body }) => JSON.parse(body.toString('utf8')) as unknown, {
+    signal,
+    retries: 1,
+  });
+  return value;
+};
+
+const describeList = (configured: string, body: unknown): Finding => {
+  const found = findRecordsPath(body);
+  if (found === configured)
+    return ok(`Answers, with records at “${configured === '' ? 'the body itself' : configured}”.`);
+  return failed(
+    `Answers, but not with records at “${configured}”${found === undefined ? '' : ` (there are some at “${found}”)`}.`,
+    'Run callsync probe --write, or name the preset of the service in source.list.preset.',
+  );
+};
+
+const describeClock = ({ clock }: Source): Finding => {
+  const offset = clock.offset();
+  if (offset === undefined) return skipped('The service tells no time (no Date header).');
+  // What is certain: the part of the offset that no rounding of the header explains.
+  const ms = offset.low > 0 ? offset.low : Math.min(offset.high, 0);
+  const seconds = Math.round(Math.abs(ms) / 1000);
+  if (seconds < noticedSkewS) return ok('Agrees with the service’s.');
+  const message = `The service’s clock is ${seconds} s ${ms > 0 ? 'ahead of' : 'behind'} this machine’s.`;
+  const mend = 'Let this machine keep its time by NTP (such as timedatectl set-ntp true).';
+  return seconds > allowedSkewS ? failed(message, mend) : warning(message, mend);
+};
+
+const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): Promise<Finding> => {
+  if (config.websocket.url === undefined) return skipped('No address is configured (source.websocket.url).');
+  const stop = new AbortController();
+  let refusal: string | undefined;
+  let isOpen = false;
+  try {
+    await openTap({
+      config: config.websocket,
+      tokens,
+      signal: AbortSignal.any([signal, stop.signal]),
+      onFrame: () => undefined,
+      onEvent: (event) => {
+        if (event.kind === 'opened') isOpen = true;
+        if (event.kind === 'refused') refusal = event.explanation;
+        stop.abort();
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof CallsyncError)) throw error;
+    return failed(error.message, error.mend ?? 'Ask the account manager.');
+  }
+  if (isOpen) return ok(`${new URL(config.websocket.url).host} opens.`);
+  return failed(refusal ?? 'It did not open.', 'Try again later; callsync tap keeps trying.');
+};

@@ -1,0 +1,111 @@
+/** Checks of Temporal: server, namespace, workers on the task queues, schedules. */
+import { ScheduleNotFoundError } from '@temporalio/client';
+import { taskQueuesOf } from '../../../workflows/messages.ts';
+import { terminal } from '../../errors.ts';
+import { findTemporalCli } from '../../temporal/locate-cli.ts';
+import { schedulesOf } from '../../temporal/schedules.ts';
+import { openTemporal, type Services, type TemporalService } from '../services.ts';
+import { type Check, type Finding, NotChecked, ok, warning } from './check.ts';
+
+const notFound = 5;
+
+export const temporalChecks = (services: Services): Check[] => {
+  const { config } = services;
+  const prefix = config.temporal.task_queue;
+  let opening: Promise<TemporalService> | undefined;
+  const open = (): Promise<TemporalService> => {
+    opening ??= openPresent(services).then(async (temporal) => {
+      await describeNamespace(temporal, config.temporal.namespace);
+      return temporal;
+    });
+    return opening;
+  };
+  const need = (): Promise<TemporalService> =>
+    open().catch(() => {
+      throw new NotChecked('Needs Temporal.');
+    });
+  return [
+    {
+      name: 'temporal',
+      run: async () => {
+        const { address } = await open();
+        return ok(`${address} has the namespace ${config.temporal.namespace}.`);
+      },
+    },
+    { name: 'workers', run: async () => checkWorkers(await need(), config.temporal.namespace, prefix) },
+    { name: 'schedules', run: async () => checkSchedules(await need(), prefix, config.sync.reconcile.enabled) },
+  ];
+};
+
+/** Never builds the development server’s program: that takes minutes. */
+const openPresent = async (services: Services): Promise<TemporalService> => {
+  const { temporal } = services.config;
+  if (temporal.address === undefined && (await findTemporalCli({ configured: temporal.cli })) === undefined) {
+    throw terminal('TEMPORAL_CLI', 'The Temporal CLI for the development server is not here yet.', {
+      mend: 'callsync up builds it once with Go (3 minutes); or set temporal.address to a server.',
+    });
+  }
+  return openTemporal(services);
+};
+
+const describeNamespace = async ({ client, address }: TemporalService, namespace: string): Promise<void> => {
+  try {
+    await client.workflowService.describeNamespace({ namespace });
+  } catch (cause) {
+    const code = (cause as { code?: number }).code;
+    if (code === notFound) {
+      throw terminal('TEMPORAL_NAMESPACE', `${address} has no namespace ${namespace}.`, {
+        mend: `Create it (temporal operator namespace create ${namespace}), or correct temporal.namespace.`,
+        cause,
+      });
+    }
+    throw terminal('TEMPORAL_REFUSED', `${address} does not let us see the namespace ${namespace}.`, {
+      mend: 'Check temporal.api_key_file or the client certificate (temporal.tls).',
+      cause,
+    });
+  }
+};
+
+/** Task queues that no worker asked for work of late. */
+export const unpolledQueues = async (
+  { client }: TemporalService,
+  namespace: string,
+  prefix: string,
+): Promise<readonly string[]> => {
+  const unpolled: string[] = [];
+  for (const [role, name] of Object.entries(taskQueuesOf(prefix))) {
+    const { pollers } = await client.workflowService.describeTaskQueue({
+      namespace,
+      taskQueue: { name },
+      taskQueueType: role === 'workflows' ? 1 : 2,
+    });
+    if ((pollers ?? []).length === 0) unpolled.push(name);
+  }
+  return unpolled;
+};
+
+const checkWorkers = async (temporal: TemporalService, namespace: string, prefix: string): Promise<Finding> => {
+  const unpolled = await unpolledQueues(temporal, namespace, prefix);
+  if (unpolled.length === 0) return ok(`Workers poll ${Object.values(taskQueuesOf(prefix)).join(', ')}.`);
+  return warning(`No worker polls ${unpolled.join(', ')}.`, 'Start callsync up or callsync worker.');
+};
+
+const checkSchedules = async ({ client }: TemporalService, prefix: string, reconcile: boolean): Promise<Finding> => {
+  const missing: string[] = [];
+  const paused: string[] = [];
+  const wanted = schedulesOf(prefix).filter((id) => reconcile || !id.endsWith('/reconcile'));
+  for (const id of wanted) {
+    try {
+      const { state } = await client.schedule.getHandle(id).describe();
+      if (state.paused) paused.push(id);
+    } catch (error) {
+      if (!(error instanceof ScheduleNotFoundError)) throw error;
+      missing.push(id);
+    }
+  }
+  if (missing.length > 0)
+    return warning(`Not there: ${missing.join(', ')}.`, 'callsync up or callsync go-live creates them.');
+  if (paused.length > 0)
+    return warning(`Paused: ${paused.join(', ')}.`, 'Resume them in the Temporal UI when the reason is gone.');
+  return ok(`${wanted.length} schedules are on.`);
+};

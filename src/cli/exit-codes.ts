@@ -1,0 +1,21 @@
+import { CallsyncError } from '../errors.ts';
+
+/** Exit codes, listed in `callsync --help`. */
+export const exitCodes = {
+  ok: 0,
+  unexpected: 1,
+  usage: 2,
+  refused: 3,
+  unreachable: 4,
+  incomplete: 5,
+} as const;
+
+/** 2: the configuration or call is wrong; 3: refused for good; 4: may work later; 1: a fault of ours. */
+export const exitCodeOf = (error: unknown): number => {
+  if (!(error instanceof CallsyncError)) return exitCodes.unexpected;
+  if (error.kind === 'transient') return exitCodes.unreachable;
+  return /^(CONFIG|USAGE|DATABASE_URL)/.test(error.code) ? exitCodes.usage : exitCodes.refused;
+};
+
+export const exitCodeHelp = `Exit codes: 0 done, 1 unexpected fault, 2 wrong configuration or arguments, 3 refused (credentials, permissions),
+4 something does not answer (try again), 5 finished but not complete.`;

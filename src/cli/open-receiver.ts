@@ -1,0 +1,64 @@
+/** The webhook receiver of a process with its spool, its metrics and its wake-up. */
+import { join } from 'node:path';
+import type pino from 'pino';
+import { resolveDataDir } from '../config/data-dir.ts';
+import { watchInbox } from '../metrics/inbox-gauges.ts';
+import { createMetrics, type Metrics } from '../metrics/metrics.ts';
+import { openPool } from '../postgres/connection.ts';
+import { createInboxWriter } from '../store/inbox-writer.ts';
+import { createReceiver, type Receiver } from '../webhook/receiver.ts';
+import type { ReceiverLog } from '../webhook/receiver-log.ts';
+import { openSigningKeys } from '../webhook/signing-keys.ts';
+import { openSpool } from '../webhook/spool.ts';
+import { openMetrics } from './open-metrics.ts';
+import type { Services } from './services.ts';
+
+const gaugeDeadlineMs = 2_000;
+
+export interface OpenedReceiver {
+  readonly receiver: Receiver;
+  readonly metrics: Metrics;
+  readonly metricsAddress: string | undefined;
+}
+
+/** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
+export const openReceiver = async (
+  services: Services,
+  input: { readonly storeUrl: string; readonly wake: () => Promise<void>; readonly log: ReceiverLog | pino.Logger },
+): Promise<OpenedReceiver> => {
+  const { webhook, metrics: metricsConfig, store } = services.config;
+  const { log } = input;
+  const secrets = openSigningKeys({ secrets: webhook.secrets, allowUnsigned: webhook.allow_unsigned, log });
+  const metrics = createMetrics({ process: metricsConfig.process });
+  const pool = openPool({
+    url: input.storeUrl,
+    schema: 'callsync',
+    application: 'callsync receiver',
+    purpose: 'operational store',
+    max: webhook.landing.writers + 2,
+  });
+  services.defer(() => pool.end());
+  const inbox = createInboxWriter({ pool, warehouses: Object.keys(services.config.warehouses) });
+  watchInbox({ registry: metrics.registry, read: () => inbox.depth({ deadlineMs: gaugeDeadlineMs }) });
+  const spool = await openSpool({
+    dir: webhook.spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'),
+    maxBytes: webhook.spool.max_bytes,
+    minFreeBytes: webhook.spool.min_free_bytes,
+    segmentBytes: webhook.spool.segment_bytes,
+    log,
+  });
+  const receiver = createReceiver({
+    config: webhook,
+    secrets,
+    inbox,
+    spool,
+    metrics,
+    log,
+    wake: input.wake,
+    serveMetrics: metricsConfig.serve === 'receiver',
+  });
+  services.defer(() => receiver.close());
+  await receiver.listen();
+  const metricsAddress = await openMetrics(services, { registry: metrics.registry });
+  return { receiver, metrics, metricsAddress };
+};

@@ -1,0 +1,57 @@
+/** The data dictionary of the warehouse tables as Markdown, from their definitions. */
+import { type Column, guardColumns, tables, wordsView } from '../../schemas/tables.ts';
+
+const typeNames: Readonly<Record<Column['type'], { readonly postgres: string; readonly bigquery: string }>> = {
+  text: { postgres: 'text', bigquery: 'STRING' },
+  timestamp: { postgres: 'timestamptz', bigquery: 'TIMESTAMP' },
+  float: { postgres: 'double precision', bigquery: 'FLOAT64' },
+  int: { postgres: 'integer', bigquery: 'INT64' },
+  bool: { postgres: 'boolean', bigquery: 'BOOL' },
+  json: { postgres: 'jsonb', bigquery: 'JSON' },
+  decimal: { postgres: 'numeric', bigquery: 'BIGNUMERIC' },
+  words: {
+    postgres: 'four parallel arrays word_values, word_starts, word_lengths, word_scores',
+    bigquery: 'ARRAY<STRUCT>',
+  },
+};
+
+const columnRow = (column: Column): string =>
+  `| ${column.name} | ${typeNames[column.type].postgres} | ${typeNames[column.type].bigquery} | ${column.required ? 'yes' : ''} | ${column.description} |`;
+
+const section = (
+  name: string,
+  description: string,
+  grain: string,
+  key: readonly string[],
+  columns: readonly Column[],
+): string =>
+  [
+    `## ${name}`,
+    '',
+    `${description} Grain: ${grain}.${key.length === 0 ? '' : ` Key: ${key.join(', ')}.`}`,
+    '',
+    '| column | Postgres | BigQuery | required | meaning |',
+    '|---|---|---|---|---|',
+    ...columns.map(columnRow),
+    '',
+  ].join('\n');
+
+/** Every table and view that analysts see. */
+export const renderDictionary = (): string =>
+  [
+    '# Warehouse tables',
+    '',
+    'Generated from schemas/tables.ts by `npm run generate`; the same text stands in the warehouse as comments and descriptions.',
+    'Log tables hold their integers as bigint in Postgres.',
+    '',
+    ...tables.map((table) =>
+      section(
+        table.name,
+        table.description,
+        table.grain,
+        table.key,
+        table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns,
+      ),
+    ),
+    section(wordsView.name, wordsView.description, 'call × utterance × word', [], wordsView.columns),
+  ].join('\n');

@@ -1,0 +1,14 @@
+/** Everything in the repository that derives from the configuration's schema, by path. */
+import { renderDictionary } from './dictionary.ts';
+import { renderConfigExample } from './example.ts';
+import { renderConfigReference } from './reference.ts';
+import { configJsonSchema } from './schema-node.ts';
+
+export function renderGeneratedFiles(): Readonly<Record<string, string>> {
+  return {
+    'callsync.example.yaml': renderConfigExample(),
+    'docs/config.md': renderConfigReference(),
+    'docs/tables.md': renderDictionary(),
+    'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
+  };
+}

@@ -1,0 +1,78 @@
+/** Reads the configuration: defaults, then a preset, then the file, then the environment; the last word wins. */
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { parseDocument } from 'yaml';
+import { type Config, configSchema } from '../../schemas/config.ts';
+import { terminal } from '../errors.ts';
+import { applyPreset } from '../source/presets.ts';
+import { applyEnvironment } from './environment.ts';
+import { describeIssues } from './problems.ts';
+import { dropNulls, isRaw, mergeRaw, type Raw } from './raw.ts';
+
+export interface LoadConfigOptions {
+  /** Value of `--config`; before CALLSYNC_CONFIG, before ./callsync.yaml. */
+  readonly path?: string | undefined;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  /** Laid over everything: what a command sets by itself, such as the demo. */
+  readonly overrides?: Raw;
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** The file that was read; undefined when everything came from the environment. */
+  readonly path: string | undefined;
+}
+
+/** Throws `CallsyncError` CONFIG_MISSING or CONFIG_INVALID; its message names every key that is wrong. */
+export async function loadConfig(options: LoadConfigOptions = {}): Promise<LoadedConfig> {
+  const { env = process.env, cwd = process.cwd(), overrides = {} } = options;
+  const wanted = options.path ?? (env.CALLSYNC_CONFIG || undefined);
+  const path = resolve(cwd, wanted ?? 'callsync.yaml');
+  const text = await readConfigFile(path, wanted !== undefined);
+  const written = mergeRaw(applyEnvironment(text === undefined ? {} : parseConfigText(text, path), env), overrides);
+  const raw = await applyPreset(written, dirname(path));
+  if (text === undefined && Object.keys(raw).length === 0) {
+    throw terminal('CONFIG_MISSING', `There is no configuration: ${path} does not exist.`, {
+      mend: 'Copy callsync.example.yaml to callsync.yaml, or name a file with --config or CALLSYNC_CONFIG.',
+    });
+  }
+  return {
+    config: checkConfig(raw, text === undefined ? 'the environment' : path),
+    path: text === undefined ? undefined : path,
+  };
+}
+
+/** Checks settings and fills in defaults. @param origin names where they came from, for the error. */
+export function checkConfig(raw: unknown, origin: string): Config {
+  const result = configSchema.safeParse(dropNulls(raw), { reportInput: true });
+  if (result.success) return result.data;
+  const problems = describeIssues(result.error.issues);
+  throw terminal('CONFIG_INVALID', `The configuration (${origin}) is not valid: ${problems.join('; ')}.`, {
+    mend: 'Every key and its meaning is in callsync.example.yaml.',
+  });
+}
+
+async function readConfigFile(path: string, required: boolean): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && !required) return undefined;
+    const why = code === 'ENOENT' ? 'does not exist' : 'cannot be read';
+    throw terminal('CONFIG_MISSING', `The configuration file ${path} ${why}.`, { cause });
+  }
+}
+
+function parseConfigText(text: string, path: string): Raw {
+  const document = parseDocument(text);
+  const [error] = document.errors;
+  if (error !== undefined) {
+    const line = error.linePos?.[0].line ?? 1;
+    throw terminal('CONFIG_INVALID', `${path}, line ${line}: this is not valid YAML (${error.code}).`);
+  }
+  const raw: unknown = document.toJS();
+  if (raw === null) return {};
+  if (!isRaw(raw)) throw terminal('CONFIG_INVALID', `${path} must hold sections such as "source:" and "store:".`);
+  return raw;
+}

@@ -1,0 +1,34 @@
+/** Depth of the inbox and age of its oldest delivery, asked of the store when metrics are read. */
+import { Gauge, type Registry } from 'prom-client';
+
+export interface InboxState {
+  readonly pending: number;
+  readonly oldestReceivedAt: Date | null;
+}
+
+/** A store that does not answer leaves both gauges without a value. Answers are kept for `cacheMs`. */
+export function watchInbox(options: { registry: Registry; read: () => Promise<InboxState>; cacheMs?: number }): void {
+  const { registry, read, cacheMs = 5_000 } = options;
+  let cached: { at: number; state: Promise<InboxState | undefined> } | undefined;
+  const current = () => {
+    if (cached === undefined || performance.now() - cached.at > cacheMs) {
+      cached = { at: performance.now(), state: read().catch(() => undefined) };
+    }
+    return cached.state;
+  };
+  const gauge = (name: string, help: string, value: (state: InboxState) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        const state = await current();
+        if (state === undefined) this.remove();
+        else this.set(value(state));
+      },
+    });
+  gauge('callsync_inbox_pending', 'Deliveries in the inbox that are not folded yet.', (state) => state.pending);
+  gauge('callsync_inbox_oldest_age_seconds', 'Age of the oldest delivery that is not folded yet.', (state) =>
+    state.oldestReceivedAt === null ? 0 : Math.max(0, (Date.now() - state.oldestReceivedAt.getTime()) / 1_000),
+  );
+}
