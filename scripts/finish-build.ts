@@ -1,0 +1,44 @@
+/**
+ * What tsc leaves to do in dist/: copy the files that are not TypeScript, make the command executable, and bundle the
+ * workflows once, so that no worker needs webpack at its start.
+ */
+import { chmod, cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+
+const dist = resolve(import.meta.dirname, '..');
+const root = resolve(dist, '..');
+
+await copyAssets();
+await finishCommand();
+await bundleWorkflows();
+// Read by is-current: everything in dist belongs to sources that are older than this.
+await writeFile(join(dist, 'built'), '');
+
+async function copyAssets(): Promise<void> {
+  for (const folder of ['src', 'schemas']) {
+    for (const entry of await readdir(join(root, folder), { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile() || entry.name.endsWith('.ts')) continue;
+      const source = join(entry.parentPath, entry.name);
+      const target = join(dist, relative(root, source));
+      await mkdir(dirname(target), { recursive: true });
+      await cp(source, target);
+    }
+  }
+}
+
+async function finishCommand(): Promise<void> {
+  const command = join(dist, 'src/cli/main.js');
+  const text = await readFile(command, 'utf8');
+  if (!text.startsWith('#!/usr/bin/env node\n')) throw new Error(`${command} has lost its shebang.`);
+  const { mode } = await stat(command);
+  await chmod(command, mode | 0o111);
+}
+
+async function bundleWorkflows(): Promise<void> {
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: join(dist, 'workflows/index.js'),
+    logger: new DefaultLogger('WARN'),
+  });
+  await writeFile(join(dist, 'workflow-bundle.js'), code);
+}

@@ -1,0 +1,358 @@
+import { describe, expect, test } from 'vitest';
+import type { CallDocument } from '../../schemas/call.ts';
+import { type CallTableName, callTables, tableOf } from '../../schemas/tables.ts';
+import { flattenCall } from '../../src/calls/flatten.ts';
+import { identifyRecord } from '../../src/calls/identify.ts';
+
+const seen = { firstSeenAt: 1, lastSeenAt: 2, missingSince: 3 };
+
+const flatten = (document: CallDocument, more = {}) =>
+  flattenCall({ callId: 'c', document: { unique_id: 'c', ...document }, ...seen, ...more });
+
+/** Rows of one table as objects. */
+const rowsOf = (document: CallDocument, name: CallTableName, more = {}): Record<string, unknown>[] =>
+  flatten(document, more).rows[name].map((row) =>
+    Object.fromEntries(tableOf(name).columns.map((column, index) => [column.name, row[index]])),
+  );
+const callOf = (document: CallDocument, more = {}): Record<string, unknown> => rowsOf(document, 'calls', more)[0] ?? {};
+const issuesOf = (document: CallDocument, more = {}): unknown =>
+  JSON.parse((callOf(document, more).issues as string) ?? '[]');
+
+const at = Date.parse('2023-12-04T15:18:29Z') * 1000;
+const whole: CallDocument = {
+  timestamp: '2023-12-04T15:18:29Z',
+  qualified: '2023-12-04T15:20:00Z',
+  status: 'qualified',
+  campaign: 'spring',
+  duration: '123',
+  ivr_end: 2.5,
+  audio_state: 'AVAILABLE',
+  transcript_json: {
+    callData: [
+      {
+        from: 'out',
+        content: 'hello there',
+        datetime: 0,
+        duration: 1.5,
+        score: 0.75,
+        words: [
+          { value: 'hello', start: 0, length: 0.5, score: 0.9 },
+          { value: 'there', start: 0.6, length: 0.4 },
+        ],
+      },
+      { from: 'in', content: '', datetime: 2, duration: 0, words: [] },
+    ],
+    callUniqueId: '',
+    meta: { lang: 'fr', asr_model: 'm', obfuscated: 'true', ivr_end: 2.5 },
+  },
+  metadata: {
+    ClientID: 'id',
+    Agent: 'a',
+    Direction: 'IN',
+    Dept: 'd',
+    ANI: '33123456789',
+    ClientCaptureDate: '2023-12-04 10:03:10',
+    AudioFileLocation: '/a.wav',
+    UDF_num_01: '5',
+    UDF_num_02: 'n/a',
+    UDF_num_03: '',
+    UDF_text_02: '81',
+    UDF_num_1: '1',
+    other: 'o',
+  },
+  tags: [
+    { unique_id: 't1', display_name: 'One', confidence: 0.5, type: 'bool', value: true },
+    { unique_id: 't2', display_name: 'Two', confidence: '1', type: 'number', value: 7 },
+    { unique_id: 't3', display_name: 'Three', type: 'text', value: 'x' },
+    { unique_id: 't4', value: { b: 1, a: 2 } },
+    { unique_id: 't5', value: null },
+  ],
+  visit: { b: 1, a: 2 },
+  tracking_info: { gclid: 'g' },
+  qualification: { score: 1 },
+  out: null,
+  in: { label: 'L', data: '+33 1 23', type: 'PHONE' },
+  novel: [1],
+};
+
+describe('a whole record', () => {
+  test('every column of calls', () => {
+    expect(callOf(whole)).toEqual({
+      call_id: 'c',
+      call_timestamp: at,
+      processed_at: at + 91_000_000,
+      status: 'qualified',
+      campaign: 'spring',
+      duration: 123,
+      ivr_end: 2.5,
+      audio_state: 'AVAILABLE',
+      lang: 'fr',
+      asr_model: 'm',
+      obfuscated: true,
+      transcript_call_id: '',
+      in_label: 'L',
+      in_data: '+33 1 23',
+      in_type: 'PHONE',
+      out_label: null,
+      out_data: null,
+      out_type: null,
+      client_id: 'id',
+      agent: 'a',
+      direction: 'IN',
+      dept: 'd',
+      ani: '33123456789',
+      client_capture_date: '2023-12-04 10:03:10',
+      audio_file_location: '/a.wav',
+      visit: '{"a":2,"b":1}',
+      tracking_info: '{"gclid":"g"}',
+      qualification: '{"score":1}',
+      extra: '{"novel":[1]}',
+      utterance_count: 2,
+      word_count: 2,
+      tag_count: 5,
+      issues: null,
+      first_seen_at: 1,
+      last_seen_at: 2,
+      missing_since: 3,
+    });
+  });
+
+  test('every column of the child tables', () => {
+    const keys = { call_id: 'c', call_timestamp: at };
+    expect(rowsOf(whole, 'utterances')).toEqual([
+      {
+        ...keys,
+        utterance_index: 0,
+        side: 'out',
+        content: 'hello there',
+        start_offset: 0,
+        duration: 1.5,
+        score: 0.75,
+        word_count: 2,
+        words: { value: ['hello', 'there'], start: [0, 0.6], length: [0.5, 0.4], score: [0.9, null] },
+      },
+      {
+        ...keys,
+        utterance_index: 1,
+        side: 'in',
+        content: '',
+        start_offset: 2,
+        duration: 0,
+        score: null,
+        word_count: 0,
+        words: { value: [], start: [], length: [], score: [] },
+      },
+    ]);
+    expect(
+      rowsOf(whole, 'tags').map((tag) => [
+        tag.tag_index,
+        tag.tag_id,
+        tag.display_name,
+        tag.confidence,
+        tag.type,
+        tag.value_bool,
+        tag.value_number,
+        tag.value_text,
+        tag.value,
+      ]),
+    ).toEqual([
+      [0, 't1', 'One', 0.5, 'bool', true, null, null, 'true'],
+      [1, 't2', 'Two', 1, 'number', null, 7, null, '7'],
+      [2, 't3', 'Three', null, 'text', null, null, 'x', '"x"'],
+      [3, 't4', null, null, null, null, null, null, '{"a":2,"b":1}'],
+      [4, 't5', null, null, null, null, null, null, null],
+    ]);
+    expect(rowsOf(whole, 'metadata')).toHaveLength(13);
+    expect(rowsOf(whole, 'metadata')).toContainEqual({ ...keys, key: 'other', value: 'o' });
+    expect(rowsOf(whole, 'udfs')).toEqual([
+      { ...keys, kind: 'num', udf_index: 1, value_number: '5', value_text: '5', unparsable: false },
+      { ...keys, kind: 'num', udf_index: 2, value_number: null, value_text: 'n/a', unparsable: true },
+      { ...keys, kind: 'num', udf_index: 3, value_number: null, value_text: '', unparsable: false },
+      { ...keys, kind: 'text', udf_index: 2, value_number: null, value_text: '81', unparsable: false },
+    ]);
+    expect(rowsOf(whole, 'contacts')).toEqual([
+      { ...keys, side: 'in', label: 'L', data: '+33 1 23', type: 'PHONE', phone: '+33123' },
+    ]);
+    expect(rowsOf(whole, 'documents')).toEqual([]);
+    expect(JSON.parse(rowsOf(whole, 'documents', { documents: true })[0]?.document as string)).toEqual({
+      unique_id: 'c',
+      ...whole,
+    });
+  });
+
+  test('every row has a value for every column', () => {
+    const { rows } = flatten(whole, { documents: true });
+    for (const table of callTables) {
+      for (const row of rows[table.name as CallTableName]) {
+        expect(row).toHaveLength(table.columns.length);
+        expect(row).not.toContain(undefined);
+      }
+    }
+  });
+});
+
+describe('nothing at all', () => {
+  test('one row of nulls and no children', () => {
+    const { rows, callTimestamp } = flatten({});
+    expect(callTimestamp).toBeNull();
+    expect(rows.calls[0]?.filter((value) => value !== null)).toEqual(['c', 0, 0, 0, 1, 2, 3]);
+    expect(Object.entries(rows).filter(([name, list]) => name !== 'calls' && list.length > 0)).toEqual([]);
+  });
+});
+
+describe('fields of the wrong type become null with an issue', () => {
+  test.each<[CallDocument, string, string]>([
+    [{ timestamp: 1701699087 }, 'call_timestamp', 'timestamp'],
+    [{ timestamp: 'soon' }, 'call_timestamp', 'timestamp'],
+    [{ qualified: {} }, 'processed_at', 'qualified'],
+    [{ status: 1 }, 'status', 'status'],
+    [{ campaign: ['a'] }, 'campaign', 'campaign'],
+    [{ duration: 'long' }, 'duration', 'duration'],
+    [{ duration: { s: 1 } }, 'duration', 'duration'],
+    [{ duration: 'Infinity' }, 'duration', 'duration'],
+    [{ ivr_end: true }, 'ivr_end', 'ivr_end'],
+    [{ audio_state: {} }, 'audio_state', 'audio_state'],
+    [{ transcript_json: { meta: { lang: 1 } } }, 'lang', 'transcript_json.meta.lang'],
+    [{ transcript_json: { meta: { asr_model: [] } } }, 'asr_model', 'transcript_json.meta.asr_model'],
+    [{ transcript_json: { meta: { obfuscated: 'maybe' } } }, 'obfuscated', 'transcript_json.meta.obfuscated'],
+    [{ transcript_json: { callUniqueId: 5 } }, 'transcript_call_id', 'transcript_json.callUniqueId'],
+    [{ transcript_json: 'text' }, 'lang', 'transcript_json'],
+    [{ transcript_json: { meta: [] } }, 'lang', 'transcript_json.meta'],
+    [{ transcript_json: { callData: {} } }, 'lang', 'transcript_json.callData'],
+    [{ in: 'x' }, 'in_data', 'in'],
+    [{ in: { data: 33 } }, 'in_data', 'in.data'],
+    [{ out: { label: {} } }, 'out_label', 'out.label'],
+    [{ out: { type: 1 } }, 'out_type', 'out.type'],
+    [{ tags: 'x' }, 'extra', 'tags'],
+    [{ metadata: [1] }, 'agent', 'metadata'],
+  ])('%j', (document, column, field) => {
+    expect(callOf(document)[column]).toBeNull();
+    expect(issuesOf(document)).toEqual([{ field, reason: expect.any(String) }]);
+  });
+
+  test.each<[CallDocument, CallTableName, string, string]>([
+    [{ tags: [{ confidence: 'high' }] }, 'tags', 'confidence', 'tags[0].confidence'],
+    [{ tags: ['bare'] }, 'tags', 'tag_id', 'tags[0]'],
+    [{ transcript_json: { callData: ['x'] } }, 'utterances', 'content', 'transcript_json.callData[0]'],
+    [
+      { transcript_json: { callData: [{ datetime: 'x' }] } },
+      'utterances',
+      'start_offset',
+      'transcript_json.callData[0].datetime',
+    ],
+    [
+      { transcript_json: { callData: [{ content: 1 }] } },
+      'utterances',
+      'content',
+      'transcript_json.callData[0].content',
+    ],
+    [{ transcript_json: { callData: [{ words: 5 }] } }, 'utterances', 'score', 'transcript_json.callData[0].words'],
+  ])('%j in %s', (document, table, column, field) => {
+    expect(rowsOf(document, table)[0]?.[column]).toBeNull();
+    expect(issuesOf(document)).toEqual([{ field, reason: expect.any(String) }]);
+  });
+
+  test('words that are none keep their place', () => {
+    const words = [null, { value: 5, start: 'x', length: '0.5', score: -0 }, { value: 'a\0b' }];
+    const document = { transcript_json: { callData: [{ words }] } };
+    expect(rowsOf(document, 'utterances')[0]).toMatchObject({
+      word_count: 3,
+      words: {
+        value: [null, null, 'a\ufffdb'],
+        start: [null, null, null],
+        length: [null, 0.5, null],
+        score: [null, 0, null],
+      },
+    });
+    expect((issuesOf(document) as { field: string }[]).map((issue) => issue.field)).toEqual([
+      'transcript_json.callData[0].words[0]',
+      'transcript_json.callData[0].words[1].value',
+      'transcript_json.callData[0].words[1].start',
+    ]);
+  });
+
+  test('an issue names the type, never the value, and 50 are enough', () => {
+    const secret = 'personal-data';
+    const many = { tags: Array.from({ length: 80 }, () => secret), status: [secret], metadata: { [secret]: '\0' } };
+    const issues = issuesOf(many) as unknown[];
+    expect(issues).toHaveLength(50);
+    expect(JSON.stringify(issues)).not.toContain(secret);
+  });
+});
+
+describe('what cannot be stored as it is', () => {
+  test('NUL and half characters are replaced and reported', () => {
+    expect(callOf({ status: 'a\0b', campaign: '\ud800' })).toMatchObject({ status: 'a\ufffdb', campaign: '\ufffd' });
+    expect(issuesOf({ status: 'a\0b', campaign: '\ud800' })).toHaveLength(2);
+    expect(callOf({ status: '😀' })).toMatchObject({ status: '😀', issues: null });
+    expect(callOf({ visit: { 'k\0': ['\udc00'] } }).visit).toBe('{"k\ufffd":["\ufffd"]}');
+  });
+
+  test('metadata: values that are not text, keys that are dirty or too long', () => {
+    const long = 'k'.repeat(600);
+    const cjk = '漢'.repeat(512);
+    const rows = rowsOf(
+      { metadata: { n: 5, o: { b: 1, a: 2 }, z: null, 'd\0': '\0', [long]: '1', [cjk]: '2', ['é'.repeat(512)]: '3' } },
+      'metadata',
+    );
+    const values = new Map(rows.map((row) => [row.key as string, row.value]));
+    expect(values.get('n')).toBe('5');
+    expect(values.get('o')).toBe('{"a":2,"b":1}');
+    expect(values.get('z')).toBeNull();
+    expect(values.get('d\ufffd')).toBe('\ufffd');
+    expect(values.get('k'.repeat(512))).toBe('1');
+    expect(values.get('é'.repeat(512))).toBe('3');
+    for (const key of values.keys()) expect(Buffer.byteLength(key)).toBeLessThanOrEqual(1024);
+  });
+
+  test('of metadata keys that become one, the same stays in whatever order they are sent', () => {
+    const [a, b] = [`${'k'.repeat(512)}a`, `${'k'.repeat(512)}b`];
+    expect(rowsOf({ metadata: { [a]: '1', [b]: '2' } }, 'metadata')).toEqual(
+      rowsOf({ metadata: { [b]: '2', [a]: '1' } }, 'metadata'),
+    );
+    const one = { 'x\0': '1', 'x\ufffd': '2' };
+    const other = { 'x\ufffd': '2', 'x\0': '1' };
+    expect(rowsOf({ metadata: one }, 'metadata')).toEqual(rowsOf({ metadata: other }, 'metadata'));
+    expect(rowsOf({ metadata: one }, 'metadata')).toHaveLength(1);
+    expect(callOf({ novel: one }).extra).toBe(callOf({ novel: other }).extra);
+  });
+
+  test('JSON that is too deep is null with an issue', () => {
+    let deep: unknown = 1;
+    for (let depth = 0; depth < 300; depth += 1) deep = [deep];
+    expect(callOf({ visit: { deep } }).visit).toBeNull();
+    expect(issuesOf({ visit: { deep } })).toEqual([{ field: 'visit', reason: 'nested too deeply' }]);
+  });
+});
+
+describe('the end of processing', () => {
+  test('stands in the field that the list names', () => {
+    const more = { processedField: 'ended' };
+    const document = { ended: '2023-12-04T15:20:00Z', qualified: '2023-12-05T00:00:00Z' };
+    expect(callOf(document, more)).toMatchObject({
+      processed_at: at + 91_000_000,
+      extra: '{"qualified":"2023-12-05T00:00:00Z"}',
+    });
+  });
+});
+
+describe('the identity of a record', () => {
+  test.each<[unknown, string]>([
+    [null, 'not a JSON object'],
+    [[], 'not a JSON object'],
+    ['c', 'not a JSON object'],
+    [{}, 'unique_id is absent'],
+    [{ unique_id: null }, 'unique_id is null, not text'],
+    [{ unique_id: 5 }, 'unique_id is of type number, not text'],
+    [{ unique_id: '  ' }, 'unique_id is empty'],
+    [{ unique_id: 'x'.repeat(513) }, 'unique_id is longer than 512 characters'],
+    [{ unique_id: 'a\0' }, 'unique_id has characters that cannot be stored'],
+    [{ unique_id: '\ud800' }, 'unique_id has characters that cannot be stored'],
+  ])('%j has none', (record, reason) => {
+    expect(identifyRecord(record)).toEqual({ reason });
+  });
+
+  test('is its unique_id, whatever else there is', () => {
+    expect(identifyRecord({ unique_id: ' 😀 ' })).toMatchObject({ callId: ' 😀 ' });
+  });
+});

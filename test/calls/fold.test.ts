@@ -1,0 +1,243 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Observation } from '../../schemas/observation.ts';
+import { tableOf } from '../../schemas/tables.ts';
+import { flattenCall } from '../../src/calls/flatten.ts';
+import {
+  emptyRow,
+  fold,
+  foldErasure,
+  holdsValues,
+  type LedgerRow,
+  needsDocument,
+  prepareObservation,
+  renderDocument,
+} from '../../src/calls/fold.ts';
+import { observeRecord } from '../../src/source/observe.ts';
+import { canonicalRow } from '../../src/warehouse/digest.ts';
+import { observationOf } from '../support/pipeline.ts';
+import { sightOf, sightsInOrders } from './sights.ts';
+import { expectedDocument } from './winner.ts';
+
+const foldAll = (sights: readonly Observation[]): LedgerRow =>
+  sights.map(prepareObservation).reduce(fold, emptyRow('c'));
+
+/** As it is once stored and read again. */
+const stored = (row: LedgerRow): LedgerRow => ({ ...row, document: JSON.parse(renderDocument(row)), json: {} });
+
+/** What warehouses show of a call, without what says how it came (seen times). */
+const flatRows = (row: LedgerRow): Record<string, string[]> => {
+  const { rows } = flattenCall({
+    callId: row.callId,
+    document: row.document ?? {},
+    firstSeenAt: null,
+    lastSeenAt: null,
+    missingSince: null,
+    documents: true,
+  });
+  return Object.fromEntries(
+    Object.entries(rows).map(([name, list]) => [
+      name,
+      list.map((one) => canonicalRow(tableOf(name as 'calls').columns, one)),
+    ]),
+  );
+};
+
+describe('sights in any order and number', () => {
+  test('end as the same document, versions and rows, and as the order of design.md demands', () => {
+    fc.assert(
+      fc.property(sightsInOrders('c'), ({ sights, arrivals }) => {
+        const expected = expectedDocument(sights);
+        const [first, ...others] = arrivals.map(foldAll);
+        expect(first?.document).toEqual(expected);
+        for (const other of others) {
+          expect(other.document).toEqual(expected);
+          expect(other.versions).toEqual(first?.versions);
+          expect(other.firstSeenAt).toBe(first?.firstSeenAt);
+          expect(other.lastSeenAt).toBe(first?.lastSeenAt);
+          expect(other.seenBy).toEqual(first?.seenBy);
+          expect(flatRows(other)).toEqual(flatRows(first as LedgerRow));
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('end the same whether the row went through the store in between or not, with the document fetched only when asked for', () => {
+    fc.assert(
+      fc.property(sightsInOrders('c', 1), ({ arrivals: [arrival = []] }) => {
+        const whole = foldAll(arrival);
+        const stepped = arrival.map(prepareObservation).reduce((row, sight) => {
+          const head = { ...stored(row), document: row.revision === 0 ? {} : null };
+          if (needsDocument(head, sight)) return fold(stored(row), sight);
+          const next = fold(head, sight);
+          return { ...next, document: next.document ?? stored(row).document };
+        }, emptyRow('c'));
+        expect(stepped.document).toEqual(whole.document);
+        expect(stepped.versions).toEqual(whole.versions);
+        expect(stepped.revision).toBe(whole.revision);
+        expect(flatRows(stored(whole))).toEqual(flatRows(whole));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('a second round of the same changes nothing', () => {
+    fc.assert(
+      fc.property(sightsInOrders('c'), ({ sights, arrivals: [arrival = []] }) => {
+        const once = foldAll(arrival);
+        expect(sights.map(prepareObservation).reduce(fold, once)).toEqual(once);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('a reading of the API after all of them decides', () => {
+    fc.assert(
+      fc.property(sightsInOrders('c'), sightOf('c'), ({ arrivals }, last) => {
+        const answer: Observation = { ...last, source: 'poll', observedAt: 1_800_000_000_000_000 };
+        for (const arrival of arrivals) {
+          const row = [...arrival, answer].map(prepareObservation).reduce(fold, emptyRow('c'));
+          const seen = prepareObservation(answer);
+          expect(row.document).toMatchObject({ ...seen.fields });
+          expect(holdsValues(row, seen)).toBe(true);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('a tombstone among them wins and stays', () => {
+    fc.assert(
+      fc.property(sightsInOrders('c', 1), fc.nat(), ({ arrivals: [arrival = []] }, position) => {
+        const cut = position % (arrival.length + 1);
+        const before = arrival.slice(0, cut).map(prepareObservation).reduce(fold, emptyRow('c'));
+        const erased = foldErasure(before);
+        expect(erased).toMatchObject({ tombstone: true, revision: before.revision + 1, versions: {}, document: {} });
+        expect(arrival.slice(cut).map(prepareObservation).reduce(fold, erased)).toBe(erased);
+        expect(foldErasure(erased)).toBe(erased);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('revision', () => {
+  const at = 1_700_000_000_000_000;
+  const start = foldAll([observationOf('c', at, { visit: { a: 1, b: { c: 2, d: 3 } }, status: 'void' })]);
+
+  test('rises with a change of value only', () => {
+    const again = fold(
+      start,
+      prepareObservation(observationOf('c', at + 1, { visit: { b: { d: 3, c: 2 }, a: 1 }, status: 'void' })),
+    );
+    expect(again.revision).toBe(start.revision);
+    expect(again.versions.status?.[0]).toBe(at + 1);
+    expect(again.lastSeenAt).toBe(at + 1);
+    expect(again.changedAt).toBe(at);
+    const changed = fold(again, prepareObservation(observationOf('c', at + 2, { status: 'qualified' })));
+    expect(changed).toMatchObject({ revision: start.revision + 1, changedAt: at + 2 });
+  });
+
+  test('an equal value with a higher order holds its place against what came in between', () => {
+    const equalLater = fold(start, prepareObservation(observationOf('c', at + 10, { status: 'void' })));
+    const between = fold(equalLater, prepareObservation(observationOf('c', at + 5, { status: 'qualified' })));
+    expect(between.document?.status).toBe('void');
+  });
+
+  test('of one instant a poll wins over a webhook, and a webhook over an import', () => {
+    const sights = (['poll', 'import', 'webhook'] as const).map((source) =>
+      observationOf('c', at, { status: source, [source]: 1 }, source),
+    );
+    expect(foldAll(sights).document).toMatchObject({ status: 'poll', poll: 1, import: 1, webhook: 1 });
+    expect(foldAll(sights.slice(1)).document?.status).toBe('webhook');
+  });
+});
+
+describe('a list that carries fewer fields than the webhook', () => {
+  const at = 1_700_000_000_000_000;
+  const full = observationOf(
+    'c',
+    at,
+    {
+      transcript_json: { callData: [{ content: 'hello' }] },
+      tags: [{ unique_id: 't' }],
+      metadata: { Agent: 'x' },
+      status: 'qualified',
+    },
+    'webhook',
+  );
+  const polled = (record: object, carries: string[] = []): Observation => {
+    const observed = observeRecord(record, { observedAt: at + 60_000_000, carries: new Set(carries) });
+    if (observed.kind === 'rejected') throw new Error(observed.reason);
+    return observed.observation;
+  };
+
+  test('erases nothing that it does not send, or sends empty', () => {
+    const seen = polled({
+      unique_id: 'c',
+      status: 'void',
+      transcript_json: null,
+      tags: [],
+      metadata: {},
+      campaign: '',
+    });
+    for (const order of [
+      [full, seen],
+      [seen, full],
+    ]) {
+      expect(foldAll(order).document).toEqual({ ...full.fields, status: 'void' });
+    }
+  });
+
+  test('replaces content with null or empty only in fields that it is known to carry', () => {
+    const seen = polled({ unique_id: 'c', transcript_json: null, tags: [], metadata: null }, ['tags', 'metadata']);
+    for (const order of [
+      [full, seen],
+      [seen, full],
+    ]) {
+      expect(foldAll(order).document).toEqual({ ...full.fields, tags: [], metadata: null });
+    }
+  });
+});
+
+describe('what no store could hold', () => {
+  const parse = (json: string) => ({
+    callId: 'c',
+    source: 'webhook' as const,
+    observedAt: 1,
+    fields: JSON.parse(json),
+  });
+
+  test('fields named like what every object has are fields', () => {
+    const json = '{"unique_id":"c","constructor":"a","__proto__":{"x":1},"toString":2,"hasOwnProperty":null}';
+    const row = foldAll([parse(json)]);
+    expect(JSON.parse(renderDocument(row))).toEqual(JSON.parse(json));
+    expect(JSON.parse(renderDocument({ ...row, json: {} }))).toEqual(JSON.parse(json));
+    const changed = fold(row, prepareObservation({ ...parse('{"unique_id":"c","constructor":"b"}'), observedAt: 2 }));
+    expect(Object.entries(changed.document ?? {})).toContainEqual(['constructor', 'b']);
+    expect(
+      needsDocument({ ...row, document: null }, prepareObservation({ ...parse('{"valueOf":1}'), observedAt: 2 })),
+    ).toBe(true);
+  });
+
+  test('numbers beyond a double read the same from memory and from the store', () => {
+    const row = foldAll([parse('{"unique_id":"c","duration":1e999,"extra":[{"n":-1e999}],"fine":1e308}')]);
+    expect(row.document).toEqual({ unique_id: 'c', duration: 'Infinity', extra: [{ n: '-Infinity' }], fine: 1e308 });
+    expect(flatRows(stored(row))).toEqual(flatRows(row));
+  });
+
+  test('names with NUL or half characters are cleaned, in the same way whatever else the record has', () => {
+    const row = foldAll([parse('{"unique_id":"c","a\\u0000":1,"a\\ufffd":2,"\\ud800":3}')]);
+    expect(row.document).toEqual({ unique_id: 'c', 'a\ufffd': 2, '\ufffd': 3 });
+  });
+
+  test('a record nested too deeply is refused before anything recurses over it', () => {
+    const nest = (depth: number) => parse(`{"unique_id":"c","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`);
+    expect(() => prepareObservation(nest(199))).not.toThrow();
+    expect(() => prepareObservation(nest(200))).toThrow(RangeError);
+    expect(() => prepareObservation(nest(100_000))).toThrow(RangeError);
+    const mixed = { ...parse('{}'), fields: { unique_id: 'c', n: [Number.POSITIVE_INFINITY, nest(300).fields] } };
+    expect(() => prepareObservation(mixed)).toThrow(RangeError);
+  });
+});

@@ -1,0 +1,167 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { webhookObservedAt } from '../../src/calls/observed-at.ts';
+import { normalizePhone, parseDecimal, parseNumber, parseTimestamp } from '../../src/calls/parse-values.ts';
+import { canonicalDecimal } from '../../src/warehouse/digest.ts';
+
+const micros = (iso: string): number => Date.parse(iso) * 1000;
+
+describe('timestamps', () => {
+  test.each([
+    ['2023-12-04T15:18:29Z', micros('2023-12-04T15:18:29Z')],
+    ['2023-12-04T15:18:29', micros('2023-12-04T15:18:29Z')],
+    ['2023-12-04 15:18:29', micros('2023-12-04T15:18:29Z')],
+    ['2023-12-04T15:18Z', micros('2023-12-04T15:18:00Z')],
+    ['2023-12-04T15:18:29.1Z', micros('2023-12-04T15:18:29.100Z')],
+    ['2023-12-04T15:18:29.123456Z', micros('2023-12-04T15:18:29.123Z') + 456],
+    ['2023-12-04T15:18:29,123456789Z', micros('2023-12-04T15:18:29.123Z') + 456],
+    ['2023-12-04T15:18:29.1234567891234Z', micros('2023-12-04T15:18:29.123Z') + 456],
+    ['2023-12-04T15:18:29+02:00', micros('2023-12-04T13:18:29Z')],
+    ['2023-12-04T15:18:29-0530', micros('2023-12-04T20:48:29Z')],
+    ['2023-12-04T15:18:29 +01', micros('2023-12-04T14:18:29Z')],
+    ['2024-02-29T00:00:00Z', micros('2024-02-29T00:00:00Z')],
+    ['2016-12-31T23:59:60Z', micros('2017-01-01T00:00:00Z')],
+    ['1969-12-31T23:59:59.999999Z', -1],
+  ])('%s', (text, expected) => {
+    expect(parseTimestamp(text)).toBe(expected);
+  });
+
+  test.each([
+    '',
+    'yesterday',
+    '2023-12-04',
+    '2023-13-01T00:00:00Z',
+    '2023-02-29T00:00:00Z',
+    '2023-00-10T00:00:00Z',
+    '2023-12-04T24:00:00Z',
+    '2023-12-04T10:60:00Z',
+    '2023-12-04T10:00:61Z',
+    '2023-12-04T10:00:00+24:00',
+    '2023-12-04T10:00:00+05:60',
+    '2023-12-04T10:00:00ZZ',
+    '٢٠٢٣-12-04T10:00:00Z',
+    ' 2023-12-04T10:00:00Z',
+    '1701699087',
+    '0001-01-01T00:00:00Z',
+    '9999-12-31T23:59:59Z',
+    '1683-12-31T23:59:59Z',
+  ])('%j is none', (text) => {
+    expect(parseTimestamp(text)).toBeUndefined();
+  });
+
+  test('any instant that is exact comes back', () => {
+    fc.assert(
+      fc.property(fc.date({ min: new Date('1685-01-01'), max: new Date('2255-01-01'), noInvalidDate: true }), (at) => {
+        expect(parseTimestamp(at.toISOString())).toBe(at.getTime() * 1000);
+      }),
+    );
+  });
+});
+
+describe('decimals', () => {
+  const digits = '9'.repeat(38);
+  test.each([
+    ['5', '5'],
+    ['+5', '5'],
+    ['-5.50', '-5.5'],
+    [' 12.30 ', '12.3'],
+    ['007', '7'],
+    ['.5', '0.5'],
+    ['5.', '5'],
+    ['-0', '0'],
+    ['-0.00', '0'],
+    ['1e3', '1000'],
+    ['1.5E-3', '0.0015'],
+    ['123e-5', '0.00123'],
+    ['1e37', `1${'0'.repeat(37)}`],
+    [digits, digits],
+    [`0.${digits}`, `0.${digits}`],
+    [`-${digits}.${digits}`, `-${digits}.${digits}`],
+    [`1.${'0'.repeat(200)}`, '1'],
+  ])('%s → %s', (text, expected) => {
+    expect(parseDecimal(text)).toBe(expected);
+  });
+
+  test.each([
+    '',
+    '.',
+    '-',
+    'e5',
+    '1e',
+    '1,5',
+    '1 000',
+    'n/a',
+    'NaN',
+    'Infinity',
+    '0x10',
+    '1e38',
+    '1e-39',
+    '1e9999',
+    '1e99999',
+    `1${digits}`,
+    `0.0${digits}`,
+    '--1',
+    '١',
+  ])('%j is none', (text) => {
+    expect(parseDecimal(text)).toBeUndefined();
+  });
+
+  test('agree with the reading of the digests', () => {
+    fc.assert(
+      fc.property(fc.tuple(fc.integer(), fc.nat(), fc.integer({ min: -20, max: 15 })), ([whole, part, exponent]) => {
+        const text = `${whole}.${part}e${exponent}`;
+        const parsed = parseDecimal(text);
+        if (parsed !== undefined) expect(canonicalDecimal(text)).toBe(parsed);
+      }),
+    );
+  });
+});
+
+test.each([
+  ['123', 123],
+  ['124.50', 124.5],
+  ['-1e3', -1000],
+  [' 7 ', 7],
+  ['.5', 0.5],
+  ['', undefined],
+  ['0x10', undefined],
+  ['1e999', undefined],
+  ['1,5', undefined],
+  ['Infinity', undefined],
+  ['12 s', undefined],
+])('number text %j → %s', (text, expected) => {
+  expect(parseNumber(text)).toBe(expected);
+});
+
+test.each([
+  ['+33 1 23-45.67', '+331234567'],
+  ['0033123456', '+33123456'],
+  ['33123456789', '33123456789'],
+  ['(01) 23', '0123'],
+  ['00', '00'],
+  ['0012', '0012'],
+  ['', undefined],
+  ['anonymous', undefined],
+  ['+', undefined],
+])('phone %j → %s', (text, expected) => {
+  expect(normalizePhone(text)).toBe(expected);
+});
+
+describe('the time of a delivery', () => {
+  const arrival = 1_701_699_087_811_560;
+  const second = 1_000_000;
+  test.each([
+    ['its id within 15 minutes', '1701699000.5', 1_701_699_000_500_000],
+    ['its id a little in the future', '1701699100.0', 1_701_699_100_000_000],
+    ['never later than the allowed skew', '1701699900', arrival + 120 * second],
+    ['the arrival when the id is too old', '1701690000.1', arrival],
+    ['the arrival when the id is far in the future', '1801690000', arrival],
+    ['the arrival for milliseconds', '1701699087811.5', arrival],
+    ['the arrival for no number', 'abc', arrival],
+    ['the arrival for a signed number', '-1701699000', arrival],
+    ['the arrival for an exponent', '1.7e9', arrival],
+    ['the arrival without an id', null, arrival],
+  ])('%s', (_, id, expected) => {
+    expect(webhookObservedAt(id, arrival)).toBe(expected);
+  });
+});

@@ -1,0 +1,24 @@
+/** An independent reading of design.md's order: the value that each field must end with. */
+import type { CallDocument } from '../../schemas/call.ts';
+import { type Observation, sourceRank } from '../../schemas/observation.ts';
+import { hashJson } from '../../src/calls/fold.ts';
+
+const clean = (name: string): string => name.replaceAll('\0', '\ufffd');
+
+const later = (a: Observation, b: Observation, name: string): number => {
+  if (a.observedAt !== b.observedAt) return a.observedAt - b.observedAt;
+  if (a.source !== b.source) return sourceRank[a.source] - sourceRank[b.source];
+  const [x, y] = [a, b].map((one) => hashJson(JSON.stringify(one.fields[name])));
+  return (x as string) < (y as string) ? -1 : x === y ? 0 : 1;
+};
+
+export const expectedDocument = (sights: readonly Observation[]): CallDocument => {
+  const names = new Set(sights.flatMap((sight) => Object.keys(sight.fields)));
+  return Object.fromEntries(
+    [...names].map((name) => {
+      const carrying = sights.filter((sight) => Object.hasOwn(sight.fields, name));
+      const winner = carrying.reduce((best, one) => (later(one, best, name) > 0 ? one : best));
+      return [clean(name), winner.fields[name]];
+    }),
+  );
+};

@@ -1,0 +1,5 @@
+import { describeConflicts, describeKills, describeLostResponses } from '../warehouse/bigquery/fault-cases.ts';
+
+describeLostResponses({ lost: 200 });
+describeConflicts({ inARow: 30 });
+describeKills({ rounds: 10 });

@@ -1,0 +1,3 @@
+import { describeHostile } from '../webhook/hostile-cases.ts';
+
+describeHostile({ slow: 500, oversized: 200, seconds: 30, p99Ms: 500 });

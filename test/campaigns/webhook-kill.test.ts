@@ -1,0 +1,3 @@
+import { describeKills } from '../webhook/kill-cases.ts';
+
+describeKills({ kills: 100 });

@@ -1,0 +1,3 @@
+import { describeStoreStopped } from '../webhook/store-stopped-cases.ts';
+
+describeStoreStopped({ awayMs: 60_000 });

@@ -1,0 +1,291 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runChecks } from '../../src/cli/doctor/check.ts';
+import { sourceChecks } from '../../src/cli/doctor/check-source.ts';
+import { diskCheck, storeCheck, warehouseChecks } from '../../src/cli/doctor/check-store.ts';
+import { temporalChecks } from '../../src/cli/doctor/check-temporal.ts';
+import { roundTrip, webhookChecks } from '../../src/cli/doctor/check-webhook.ts';
+import { openReceiver } from '../../src/cli/open-receiver.ts';
+import { createServices, openStoreService, type Services } from '../../src/cli/services.ts';
+import { checkConfig } from '../../src/config/load.ts';
+import { findFreePort } from '../../src/local-process.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { createSampleStore } from '../../src/store/sample-delivery.ts';
+import { checkPublicUrl } from '../../src/webhook/check-public-url.ts';
+import { tryRoundTrip } from '../../src/webhook/round-trip.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { type TestTemporal, useTemporal } from '../support/temporal.ts';
+
+let simulator: Simulator;
+let database: TestDatabase;
+let temporal: TestTemporal;
+let dataDir: string;
+const opened: Services[] = [];
+
+beforeAll(async () => {
+  [simulator, database, temporal, dataDir] = await Promise.all([
+    startSimulator({ calls: { count: 30 } }),
+    createDatabase(),
+    useTemporal(),
+    mkdtemp(join(tmpdir(), 'callsync-doctor-')),
+  ]);
+});
+afterAll(async () => {
+  for (const services of opened) await services.close();
+  await simulator.stop();
+  await database.drop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+type Over = Partial<Record<'source' | 'webhook' | 'store' | 'temporal' | 'warehouses', Record<string, unknown>>>;
+
+const servicesOf = (over: Over = {}): Services => {
+  const config = checkConfig(
+    {
+      source: {
+        base_url: simulator.url,
+        auth_url: simulator.authUrl,
+        realm: simulator.realm,
+        client_id: simulator.clientId,
+        client_secret: simulator.clientSecret,
+        limits: { retries: 0 },
+        list: { records: 'data' },
+        ...over.source,
+      },
+      webhook: { port: 0, secrets: [{ name: 'main', secret: 'a signing secret' }], ...over.webhook },
+      store: { url: database.url, data_dir: dataDir, ...over.store },
+      metrics: { serve: 'off' },
+      temporal: { address: temporal.address, task_queue: temporal.taskQueue, ...over.temporal },
+      ...(over.warehouses === undefined ? {} : { warehouses: over.warehouses }),
+    },
+    'test',
+  );
+  const services = createServices(
+    config,
+    () => undefined,
+    () => undefined,
+  );
+  opened.push(services);
+  return services;
+};
+
+const examine = async (over: Over = {}) => {
+  const services = servicesOf(over);
+  const store = openStoreService(services);
+  store.catch(() => undefined);
+  const findings = await runChecks(
+    [
+      ...sourceChecks(services),
+      ...webhookChecks(services, store),
+      storeCheck(store),
+      ...warehouseChecks(services, store),
+      ...temporalChecks(services),
+      diskCheck(services),
+    ],
+    { deadlineMs: 20_000 },
+  );
+  return Object.fromEntries(findings.map((finding) => [finding.check, finding]));
+};
+
+const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+describe('doctor', () => {
+  it('finds nothing to mend where all is well, and warns of what is not started yet', async () => {
+    const found = await examine({
+      source: { websocket: { url: simulator.wsUrl }, mrcp: simulator.mrcp },
+    });
+    for (const check of ['token', 'list', 'clock', 'websocket', 'mrcp', 'webhook keys', 'warehouse postgres']) {
+      expect(found[check], check).toMatchObject({ outcome: 'ok' });
+    }
+    // The server of the tests is made fast by not being durable, which is just what must be noticed.
+    expect(found.store).toMatchObject({ outcome: 'failed', message: expect.stringContaining('fsync = off') });
+    expect(found.temporal).toMatchObject({ outcome: 'ok' });
+    expect(found.workers).toMatchObject({ outcome: 'warning', message: expect.stringContaining(temporal.taskQueue) });
+    expect(found.schedules).toMatchObject({ outcome: 'warning', mend: expect.stringContaining('callsync up') });
+    expect(found['webhook address']).toMatchObject({ outcome: 'warning' });
+  });
+
+  it('leaves nothing behind in a warehouse', async () => {
+    await examine({ warehouses: { other: { type: 'postgres', schema: 'not_there_yet' } } });
+    const services = servicesOf();
+    const { pool } = await openStoreService(services);
+    const { rows } = await pool.query(
+      `SELECT 1 FROM pg_namespace WHERE nspname = 'not_there_yet' UNION ALL SELECT 1 FROM pg_class WHERE relname LIKE 'callsync_doctor%'`,
+    );
+    expect(rows).toHaveLength(0);
+  });
+
+  it('says what is wrong with each part, and goes on with the others', async () => {
+    const port = await findFreePort();
+    const found = await examine({
+      source: { client_secret: 'wrong', mrcp: { host: '127.0.0.1', port } },
+      webhook: { secrets: [] },
+      store: { url: `postgres://x:y@127.0.0.1:${port}/z` },
+      temporal: { namespace: 'no-such-namespace' },
+    });
+    expect(found.token).toMatchObject({ outcome: 'failed' });
+    expect(found.list).toMatchObject({ outcome: 'failed' });
+    expect(found.clock).toMatchObject({ outcome: 'skipped' });
+    expect(found.mrcp).toMatchObject({ outcome: 'failed', message: expect.stringContaining('refuses connections') });
+    expect(found['webhook keys']).toMatchObject({ outcome: 'failed' });
+    expect(found.store).toMatchObject({ outcome: 'failed', message: expect.stringContaining('does not answer') });
+    expect(found['warehouse postgres']).toMatchObject({ outcome: 'skipped' });
+    expect(found.temporal).toMatchObject({ outcome: 'failed', message: expect.stringContaining('no namespace') });
+    for (const finding of Object.values(found)) {
+      if (finding.outcome === 'failed') expect(finding.mend, finding.check).toBeTruthy();
+    }
+  });
+
+  it('names a wrong place of the records, and a clock that is off', async () => {
+    const off = await startSimulator({
+      calls: { count: 5 },
+      clock: { now: new Date(Date.now() + 600_000).toISOString() },
+    });
+    const over = { base_url: off.url, auth_url: off.authUrl, realm: off.realm, client_id: off.clientId };
+    const found = await examine({ source: { ...over, client_secret: off.clientSecret, list: { records: 'items' } } });
+    await off.stop();
+    expect(found.list).toMatchObject({ outcome: 'failed', message: expect.stringContaining('at “data”') });
+    expect(found.clock).toMatchObject({ outcome: 'failed', message: expect.stringMatching(/(599|600|601) s ahead/) });
+  });
+
+  it('a warehouse whose user may not create', async () => {
+    const services = servicesOf();
+    const { pool } = await openStoreService(services);
+    const role = `reader_${temporal.taskQueue.replaceAll('-', '_')}`;
+    await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'pw'`);
+    const url = new URL(database.url);
+    url.username = role;
+    url.password = 'pw';
+    const found = await examine({ warehouses: { lean: { type: 'postgres', url: url.href } } });
+    await pool.query(`DROP ROLE ${role}`);
+    expect(found['warehouse lean']).toMatchObject({
+      outcome: 'failed',
+      message: expect.stringContaining('lacks a permission'),
+      mend: expect.stringContaining('Grant CREATE'),
+    });
+  });
+});
+
+describe('webhook round trip', () => {
+  it('arrives, is refused when forged, and leaves no trace', async () => {
+    const services = servicesOf();
+    const store = await openStoreService(services);
+    const { receiver } = await openReceiver(services, { storeUrl: store.url, wake: async () => undefined, log: quiet });
+    const url = `${receiver.address}${services.config.webhook.path}`;
+    expect(await roundTrip(services, store, url)).toMatchObject({ outcome: 'ok' });
+    const left = await store.pool.query("SELECT outcome FROM inbox WHERE outcome <> 'rejected'");
+    expect(left.rows).toHaveLength(0);
+    expect((await store.pool.query('SELECT 1 FROM quarantine')).rowCount).toBe(0);
+
+    const stranger = servicesOf({ webhook: { secrets: [{ name: 'main', secret: 'another secret' }] } });
+    expect(await roundTrip(stranger, store, url)).toMatchObject({
+      outcome: 'failed',
+      message: expect.stringContaining('403'),
+      mend: expect.stringContaining('signing secret'),
+    });
+    const gone = await roundTrip(services, store, `http://127.0.0.1:${await findFreePort()}/webhook`);
+    expect(gone).toMatchObject({ outcome: 'failed', message: expect.stringContaining('ECONNREFUSED') });
+    expect(await roundTrip(services, store, `${receiver.address}/elsewhere`)).toMatchObject({
+      mend: expect.stringContaining('webhook.path'),
+    });
+  });
+
+  it('notices a receiver that writes somewhere else, and one that takes forged deliveries', async () => {
+    const services = servicesOf();
+    const store = await openStoreService(services);
+    const other = await createDatabase();
+    const elsewhere = servicesOf({ store: { url: other.url } });
+    const theirs = await openStoreService(elsewhere);
+    const { receiver } = await openReceiver(elsewhere, {
+      storeUrl: theirs.url,
+      wake: async () => undefined,
+      log: quiet,
+    });
+    const url = `${receiver.address}${services.config.webhook.path}`;
+    const key = { name: 'main', secret: Buffer.from('a signing secret'), hookIds: undefined };
+    const finding = await tryRoundTrip({
+      url,
+      headerPrefix: 'X-Service-',
+      key,
+      store: createSampleStore(store.pool),
+      landMs: 300,
+    });
+    expect(finding).toMatchObject({
+      outcome: 'failed',
+      message: expect.stringContaining('does not arrive in this inbox'),
+    });
+    await elsewhere.close();
+    await other.drop();
+
+    const open = servicesOf({ webhook: { secrets: [], allow_unsigned: true } });
+    const { receiver: credulous } = await openReceiver(open, {
+      storeUrl: store.url,
+      wake: async () => undefined,
+      log: quiet,
+    });
+    const options = {
+      url: `${credulous.address}${open.config.webhook.path}`,
+      headerPrefix: 'X-Service-',
+      store: createSampleStore(store.pool),
+    };
+    expect(await tryRoundTrip({ ...options, key })).toMatchObject({
+      outcome: 'failed',
+      message: expect.stringContaining('wrong signature'),
+    });
+    expect(await tryRoundTrip({ ...options, key: undefined })).toMatchObject({ outcome: 'warning' });
+    expect((await store.pool.query("SELECT 1 FROM inbox WHERE outcome <> 'rejected'")).rowCount).toBe(0);
+  });
+});
+
+describe('public address', () => {
+  it('tells closed networks and unknown names from public ones', async () => {
+    const first = async (url: string) => (await checkPublicUrl(new URL(url)))[0];
+    for (const host of ['127.0.0.1', '10.1.2.3', '192.168.0.9', '100.64.1.1', '[::1]', '[fd00::1]', '[fe80::1]']) {
+      expect(await first(`http://${host}/webhook`), host).toMatchObject({
+        outcome: 'failed',
+        message: expect.stringContaining('closed network'),
+      });
+    }
+    expect(await first('http://8.8.8.8/')).toMatchObject({ outcome: 'ok' });
+    expect(await first('https://no-such-host.invalid/')).toMatchObject({
+      message: expect.stringContaining('resolved'),
+    });
+  });
+
+  it('explains certificates', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'callsync-cert-'));
+    const make = async (name: string, subject: string): Promise<{ key: Buffer; cert: Buffer }> => {
+      const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];
+      await promisify(execFile)('openssl', [
+        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '90'],
+        ...['-subj', `/CN=${subject}`, '-addext', `subjectAltName=DNS:${subject}`, '-keyout', key, '-out', cert],
+      ]);
+      return { key: await readFile(key), cert: await readFile(cert) };
+    };
+    const certificateOf = async (pair: { key: Buffer; cert: Buffer }, ca?: string) => {
+      const server = createServer(pair).listen(0, '127.0.0.1');
+      await new Promise((resolve) => server.once('listening', resolve));
+      const { port } = server.address() as { port: number };
+      const findings = await checkPublicUrl(new URL(`https://localhost:${port}/`), ca === undefined ? {} : { ca });
+      server.close();
+      return findings.find(({ about }) => about === 'certificate');
+    };
+    const good = await make('good', 'localhost');
+    const other = await make('other', 'example.com');
+    expect(await certificateOf(good)).toMatchObject({
+      outcome: 'failed',
+      message: expect.stringContaining('self-signed'),
+    });
+    expect(await certificateOf(good, good.cert.toString())).toMatchObject({ outcome: 'ok' });
+    expect(await certificateOf(other, other.cert.toString())).toMatchObject({
+      outcome: 'failed',
+      message: expect.stringContaining('not for localhost'),
+    });
+    await rm(folder, { recursive: true, force: true });
+  });
+});

@@ -1,0 +1,124 @@
+/** What a user reads when something is wrong: one sentence, what to do, no stack trace, an exit code. */
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findFreePort } from '../../src/local-process.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { type CliFolder, type CliResult, openCliFolder } from '../support/cli.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let simulator: Simulator;
+let folder: CliFolder;
+let database: TestDatabase;
+let closedPort: number;
+
+beforeAll(async () => {
+  simulator = await startSimulator({ calls: { count: 20 } });
+  folder = await openCliFolder();
+  database = await createDatabase();
+  closedPort = await findFreePort();
+});
+afterAll(async () => {
+  await simulator.stop();
+  await folder.remove();
+  await database.drop();
+});
+
+const configOf = (over: { source?: object; store?: object; temporal?: object } = {}) => ({
+  source: {
+    base_url: simulator.url,
+    auth_url: simulator.authUrl,
+    realm: simulator.realm,
+    client_id: simulator.clientId,
+    client_secret: simulator.clientSecret,
+    limits: { retries: 1, retry_base_ms: 10, retry_max_ms: 20 },
+    ...over.source,
+  },
+  store: { url: database.url, ...over.store },
+  ...(over.temporal === undefined ? {} : { temporal: over.temporal }),
+});
+
+const expectFailure = (result: CliResult, code: number, sentence: RegExp): void => {
+  expect(result.stderr).toMatch(sentence);
+  expect(result.stderr).not.toMatch(/^\s+at |node:internal|\.js:\d+|Unexpected fault/m);
+  expect(result.stdout).toBe('');
+  expect(result.code).toBe(code);
+  const said = result.stderr.split('\n').filter((line) => line.startsWith('callsync:'));
+  expect(said).toHaveLength(1);
+};
+
+describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
+  it('no configuration', async () => {
+    const empty = await openCliFolder();
+    expectFailure(await empty.run(['status']), 2, /There is no configuration: .* does not exist\. Copy callsync/);
+    expectFailure(await empty.run(['status', '--config', 'else.yaml']), 2, /else\.yaml does not exist/);
+    await empty.remove();
+  });
+
+  it('a wrong key names the key, and what may be meant', async () => {
+    await folder.configure({ ...configOf(), stor: { url: 'x' }, sync: { interval: 'soon' } });
+    const result = await folder.run(['status']);
+    expectFailure(result, 2, /stor/);
+    expect(result.stderr).toMatch(/sync\.interval/);
+  });
+
+  it('YAML that cannot be read names the line', async () => {
+    await folder.write('callsync.yaml', 'source:\n  base_url: "http://x\n');
+    expectFailure(await folder.run(['status']), 2, /line \d+: this is not valid YAML/);
+  });
+
+  it('wrong arguments', async () => {
+    const result = await folder.run(['probe', '--max-requests', 'many']);
+    expect(result.code).toBe(2);
+    expect(result.stderr).toMatch(/whole number/);
+    expect((await folder.run(['nonsense'])).code).toBe(2);
+  });
+
+  it('refused credentials', async () => {
+    await folder.configure(configOf({ source: { client_secret: 'not-the-secret' } }));
+    const result = await folder.run(['probe']);
+    expectFailure(result, 3, /refuse/);
+    expect(result.stderr).not.toContain('not-the-secret');
+  });
+
+  it('a service that refuses connections, and one whose name does not exist', async () => {
+    const dead = `http://127.0.0.1:${closedPort}`;
+    await folder.configure(configOf({ source: { base_url: dead } }));
+    expectFailure(await folder.run(['probe']), 4, new RegExp(`127\\.0\\.0\\.1:${closedPort}`));
+    await folder.configure(configOf({ source: { auth_url: 'http://no-such-host.invalid' } }));
+    const named = await folder.run(['probe']);
+    expect(named.stderr).toMatch(/no-such-host\.invalid/);
+    expect(named.code).toBeGreaterThan(2);
+  });
+
+  it('a database that refuses connections, the user, or does not exist', async () => {
+    await folder.configure(configOf({ store: { url: `postgres://me:secret-word@127.0.0.1:${closedPort}/x` } }));
+    const away = await folder.run(['status']);
+    expectFailure(away, 4, /operational store does not answer .*Check that PostgreSQL runs/);
+    expect(away.stderr).not.toContain('secret-word');
+
+    const missing = new URL(database.url);
+    missing.pathname = '/no_such_database';
+    await folder.configure(configOf({ store: { url: missing.href } }));
+    expectFailure(await folder.run(['status']), 3, /database of the operational store does not exist/);
+
+    const stranger = new URL(database.url);
+    stranger.username = 'nobody_of_that_name';
+    stranger.password = 'secret-word';
+    await folder.configure(configOf({ store: { url: stranger.href } }));
+    const refused = await folder.run(['status', '--json']);
+    expect(refused.code).toBe(3);
+    expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'DATABASE_CREDENTIALS' } });
+  });
+
+  it('a Temporal server that refuses connections, and one that never answers', async () => {
+    const said = /The Temporal server at 127\.0\.0\.1:\d+ does not answer\. Check that it runs/;
+    await folder.configure(configOf({ temporal: { address: `127.0.0.1:${closedPort}` } }));
+    expectFailure(await folder.run(['backfill', 'pause', 'x']), 4, said);
+    const mute = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => mute.once('listening', resolve));
+    const { port } = mute.address() as { port: number };
+    await folder.configure(configOf({ temporal: { address: `127.0.0.1:${port}` } }));
+    expectFailure(await folder.run(['backfill', '--from', '2025-01-01']), 4, said);
+    mute.close();
+  });
+});

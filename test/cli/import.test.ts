@@ -1,0 +1,72 @@
+/** Files in, quarantine out: the commands as a user runs them, on a real database. */
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sampleCall } from '../../src/webhook/sample-call.ts';
+import { type CliFolder, openCliFolder } from '../support/cli.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let folder: CliFolder;
+let database: TestDatabase;
+
+beforeAll(async () => {
+  folder = await openCliFolder();
+  database = await createDatabase();
+  await folder.configure({ source: { base_url: 'http://127.0.0.1:9' }, store: { url: database.url } });
+});
+afterAll(async () => {
+  await folder.remove();
+  await database.drop();
+});
+
+const json = async (args: readonly string[], input?: string) => {
+  const { stdout, stderr, code } = await folder.run([...args, '--json'], input === undefined ? {} : { input });
+  expect(stdout, stderr).not.toBe('');
+  return { code, result: JSON.parse(stdout) };
+};
+const at = new Date('2025-03-01T10:00:00Z');
+const line = (id: string, more: object = {}): string => JSON.stringify({ ...sampleCall(id, at), ...more });
+
+// Each run of the program costs a second of CPU, and more on a busy machine.
+describe('import and quarantine', { timeout: 180_000 }, () => {
+  it('needs no access to the service; bad lines wait in quarantine until they are replayed or dropped', async () => {
+    const lines = [line('call-1'), 'not json', line('call-2'), line('call-3', { timestamp: 'some day' }), '{}'];
+    const file = await folder.write('old.ndjson.gz', gzipSync(lines.join('\n')));
+
+    const imported = await json(['import', file]);
+    expect(imported).toMatchObject({ code: 5, result: { records: 5, refused: 3, changed: 2, alreadyDone: false } });
+
+    const { result: entries } = await json(['quarantine', 'list']);
+    expect(entries.map((entry: { origin: string }) => entry.origin).sort()).toEqual(
+      ['old.ndjson.gz:2', 'old.ndjson.gz:4', 'old.ndjson.gz:5'].sort(),
+    );
+    const undated = entries.find((entry: { origin: string }) => entry.origin.endsWith(':4'));
+    const shown = await folder.run(['quarantine', 'show', String(undated.id)]);
+    expect(shown.stdout).toContain('transcript_json: object');
+    expect(shown.stdout).not.toMatch(/call-3|some day|\+1555/);
+    expect((await folder.run(['quarantine', 'show', String(undated.id), '--raw'])).stdout).toBe(lines[3]);
+
+    const given = ['quarantine', 'replay', String(undated.id), '--observed-at', '2025-03-02'];
+    expect(await json(given)).toMatchObject({ code: 0, result: { replayed: 1, refused: 0, changed: 1 } });
+    expect(await json(['quarantine', 'replay', '--all'])).toMatchObject({
+      code: 5,
+      result: { replayed: 0, refused: 2 },
+    });
+    const open = (await json(['quarantine', 'list'])).result.map((entry: { id: number }) => String(entry.id));
+    expect(await json(['quarantine', 'drop', ...open])).toMatchObject({ code: 0, result: { dropped: 2 } });
+    expect((await json(['status'])).result).toMatchObject({ calls: 3, quarantineOpen: 0 });
+  });
+
+  it('reads standard input, and reports fields that nobody knows', async () => {
+    const array = `[${line('call-8', { brand_new: 1 })},${line('call-9')}]`;
+    expect(await json(['import', '-'], array)).toMatchObject({ code: 0, result: { records: 2, changed: 2 } });
+    const { drift } = (await json(['schema', 'drift'])).result;
+    expect(drift).toMatchObject([{ source: 'import', field: 'brand_new', kind: 'new', seen: 1 }]);
+  });
+
+  it('a file that is not there, and no choice of records', async () => {
+    const missing = await folder.run(['import', 'nowhere.json']);
+    expect(missing).toMatchObject({ code: 3, stdout: '' });
+    expect(missing.stderr).toMatch(/nowhere\.json cannot be read \(ENOENT\)/);
+    expect((await folder.run(['quarantine', 'replay'])).code).toBe(2);
+  });
+});

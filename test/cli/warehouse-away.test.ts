@@ -1,0 +1,147 @@
+/** A warehouse that is away at the start holds back neither the worker nor the other warehouses. */
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { expect, it } from 'vitest';
+import type { WarehouseTarget } from '../../activities/ingest.ts';
+import { warehousesConfigSchema } from '../../schemas/config/warehouses.ts';
+import { createServices, openStoreService, openWarehouses } from '../../src/cli/services.ts';
+import { checkConfig } from '../../src/config/load.ts';
+import { CallsyncError } from '../../src/errors.ts';
+import { findFreePort } from '../../src/local-process.ts';
+import { inTransaction } from '../../src/postgres/connection.ts';
+import { countPending, markPending, planLoad } from '../../src/store/loads.ts';
+import { type Store, storePurpose } from '../../src/store/store.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { createDatabase } from '../support/postgres.ts';
+
+it('opens with one warehouse away, once the ledger has its epoch', async () => {
+  const database = await createDatabase();
+  const nobody = `postgres://a:b@127.0.0.1:${await findFreePort()}/none`;
+  const configOf = (warehouses: unknown) =>
+    checkConfig(
+      {
+        source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
+        store: { url: database.url },
+        warehouses: warehousesConfigSchema.parse(warehouses),
+      },
+      'test',
+    );
+  const said: string[] = [];
+  const open = async (warehouses: unknown) => {
+    const services = createServices(
+      configOf(warehouses),
+      () => undefined,
+      (message) => said.push(message),
+    );
+    try {
+      const store = await openStoreService(services);
+      const targets = await openWarehouses(services, store);
+      const client = await store.pool.connect();
+      await markPending(client, ['away'], []).finally(() => client.release());
+      return {
+        names: targets.map((target) => target.warehouse.name),
+        epoch: await store.epoch(),
+        pending: await countPending(store.pool, 'away'),
+      };
+    } finally {
+      await services.close();
+    }
+  };
+  const here = { here: { type: 'postgres' } };
+  const both = { ...here, away: { type: 'postgres', url: nobody } };
+  try {
+    await expect(open(both)).rejects.toThrow(CallsyncError);
+    expect((await open(here)).epoch).toBe(1);
+    expect(await open(both)).toEqual({ names: ['here', 'away'], epoch: 1, pending: 0 });
+    expect(said.join('\n')).toContain('Warehouse away does not answer');
+  } finally {
+    await database.drop();
+  }
+}, 60_000);
+
+/** A way to a server that can be closed and opened again on the same port. */
+const openGate = async (target: string) => {
+  const { hostname, port } = new URL(target);
+  const gatePort = await findFreePort();
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(one);
+      one.on('error', () => other.destroy()).on('close', () => other.destroy());
+      one.pipe(other);
+    }
+  });
+  const url = new URL(target);
+  url.host = `127.0.0.1:${gatePort}`;
+  const gate = {
+    url: url.href,
+    open: async () => {
+      server.listen(gatePort, '127.0.0.1');
+      await once(server, 'listening');
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      if (server.listening) await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  await gate.open();
+  return gate;
+};
+
+it('asks a warehouse that was away at the start for its last load before the first one', async () => {
+  const [database, far] = [await createDatabase(), await createDatabase()];
+  const gate = await openGate(far.url);
+  const said: string[] = [];
+  const config = checkConfig(
+    {
+      source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
+      store: { url: database.url },
+      warehouses: warehousesConfigSchema.parse({ far: { type: 'postgres', url: gate.url } }),
+    },
+    'test',
+  );
+  const open = async (work: (store: Store, warehouse: Warehouse) => Promise<unknown>) => {
+    const services = createServices(
+      config,
+      () => undefined,
+      (message) => said.push(message),
+    );
+    try {
+      const store = await openStoreService(services);
+      const [target] = await openWarehouses(services, store);
+      await work(store, (target as WarehouseTarget).warehouse);
+    } finally {
+      await services.close();
+    }
+  };
+  const load = async (store: Store, { name, load: send }: Warehouse) => {
+    const epoch = await store.epoch();
+    const plan = await inTransaction(store.pool, storePurpose, (client) =>
+      planLoad(client, { warehouse: name, epoch, flattenVersion: 1, origin: 'test' }, []),
+    );
+    await send({ ...plan, calls: [], tombstones: [], logs: {}, keyOf: store.keyOf });
+  };
+  try {
+    await open(load);
+    await gate.close();
+    await open(async (store, warehouse) => {
+      expect(said.join('\n')).toContain('Warehouse far does not answer');
+      // What a backup restored from before that load looks like.
+      await store.pool.query('DELETE FROM loads');
+      await gate.open();
+      await load(store, warehouse);
+      expect(await store.epoch()).toBe(2);
+      await load(store, warehouse);
+      expect(await store.epoch()).toBe(2);
+    });
+    await open(async (store) => expect(await store.epoch()).toBe(2));
+  } finally {
+    await gate.close();
+    await database.drop();
+    await far.drop();
+  }
+}, 60_000);

@@ -1,0 +1,206 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkConfig, loadConfig } from '../../src/config/load.ts';
+import type { CallsyncError } from '../../src/errors.ts';
+
+let cwd: string;
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'callsync-config-'));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const minimal = 'source:\n  base_url: https://api.example.com\n';
+
+async function load(yaml: string | undefined, env: NodeJS.ProcessEnv = {}) {
+  if (yaml !== undefined) writeFileSync(join(cwd, 'callsync.yaml'), yaml);
+  return (await loadConfig({ cwd, env })).config;
+}
+
+async function failure(yaml: string | undefined, env: NodeJS.ProcessEnv = {}): Promise<CallsyncError> {
+  return load(yaml, env).then(
+    () => {
+      throw new Error('was accepted');
+    },
+    (error) => error,
+  );
+}
+
+describe('loadConfig', () => {
+  it('needs no more than an address', async () => {
+    const config = await load(minimal);
+    expect(config.source.base_url).toBe('https://api.example.com');
+    expect(config.store).toMatchObject({ pool_size: 10, inbox_retention: 7 * 86_400_000 });
+    expect(config.temporal).toMatchObject({ namespace: 'default', task_queue: 'callsync' });
+    expect(config.temporal.address).toBeUndefined();
+    expect(config.sync).toMatchObject({ interval: 60_000, reread: { horizon: 'learned' } });
+    expect(Object.keys(config.warehouses)).toEqual(['postgres']);
+  });
+
+  it('finds the file by option, then CALLSYNC_CONFIG, then ./callsync.yaml', async () => {
+    for (const name of ['option', 'variable', 'callsync']) {
+      writeFileSync(join(cwd, `${name}.yaml`), `source:\n  base_url: https://${name}.example.com\n`);
+    }
+    const env = { CALLSYNC_CONFIG: 'variable.yaml' };
+    expect((await loadConfig({ cwd, env, path: 'option.yaml' })).config.source.base_url).toContain('option');
+    expect((await loadConfig({ cwd, env })).config.source.base_url).toContain('variable');
+    const last = await loadConfig({ cwd, env: {} });
+    expect(last.config.source.base_url).toContain('callsync');
+    expect(last.path).toBe(join(cwd, 'callsync.yaml'));
+  });
+
+  it('lies over the preset that it names', async () => {
+    const { source, webhook } = await load(`${minimal}  list:\n    preset: activate\n    max_results: 500\n`);
+    expect(source.list).toMatchObject({
+      records: 'data',
+      max_results: 500,
+      pagination: { style: 'offset', size: 200 },
+    });
+    expect(webhook.header_prefix).toBe('X-Uhlive-');
+  });
+});
+
+describe('null', () => {
+  it('means not written, so that a section with every key switched off is fine, and a preset can be undone', async () => {
+    const { temporal, source } = await load(
+      `${minimal}  list:\n    preset: activate\n    total_path:\ntemporal:\n  tls:\nsync:\n`,
+    );
+    expect(temporal.tls).toEqual({});
+    expect(source.list.total_path).toBeUndefined();
+  });
+});
+
+describe('environment', () => {
+  it('reaches every kind of key, text as it stands and the rest as YAML', async () => {
+    const config = await load(undefined, {
+      CALLSYNC_SOURCE__BASE_URL: 'https://env.example.com',
+      CALLSYNC_SOURCE__LIST__PRESET: 'activate',
+      CALLSYNC_SOURCE__CLIENT_ID: '0123',
+      CALLSYNC_SOURCE__LIST__EXCLUDE: '[transcript_json, visit]',
+      CALLSYNC_SOURCE__LIMITS__REQUESTS: '20',
+      CALLSYNC_WEBHOOK__SECRETS__0__NAME: 'first',
+      CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE: '/run/secrets/first',
+      CALLSYNC_WEBHOOK__ENABLED: 'false',
+      CALLSYNC_SYNC__REREAD__HORIZON: '7d',
+      CALLSYNC_WAREHOUSES: '{"lake": {"type": "bigquery", "project": "p"}}',
+      CALLSYNC_WAREHOUSES__LAKE__DATASET: 'calls_eu',
+      CALLSYNC_TEMPORAL_CLI: '/usr/bin/temporal',
+    });
+    expect(config.source).toMatchObject({ base_url: 'https://env.example.com', client_id: '0123' });
+    expect(config.source.list.exclude).toEqual(['transcript_json', 'visit']);
+    expect(config.source.limits.requests).toBe(20);
+    expect(config.webhook.enabled).toBe(false);
+    expect(config.webhook.secrets).toEqual([{ name: 'first', secret_file: '/run/secrets/first' }]);
+    expect(config.sync.reread.horizon).toBe(7 * 86_400_000);
+    expect(config.warehouses.lake).toMatchObject({ type: 'bigquery', project: 'p', dataset: 'calls_eu' });
+  });
+
+  it('wins over the file and leaves the rest of it', async () => {
+    const yaml = `${minimal}  realm: from-file\nstore:\n  port: 5440\n  data_dir: /data\n`;
+    const config = await load(yaml, { CALLSYNC_STORE__PORT: '5441', CALLSYNC_STORE: '{pool_size: 4}' });
+    expect(config.store).toMatchObject({ port: 5441, data_dir: '/data', pool_size: 4 });
+    expect(config.source.realm).toBe('from-file');
+  });
+
+  it('leaves the file alone where a variable is empty, and lets a text be empty', async () => {
+    const yaml = `${minimal}store:\n  port: 5440\n`;
+    const config = await load(yaml, { CALLSYNC_STORE__PORT: '', CALLSYNC_WAREHOUSES: '', CALLSYNC_SOURCE__SCOPE: '' });
+    expect(config.store.port).toBe(5440);
+    expect(Object.keys(config.warehouses)).toEqual(['postgres']);
+    expect(config.source.scope).toBe('');
+  });
+
+  it('reaches a warehouse whose name has a dash', async () => {
+    const yaml = `${minimal}warehouses:\n  big-lake: { type: bigquery, project: p }\n`;
+    const config = await load(yaml, { CALLSYNC_WAREHOUSES__BIG_LAKE__LOCATION: 'US' });
+    expect(config.warehouses['big-lake']).toMatchObject({ location: 'US' });
+  });
+
+  it('is refused where it names no key', async () => {
+    const wrong = await failure(minimal, { CALLSYNC_SOURCE__LIST__PRESETT: 'activate' });
+    expect(wrong.message).toContain('CALLSYNC_SOURCE__LIST__PRESETT names no configuration key');
+    expect(wrong.mend).toBe('Did you mean CALLSYNC_SOURCE__LIST__PRESET?');
+    expect((await failure(minimal, { CALLSYNC_SUORCE__REALM: 'x' })).mend).toContain('CALLSYNC_SOURCE__REALM');
+    expect((await failure(minimal, { CALLSYNC_STORE__PORT: '[1' })).message).toContain('CALLSYNC_STORE__PORT');
+  });
+});
+
+describe('errors', () => {
+  const cases: readonly [string, string, string][] = [
+    ['an unknown key', `${minimal}  relam: x\n`, 'source.relam is not a key; did you mean realm?'],
+    ['an unknown section', `${minimal}stroe: {}\n`, 'stroe is not a key; did you mean store?'],
+    ['nothing like a key', `${minimal}zzzzzz: {}\n`, 'allowed there: source, webhook, store'],
+    ['a missing key', 'store: {}\n', 'source is required'],
+    ['a wrong type', `${minimal}  limits: { requests: many }\n`, 'source.limits.requests must be a number'],
+    [
+      'a wrong choice',
+      `${minimal}  version: { by: moon }\n`,
+      'source.version.by must be one of none, host, path, header',
+    ],
+    [
+      'a wrong variant',
+      `${minimal}  list: { pagination: { style: odd } }\n`,
+      'source.list.pagination.style must be one of none, page, offset, cursor, link',
+    ],
+    ['a number out of range', `${minimal}store: { port: 70000 }\n`, 'store.port must be at most 65535'],
+    ['a bad address', 'source: { base_url: nowhere }\n', 'source.base_url must be an address such as https://'],
+    [
+      'a bad duration',
+      `${minimal}sync: { interval: soon }\n`,
+      'sync.interval must be a number with its unit: ms, s, m, h or d',
+    ],
+    [
+      'two ways at once',
+      `${minimal}store: { url: "postgres://a/b", url_file: /x }\n`,
+      'store takes `url` or `url_file`, not both',
+    ],
+    [
+      'half a certificate',
+      `${minimal}temporal: { tls: { cert_file: /x } }\n`,
+      'temporal.tls needs `cert_file` and `key_file` together',
+    ],
+    [
+      'a list entry',
+      `${minimal}webhook: { secrets: [{ name: a }] }\n`,
+      'webhook.secrets[0] needs `secret_file` (or `secret`)',
+    ],
+    [
+      'a warehouse name',
+      `${minimal}warehouses: { "B!": { type: postgres } }\n`,
+      'warehouses.B!: this name is not allowed',
+    ],
+    ['no YAML', 'source: [\n', 'line 2: this is not valid YAML'],
+    ['no sections', '- 1\n', 'must hold sections'],
+  ];
+
+  it.each(cases)('name the key: %s', async (_name, yaml, says) => {
+    const error = await failure(yaml);
+    expect(error.message).toContain(says);
+    expect(error).toMatchObject({ kind: 'terminal', code: 'CONFIG_INVALID' });
+  });
+
+  it('name every wrong key at once, and repeat no value', async () => {
+    const { message } = await failure(
+      `${minimal}  client_secret: { hidden: hunter2 }\nstore: { port: -1, url: "A B" }\n`,
+    );
+    expect(message).toContain('source.client_secret must be a string');
+    expect(message).toContain('store.port');
+    expect(message).toContain('store.url');
+    expect(message).not.toContain('hunter2');
+    expect(message).not.toContain('A B');
+  });
+
+  it('say where a configuration is looked for', async () => {
+    expect(await failure(undefined)).toMatchObject({
+      code: 'CONFIG_MISSING',
+      mend: expect.stringContaining('--config'),
+    });
+    const named = await failure(undefined, { CALLSYNC_CONFIG: 'other.yaml' });
+    expect(named.message).toBe(`The configuration file ${join(cwd, 'other.yaml')} does not exist.`);
+  });
+
+  it('speak of settings that a command made', () => {
+    expect(() => checkConfig({}, 'the demo')).toThrow('The configuration (the demo) is not valid: source is required');
+  });
+});

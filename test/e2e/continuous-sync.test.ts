@@ -1,0 +1,63 @@
+/** Continuous sync after a downtime: the schedule alone brings everything back. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { syncConfigSchema } from '../../schemas/config/sync.ts';
+import { summarizeStore } from '../../src/store/summary.ts';
+import { ensureSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
+import { type Installation, install, until } from '../support/installation.ts';
+
+const days = 86_400_000;
+
+describe('continuous sync', () => {
+  let site: Installation;
+  const stoppedAt = new Date(Date.now() - 2 * days);
+  beforeAll(async () => {
+    site = await install({
+      simulator: {
+        seed: 5,
+        calls: { count: 400, utterances: 2, from: stoppedAt.toISOString(), lateShare: 0 },
+        rateLimit: { requests: 0 },
+      },
+      source: { limits: { requests: 400, per_s: 1 } },
+      config: { sync: { start_from: new Date(Date.now() - 3 * days).toISOString(), settle: '1s', interval: '2s' } },
+    });
+  });
+  afterAll(async () => {
+    for (const id of schedulesOf(site.prefix))
+      await site.client.schedule
+        .getHandle(id)
+        .delete()
+        .catch(() => undefined);
+    await site.dispose();
+  });
+
+  it('is complete again, without a human, after it stood still for two days', async () => {
+    // What a run two days ago left behind: its watermark, and the window that led up to it.
+    await site.store.pool.query(
+      `INSERT INTO windows (axis, window_from, window_to, calls, confirmed, origin)
+       VALUES ('qualified', $1::timestamptz - interval '1 day', $1, 0, 'total', 'sync')`,
+      [stoppedAt],
+    );
+    await site.store.pool.query(`INSERT INTO watermarks (name, axis, watermark) VALUES ('sync', 'qualified', $1)`, [
+      stoppedAt,
+    ]);
+    await site.startWorker();
+    const target = Date.now();
+    await ensureSchedules(
+      site.client,
+      site.prefix,
+      syncConfigSchema.parse({ settle: '1s', interval: '2s', inbox_sweep: '5s' }),
+    );
+    await until(
+      'the watermark has passed the start of the test',
+      async () => {
+        const { watermarks, warehouses } = await summarizeStore(site.store.pool);
+        const pending = Object.values(warehouses).reduce((sum, state) => sum + state.pending, 0);
+        return Date.parse(watermarks.sync ?? '1970-01-01') >= target && pending === 0;
+      },
+      90_000,
+    );
+    const truth = await site.checkTruth();
+    expect(truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+    expect(truth.calls).toBeGreaterThan(350);
+  }, 150_000);
+});

@@ -1,0 +1,80 @@
+/** Reconciling and re-reading as workflows, with workers of the built command. */
+
+import type { WorkflowHandle } from '@temporalio/client';
+import { temporal as proto } from '@temporalio/proto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startReconcile } from '../../src/temporal/workflow-client.ts';
+import { type ReconcileProgress, reconcileProgressQuery, taskQueuesOf } from '../../workflows/messages.ts';
+import { type Installation, install } from '../support/installation.ts';
+
+const dayMs = 86_400_000;
+
+describe('reconcile', () => {
+  let site: Installation;
+  beforeAll(async () => {
+    const to = Math.floor(Date.now() / dayMs) * dayMs - 8 * dayMs;
+    site = await install({
+      simulator: {
+        seed: 5,
+        calls: {
+          count: 500,
+          otherShare: 0,
+          utterances: 4,
+          from: new Date(to - 6 * dayMs).toISOString(),
+          to: new Date(to).toISOString(),
+        },
+        rateLimit: { requests: 0 },
+      },
+      source: { limits: { requests: 400, per_s: 1 } },
+    });
+    await site.startWorker();
+    await (await site.backfill('all')).result;
+  });
+  afterAll(() => site?.dispose());
+
+  const reconcile = async (name: string): Promise<{ handle: WorkflowHandle; progress: ReconcileProgress }> => {
+    const handle = await startReconcile(site.client, site.prefix, {
+      name,
+      request: {
+        range: { from: Date.parse(site.simulator.range.from) * 1000, to: Date.parse(site.simulator.range.to) * 1000 },
+        force: true,
+      },
+    });
+    return { handle, progress: (await handle.result()) as ReconcileProgress };
+  };
+
+  it('proves, heals, and leaves no call in its history', async () => {
+    const { progress: clean } = await reconcile('clean');
+    expect(clean).toMatchObject({ done: 6, windows: 6, totals: { proven: 6, missing: 0, different: 0 } });
+
+    const before = await site.warehouse.digestTables();
+    await site.store.pool.query('DELETE FROM calls.calls WHERE call_id IN (SELECT call_id FROM calls.calls LIMIT 5)');
+    await site.store.pool.query('DELETE FROM calls.tags WHERE call_id IN (SELECT max(call_id) FROM calls.calls)');
+    const { handle, progress } = await reconcile('hurt');
+    expect(progress.totals).toMatchObject({ missing: 5, different: 1, healedCalls: 6, unproven: 0 });
+    expect({ ...(await site.warehouse.digestTables()), verdicts: '' }).toEqual({ ...before, verdicts: '' });
+    expect(await handle.query(reconcileProgressQuery)).toEqual(progress);
+    expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+
+    const history = Buffer.from(proto.api.history.v1.History.encode(await handle.fetchHistory()).finish());
+    const { rows } = await site.store.pool.query<{ call_id: string }>('SELECT call_id FROM calls.calls');
+    expect(rows.length).toBeGreaterThan(400);
+    for (const { call_id } of rows) expect(history.includes(call_id)).toBe(false);
+    expect(history.includes('reconcileWindows')).toBe(true);
+  });
+
+  it('late edits are re-read', async () => {
+    const run = async () =>
+      await site.client.workflow.execute('rereadLate', {
+        workflowId: `${site.prefix}/reread-test`,
+        taskQueue: taskQueuesOf(site.prefix).workflows,
+        args: [{ queues: taskQueuesOf(site.prefix) }],
+      });
+    expect(await run()).toMatchObject({ changed: 0 });
+    expect(await run()).toEqual({ changed: 0, requests: 0 });
+    await site.control.edit({ random: 4, seed: 2, kinds: ['metadata'], requalify: false });
+    await site.store.pool.query(`UPDATE reread_bands SET covered_at = covered_at - interval '1 day'`);
+    expect(await run()).toMatchObject({ changed: 4 });
+    expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+  });
+});

@@ -1,0 +1,100 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { terminal } from '../../src/errors.ts';
+import { BinaryCopyWriter, copyBinary } from '../../src/postgres/binary-copy.ts';
+import { inTransaction, openPool, runQuery } from '../../src/postgres/connection.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  pool = openPool({ url: database.url, schema: 'public', application: 'test', purpose: 'test' });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const backendOf = async (client: pg.PoolClient): Promise<number> =>
+  (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
+
+test('a connection that is cut in mid-transaction is a transient error, and the process lives', async () => {
+  const work = inTransaction(pool, 'operational store', async (client) => {
+    const pid = await backendOf(client);
+    await pool.query('SELECT pg_terminate_backend($1)', [pid]);
+    // Nothing runs on the connection while it breaks: without a listener this ends the process.
+    await delay(50);
+    await client.query('SELECT 1');
+  });
+  await expect(work).rejects.toMatchObject({ kind: 'transient' });
+  expect(await runQuery(pool, 'test', 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+});
+
+test('a connection that is cut during a copy is a transient error', async () => {
+  await pool.query('CREATE TABLE slow (t text)');
+  await pool.query(
+    `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN NEW; END $$`,
+  );
+  await pool.query('CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION wait()');
+  const work = inTransaction(pool, 'operational store', async (client) => {
+    const pid = await backendOf(client);
+    const writer = new BinaryCopyWriter();
+    writer.row(1);
+    writer.text('x');
+    const copied = copyBinary(client, 'slow (t)', writer.finish());
+    copied.catch(() => undefined);
+    await delay(50);
+    await pool.query('SELECT pg_terminate_backend($1)', [pid]);
+    await copied;
+  });
+  await expect(work).rejects.toMatchObject({ kind: 'transient' });
+});
+
+test('an error of ours leaves a transaction as it is; one of the database is told apart and names no value', async () => {
+  await expect(inTransaction(pool, 'test', () => Promise.reject(new TypeError('a fault')))).rejects.toBeInstanceOf(
+    TypeError,
+  );
+  const ours = terminal('CONFIG_INVALID', 'No.');
+  await expect(inTransaction(pool, 'test', () => Promise.reject(ours))).rejects.toBe(ours);
+  const refused = inTransaction(pool, 'test', (client) => client.query("SELECT 'secret-value'::integer"));
+  await expect(refused).rejects.toMatchObject({ code: 'DATABASE_ERROR', kind: 'terminal' });
+  await refused.catch((error: Error) => expect(error.message).not.toContain('secret-value'));
+});
+
+test('what is rolled back is gone', async () => {
+  await pool.query('CREATE TABLE kept (n integer)');
+  await expect(
+    inTransaction(pool, 'test', async (client) => {
+      await client.query('INSERT INTO kept VALUES (1)');
+      throw new Error('no');
+    }),
+  ).rejects.toThrow('no');
+  expect(await runQuery(pool, 'test', 'SELECT * FROM kept')).toEqual([]);
+});
+
+test('unreachable, refused and missing databases each say what to do', async () => {
+  const tell = async (change: (url: URL) => void): Promise<unknown> => {
+    const url = new URL(database.url);
+    change(url);
+    const other = openPool({ url: url.href, schema: 'public', application: 'test', purpose: 'test' });
+    try {
+      return await runQuery(other, 'test', 'SELECT 1').catch((error: unknown) => error);
+    } finally {
+      await other.end();
+    }
+  };
+  expect(
+    await tell((url) => {
+      url.port = '1';
+    }),
+  ).toMatchObject({ code: 'DATABASE_UNREACHABLE', kind: 'transient' });
+  expect(
+    await tell((url) => {
+      url.pathname = '/nowhere';
+    }),
+  ).toMatchObject({ code: 'DATABASE_MISSING', kind: 'terminal' });
+});

@@ -1,0 +1,106 @@
+/** Histories recorded from released code replay on the present code; broken workflows do not. */
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import proto from '@temporalio/proto';
+import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const root = new URL('../../', import.meta.url).pathname;
+const recorded = new URL('histories/', import.meta.url);
+
+const { History } = proto.temporal.api.history.v1;
+
+const readHistories = async () => {
+  const files = (await readdir(recorded)).filter((file) => file.endsWith('.history')).sort();
+  return await Promise.all(
+    files.map(async (file) => ({
+      workflowId: file.replace('.history', ''),
+      history: History.decode(await readFile(new URL(file, recorded))),
+    })),
+  );
+};
+
+/** Names of the recorded workflows that do not replay on a bundle. */
+const replayFailures = async (workflowBundle: { code: string } | { codePath: string }): Promise<string[]> => {
+  const failures: string[] = [];
+  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, await readHistories())) {
+    if (error !== undefined) failures.push(workflowId);
+  }
+  return failures;
+};
+
+/** Each changes released workflow code in a way that a running workflow would not survive. */
+const broken = [
+  {
+    what: 'an activity is called that was not',
+    file: 'backfill.js',
+    from: 'await readRanges(',
+    to: 'await readActivities(input.queues).planSync();\n  await readRanges(',
+    fails: 'backfill',
+  },
+  {
+    what: 'an activity is no longer called',
+    file: 'sync-recent.js',
+    from: 'const { watermark } = await finishSync();',
+    to: 'const watermark = null;',
+    fails: 'sync-recent',
+  },
+  {
+    what: 'a timer is added',
+    file: 'load-warehouse.js',
+    from: 'for (;;) {',
+    to: 'await sleep(1);\n  for (;;) {',
+    fails: 'load-warehouse',
+  },
+  {
+    what: 'two activities change places',
+    file: 'sweep.js',
+    from: 'const merged = await load.mergeInbox();',
+    to: 'await load.listPending();\n  const merged = await load.mergeInbox();',
+    fails: 'sweep',
+  },
+  {
+    what: 'an activity goes by another name',
+    file: 'reconcile.js',
+    from: 'await planReconcile(',
+    to: 'await reconcileActivities(input.queues).reconcileWindows(',
+    fails: 'reconcile',
+  },
+] as const;
+
+describe('recorded histories', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'callsync-replay-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it('cover every workflow and replay on the present code', async () => {
+    const names = (await readHistories()).map((one) => one.workflowId);
+    const exported = await readFile(join(root, 'workflows/index.ts'), 'utf8');
+    expect(names.length).toBe(exported.match(/^export \{/gm)?.length);
+    expect(await replayFailures({ codePath: join(root, 'dist/workflow-bundle.js') })).toEqual([]);
+  }, 60_000);
+
+  it.each(broken)(
+    'do not replay when $what',
+    async ({ file, from, to, fails }) => {
+      const copy = join(folder, file);
+      await cp(join(root, 'dist/workflows'), join(copy, 'workflows'), { recursive: true });
+      await cp(join(root, 'dist/schemas'), join(copy, 'schemas'), { recursive: true });
+      await cp(join(root, 'package.json'), join(copy, 'package.json'));
+      await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+      const path = join(copy, 'workflows', file);
+      const code = await readFile(path, 'utf8');
+      expect(code).toContain(from);
+      await writeFile(path, `import { sleep } from '@temporalio/workflow';\n${code.replace(from, to)}\nvoid sleep;\n`);
+      const bundle = await bundleWorkflowCode({
+        workflowsPath: join(copy, 'workflows/index.js'),
+        logger: new DefaultLogger('ERROR'),
+      });
+      expect(await replayFailures(bundle)).toContain(fails);
+    },
+    120_000,
+  );
+});

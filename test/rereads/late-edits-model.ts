@@ -1,0 +1,149 @@
+/**
+ * A stretch of re-reading on a virtual clock: calls and silent edits are made up, everything that decides
+ * (histogram, horizon, plan) is the code that runs in production. Nobody sends webhooks, so each edit is found by
+ * re-reading or not at all.
+ */
+import { bucketOf } from '../../src/rereads/age-buckets.ts';
+import { type LateBucket, learnHorizon } from '../../src/rereads/learn-horizon.ts';
+import { type CoveredBand, planningInterval, planParts } from '../../src/rereads/plan-parts.ts';
+
+export const hour = 3_600_000_000;
+export const day = 24 * hour;
+
+export interface LateEditsOptions {
+  readonly days: number;
+  readonly callsPerDay: number;
+  /** Share of calls that change once after they were first seen. */
+  readonly editShare: number;
+  /** Age at the edit for a random number in [0, 1), in microseconds. */
+  readonly ageOf: (random: number, callAt: number) => number;
+  /** Fixed horizon in microseconds; undefined = learned. */
+  readonly horizon?: number;
+  readonly sample: number;
+  readonly share?: number;
+  readonly delay?: number;
+  readonly seed?: number;
+}
+
+export interface LateEditsResult {
+  readonly edits: number;
+  /** Found within the delay of the edit, and found at all, as shares of the edits. */
+  readonly caughtInTime: number;
+  readonly caught: number;
+  readonly requests: number;
+  readonly requestsPerDay: number;
+  /** Requests a day in the last quarter, once the horizon has settled. */
+  readonly settledRequestsPerDay: number;
+  /** Horizon in days at the end. */
+  readonly horizonDays: number;
+}
+
+const pageSize = 200;
+const windowCalls = 2_000;
+
+const randomOf = (seed: number): (() => number) => {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
+  };
+};
+
+interface Edit {
+  readonly callAt: number;
+  readonly at: number;
+  foundAt: number | undefined;
+}
+
+/** Requests for one light listing of so many calls, cut into windows as reading does. */
+const listingRequests = (calls: number): number => {
+  let requests = 0;
+  for (let left = calls; left > 0; left -= windowCalls) requests += Math.ceil(Math.min(left, windowCalls) / pageSize);
+  return Math.max(1, requests);
+};
+
+const makeEdits = (options: LateEditsOptions, start: number): { edits: Edit[]; callAt: (index: number) => number } => {
+  const random = randomOf(options.seed ?? 1);
+  const spacing = day / options.callsPerDay;
+  const first = start - 120 * day;
+  const callAt = (index: number): number => first + index * spacing;
+  const count = Math.floor((120 + options.days) * options.callsPerDay);
+  const edits: Edit[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const [chance, age] = [random(), random()];
+    if (chance >= options.editShare) continue;
+    const at = callAt(index) + options.ageOf(age, callAt(index));
+    if (at >= start) edits.push({ callAt: callAt(index), at, foundAt: undefined });
+  }
+  return { edits, callAt };
+};
+
+export const runLateEdits = (options: LateEditsOptions): LateEditsResult => {
+  const start = 20_000 * day;
+  const end = start + options.days * day;
+  const rules = {
+    horizon: options.horizon,
+    share: options.share ?? 0.999,
+    delay: options.delay ?? day,
+    maxHorizon: 90 * day,
+    sample: options.sample,
+  };
+  const spacing = day / options.callsPerDay;
+  const { edits } = makeEdits(options, start);
+  const histogram = new Map<number, LateBucket>();
+  const states = new Map<string, CoveredBand>();
+  let horizonDays = 0;
+  let requests = 0;
+  let settled = 0;
+  const open = new Set(edits);
+  const step = planningInterval(rules.delay);
+
+  for (let now = start; now < end; now += step) {
+    const horizon = learnHorizon([...histogram.values()], rules);
+    horizonDays = horizon.horizon / day;
+    const plan = planParts(horizon, [...states.values()], rules, { now, trackedSince: start });
+    let spent = 0;
+    for (const part of plan.parts) {
+      const to = Math.min(part.to, now);
+      spent += listingRequests(Math.max(0, Math.floor((to - part.from) / spacing)));
+      for (const edit of open) {
+        if (edit.at > now || edit.callAt < part.from || edit.callAt >= part.to) continue;
+        open.delete(edit);
+        edit.foundAt = now;
+        spent += 1;
+        if (part.since === null) continue;
+        const earlier = Math.max(part.since, edit.callAt);
+        const bucket = bucketOf((earlier + now) / 2 - edit.callAt);
+        const known = histogram.get(bucket) ?? { bucket, changes: 0, weight: 0 };
+        histogram.set(bucket, { bucket, changes: known.changes + 1, weight: known.weight + part.weight });
+      }
+    }
+    for (const { band, kind } of plan.covers) states.set(`${kind}:${band}`, { band, kind, coveredAt: now });
+    requests += spent;
+    if (now >= end - (end - start) / 4) settled += spent;
+  }
+  // Edits of the last delay could not have been found in time yet.
+  const judged = edits.filter((edit) => edit.at < end - rules.delay);
+  const inTime = judged.filter((edit) => edit.foundAt !== undefined && edit.foundAt - edit.at <= rules.delay);
+  return {
+    edits: judged.length,
+    caughtInTime: inTime.length / judged.length,
+    caught: judged.filter((edit) => edit.foundAt !== undefined).length / judged.length,
+    requests,
+    requestsPerDay: requests / options.days,
+    settledRequestsPerDay: settled / (options.days / 4),
+    horizonDays,
+  };
+};
+
+/** Ages as the simulator plans them: exponential, cut at the greatest age. */
+export const exponentialAges =
+  (maxDays: number) =>
+  (random: number): number =>
+    Math.min(1, -Math.log(1 - random) / 5) * maxDays * day;
+export const uniformAges =
+  (maxDays: number) =>
+  (random: number): number =>
+    random * maxDays * day;

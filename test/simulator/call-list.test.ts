@@ -1,0 +1,216 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { callRecordSchema } from '../../schemas/call.ts';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { clientOf, collect } from './api.ts';
+
+const small = { utterances: 2, words: 3, lateShare: 0 } as const;
+const past = { from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' } as const;
+const off = { requests: 0 } as const;
+
+let simulator: Simulator;
+const start = async (options: SimulatorOptions) => {
+  simulator = await startSimulator(options);
+  return clientOf(simulator);
+};
+afterEach(() => simulator.stop());
+
+describe('GET /calls, as the public reference documents it', () => {
+  it('pages with limit and offset, default 50, at most 200, count and data, an empty page at the end', async () => {
+    const { list, get } = await start({ calls: { ...small, ...past, count: 450 }, rateLimit: off });
+    expect((await list()).data).toHaveLength(50);
+    const pages = [
+      await list({ limit: 200 }),
+      await list({ limit: 200, offset: 200 }),
+      await list({ limit: 200, offset: 400 }),
+    ];
+    expect(pages.map((page) => page.data.length)).toEqual([200, 200, 50]);
+    expect(pages.map((page) => page.count)).toEqual([450, 450, 450]);
+    expect(new Set(pages.flatMap((page) => page.data.map((call) => call.unique_id))).size).toBe(450);
+    expect(await list({ limit: 200, offset: 600 })).toEqual({ count: 450, data: [] });
+    expect((await get('/calls?limit=201')).status).toBe(400);
+    expect((await get('/calls?offset=10001')).status).toBe(400);
+    expect((await get('/calls?offset=10000')).status).toBe(200);
+    expect((await get('/calls?limit=x')).status).toBe(400);
+    expect((await get('/calls?timestamp_from=yesterday')).status).toBe(400);
+  });
+
+  it('cuts on both axes with inclusive bounds, in the order asked', async () => {
+    const { list } = await start({ calls: { ...small, ...past, count: 150 }, rateLimit: off });
+    for (const axis of ['timestamp', 'qualified'] as const) {
+      const all = (await list({ limit: 200, order: axis })).data.map((call) => String(call[axis]));
+      expect(all).toEqual([...all].sort());
+      const [from, to] = [all[40] as string, all[90] as string];
+      const cut = await list({ limit: 200, order: axis, [`${axis}_from`]: from, [`${axis}_to`]: to });
+      expect(cut.data.map((call) => call[axis])).toEqual(all.filter((at) => at >= from && at <= to));
+      expect(cut.count).toBe(cut.data.length);
+      const instant = await list({ [`${axis}_from`]: from, [`${axis}_to`]: from });
+      expect(instant.count).toBe(all.filter((at) => at === from).length);
+    }
+  });
+
+  it('filters by status and leaves first-level fields out, never unique_id', async () => {
+    const { list, get } = await start({ calls: { ...small, ...past, count: 180 }, rateLimit: off });
+    const statuses = (await list({ limit: 200 })).data.map((call) => call.status);
+    expect(new Set(statuses).size).toBeGreaterThan(2);
+    expect((await list({ status: 'void' })).count).toBe(statuses.filter((status) => status === 'void').length);
+    const both = await list({ status: 'qualified,void', limit: 200 });
+    expect(new Set(both.data.map((call) => call.status))).toEqual(new Set(['qualified', 'void']));
+    const [light] = (await list({ exclude: 'transcript_json,tracking_info,qualification', limit: 1 })).data;
+    const [whole] = (await list({ limit: 1 })).data;
+    const { transcript_json: _t, tracking_info: _i, qualification: _q, ...rest } = whole as Record<string, unknown>;
+    expect(light).toEqual(rest);
+    expect((await get('/calls?exclude=unique_id')).status).toBe(400);
+    expect((await get('/calls?exclude=nonsense')).status).toBe(400);
+  });
+
+  it('shows a call only once it is processed, in the list and by id', async () => {
+    const to = new Date(Date.now() + 86_400_000).toISOString();
+    const { list, get } = await start({ calls: { ...small, count: 0, to }, rateLimit: off });
+    const qualified = new Date(Date.now() + 3_600_000).toISOString();
+    const [made] = await simulator.insert({ timestamp: '2024-03-01T10:00:00Z', qualified });
+    expect((await list()).count).toBe(0);
+    expect((await get(`/calls/${made?.callId}`)).status).toBe(404);
+    await simulator.setClock({ advanceSeconds: 3_601 });
+    const { data } = await list();
+    expect(data.map((call) => call.unique_id)).toEqual([made?.callId]);
+    const response = await get(`/calls/${made?.callId}`);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual(data[0]);
+    expect(Date.parse(response.headers.get('date') ?? '')).toBeGreaterThan(Date.now() + 3_500_000);
+    expect((await get('/calls/00000000-0000-4000-a000-000000000000')).status).toBe(404);
+  });
+
+  it('shows planned calls as the clock passes their processing, some of them days late', async () => {
+    const now = '2024-03-08T00:00:00Z';
+    const calls = { ...small, ...past, count: 400, lateShare: 0.5, lateMaxDays: 5 };
+    const { list } = await start({ calls, clock: { now }, rateLimit: off });
+    const before = await list({ order: 'qualified', limit: 200, offset: 0 });
+    expect(before.count).toBeLessThan(380);
+    expect((await list({ qualified_from: '2024-03-08T01:00:00Z' })).count).toBe(0);
+    await simulator.setClock({ advanceSeconds: 6 * 86_400 });
+    expect((await list()).count).toBe(400);
+    expect((await list({ qualified_from: '2024-03-08T01:00:00Z' })).count).toBeGreaterThan(20);
+  });
+
+  it('makes realistic records, the same for the same seed', async () => {
+    const calls = { ...past, count: 40, lateShare: 0 };
+    const { list } = await start({ calls, rateLimit: off, seed: 7 });
+    const { data } = await list({ limit: 200 });
+    for (const call of data) expect(callRecordSchema.safeParse(call).success).toBe(true);
+    const bytes = data.map((call) => JSON.stringify(call).length);
+    const mean = bytes.reduce((sum, n) => sum + n, 0) / bytes.length;
+    expect(mean).toBeGreaterThan(30_000);
+    expect(mean).toBeLessThan(45_000);
+    expect(data.every((call) => (call.tags as unknown[]).length === 5)).toBe(true);
+    expect(Object.keys(data[0]?.metadata as object)).toEqual(
+      expect.arrayContaining([
+        'ClientCaptureDate',
+        'ClientID',
+        'AudioFileLocation',
+        'ANI',
+        'Agent',
+        'Direction',
+        'Dept',
+        'UDF_num_01',
+        'UDF_text_02',
+      ]),
+    );
+    expect(data.every((call) => !('audio_state' in call) && 'qualified' in call && 'qualification' in call)).toBe(true);
+    await simulator.stop();
+    const again = await start({ calls, rateLimit: off, seed: 7 });
+    expect((await again.list({ limit: 200 })).data).toEqual(data);
+  });
+
+  it('grants 40 requests in any 10 seconds, then 429 without Retry-After', async () => {
+    const { get } = await start({ calls: { ...small, ...past, count: 5 }, rateLimit: { requests: 40, seconds: 1 } });
+    const began = performance.now();
+    const burst = await Promise.all(Array.from({ length: 50 }, () => get('/calls?limit=1')));
+    expect(burst.filter((response) => response.status === 200)).toHaveLength(40);
+    const refused = burst.find((response) => response.status === 429);
+    expect(refused?.headers.get('retry-after')).toBeNull();
+    let status = 429;
+    while (status === 429) status = (await get('/calls?limit=1')).status;
+    expect(performance.now() - began).toBeGreaterThan(990);
+    const { rate, requests } = await simulator.stats();
+    expect(rate.windowMax).toBe(40);
+    expect(rate.refused).toBe(requests.byStatus['429']);
+  });
+
+  it('needs a bearer token that is known and has not expired', async () => {
+    const { get, token } = await start({ calls: { ...small, ...past, count: 5 }, tokens: { lifetimeSeconds: 0.2 } });
+    expect((await get('/calls')).status).toBe(200);
+    expect((await fetch(`${simulator.url}/calls`)).status).toBe(401);
+    expect((await fetch(`${simulator.url}/calls`, { headers: { Authorization: `Token ${token}` } })).status).toBe(401);
+    expect((await fetch(`${simulator.url}/calls`, { headers: { Authorization: 'bearer guess' } })).status).toBe(401);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect((await get('/calls')).status).toBe(401);
+    expect((await simulator.stats()).tokens.rejected).toEqual({ absent: 2, unknown: 1, expired: 1 });
+  });
+});
+
+describe('calls that change', () => {
+  it('edits keep or move the end of processing, and later versions show in the list', async () => {
+    const { list } = await start({ calls: { ...small, ...past, count: 20, otherShare: 0 }, rateLimit: off });
+    const before = (await list({ limit: 200 })).data;
+    const [silent, moved] = [before[3]?.unique_id as string, before[5]?.unique_id as string];
+    await simulator.edit({ callIds: [silent], kinds: ['tags', 'metadata'], requalify: false });
+    await simulator.edit({ callIds: [moved], kinds: ['transcript', 'status', 'timestamp'], requalify: true });
+    const after = (await list({ limit: 200 })).data;
+    const find = (calls: readonly Record<string, unknown>[], id: string) => calls.find((call) => call.unique_id === id);
+    expect(find(after, silent)?.qualified).toBe(find(before, silent)?.qualified);
+    expect(find(after, silent)?.tags).not.toEqual(find(before, silent)?.tags);
+    expect(find(after, moved)?.transcript_json).not.toEqual(find(before, moved)?.transcript_json);
+    expect(find(after, moved)?.status).not.toBe(find(before, moved)?.status);
+    const today = new Date(Date.now() - 60_000).toISOString();
+    expect((await list({ qualified_from: today })).data.map((call) => call.unique_id)).toEqual([moved]);
+    expect(after.map((call) => call.timestamp)).toEqual(after.map((call) => call.timestamp).sort());
+  });
+
+  it('a call that moves again and again is listed once', async () => {
+    const { list } = await start({ calls: { ...small, ...past, count: 30 }, rateLimit: off });
+    const callId = (await list()).data[4]?.unique_id as string;
+    for (let i = 0; i < 3; i++) await simulator.edit({ callIds: [callId], kinds: ['timestamp'], requalify: true });
+    for (const order of ['timestamp', 'qualified']) {
+      const ids = (await list({ order })).data.map((call) => call.unique_id);
+      expect(ids.filter((id) => id === callId)).toHaveLength(1);
+      expect(ids).toHaveLength(30);
+    }
+  });
+
+  it('calls leave and join between two pages, keeping the count', async () => {
+    const { list } = await start({
+      calls: { ...small, ...past, count: 100 },
+      rateLimit: off,
+      churn: { everyPages: 1, limit: 2 },
+    });
+    const first = await list({ limit: 40 });
+    const second = await list({ limit: 40, offset: 40 });
+    const third = await list({ limit: 40, offset: 80 });
+    expect([first.count, second.count, third.count]).toEqual([100, 100, 100]);
+    const seen = new Set([...first.data, ...second.data, ...third.data].map((call) => call.unique_id));
+    const truth = await collect(simulator.truth());
+    const missed = truth.filter((call) => call.visibleInList && !seen.has(call.callId));
+    expect(missed.length).toBeGreaterThan(0);
+    expect((await simulator.stats()).churn).toEqual({ left: 2, joined: 2 });
+  });
+
+  it('planned edits happen as the clock passes them', async () => {
+    await start({ calls: { ...small, count: 300 }, edits: { share: 1, maxAgeDays: 4, distribution: 'uniform' } });
+    const versions = async () =>
+      (await collect(simulator.truth({ light: true }))).filter((call) => call.version > 1).length;
+    const before = await versions();
+    expect(before).toBeGreaterThan(200);
+    expect(before).toBeLessThan(300);
+    await simulator.setClock({ advanceSeconds: 5 * 86_400 });
+    expect(await versions()).toBe(300);
+  });
+});
+
+it('plans a million calls within seconds and little memory', async () => {
+  const before = process.memoryUsage().arrayBuffers;
+  const { list } = await start({ calls: { ...past, count: 1_000_000 }, rateLimit: off });
+  const page = await list({ limit: 1, offset: 10_000, order: 'qualified' });
+  expect(page.count).toBeGreaterThan(990_000);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(60_000_000);
+});

@@ -1,0 +1,87 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import type { SimulatorAddresses } from '../../src/simulator/control.ts';
+import { RemoteControl } from '../../src/simulator/remote-control.ts';
+import { clientOf, collect } from './api.ts';
+import { startSink } from './webhook-sink.ts';
+
+/** Below node_modules, so that the compiled files find the packages they import. */
+const cache = resolve('node_modules/.cache');
+let folder: string;
+let entry: string;
+beforeAll(async () => {
+  await mkdir(cache, { recursive: true });
+  folder = await mkdtemp(join(cache, 'simulator-'));
+  entry = join(folder, 'src/simulator/child.js');
+  const compile = ['--ignoreConfig', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck'];
+  const files = ['--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', folder, 'src/simulator/child.ts'];
+  await promisify(execFile)(process.execPath, ['node_modules/typescript/bin/tsc', ...compile, ...files]);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const startChild = async (options: SimulatorOptions) => {
+  const child = spawn(process.execPath, [entry], { stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.write(`${JSON.stringify(options)}\n`);
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  return { child, addresses: JSON.parse(line) as SimulatorAddresses };
+};
+
+it('runs as a process of its own, driven and asked over HTTP, and ends with its parent', async () => {
+  const sink = await startSink();
+  const { child, addresses } = await startChild({
+    calls: { count: 120, utterances: 1, otherShare: 0, from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' },
+    rateLimit: { requests: 0 },
+  });
+  const control = new RemoteControl(addresses.origin);
+  const { list } = await clientOf(addresses);
+  expect((await list()).count).toBe(120);
+
+  await control.startWebhooks({ url: sink.url });
+  const inserted = await control.insert({ count: 3, status: 'qualified' });
+  const [edited] = await control.edit({ callIds: [inserted[0]?.callId as string], kinds: ['tags'], webhook: true });
+  await control.drainWebhooks();
+  expect(sink.received).toHaveLength(4);
+  expect(edited?.version).toBe(2);
+  expect(await control.sendWebhooks({ count: 10 })).toBe(10);
+  await control.drainWebhooks();
+
+  const truth = await collect(control.truth());
+  expect(truth).toHaveLength(123);
+  expect(truth.filter((call) => call.deliveredByWebhook)).toHaveLength(13);
+  expect(await control.truthOf(edited?.callId as string)).toEqual(truth.find((call) => call.callId === edited?.callId));
+  expect(await control.truthOf('nobody')).toBeUndefined();
+  expect(await control.documentAt(edited?.callId as string, 1)).toMatchObject({ unique_id: edited?.callId });
+  expect(await collect(control.truth({ light: true, after: 100, limit: 5 }))).toHaveLength(5);
+  const statuses = (await collect(control.truth({ light: true, statuses: ['void'] }))).map((call) => call.status);
+  expect(statuses).toHaveLength(truth.filter((call) => call.status === 'void').length);
+  expect(await collect(control.deliveries())).toHaveLength(14);
+
+  await control.delete({ random: 20 });
+  expect((await list()).count).toBe(103);
+  await control.configure({ rateLimit: { requests: 1 } });
+  await expect(control.configure({ dialect: 'unheard-of' })).rejects.toThrow(/no dialect/);
+  expect(
+    (await control.setClock({ advanceSeconds: 86_400 })).now > new Date(Date.now() + 86_000_000).toISOString(),
+  ).toBe(true);
+  expect((await control.stats()).webhooks.delivered).toBe(14);
+
+  child.stdin.end();
+  expect(await once(child, 'exit')).toEqual([0, null]);
+  await sink.stop();
+});
+
+it('says what is wrong with its options and ends', async () => {
+  const child = spawn(process.execPath, [entry], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, CALLSYNC_SIMULATOR: '{"dialect":"unheard-of"}' },
+  });
+  const [text] = await once(createInterface({ input: child.stderr }), 'line');
+  expect(text).toMatch(/no dialect named unheard-of/);
+  expect((await once(child, 'exit'))[0]).toBe(1);
+});

@@ -1,0 +1,114 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Dialect } from '../../schemas/simulator-dialect.ts';
+import { dialectOf, dialects } from '../../src/simulator/dialects.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { clientOf, collect } from './api.ts';
+
+let simulator: Simulator;
+afterEach(() => simulator.stop());
+
+const calls = {
+  count: 1_230,
+  utterances: 0,
+  lateShare: 0,
+  from: '2024-03-01T00:00:00Z',
+  to: '2024-03-08T00:00:00Z',
+} as const;
+const start = async (dialect: string, overrides: Partial<Dialect> = {}) => {
+  simulator = await startSimulator({ calls, dialect, dialectOverrides: overrides, rateLimit: { requests: 0 } });
+  return clientOf(simulator, dialectOf(dialect, overrides).scheme);
+};
+
+type Client = Awaited<ReturnType<typeof start>>;
+const at = (body: unknown, path: string): unknown =>
+  path === '' ? body : path.split('.').reduce((value, name) => (value as Record<string, unknown>)?.[name], body);
+
+/** Reads everything the way the dialect's description says. */
+const readAll = async ({ get }: Client, dialect: Dialect): Promise<string[]> => {
+  const { paging, version } = dialect;
+  const extra: Record<string, string> = version.by === 'query' ? { [version.name]: version.value } : {};
+  const headers: Record<string, string> = version.by === 'header' ? { [version.name]: version.value } : {};
+  const ids: string[] = [];
+  let next: Record<string, string> | string | undefined = extra;
+  for (let page = 1; next !== undefined; page++) {
+    const path: string = typeof next === 'string' ? next : `/calls?${new URLSearchParams({ ...extra, ...next })}`;
+    const response = await get(path.replace(simulator.url, ''), headers);
+    expect(response.status).toBe(200);
+    const body = await response.json();
+    const records = at(body, dialect.records) as { unique_id: string }[];
+    ids.push(...records.map((call) => call.unique_id));
+    if (dialect.totalPath !== undefined) expect(at(body, dialect.totalPath)).toBe(calls.count);
+    if (dialect.totalHeader !== undefined) expect(response.headers.get(dialect.totalHeader)).toBe(String(calls.count));
+    next = undefined;
+    if (paging.style === 'offset' && records.length > 0) next = { [paging.offset]: String(ids.length) };
+    if (paging.style === 'page' && records.length > 0) next = { [paging.page]: String(page + paging.first) };
+    if (paging.style === 'cursor') {
+      const cursor =
+        paging.header === undefined ? at(body, paging.bodyPath ?? '') : response.headers.get(paging.header);
+      if (typeof cursor === 'string') next = { [paging.cursor]: cursor };
+    }
+    if (paging.style === 'link') next = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+  }
+  return ids;
+};
+
+describe('dialects', () => {
+  it.each(Object.keys(dialects))('%s is read completely, or up to its cap', async (name) => {
+    const client = await start(name);
+    const dialect = dialectOf(name, {});
+    const ids = await readAll(client, dialect);
+    expect(ids).toHaveLength(Math.min(calls.count, dialect.cap ?? calls.count));
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it.each(Object.keys(dialects))('%s cuts windows as described, or not at all', async (name) => {
+    const client = await start(name, { cap: undefined, paging: { style: 'none' }, version: { by: 'none' } });
+    const dialect = dialectOf(name, {});
+    const truth = await collect(simulator.truth({ light: true }));
+    const times = truth.map((call) => Date.parse(call.timestamp)).sort((a, b) => a - b);
+    const [from, to] = [times[100] as number, times[200] as number];
+    const window = dialect.windows[0];
+    const format = (ms: number): string =>
+      dialect.format === 'iso'
+        ? new Date(ms).toISOString()
+        : String(dialect.format === 'epoch_seconds' ? ms / 1_000 : ms);
+    const query = new URLSearchParams({ [window?.from ?? 'from']: format(from), [window?.to ?? 'to']: format(to) });
+    const records = at(await (await client.get(`/calls?${query}`)).json(), dialect.records) as unknown[];
+    const inside = times.filter((time) => time >= from && (dialect.bounds === 'inclusive' ? time <= to : time < to));
+    expect(records).toHaveLength(window === undefined ? calls.count : inside.length);
+  });
+
+  it('selects the version by path, header or query, and refuses otherwise', async () => {
+    for (const name of ['version_path', 'version_header', 'version_query']) {
+      const { token } = await start(name);
+      const headers = { Authorization: `bearer ${token}` };
+      expect((await fetch(`${simulator.origin}/calls`, { headers })).status).toBe(400);
+      if (name !== 'version_query') await simulator.stop();
+    }
+  });
+
+  it('takes Authorization: Token and lists errors in the older version', async () => {
+    const { token, get } = await start('activate-v1');
+    expect((await get('/calls?limit=1')).status).toBe(200);
+    const refused = await fetch(`${simulator.url}/calls`, { headers: { Authorization: `bearer ${token}` } });
+    expect(refused.status).toBe(401);
+    expect(await refused.json()).toEqual({
+      errors: [{ id: '401', title: 'Unauthorized', detail: expect.any(String) }],
+    });
+  });
+
+  it('clamps or refuses page sizes above the maximum, and can shuffle ties', async () => {
+    const { get } = await start('page');
+    expect(((await (await get('/calls?per_page=5000')).json()) as { items: unknown[] }).items).toHaveLength(100);
+    await simulator.stop();
+    simulator = await startSimulator({
+      calls: { ...calls, count: 200, to: '2024-03-01T00:00:20Z' },
+      unstableTies: true,
+      rateLimit: { requests: 0 },
+    });
+    const { list } = await clientOf(simulator);
+    const orders = new Set<string>();
+    for (let i = 0; i < 3; i++) orders.add((await list({ limit: 50 })).data.map((call) => call.unique_id).join());
+    expect(orders.size).toBeGreaterThan(1);
+  });
+});

@@ -1,0 +1,114 @@
+import { request } from 'node:http';
+import { afterEach, expect, it } from 'vitest';
+import { type FaultKind, faultKinds } from '../../schemas/simulator.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { clientOf } from './api.ts';
+
+let simulator: Simulator;
+afterEach(() => simulator.stop());
+
+/** What a plain client sees: the status and whether the body was whole and readable, or how it failed. */
+const look = (token: string, path = '/calls?limit=20'): Promise<string> =>
+  new Promise((resolve) => {
+    const asked = request(
+      simulator.url + path,
+      { headers: { Authorization: `bearer ${token}` }, agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', () => resolve(`${response.statusCode} broken`));
+        response.on('end', () => {
+          try {
+            JSON.parse(Buffer.concat(chunks).toString());
+            resolve(`${response.statusCode} json ${response.headers['retry-after'] ?? ''}`.trim());
+          } catch {
+            resolve(`${response.statusCode} text ${response.headers['retry-after'] ?? ''}`.trim());
+          }
+        });
+      },
+    );
+    asked.setTimeout(400, () => asked.destroy(new Error('timeout')));
+    asked.on('error', (error) => resolve(error.message === 'timeout' ? 'timeout' : 'no answer'));
+    asked.end();
+  });
+
+const expected: Readonly<Record<FaultKind, RegExp>> = {
+  error_500: /^500 json$/,
+  html_502: /^502 text$/,
+  unavailable_503: /^503 text$/,
+  unavailable_503_seconds: /^503 text 3$/,
+  unavailable_503_date: /^503 text \w{3}, \d\d \w{3} \d{4} .* GMT$/,
+  too_many_429: /^429 json$/,
+  reset_before_headers: /^no answer$/,
+  reset_after_headers: /^200 broken$/,
+  truncated_body: /^200 broken$/,
+  slow_body: /^200 json$/,
+  wrong_length: /^(200 text|no answer|200 broken)$/,
+  invalid_json: /^200 text$/,
+  hang: /^timeout$/,
+  redirect: /^302 text$/,
+};
+
+it('fails in every way it names', async () => {
+  simulator = await startSimulator({
+    calls: { count: 20, utterances: 1, to: '2024-03-08T00:00:00Z' },
+    rateLimit: { requests: 0 },
+  });
+  const { token } = await clientOf(simulator);
+  for (const kind of faultKinds) {
+    await simulator.configure({ faults: { rates: {}, retryAfterSeconds: 3, slowMs: 100 } });
+    expect(await look(token)).toBe('200 json');
+    await simulator.configure({ faults: { rates: { [kind]: 1 } } });
+    expect(`${kind}: ${await look(token)}`).toMatch(new RegExp(`^${kind}: ${expected[kind].source.slice(1)}`));
+  }
+  expect(Object.keys((await simulator.stats()).faults).sort()).toEqual([...faultKinds].sort());
+});
+
+it('fails the same requests for the same seed, at about the stated rate', async () => {
+  const run = async (): Promise<string[]> => {
+    simulator = await startSimulator({
+      seed: 5,
+      calls: { count: 5, utterances: 0, to: '2024-03-08T00:00:00Z' },
+      rateLimit: { requests: 0 },
+      faults: { rates: { error_500: 0.1, html_502: 0.1 } },
+    });
+    const { get } = await clientOf(simulator);
+    const statuses: string[] = [];
+    for (let i = 0; i < 200; i++) statuses.push(String((await get('/calls?limit=1')).status));
+    return statuses;
+  };
+  const first = await run();
+  await simulator.stop();
+  expect(await run()).toEqual(first);
+  const failed = first.filter((status) => status !== '200').length;
+  expect(failed).toBeGreaterThan(20);
+  expect(failed).toBeLessThan(65);
+});
+
+it('sees who follows a redirect with the token', async () => {
+  simulator = await startSimulator({ calls: { count: 1 }, faults: { rates: { redirect: 1 } } });
+  const { get, token } = await clientOf(simulator);
+  const target = (await get('/calls')).url;
+  expect(target).not.toContain(simulator.url);
+  await fetch(target, { headers: { Authorization: `bearer ${token}` } });
+  expect((await simulator.stats()).redirects).toEqual({ followed: 2, withAuthorization: 1 });
+});
+
+it('compresses where asked, and says when to retry where configured', async () => {
+  simulator = await startSimulator({
+    calls: { count: 20, to: '2024-03-08T00:00:00Z' },
+    compression: true,
+    rateLimit: { requests: 3, retryAfter: 'seconds', headers: true },
+  });
+  const { get, list } = await clientOf(simulator);
+  for (const encoding of ['br', 'gzip']) {
+    const response = await get('/calls', { 'Accept-Encoding': encoding });
+    expect(response.headers.get('content-encoding')).toBe(encoding);
+    expect(((await response.json()) as { data: unknown[] }).data.length).toBe((await simulator.stats()).calls.known);
+  }
+  expect((await list()).data).toHaveLength(20);
+  const refused = await get('/calls');
+  expect(refused.status).toBe(429);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(refused.headers.get('x-ratelimit-limit')).toBe('3');
+});

@@ -1,0 +1,208 @@
+import { createHash, createHmac } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { signBody } from '../../src/simulator/webhook-request.ts';
+import { clientOf, collect, until } from './api.ts';
+import { type Reaction, startSink } from './webhook-sink.ts';
+
+const small = { utterances: 1, words: 2, from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' } as const;
+
+let simulator: Simulator;
+let sink: Awaited<ReturnType<typeof startSink>>;
+const start = async (options: SimulatorOptions, react?: Reaction) => {
+  sink = await startSink(react);
+  simulator = await startSimulator({
+    rateLimit: { requests: 0 },
+    ...options,
+    webhooks: { url: sink.url, ...options.webhooks },
+  });
+};
+afterEach(async () => {
+  await simulator?.stop();
+  await sink?.stop();
+});
+const ids = () => sink.received.map((one) => String(one.headers['x-service-delivery']));
+
+it('signs as the published vector of this scheme says', () => {
+  expect(signBody("It's a Secret to Everybody", Buffer.from('Hello, World!'))).toBe(
+    'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17',
+  );
+});
+
+describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
+  it('carry the exact headers, a signature over the bytes, and the fields of §2.1', async () => {
+    await start({ calls: { ...small, count: 30, otherShare: 0 } });
+    await simulator.sendWebhooks({ count: 5 });
+    await simulator.drainWebhooks();
+    expect(sink.received).toHaveLength(5);
+    for (const { headers, rawNames, body, method } of sink.received) {
+      expect(method).toBe('POST');
+      expect(headers['content-type']).toBe('application/json');
+      expect(headers['user-agent']).toMatch(/^Service-Webhook\/\d/);
+      expect(rawNames).toEqual(
+        expect.arrayContaining(['X-Service-Delivery', 'X-Service-Hook-Id', 'X-Service-Signature']),
+      );
+      expect(headers['x-service-delivery']).toMatch(/^\d{10}\.\d+$/);
+      expect(Math.abs(Number(headers['x-service-delivery']) - Date.now() / 1_000)).toBeLessThan(60);
+      const digest = createHmac('sha256', simulator.signingSecret as string)
+        .update(body)
+        .digest('hex');
+      expect(headers['x-service-signature']).toBe(`sha256=${digest}`);
+      expect(Object.keys(JSON.parse(body.toString())).sort()).toEqual(
+        'audio_state campaign duration in ivr_end metadata out status tags timestamp tracking_info transcript_json unique_id visit'.split(
+          ' ',
+        ),
+      );
+    }
+    const known = await collect(simulator.deliveries());
+    expect(known.map((one) => one.bodyHash).sort()).toEqual(
+      sink.received.map((one) => createHash('sha256').update(one.body).digest('hex')).sort(),
+    );
+  });
+
+  it('are sent for qualified and void only, when a call is processed', async () => {
+    await start({ calls: { ...small, count: 0 }, webhooks: { secret: null } });
+    for (const status of ['qualified', 'void', 'error', 'unqualified']) await simulator.insert({ status });
+    const soon = new Date(Date.now() + 300).toISOString();
+    await simulator.insert({ status: 'qualified', qualified: soon });
+    expect(sink.received.length).toBeLessThan(3);
+    await until(() => sink.received.length === 3);
+    expect(sink.received.map((one) => JSON.parse(one.body.toString()).status).sort()).toEqual([
+      'qualified',
+      'qualified',
+      'void',
+    ]);
+    expect(sink.received[0]?.headers['x-service-signature']).toBeUndefined();
+  });
+
+  it('are retried exactly once, under the same id, after anything but a 2XX', async () => {
+    await start(
+      { calls: { ...small, count: 20, otherShare: 0 }, webhooks: { concurrency: 1 } },
+      (_, number) => [500, 204, 301, 404][number] ?? 200,
+    );
+    await simulator.sendWebhooks({ count: 3 });
+    await simulator.drainWebhooks();
+    const [a, b, c, d, e] = ids();
+    expect(sink.received).toHaveLength(5);
+    expect(a).toBe(b);
+    expect(c).toBe(d);
+    expect(new Set([a, c, e]).size).toBe(3);
+    expect(sink.received[0]?.body).toEqual(sink.received[1]?.body);
+    const { webhooks } = await simulator.stats();
+    expect(webhooks).toMatchObject({ delivered: 2, failed: 1, retried: 2, attempts: 5 });
+    const outcomes = (await collect(simulator.deliveries())).map((one) => [one.outcome, one.answers]);
+    expect(outcomes).toEqual([
+      ['delivered', [500, 204]],
+      ['failed', [301, 404]],
+      ['delivered', [200]],
+    ]);
+  });
+
+  it('fail when no answer comes in time, twice', async () => {
+    await start({ calls: { ...small, count: 20, otherShare: 0 }, webhooks: { timeoutMs: 150 } }, () => 'hang');
+    const began = performance.now();
+    await simulator.sendWebhooks({ count: 1 });
+    await simulator.drainWebhooks();
+    expect(performance.now() - began).toBeGreaterThan(295);
+    expect(ids()[0]).toBe(ids()[1]);
+    expect((await collect(simulator.deliveries()))[0]).toMatchObject({
+      outcome: 'failed',
+      answers: ['timeout', 'timeout'],
+    });
+    const [call] = (await collect(simulator.truth())).filter((one) => one.deliveredByWebhook);
+    expect(call).toBeUndefined();
+  });
+
+  it('can be dropped, doubled, resent, shuffled and forged', async () => {
+    await start(
+      {
+        calls: { ...small, count: 400, otherShare: 0 },
+        webhooks: {
+          dropShare: 0.2,
+          duplicateShare: 0.2,
+          resendShare: 0.1,
+          shuffle: 20,
+          forgeShare: 0.1,
+          concurrency: 1,
+        },
+      },
+      (one) =>
+        signBody(simulator.signingSecret as string, one.body) === one.headers['x-service-signature'] ? 200 : 403,
+    );
+    await simulator.sendWebhooks({});
+    await simulator.drainWebhooks();
+    const { webhooks } = await simulator.stats();
+    expect(webhooks.dropped).toBeGreaterThan(40);
+    expect(webhooks.delivered).toBe(400 - webhooks.dropped);
+    for (const count of [webhooks.duplicates, webhooks.resent, webhooks.forged]) expect(count).toBeGreaterThan(10);
+    expect(webhooks.forgedAccepted).toBe(0);
+    expect(sink.received).toHaveLength(webhooks.delivered + webhooks.duplicates + webhooks.resent + webhooks.forged);
+    const order = [...new Set(sink.received.map((one) => JSON.parse(one.body.toString()).unique_id))];
+    const planned = (await collect(simulator.truth()))
+      .map((one) => [one.qualified, one.callId])
+      .sort()
+      .map(([, id]) => id);
+    expect(order).not.toEqual(planned.filter((id) => order.includes(id)));
+  });
+
+  it('follow new and edited calls in live mode', async () => {
+    await start({ calls: { ...small, count: 50, otherShare: 0 }, live: { callsPerSecond: 100, processingSeconds: 0 } });
+    await until(() => sink.received.length >= 30);
+    await simulator.configure({ live: { callsPerSecond: 0 } });
+    const [edited] = await simulator.edit({ random: 1, kinds: ['tags'], requalify: false, webhook: true });
+    await simulator.edit({ random: 1, seed: 2, kinds: ['tags'], webhook: false });
+    await simulator.drainWebhooks();
+    const last = JSON.parse(sink.received.at(-1)?.body.toString() ?? '{}');
+    expect(last.unique_id).toBe(edited?.callId);
+    expect((await simulator.truthOf(edited?.callId as string))?.deliveredVersion).toBe(2);
+  });
+});
+
+describe('truth', () => {
+  it('takes omitted fields from the last acknowledged webhook, the rest from the present version', async () => {
+    await start({
+      calls: { ...small, count: 40, otherShare: 0 },
+      listOmits: ['audio_state', 'visit'],
+      listEmpties: ['tags'],
+    });
+    const { list } = await clientOf(simulator);
+    const [sent, unsent] = (await list({ limit: 2 })).data.map((call) => String(call.unique_id)) as [string, string];
+    await simulator.sendWebhooks({ callIds: [sent] });
+    await simulator.drainWebhooks();
+    const first = JSON.parse(sink.received[0]?.body.toString() ?? '{}');
+    for (const callId of [sent, unsent]) {
+      await simulator.edit({ callIds: [callId], kinds: ['audio_state', 'tags', 'metadata'], webhook: false });
+    }
+    const listed = new Map((await list({ limit: 200 })).data.map((call) => [call.unique_id, call]));
+    const known = await simulator.truthOf(sent);
+    expect(known?.document).toEqual({ ...first, ...listed.get(sent), tags: first.tags });
+    expect(known?.document?.audio_state).toBe(first.audio_state);
+    expect((await simulator.truthOf(unsent))?.document).toEqual(listed.get(unsent));
+    expect(listed.get(unsent)?.tags).toEqual([]);
+    expect(known).toMatchObject({ version: 2, visibleInList: true, deliveredByWebhook: true, deliveredVersion: 1 });
+    expect(known?.versions.map((one) => one.sent)).toEqual([true, false]);
+    expect(known?.versions[1]?.hash).toBe(known?.hash);
+    expect((await simulator.documentAt(sent, 1))?.metadata).toEqual(first.metadata);
+    await simulator.delete({ callIds: [sent] });
+    expect(await simulator.truthOf(sent)).toMatchObject({ visibleInList: false, document: known?.document });
+  });
+
+  it('leaves out records that nobody can identify, and keeps those of wrong types', async () => {
+    await start({ calls: { ...small, count: 300, otherShare: 0, malformedShare: 0.3 } });
+    const { list } = await clientOf(simulator);
+    const listed = [
+      ...(await list({ limit: 200 })).data,
+      ...(await list({ limit: 200, offset: 200 })).data,
+    ] as unknown[];
+    const whole = listed.filter(
+      (one): one is Record<string, unknown> => typeof one === 'object' && one !== null && 'unique_id' in one,
+    );
+    expect(listed).toHaveLength(300);
+    expect(whole.length).toBeLessThan(270);
+    const truth = await collect(simulator.truth());
+    expect(truth.map((one) => one.document)).toEqual(expect.arrayContaining(whole));
+    expect(truth).toHaveLength(whole.length);
+    expect(whole.some((one) => one.tags === 'none' && typeof one.duration === 'number')).toBe(true);
+  });
+});

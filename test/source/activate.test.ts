@@ -1,0 +1,201 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const start = async (options: SimulatorOptions): Promise<Simulator> => {
+  const simulator = await startSimulator({ rateLimit: { requests: 0 }, ...options });
+  closers.push(() => simulator.stop());
+  return simulator;
+};
+const short = { utterances: 1, words: 2, tags: 1 } as const;
+const preset = { list: { preset: 'activate' }, limits: { requests: 1_000_000, retry_base_ms: 20 } };
+const statuses = ['qualified', 'void'];
+
+describe('preset activate against the simulator', () => {
+  it('reads a window beyond the cap of 10,000 on both axes', async () => {
+    const simulator = await start({ calls: { count: 26_000, ...short } });
+    const source = await simulatedSource(simulator, preset);
+    closers.push(source.close);
+    const expected = await listedIds(simulator, statuses);
+    for (const axis of ['qualified', 'timestamp']) {
+      const before = source.list.counts.requests;
+      const { result, seen } = await readSimulated(source, wholeRange(simulator, axis), { confirm: 'later' });
+      expect(missingFrom(expected, seen)).toEqual([]);
+      expect(seen.size).toBe(expected.size);
+      expect([...seen.values()].every(({ times }) => times === 1)).toBe(true);
+      expect(result.problems).toEqual([]);
+      expect(result.splits).toBeGreaterThanOrEqual(2);
+      // Pages of 200 need 128 requests; splitting may cost a few more.
+      expect(source.list.counts.requests - before).toBeLessThan(145);
+    }
+  });
+
+  it('loses nothing while calls join and leave ranges already paged, keeping the count', async () => {
+    const simulator = await start({
+      calls: { count: 6_000, ...short, otherShare: 0 },
+      churn: { everyPages: 2, limit: 40 },
+    });
+    const source = await simulatedSource(simulator, preset);
+    closers.push(source.close);
+    const { result, seen } = await readSimulated(source, wholeRange(simulator, 'timestamp'));
+    const stats = await simulator.stats();
+    expect(stats.churn.left).toBe(40);
+    expect(missingFrom(await listedIds(simulator, statuses), seen)).toEqual([]);
+    expect(result.confirmed).not.toBe('none');
+    expect(result.problems).toEqual([]);
+  });
+
+  it('has calls to lose there: paging once through, with the total unchanged, misses some', async () => {
+    const simulator = await start({
+      calls: { count: 6_000, ...short, otherShare: 0 },
+      churn: { everyPages: 2, limit: 40 },
+    });
+    const source = await simulatedSource(simulator, preset);
+    closers.push(source.close);
+    const seen = new Map<unknown, true>();
+    const totals = new Set<number | undefined>();
+    for await (const page of source.list.readPages({ window: wholeRange(simulator, 'timestamp') })) {
+      totals.add(page.total);
+      for (const part of page.parts(1_000_000)) {
+        for (const { value } of part) seen.set((value as { unique_id: string }).unique_id, true);
+      }
+    }
+    expect(totals.size).toBe(1);
+    expect(missingFrom(await listedIds(simulator, statuses), seen as Map<string, true>).length).toBeGreaterThan(5);
+  });
+
+  it('sees calls that are processed days after their time, and edits, on the end-of-processing axis', async () => {
+    const now = '2025-03-10T12:00:00Z';
+    const simulator = await start({
+      clock: { now },
+      calls: {
+        count: 3_000,
+        ...short,
+        from: '2025-03-01T00:00:00Z',
+        to: '2025-03-10T00:00:00Z',
+        lateShare: 0.2,
+        lateMaxDays: 6,
+      },
+      edits: { share: 0.2, maxAgeDays: 4, requalifyShare: 1 },
+    });
+    const source = await simulatedSource(simulator, preset);
+    closers.push(source.close);
+    const from = Date.parse(simulator.range.from) * 1000;
+    const seen = new Map<string, number>();
+    let done = from;
+    for (let day = 0; day < 14; day++) {
+      const upTo = (Date.parse(now) + day * 86_400_000 - 1_000) * 1000;
+      const reading = await readSimulated(source, { axis: 'qualified', from: done, to: upTo });
+      expect(reading.result.problems).toEqual([]);
+      for (const [id, { latest }] of reading.seen) seen.set(id, latest.observedAt);
+      done = upTo;
+      await simulator.setClock({ advanceSeconds: 86_400 });
+    }
+    expect(missingFrom(await listedIds(simulator, statuses), seen)).toEqual([]);
+    // The last sight of each edited call is later than its edit.
+    let edited = 0;
+    for await (const entry of simulator.truth({ light: true })) {
+      const at = Date.parse(entry.versions.at(-1)?.at ?? '') * 1000;
+      if (!statuses.includes(entry.status) || entry.version === 1) continue;
+      edited++;
+      expect(seen.get(entry.callId)).toBeGreaterThan(at);
+    }
+    expect(edited).toBeGreaterThan(300);
+  });
+
+  it('reads calls of one instant completely, although they are listed in another order each time', async () => {
+    const simulator = await start({
+      calls: {
+        count: 2_500,
+        ...short,
+        from: '2025-03-01T09:00:00Z',
+        to: '2025-03-01T09:03:00Z',
+        density: 'even',
+        processingSeconds: 1,
+        lateShare: 0,
+        otherShare: 0,
+      },
+      unstableTies: true,
+    });
+    const source = await simulatedSource(simulator, preset);
+    closers.push(source.close);
+    const expected = await listedIds(simulator, statuses);
+    for (const axis of ['qualified', 'timestamp']) {
+      const { result, seen } = await readSimulated(source, wholeRange(simulator, axis));
+      expect(missingFrom(expected, seen)).toEqual([]);
+      expect(result).toMatchObject({ calls: expected.size, problems: [] });
+      expect(result.confirmed).not.toBe('none');
+      console.log(`unstable order on ${axis}: ${result.requests} requests for ${Math.ceil(expected.size / 200)} pages`);
+    }
+  });
+
+  it('takes the service’s time as that of the observation', async () => {
+    const simulator = await start({ clock: { now: '2025-03-10T12:00:00Z' }, calls: { count: 50, ...short } });
+    const source = await simulatedSource(simulator, preset);
+    closers.push(source.close);
+    const { seen } = await readSimulated(source, wholeRange(simulator, 'qualified'));
+    for (const { latest } of seen.values()) {
+      expect(Math.abs(latest.observedAt / 1000 - Date.parse('2025-03-10T12:00:00Z'))).toBeLessThan(5_000);
+    }
+  });
+
+  // 36 lifetimes are three hours of 5-minute tokens. A lifetime below a second is said to be 0, so that each end is
+  // met as a 401; those of a second are renewed before their end.
+  it.each([
+    ['36 tokens that end without notice (1,500 times faster than three hours)', 0, 0.2, 36],
+    ['tokens of one second', 1, 1, 7],
+  ])(
+    'loses nothing over %s, every fiftieth request failing in ten ways, and 429s',
+    async (_, seed, lifetimeSeconds, tokens) => {
+      const rate = 0.002;
+      const simulator = await start({
+        seed,
+        calls: { count: 20_000, ...short, otherShare: 0 },
+        tokens: { lifetimeSeconds, idToken: 'wrong_issuer' },
+        rateLimit: { requests: 10, seconds: 0.2, retryAfter: 'none' },
+        compression: true,
+        faults: {
+          rates: {
+            error_500: rate,
+            html_502: rate,
+            unavailable_503_date: rate,
+            too_many_429: rate,
+            reset_before_headers: rate,
+            reset_after_headers: rate,
+            truncated_body: rate,
+            wrong_length: rate,
+            invalid_json: rate,
+            redirect: rate,
+          },
+          scope: ['list', 'call', 'token'],
+        },
+      });
+      const source = await simulatedSource(simulator, {
+        list: {
+          preset: 'activate',
+          pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 50 },
+        },
+        limits: { requests: 10, per_s: 0.2, retry_base_ms: 20 },
+      });
+      closers.push(source.close);
+      const expected = await listedIds(simulator, statuses);
+      const { result, seen } = await readSimulated(source, wholeRange(simulator, 'qualified'));
+      const stats = await simulator.stats();
+      expect(missingFrom(expected, seen)).toEqual([]);
+      expect(seen.size).toBe(expected.size);
+      expect(result).toMatchObject({ calls: expected.size, confirmed: 'total', problems: [] });
+      expect(Object.values(stats.faults).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(2);
+      console.log(
+        `three hours: ${stats.requests.list} requests, ${stats.tokens.issued} tokens, ${stats.rate.refused} 429s, faults ${JSON.stringify(stats.faults)}`,
+      );
+      expect(stats.tokens.issued).toBeGreaterThanOrEqual(tokens);
+      expect(stats.redirects.withAuthorization).toBe(0);
+    },
+  );
+});

@@ -1,0 +1,140 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+type List = NonNullable<SourceConfigInput['list']>;
+const own = (from_param: string, to_param: string): List['axes'] => [
+  { name: 'timestamp', record_field: 'timestamp', from_param, to_param },
+];
+const fromTo = own('from', 'to');
+const pages = { style: 'page', size_param: 'per_page', size: 100 } as const;
+const whole = { version: {}, auth_scheme: 'bearer' };
+
+/** Dialect of the simulator → configuration that reads it. */
+const dialects: Record<
+  string,
+  { list: List; version?: SourceConfigInput['version']; auth_scheme?: string; confirmed: string }
+> = {
+  activate: { list: { preset: 'activate' }, confirmed: 'total' },
+  'activate-v1': {
+    list: { preset: 'activate-v1', exclude_param: 'exclude', exclude: ['transcript_json'] },
+    auth_scheme: 'Token',
+    confirmed: 'listing',
+  },
+  page_total: {
+    list: { records: 'calls', total_path: 'meta.total', pagination: pages, axes: fromTo },
+    confirmed: 'listing',
+  },
+  page: { list: { records: 'items', pagination: pages, axes: fromTo }, confirmed: 'listing' },
+  cursor_body: {
+    list: {
+      records: 'results',
+      pagination: { style: 'cursor', size_param: 'limit', size: 200, next_path: 'paging.cursors.next' },
+      axes: fromTo,
+    },
+    confirmed: 'listing',
+  },
+  cursor_header: {
+    list: {
+      pagination: { style: 'cursor', size_param: 'limit', size: 200, next_header: 'X-Next-Cursor' },
+      axes: fromTo,
+    },
+    confirmed: 'listing',
+  },
+  link: {
+    list: { pagination: { style: 'link', size_param: 'per_page', size: 200 }, axes: fromTo },
+    confirmed: 'listing',
+  },
+  link_relative: {
+    list: { records: 'data', pagination: { style: 'link', size_param: 'per_page', size: 200 }, axes: fromTo },
+    confirmed: 'listing',
+  },
+  offset_header_total: {
+    list: { total_header: 'X-Total-Count', pagination: { style: 'offset', size: 200 }, axes: fromTo },
+    confirmed: 'overlap',
+  },
+  bare_inclusive: { list: { axes: own('start_date', 'end_date') }, confirmed: 'listing' },
+  half_open: {
+    list: { records: 'data', pagination: pages, axes: own('since', 'until'), to_inclusive: false },
+    confirmed: 'listing',
+  },
+  silent_cap: { list: { records: 'data', axes: own('created_after', 'created_before') }, confirmed: 'listing' },
+  page_capped: { list: { records: 'data', pagination: pages, axes: fromTo }, confirmed: 'listing' },
+  epoch_seconds: {
+    list: { records: 'data', pagination: pages, axes: own('start_time', 'end_time'), time_format: 'epoch_s' },
+    confirmed: 'listing',
+  },
+  epoch_milliseconds: {
+    list: {
+      records: 'data',
+      pagination: pages,
+      axes: own('start', 'end'),
+      time_format: 'epoch_ms',
+      to_inclusive: false,
+    },
+    confirmed: 'listing',
+  },
+  no_parameters: { list: {}, confirmed: 'listing' },
+  window_ignored: {
+    list: { records: 'data', total_path: 'total', pagination: { style: 'offset', size: 200 } },
+    confirmed: 'overlap',
+  },
+  nested_records: {
+    list: {
+      records: 'result.items',
+      total_path: 'result.totalCount',
+      pagination: { style: 'page', page_param: 'pageNumber', size_param: 'pageSize', first: 0, size: 100 },
+      axes: own('dateFrom', 'dateTo'),
+    },
+    confirmed: 'listing',
+  },
+  version_path: { list: { preset: 'activate' }, confirmed: 'total' },
+  version_header: {
+    list: { preset: 'activate' },
+    version: { by: 'header', name: 'X-Api-Version', value: '3' },
+    confirmed: 'total',
+  },
+  version_query: {
+    list: { preset: 'activate' },
+    version: { by: 'query', name: 'version', value: '3' },
+    confirmed: 'total',
+  },
+};
+
+const start = async (dialect: string, options: Parameters<typeof startSimulator>[0] = {}): Promise<Simulator> => {
+  const simulator = await startSimulator({
+    dialect,
+    calls: { count: 2_345, utterances: 1, words: 2, otherShare: 0 },
+    rateLimit: { requests: 0 },
+    ...options,
+  });
+  closers.push(() => simulator.stop());
+  return simulator;
+};
+
+describe.each(Object.entries(dialects))('dialect %s', (dialect, { list, confirmed, ...rest }) => {
+  it('is read completely, each call in one of two neighbouring windows', async () => {
+    const simulator = await start(dialect);
+    const source = await simulatedSource(simulator, { ...whole, ...rest, list, limits: { requests: 1_000_000 } });
+    closers.push(source.close);
+    const axis = list.preset === 'activate' ? 'qualified' : 'timestamp';
+    const { from, to } = wholeRange(simulator, axis);
+    const expected = await listedIds(simulator);
+    const middle = Math.round((from + (Date.parse(simulator.range.to) * 1000 - from) * 0.6) / 1_000_000) * 1_000_000;
+    const first = await readSimulated(source, { axis, from, to: middle });
+    const second = await readSimulated(source, { axis, from: middle, to });
+    const seen = new Map([...first.seen, ...second.seen]);
+    expect(missingFrom(expected, seen)).toEqual([]);
+    expect(first.seen.size + second.seen.size).toBe(expected.size);
+    expect(seen.size).toBe(expected.size);
+    expect([...first.result.problems, ...second.result.problems]).toEqual([]);
+    expect(first.result.confirmed).toBe(confirmed);
+    expect(first.result.calls + second.result.calls).toBe(expected.size);
+  });
+});

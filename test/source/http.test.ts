@@ -1,0 +1,285 @@
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import type { CallsyncError } from '../../src/errors.ts';
+import { backoffMs, readRetryAfter } from '../../src/source/backoff.ts';
+import { createSource, type Source } from '../../src/source/source.ts';
+import { answerToken, configFor, type Handler, json, type LocalServer, startServer } from './local-server.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const start = async (
+  handler: Handler,
+  config: Partial<SourceConfigInput> = {},
+): Promise<{ server: LocalServer; source: Source; lists: () => number }> => {
+  const server = await startServer((request, response, url, body) =>
+    url.pathname.startsWith('/realms/') ? answerToken(response) : handler(request, response, url, body),
+  );
+  closers.push(server.close);
+  const source = createSource(configFor(server.url, config));
+  closers.push(source.close);
+  return { server, source, lists: () => server.requests.filter(({ path }) => !path.startsWith('/realms/')).length };
+};
+
+const readAll = async (source: Source): Promise<unknown[]> => {
+  const records: unknown[] = [];
+  for await (const page of source.list.readPages({}))
+    for (const part of page.parts(1_000)) records.push(...part.map(({ value }) => value));
+  return records;
+};
+const refusalOf = async (promise: Promise<unknown>): Promise<CallsyncError> =>
+  promise.then(
+    () => expect.fail('it should have been refused'),
+    (error: CallsyncError) => error,
+  );
+
+const list = [{ unique_id: 'a', text: 'é'.repeat(500) }, { unique_id: 'b' }];
+const bytes = Buffer.from(JSON.stringify(list));
+
+describe('bodies', () => {
+  it.each([
+    ['identity', bytes],
+    ['gzip', gzipSync(bytes)],
+    ['x-gzip', gzipSync(bytes)],
+    ['br', brotliCompressSync(bytes)],
+    ['deflate', deflateSync(bytes)],
+    ['deflate', deflateRawSync(bytes)],
+    ['gzip, br', brotliCompressSync(gzipSync(bytes))],
+  ])('are decoded from %s', async (encoding, body) => {
+    const { source } = await start((_, response) => {
+      response.writeHead(200, { 'content-encoding': encoding });
+      response.end(body);
+    });
+    expect(await readAll(source)).toEqual(list);
+  });
+
+  it.each<[string, (response: Parameters<Handler>[1]) => void]>([
+    [
+      'cut off before their length',
+      (response) => {
+        response.writeHead(200, { 'content-length': bytes.length });
+        response.write(bytes.subarray(0, 100), () => response.destroy());
+      },
+    ],
+    [
+      'cut off in the middle of gzip',
+      (response) => {
+        response.writeHead(200, { 'content-encoding': 'gzip' });
+        response.end(gzipSync(bytes).subarray(0, 60));
+      },
+    ],
+    [
+      'cut off in the middle of chunks',
+      (response) => {
+        response.writeHead(200);
+        response.write(bytes.subarray(0, 100), () => response.destroy());
+      },
+    ],
+    ['that end in the middle of JSON', (response) => void response.end(bytes.subarray(0, 100))],
+    ['that are not JSON', (response) => void response.end('<html>')],
+    ['that are empty', (response) => void response.end()],
+    ['that fall silent', (response) => void response.write('[')],
+    [
+      'that trickle for ever',
+      (response) => {
+        response.writeHead(200);
+        const timer = setInterval(() => response.write(' '), 20);
+        response.on('close', () => clearInterval(timer));
+      },
+    ],
+    ['that never start', () => undefined],
+  ])('%s are noticed and asked for again', async (_, spoil) => {
+    let tries = 0;
+    const { source } = await start(
+      (_request, response) => (++tries === 1 ? spoil(response) : json(response, 200, list)),
+      {
+        limits: { headers_timeout_s: 0.5, idle_timeout_s: 0.5, total_timeout_s: 1 },
+      },
+    );
+    expect(await readAll(source)).toEqual(list);
+    expect(tries).toBe(2);
+  });
+
+  it.each([
+    ['on the wire', undefined, Buffer.alloc(300_000, 32)],
+    ['once decoded', 'gzip', gzipSync(Buffer.alloc(50_000_000, 32))],
+  ])('too large %s are refused without reading on', async (_, encoding, body) => {
+    const { source, lists } = await start(
+      (_request, response) => {
+        response.writeHead(200, encoding === undefined ? {} : { 'content-encoding': encoding });
+        response.end(body);
+      },
+      { limits: { max_response_bytes: 200_000 } },
+    );
+    expect(await refusalOf(readAll(source))).toMatchObject({ code: 'RESPONSE_TOO_LARGE', kind: 'terminal' });
+    expect(lists()).toBe(1);
+  });
+});
+
+describe('politeness', () => {
+  it.each<[string, () => Record<string, string>, number]>([
+    ['seconds', () => ({ 'retry-after': '1' }), 950],
+    ['a date', () => ({ 'retry-after': new Date(Date.now() + 2_000).toUTCString() }), 900],
+    ['nothing', () => ({}), 0],
+    ['nonsense', () => ({ 'retry-after': 'soon' }), 0],
+  ])('waits as 503 says with %s', async (_, headers, least) => {
+    let tries = 0;
+    const { source } = await start((_request, response) =>
+      ++tries === 1 ? json(response, 503, {}, headers()) : json(response, 200, list),
+    );
+    const started = performance.now();
+    expect(await readAll(source)).toEqual(list);
+    expect(performance.now() - started).toBeGreaterThanOrEqual(least);
+  });
+
+  it('holds every request back after a 429', async () => {
+    const times: number[] = [];
+    const { source } = await start((_request, response) => {
+      times.push(performance.now());
+      return times.length === 1 ? json(response, 429, {}, { 'retry-after': '1' }) : json(response, 200, list);
+    });
+    const first = readAll(source);
+    while (source.list.counts.rateLimited === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await Promise.all([first, readAll(source), readAll(source)]);
+    const [refused = 0, ...later] = times;
+    expect(later.every((at) => at - refused > 950)).toBe(true);
+  });
+
+  it('reuses connections', async () => {
+    const ports = new Set<number | undefined>();
+    const { source } = await start((request, response) => {
+      ports.add(request.socket.remotePort);
+      return json(response, 200, list);
+    });
+    for (let i = 0; i < 20; i++) await readAll(source);
+    // The token request keeps one of its own.
+    expect(ports.size).toBeLessThanOrEqual(2);
+  });
+
+  it('gives up after the configured retries and says so as transient', async () => {
+    const { source, lists } = await start((_, response) => json(response, 502, 'bad'), { limits: { retries: 3 } });
+    expect(await refusalOf(readAll(source))).toMatchObject({ code: 'SERVICE_UNAVAILABLE', kind: 'transient' });
+    expect(lists()).toBe(4);
+  });
+
+  it.each([
+    [400, 'LIST_REFUSED'],
+    [403, 'ACCESS_DENIED'],
+    [404, 'LIST_MISSING'],
+    [410, 'SERVICE_REFUSED'],
+    [501, 'SERVICE_REFUSED'],
+  ])('does not repeat what %d refuses', async (status, code) => {
+    const { source, lists } = await start((_, response) =>
+      json(response, status, { detail: 'limit +33 6 12 34 56 78 of jo@example.org' }),
+    );
+    const error = await refusalOf(readAll(source));
+    expect(error).toMatchObject({ code, kind: 'terminal' });
+    expect(lists()).toBe(1);
+    expect(error.message).not.toMatch(/12 34|example\.org/);
+  });
+
+  it('stops at once when it is told to', async () => {
+    const { source } = await start((_, response) => json(response, 503, {}, { 'retry-after': '600' }));
+    const stop = new AbortController();
+    const reading = (async () => {
+      for await (const page of source.list.readPages({ signal: stop.signal })) expect(page).toBeUndefined();
+    })();
+    setTimeout(() => stop.abort(new Error('enough')), 50);
+    await expect(reading).rejects.toThrow('enough');
+  });
+});
+
+describe('redirects', () => {
+  it('to another host never carry the token', async () => {
+    const other = await startServer((_, response) => json(response, 200, list));
+    closers.push(other.close);
+    const { source } = await start((_, response) => {
+      response.writeHead(302, { location: `${other.url}/calls` });
+      response.end();
+    });
+    expect(await refusalOf(readAll(source))).toMatchObject({ code: 'REDIRECT_REFUSED', kind: 'terminal' });
+    expect(other.requests).toEqual([]);
+  });
+
+  it('within the host are followed, but not for ever', async () => {
+    const { source } = await start((_, response, url) => {
+      if (url.pathname === '/v2/calls') return json(response, 200, list);
+      response.writeHead(307, { location: '/v2/calls' });
+      response.end();
+    });
+    expect(await readAll(source)).toEqual(list);
+    const round = await start((_, response) => {
+      response.writeHead(302, { location: '/calls' });
+      response.end();
+    });
+    expect(await refusalOf(readAll(round.source))).toMatchObject({ code: 'REDIRECT_LOOP' });
+  });
+
+  it('hidden in a Link header are refused too', async () => {
+    const other = await startServer((_, response) => json(response, 200, list));
+    closers.push(other.close);
+    const { source } = await start(
+      (_, response) => json(response, 200, list, { link: `<${other.url}/calls?page=2>; rel="next"` }),
+      {
+        list: { pagination: { style: 'link' } },
+      },
+    );
+    expect(await refusalOf(readAll(source))).toMatchObject({ code: 'REDIRECT_REFUSED' });
+    expect(other.requests).toEqual([]);
+  });
+});
+
+describe('versions', () => {
+  it.each<[SourceConfigInput['version'], string, string | undefined]>([
+    [{ by: 'path', value: 'v3' }, '/api/v3/calls', undefined],
+    [{ by: 'query', name: 'version', value: '3' }, '/api/calls?version=3', undefined],
+    [{ by: 'header', name: 'X-Version', value: '3' }, '/api/calls', '3'],
+    [{ by: 'none' }, '/api/calls', undefined],
+  ])('are selected by %j', async (version, path, header) => {
+    const server = await startServer((_, response, url) =>
+      url.pathname.startsWith('/realms/') ? answerToken(response) : json(response, 200, list),
+    );
+    closers.push(server.close);
+    const source = createSource({ ...configFor(server.url, { version }), base_url: `${server.url}/api/` });
+    closers.push(source.close);
+    await readAll(source);
+    const request = server.requests.at(-1);
+    expect(request?.path).toBe(path);
+    expect(request?.headers['x-version']).toBe(header);
+  });
+
+  it('by host replaces the host of base_url', async () => {
+    const server = await startServer((_, response, url) =>
+      url.pathname.startsWith('/realms/') ? answerToken(response) : json(response, 200, list),
+    );
+    closers.push(server.close);
+    const config = configFor(server.url, { version: { by: 'host', value: new URL(server.url).host } });
+    const source = createSource({ ...config, base_url: 'http://127.0.0.1:1' });
+    closers.push(source.close);
+    expect(await readAll(source)).toEqual(list);
+  });
+});
+
+describe('waiting', () => {
+  it('is anything up to a doubling bound', () => {
+    const rules = { baseMs: 100, maxMs: 1_000 };
+    expect([0, 1, 2, 3, 4, 9].map((attempt) => backoffMs(attempt, rules, undefined, () => 1))).toEqual([
+      100, 200, 400, 800, 1_000, 1_000,
+    ]);
+    expect(backoffMs(5, rules, undefined, () => 0)).toBe(0);
+    expect(backoffMs(0, rules, 5_000, () => 0)).toBe(5_000);
+  });
+
+  it.each([
+    ['5', 5_000],
+    ['0', 0],
+    ['99999999', 900_000],
+    ['-5', undefined],
+    ['Sat, 01 Jan 2000 00:00:00 GMT', 0],
+    ['x', undefined],
+    [undefined, undefined],
+  ])('reads Retry-After %s', (header, ms) => expect(readRetryAfter(header, Date.UTC(2024, 0, 1))).toBe(ms));
+});

@@ -1,0 +1,64 @@
+/** A real HTTP server whose answers a test writes itself; counts what it was asked. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
+
+export interface LocalServer {
+  readonly url: string;
+  readonly requests: { readonly path: string; readonly headers: IncomingMessage['headers']; readonly body: string }[];
+  close(): Promise<void>;
+}
+
+export type Handler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+  body: string,
+) => void | Promise<void>;
+
+export const startServer = async (handler: Handler): Promise<LocalServer> => {
+  const requests: { path: string; headers: IncomingMessage['headers']; body: string }[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks).toString();
+    requests.push({ path: request.url ?? '', headers: request.headers, body });
+    await handler(request, response, new URL(request.url ?? '/', 'http://local'), body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+};
+
+export const json = (
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void => {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(typeof body === 'string' ? body : JSON.stringify(body));
+};
+
+/** Answers token requests; every token is good. */
+export const answerToken = (response: ServerResponse, token = 'token-1', expiresIn: unknown = 3600): void =>
+  json(response, 200, { access_token: token, token_type: 'Bearer', expires_in: expiresIn });
+
+export const configFor = (url: string, more: Partial<SourceConfigInput> = {}): SourceConfig =>
+  sourceConfigSchema.parse({
+    base_url: url,
+    auth_url: url,
+    realm: 'demo',
+    client_id: 'id',
+    client_secret: 'not-a-secret',
+    ...more,
+    limits: { requests: 1_000_000, per_s: 1, retry_base_ms: 5, retry_max_ms: 20, ...more.limits },
+  });

@@ -1,0 +1,36 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { checkMrcp } from '../../src/source/mrcp.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const start = async (mode: 'accept' | 'refuse' | 'unanswered'): Promise<Simulator> => {
+  const simulator = await startSimulator({ calls: { count: 0 }, mrcp: { mode } });
+  closers.push(() => simulator.stop());
+  return simulator;
+};
+
+describe('the MRCP check', () => {
+  it.each([
+    ['accept', 'answers'],
+    ['refuse', 'refused'],
+    ['unanswered', 'timed_out'],
+  ] as const)('tells a port in mode %s apart', async (mode, outcome) => {
+    const simulator = await start(mode);
+    const check = await checkMrcp({ ...simulator.mrcp, timeout_s: 0.5 });
+    expect(check.outcome).toBe(outcome);
+    expect(check.mend === undefined).toBe(outcome === 'answers');
+    if (outcome !== 'answers') expect(check.mend).toContain('account manager');
+    expect((await simulator.stats()).mrcp.bytes).toBe(0);
+  });
+
+  it('knows an unknown host and a missing one', async () => {
+    expect(await checkMrcp({ host: 'nowhere.invalid', port: 5060, timeout_s: 1 })).toMatchObject({
+      outcome: 'unknown_host',
+    });
+    expect(await checkMrcp({ port: 5060, timeout_s: 1 })).toMatchObject({ outcome: 'not_configured' });
+  });
+});

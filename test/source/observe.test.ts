@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { observeRecord } from '../../src/source/observe.ts';
+
+const observe = (record: unknown, carries: string[] = [], leftOut: string[] = []) =>
+  observeRecord(record, { observedAt: 5, carries: new Set(carries), leftOut });
+const nested = (depth: number): unknown => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`);
+
+describe('observing a list record', () => {
+  it('keeps what it carries and drops what came empty without being known to be carried', () => {
+    const record = {
+      unique_id: 'a',
+      duration: '5',
+      tags: [],
+      visit: null,
+      metadata: {},
+      campaign: '',
+      ivr_end: 0,
+      flag: false,
+    };
+    expect(observe(record)).toEqual({
+      kind: 'observation',
+      observation: {
+        callId: 'a',
+        source: 'poll',
+        observedAt: 5,
+        fields: { unique_id: 'a', duration: '5', ivr_end: 0, flag: false },
+      },
+      uncarried: ['tags', 'visit', 'metadata', 'campaign'],
+    });
+    expect(observe(record, ['tags', 'visit'])).toMatchObject({
+      observation: { fields: { unique_id: 'a', tags: [], visit: null } },
+      uncarried: ['metadata', 'campaign'],
+    });
+  });
+
+  it('drops fields that were asked to be left out, whatever stands in their place', () => {
+    expect(observe({ unique_id: 'a', transcript_json: null }, ['transcript_json'], ['transcript_json'])).toMatchObject({
+      observation: { fields: { unique_id: 'a' } },
+      uncarried: [],
+    });
+  });
+
+  it('keeps a field named __proto__ a field', () => {
+    const observed = observe(JSON.parse('{"unique_id":"a","__proto__":{"x":1}}'));
+    if (observed.kind !== 'observation') expect.fail('rejected');
+    else {
+      expect(Object.keys(observed.observation.fields)).toEqual(['unique_id', '__proto__']);
+      expect(Object.getPrototypeOf(observed.observation.fields)).toBe(Object.prototype);
+    }
+  });
+
+  it.each([
+    [undefined, 'the record is not valid JSON'],
+    [null, 'the record is not an object'],
+    ['text', 'the record is not an object'],
+    [[], 'the record is not an object'],
+    [{}, 'unique_id is missing'],
+    [{ unique_id: null }, 'unique_id is missing'],
+    [{ unique_id: 5 }, 'unique_id is not text but number'],
+    [{ unique_id: ' ' }, 'unique_id is empty'],
+    [{ unique_id: 'a\u0000' }, 'unique_id holds a NUL character'],
+    [{ unique_id: 'a\ud800' }, 'unique_id holds half a character'],
+    [{ unique_id: 'x'.repeat(513) }, 'unique_id is longer than 512 characters'],
+    [{ unique_id: 'a', deep: nested(300) }, 'the record nests deeper than 200 levels'],
+  ])('rejects %j', (record, reason) => expect(observe(record)).toEqual({ kind: 'rejected', reason }));
+});

@@ -1,0 +1,65 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { sourceConfigSchema } from '../../schemas/config/source.ts';
+import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
+import { applyPreset, listPresets, readPreset } from '../../src/source/presets.ts';
+
+const base = { base_url: 'https://api.example.org', auth_url: 'https://id.example.org', realm: 'r', client_id: 'c' };
+
+describe('presets', () => {
+  it('are listed, described, and valid configuration', async () => {
+    const presets = await listPresets();
+    expect(presets.map(({ name }) => name)).toEqual(['activate', 'activate-v1']);
+    for (const { config, description } of presets) {
+      expect(description).not.toBe('');
+      expect(sourceConfigSchema.safeParse({ ...base, ...(config.source as object) }).error).toBeUndefined();
+      expect(webhookConfigSchema.safeParse(config.webhook).error).toBeUndefined();
+    }
+  });
+
+  it('lie under what the user writes', async () => {
+    const merged = await applyPreset({
+      source: {
+        ...base,
+        list: { preset: 'activate', pagination: { style: 'offset', size: 50 }, exclude: ['tags'] },
+        limits: { requests: 10 },
+      },
+      webhook: { header_prefix: 'X-Mine-' },
+    });
+    const source = sourceConfigSchema.parse(merged.source);
+    expect(source.list).toMatchObject({ records: 'data', exclude: ['tags'], axis: 'qualified' });
+    expect(source.list.pagination).toEqual({ style: 'offset', offset_param: 'offset', size_param: 'limit', size: 50 });
+    expect(source.limits).toMatchObject({ requests: 10, per_s: 10 });
+    expect(merged.webhook).toEqual({ header_prefix: 'X-Mine-' });
+  });
+
+  it('give way to another style of paging as a whole', async () => {
+    const merged = await applyPreset({
+      source: { ...base, list: { preset: 'activate', pagination: { style: 'page' } } },
+    });
+    expect(sourceConfigSchema.parse(merged.source).list.pagination).toMatchObject({
+      style: 'page',
+      page_param: 'page',
+    });
+  });
+
+  it('can be a copy of the user’s own', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'callsync-preset-'));
+    const { file } = await readPreset('activate');
+    await writeFile(
+      join(folder, 'mine.yaml'),
+      (await readFile(file, 'utf8')).replace('max_results: 10000', 'max_results: 5000'),
+    );
+    const merged = await applyPreset({ source: { ...base, list: { preset: './mine.yaml' } } }, folder);
+    expect(sourceConfigSchema.parse(merged.source).list.max_results).toBe(5_000);
+    await rm(folder, { recursive: true });
+  });
+
+  it('that do not exist are named', async () => {
+    await expect(applyPreset({ source: { list: { preset: 'nope' } } })).rejects.toMatchObject({
+      code: 'PRESET_UNREADABLE',
+    });
+  });
+});

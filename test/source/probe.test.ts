@@ -1,0 +1,212 @@
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { sourceConfigSchema } from '../../schemas/config/source.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { defaultAxis } from '../../src/source/list-query.ts';
+import { type ProbeReport, probeSource } from '../../src/source/probe/probe.ts';
+import { renderProbe, writeListSection } from '../../src/source/probe/render-probe.ts';
+import { createSource } from '../../src/source/source.ts';
+import { listedIds, missingFrom, readSimulated, simulatedConfig, wholeRange } from './simulated.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const start = async (dialect: string, count = 2_345): Promise<Simulator> => {
+  const simulator = await startSimulator({
+    dialect,
+    calls: { count, utterances: 2, words: 3 },
+    rateLimit: { requests: 0, headers: true },
+  });
+  closers.push(() => simulator.stop());
+  return simulator;
+};
+
+const versions: Record<string, object> = {
+  version_header: { version: { by: 'header', name: 'X-Api-Version', value: '3' } },
+  version_query: { version: { by: 'query', name: 'version', value: '3' } },
+};
+
+/** What each dialect must be recognised as. */
+const expected: Record<string, Partial<Record<keyof ProbeReport['list'], unknown>>> = {
+  activate: {
+    records: 'data',
+    total_path: 'count',
+    max_results: 10_000,
+    pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 200 },
+    exclude_param: 'exclude',
+    single_path: '/calls/{unique_id}',
+    order_param: 'order',
+  },
+  'activate-v1': { records: 'data', total_path: 'count' },
+  page_total: {
+    records: 'calls',
+    total_path: 'meta.total',
+    pagination: { style: 'page', page_param: 'page', size_param: 'per_page', first: 1, size: 100 },
+  },
+  page: { records: 'items' },
+  cursor_body: {
+    pagination: {
+      style: 'cursor',
+      cursor_param: 'cursor',
+      next_path: 'paging.cursors.next',
+      size_param: 'limit',
+      size: 200,
+    },
+  },
+  cursor_header: {
+    pagination: {
+      style: 'cursor',
+      cursor_param: 'cursor',
+      next_header: 'x-next-cursor',
+      size_param: 'limit',
+      size: 200,
+    },
+  },
+  link: { pagination: { style: 'link', rel: 'next', size_param: 'per_page', size: 200 } },
+  link_relative: { records: 'data', pagination: { style: 'link', rel: 'next', size_param: 'per_page', size: 200 } },
+  offset_header_total: {
+    total_header: 'x-total-count',
+    pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: 200 },
+  },
+  bare_inclusive: { records: '', from_inclusive: true, to_inclusive: true },
+  half_open: { from_inclusive: true, to_inclusive: false },
+  silent_cap: { max_results: 1_000 },
+  page_capped: { max_results: 1_000 },
+  epoch_seconds: { time_format: 'epoch_s' },
+  epoch_milliseconds: { time_format: 'epoch_ms', to_inclusive: false },
+  no_parameters: { axes: [] },
+  window_ignored: { axes: [], total_path: 'total' },
+  nested_records: {
+    records: 'result.items',
+    total_path: 'result.totalCount',
+    pagination: { style: 'page', page_param: 'pageNumber', size_param: 'pageSize', first: 0, size: 100 },
+  },
+  version_path: {},
+  version_header: {},
+  version_query: {},
+};
+
+const presets: Record<string, string> = {
+  activate: 'activate',
+  'activate-v1': 'activate-v1',
+  version_path: 'activate',
+  version_header: 'activate',
+  version_query: 'activate',
+};
+const withTotal = new Set([...Object.keys(presets), 'page_total', 'window_ignored', 'nested_records']);
+const requests: number[] = [];
+afterAll(() =>
+  console.log(`probe: ${Math.min(...requests)} to ${Math.max(...requests)} requests over ${requests.length} dialects`),
+);
+
+describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) => {
+  it('finds settings with which reading is complete', async () => {
+    const simulator = await start(dialect);
+    const config = await simulatedConfig(simulator, { ...versions[dialect], limits: { requests: 1_000_000 } });
+    const report = await probeSource({ config });
+    expect(report.complete).toBe(true);
+    expect(report.requests).toBeLessThanOrEqual(report.maxRequests);
+    expect((await simulator.stats()).requests.list).toBeLessThanOrEqual(report.maxRequests);
+    expect(report.list).toMatchObject(list);
+    expect(report.preset?.preset).toBe(presets[dialect]);
+    expect(report.list.total_path === undefined).toBe(!withTotal.has(dialect));
+    requests.push(report.requests);
+
+    const written = parse(writeListSection('# mine\nsource:\n  realm: kept # here\n', report)) as { source: object };
+    expect(written.source).toMatchObject({ realm: 'kept' });
+    const { realm: _realm, ...section } = written.source as { realm: string };
+    const source = createSource(sourceConfigSchema.parse({ ...config, ...section }));
+    closers.push(source.close);
+    const axis = defaultAxis(source.config.list).name;
+    const { result, seen } = await readSimulated(source, wholeRange(simulator, axis));
+    const listed = await listedIds(simulator);
+    expect(missingFrom(listed, seen)).toEqual([]);
+    expect(seen.size).toBe(listed.size);
+    expect(result.problems).toEqual([]);
+  });
+});
+
+describe('a probe', () => {
+  it('recognises both axes, the end of processing among them, and what the list lacks', async () => {
+    const simulator = await start('activate');
+    const report = await probeSource({ config: await simulatedConfig(simulator, { limits: { requests: 1_000_000 } }) });
+    expect(report.list.axes.map(({ name, end_of_processing, order }) => [name, end_of_processing, order])).toEqual([
+      ['timestamp', false, 'timestamp'],
+      ['qualified', true, 'qualified'],
+    ]);
+    expect(report.list.exclude).toContain('transcript_json');
+    const lacking = report.findings.find(({ key }) => key === 'fields the list lacks')?.found;
+    expect(lacking).toContain('audio_state');
+    expect(report.findings.find(({ key }) => key === 'rate-limit headers')?.found).toContain('x-ratelimit-limit');
+  });
+
+  it('never makes more requests than stated, and says that it stopped', async () => {
+    for (const maxRequests of [3, 10, 25]) {
+      const simulator = await start('nested_records');
+      const report = await probeSource({
+        config: await simulatedConfig(simulator, { limits: { requests: 1_000_000 } }),
+        maxRequests,
+      });
+      const { requests } = await simulator.stats();
+      expect(requests.list + requests.call).toBeLessThanOrEqual(maxRequests);
+      expect(report.complete).toBe(false);
+      expect(report.findings.at(-2)?.key).toBe('the rest');
+    }
+  });
+
+  it('prints no personal data and no token', async () => {
+    const simulator = await start('activate', 60);
+    const config = await simulatedConfig(simulator, { limits: { requests: 1_000_000 } });
+    const text = renderProbe(await probeSource({ config }));
+    const words = new Set(text.split(/[^\p{L}\p{N}_]+/u));
+    let checked = 0;
+    for await (const { document } of simulator.truth({})) {
+      for (const value of contentOf(document)) {
+        checked++;
+        if (words.has(value) || (/\W/.test(value) && text.includes(value))) expect.fail(`it printed ${value}`);
+      }
+    }
+    expect(checked).toBeGreaterThan(500);
+    expect(text).not.toContain(simulator.clientSecret);
+    expect(text).toContain('The preset activate fits');
+  });
+
+  it('says what to do when the list is empty or refuses', async () => {
+    const empty = await start('activate', 0);
+    await expect(probeSource({ config: await simulatedConfig(empty) })).rejects.toMatchObject({ code: 'LIST_EMPTY' });
+    const path = await start('version_path');
+    await expect(
+      probeSource({ config: { ...(await simulatedConfig(path)), base_url: path.origin } }),
+    ).rejects.toMatchObject({ code: 'LIST_REFUSED' });
+    const wrong = await start('activate');
+    await expect(
+      probeSource({ config: { ...(await simulatedConfig(wrong)), client_secret: 'wrong' } }),
+    ).rejects.toMatchObject({ code: 'TOKEN_REFUSED' });
+  });
+
+  it('tries the names of window parameters that the user passes', async () => {
+    const simulator = await startSimulator({
+      dialect: 'page',
+      dialectOverrides: { windows: [{ axis: 'timestamp', from: 'von', to: 'bis' }] },
+      calls: { count: 300, utterances: 1, words: 2 },
+      rateLimit: { requests: 0 },
+    });
+    closers.push(() => simulator.stop());
+    const config = await simulatedConfig(simulator, { limits: { requests: 1_000_000 } });
+    expect((await probeSource({ config })).list.axes).toEqual([]);
+    expect((await probeSource({ config, bounds: [['von', 'bis']] })).list.axes).toMatchObject([
+      { from_param: 'von', to_param: 'bis' },
+    ]);
+  });
+});
+
+/** Texts of a record that could tell something about a person: ids, numbers, names, words of the transcript. */
+function contentOf(value: unknown): string[] {
+  if (typeof value === 'string') return value.length >= 6 && !/^(qualified|AVAILABLE)$/.test(value) ? [value] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    ['status', 'asr_model', 'display_name', 'type'].includes(key) ? [] : contentOf(inner),
+  );
+}

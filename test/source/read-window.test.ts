@@ -1,0 +1,236 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import { applyPreset } from '../../src/source/presets.ts';
+import { type ReadWindowOptions, readWindow, type WindowResult } from '../../src/source/read-window.ts';
+import { createSource, type Source } from '../../src/source/source.ts';
+import type { Window } from '../../src/source/windows.ts';
+import {
+  type ActivateOptions,
+  type ActivateServer,
+  type ServedCall,
+  servedCall,
+  startActivate,
+} from './activate-server.ts';
+import { configFor } from './local-server.ts';
+
+const t0 = Date.UTC(2024, 6, 1);
+const second = 1_000;
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const start = async (
+  calls: ServedCall[],
+  server: ActivateOptions = {},
+  list: SourceConfigInput['list'] = {},
+): Promise<{ server: ActivateServer; source: Source }> => {
+  const activate = await startActivate(calls, server);
+  closers.push(activate.close);
+  const raw = await applyPreset({ source: { base_url: activate.url, list: { preset: 'activate', ...list } } });
+  const section = raw.source as SourceConfigInput;
+  const { limits: _limits, ...rest } = section;
+  const source = createSource(configFor(activate.url, rest));
+  closers.push(source.close);
+  return { server: activate, source };
+};
+
+const range = (axis: string, from: number, to: number): Window => ({ axis, from: from * 1000, to: to * 1000 });
+
+const collect = async (
+  source: Source,
+  window: Window,
+  more: Partial<ReadWindowOptions> = {},
+): Promise<{ result: WindowResult; ids: string[]; handed: number }> => {
+  const ids = new Set<string>();
+  let handed = 0;
+  const result = await readWindow({
+    client: source.list,
+    window,
+    onPage: (observations) => {
+      handed += observations.length;
+      for (const { callId } of observations) ids.add(callId);
+    },
+    ...more,
+  });
+  return { result, ids: [...ids].sort(), handed };
+};
+
+const everySecond = (count: number): ServedCall[] =>
+  Array.from({ length: count }, (_, i) => servedCall(i, t0 + i * second));
+
+describe('reading a window with preset activate', () => {
+  it('reads the calls of a half-open window once each, proven by the total', async () => {
+    const { source } = await start(everySecond(1_000));
+    const window = range('qualified', t0 + 600_000 + 100 * second, t0 + 600_000 + 900 * second);
+    const { result, ids, handed } = await collect(source, window);
+    expect(ids).toEqual(
+      everySecond(1_000)
+        .slice(100, 900)
+        .map((call) => call.unique_id),
+    );
+    expect(handed).toBe(800);
+    expect(result).toMatchObject({ calls: 800, confirmed: 'total', problems: [], splits: 0, requests: 5 });
+  });
+
+  it('cuts neighbouring windows so that a call on their border is in exactly one', async () => {
+    const { source } = await start(everySecond(100));
+    const border = t0 + 50 * second;
+    const first = await collect(source, range('timestamp', t0, border));
+    const next = await collect(source, range('timestamp', border, t0 + 100 * second));
+    expect([first.ids.length, next.ids.length]).toEqual([50, 50]);
+  });
+
+  it('splits a window beyond the cap before paging it', async () => {
+    const { source } = await start(everySecond(5_000), { maxOffset: 1_000 }, { max_results: 1_000 });
+    const { result, ids, handed } = await collect(source, range('qualified', t0, t0 + 10_000 * second));
+    expect(ids.length).toBe(5_000);
+    expect(handed).toBe(5_000);
+    expect(result).toMatchObject({ calls: 5_000, confirmed: 'total', problems: [] });
+    expect(result.requests).toBeLessThan(45);
+    expect(result.parts[0]?.from).toBe(t0 * 1000);
+    for (const [index, part] of result.parts.entries()) {
+      if (index > 0) expect(part.from).toBe(result.parts[index - 1]?.to);
+    }
+  });
+
+  it('finds the call that a leaving and a joining one hide from the total', async () => {
+    const calls = everySecond(600);
+    const { server, source } = await start(calls);
+    server.beforePage = (pages) => {
+      if (pages !== 2) return;
+      // One call leaves the first page, another joins at the end: the total stays, the paging skips one.
+      const [left] = calls.splice(10, 1);
+      if (left !== undefined) calls.push({ ...servedCall(9_999, t0 + 599 * second + 500), unique_id: 'zz-late' });
+    };
+    const { result, ids } = await collect(source, range('timestamp', t0, t0 + 600 * second));
+    for (const call of calls) expect(ids).toContain(call.unique_id);
+    expect(result).toMatchObject({ calls: 600, confirmed: 'listing', problems: [] });
+  });
+
+  it('re-reads when a call leaves the past of the end-of-processing axis', async () => {
+    const calls = everySecond(600);
+    const { server, source } = await start(calls);
+    server.beforePage = (pages) => {
+      const moved = calls[10];
+      if (pages === 2 && moved !== undefined) moved.qualified = new Date(t0 + 86_400_000).toISOString();
+    };
+    const { result, ids } = await collect(source, range('qualified', t0, t0 + 20_000 * second));
+    expect(result).toMatchObject({ calls: 599, confirmed: 'total' });
+    for (const [index, call] of calls.entries()) if (index !== 10) expect(ids).toContain(call.unique_id);
+  });
+
+  it('resumes behind what is done', async () => {
+    const { source } = await start(everySecond(900), { maxOffset: 300 }, { max_results: 300 });
+    const window = range('qualified', t0 + 600_000, t0 + 600_000 + 900 * second);
+    const seen: number[] = [];
+    const stop = new AbortController();
+    await expect(
+      collect(source, window, {
+        signal: stop.signal,
+        onProgress: ({ doneTo }) => {
+          seen.push(doneTo);
+          stop.abort(new Error('worker stops'));
+        },
+      }),
+    ).rejects.toThrow('worker stops');
+    const { ids, result } = await collect(source, window, { resume: { doneTo: seen[0] ?? 0 } });
+    expect(result.parts[0]?.from).toBe(seen[0]);
+    expect(ids.length).toBeLessThan(900);
+    expect(ids.at(-1)).toBe('call-000899');
+  });
+
+  it('cuts an instant that is too large on the other axis', async () => {
+    const calls = Array.from({ length: 900 }, (_, i) => ({
+      ...servedCall(i, t0 + 1_000_000 + i * 777),
+      timestamp: new Date(t0).toISOString(),
+    }));
+    const { source } = await start(calls, { maxOffset: 400 }, { max_results: 400 });
+    const { result, ids } = await collect(source, range('timestamp', t0 - 60_000, t0 + 60_000));
+    expect(ids.length).toBe(900);
+    expect(result).toMatchObject({ calls: 900, problems: [] });
+  });
+
+  it('keeps the slack of the other axis, whose times need not lie on whole seconds', async () => {
+    const calls = Array.from({ length: 900 }, (_, i) => ({
+      ...servedCall(i, t0 + 1_000_000 + i * 777),
+      timestamp: new Date(t0).toISOString(),
+    }));
+    const { source } = await start(calls, { maxOffset: 400 }, { max_results: 400, time_resolution_ms: 1_000 });
+    const { result, ids } = await collect(source, range('timestamp', t0 - 60_000, t0 + 60_000));
+    expect(ids.length).toBe(900);
+    expect(result).toMatchObject({ calls: 900, problems: [] });
+  });
+
+  it('goes on behind what came when the service gives less a page than asked', async () => {
+    const { source } = await start(everySecond(700), { maxLimit: 70 });
+    const { result, ids } = await collect(source, range('qualified', t0, t0 + 10_000 * second));
+    expect(ids.length).toBe(700);
+    expect(result).toMatchObject({ calls: 700, confirmed: 'total', requests: 10 });
+  });
+
+  it('cuts an instant by status when both axes are one instant, and reports what is still too large', async () => {
+    const same = new Date(t0).toISOString();
+    const calls = Array.from({ length: 900 }, (_, i) => ({
+      ...servedCall(i, t0),
+      qualified: same,
+      status: i % 2 === 0 ? 'void' : 'qualified',
+    }));
+    const fitting = await start(calls, { maxOffset: 500 }, { max_results: 500 });
+    const cut = await collect(fitting.source, range('timestamp', t0 - 1, t0 + 2));
+    expect(cut.ids.length).toBe(900);
+    expect(cut.result.problems).toEqual([]);
+
+    const tooLarge = await start(calls, { maxOffset: 200 }, { max_results: 200 });
+    const { result, ids } = await collect(tooLarge.source, range('timestamp', t0 - 1, t0 + 2));
+    expect(result.problems).toMatchObject([{ problem: 'instant_too_large' }]);
+    expect(result.problems[0]?.detail).toContain('900 calls');
+    expect(result.confirmed).toBe('none');
+    expect(ids.length).toBeGreaterThan(0);
+  });
+
+  it('finds a silent cap without a total, and remembers it', async () => {
+    const calls = everySecond(2_400);
+    const { source } = await start(
+      calls,
+      { total: false, maxLimit: 1_000 },
+      { pagination: { style: 'none', size_param: 'limit', size: 5_000 }, exclude: [] },
+    );
+    const { result, ids } = await collect(source, range('timestamp', t0, t0 + 2_400 * second));
+    expect(ids.length).toBe(2_400);
+    expect(result.problems).toEqual([]);
+    expect(source.list.learned.cap).toBe(1_000);
+  });
+
+  it('reads a list that knows no windows, and cuts it locally', async () => {
+    const { source } = await start(everySecond(700), {}, { axes: [], axis: 'timestamp', exclude: [] });
+    const { result, ids } = await collect(source, range('timestamp', t0 + 100 * second, t0 + 200 * second));
+    expect(ids.length).toBe(100);
+    expect(result).toMatchObject({ calls: 100, confirmed: 'overlap' });
+  });
+
+  it('hands malformed records on apart, and keeps their neighbours', async () => {
+    const calls: unknown[] = [...everySecond(5), { timestamp: new Date(t0).toISOString() }, 17, null, { unique_id: 9 }];
+    const { source } = await start([], {
+      respond: (response) => {
+        response.setHeader('content-type', 'application/json');
+        response.end(`{"count":10,"data":[${calls.map((call) => JSON.stringify(call)).join(',')},{"unique_id": tru}]}`);
+        return true;
+      },
+    });
+    const reasons: string[] = [];
+    const { ids } = await collect(source, range('timestamp', t0, t0 + 10 * second), {
+      onRejected: (records) => {
+        reasons.push(...records.map((record) => record.reason));
+      },
+    });
+    expect(ids.length).toBe(5);
+    expect(reasons).toEqual([
+      'unique_id is missing',
+      'the record is not an object',
+      'the record is not an object',
+      'unique_id is not text but number',
+      'the record is not valid JSON',
+    ]);
+  });
+});

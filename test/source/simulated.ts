@@ -1,0 +1,75 @@
+/** A source that reads the simulated service. */
+import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
+import type { Observation } from '../../schemas/observation.ts';
+import type { Simulator } from '../../src/simulator/start-simulator.ts';
+import { applyPreset } from '../../src/source/presets.ts';
+import { type ReadWindowOptions, readWindow, type WindowResult } from '../../src/source/read-window.ts';
+import { createSource, type Source, type SourceDeps } from '../../src/source/source.ts';
+import type { Window } from '../../src/source/windows.ts';
+
+type Section = Partial<SourceConfigInput>;
+
+export const simulatedConfig = async (simulator: Simulator, section: Section = {}): Promise<SourceConfig> => {
+  const raw = await applyPreset({ source: section });
+  return sourceConfigSchema.parse({
+    base_url: simulator.url,
+    auth_url: simulator.authUrl,
+    realm: simulator.realm,
+    client_id: simulator.clientId,
+    client_secret: simulator.clientSecret,
+    ...(raw.source as Section),
+  });
+};
+
+export const simulatedSource = async (
+  simulator: Simulator,
+  section: Section = {},
+  deps: SourceDeps = {},
+): Promise<Source> => createSource(await simulatedConfig(simulator, section), deps);
+
+/** The range of planned call times with room on both sides, on an axis. */
+export const wholeRange = (simulator: Simulator, axis: string): Window => ({
+  axis,
+  from: Date.parse(simulator.range.from) * 1000 - 60_000_000,
+  to: Date.parse(simulator.range.to) * 1000 + 30 * 86_400_000_000,
+});
+
+export interface Reading {
+  readonly result: WindowResult;
+  /** How often each call was handed on, and the latest sight of it. */
+  readonly seen: Map<string, { times: number; latest: Observation }>;
+}
+
+export const readSimulated = async (
+  source: Source,
+  window: Window,
+  more: Partial<ReadWindowOptions> = {},
+): Promise<Reading> => {
+  const seen: Reading['seen'] = new Map();
+  const result = await readWindow({
+    client: source.list,
+    window,
+    onPage: (observations) => {
+      for (const observation of observations) {
+        const known = seen.get(observation.callId);
+        const latest =
+          known === undefined || known.latest.observedAt <= observation.observedAt ? observation : known.latest;
+        seen.set(observation.callId, { times: (known?.times ?? 0) + 1, latest });
+      }
+    },
+    ...more,
+  });
+  return { result, seen };
+};
+
+/** Ids that the list shows now; with `statuses` only those. */
+export const listedIds = async (simulator: Simulator, statuses?: readonly string[]): Promise<Set<string>> => {
+  const ids = new Set<string>();
+  for await (const entry of simulator.truth({ light: true })) {
+    if (entry.visibleInList && (statuses === undefined || statuses.includes(entry.status))) ids.add(entry.callId);
+  }
+  return ids;
+};
+
+export const missingFrom = (expected: ReadonlySet<string>, seen: ReadonlyMap<string, unknown>): string[] =>
+  [...expected].filter((id) => !seen.has(id));

@@ -1,0 +1,182 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { openTap, type TapEvent, type TapFrame, type TapResult } from '../../src/source/tap.ts';
+import { simulatedSource } from './simulated.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+interface Tapping {
+  readonly simulator: Simulator;
+  readonly frames: TapFrame[];
+  readonly events: TapEvent[];
+  readonly done: Promise<TapResult>;
+  stop(): Promise<TapResult>;
+}
+
+const start = async (
+  options: SimulatorOptions = {},
+  websocket: SourceConfigInput['websocket'] = {},
+): Promise<Tapping> => {
+  const simulator = await startSimulator({
+    calls: { count: 0 },
+    ...options,
+    websocket: { framesPerSecond: 100, ...options.websocket },
+  });
+  closers.push(() => simulator.stop());
+  const source = await simulatedSource(simulator, {
+    websocket: { url: simulator.wsUrl, ping_interval_s: 0.2, ...websocket },
+  });
+  closers.push(source.close);
+  const frames: TapFrame[] = [];
+  const events: TapEvent[] = [];
+  const stop = new AbortController();
+  const done = openTap({
+    config: source.config.websocket,
+    tokens: source.tokens,
+    signal: stop.signal,
+    backoff: { baseMs: 30, maxMs: 200 },
+    onFrame: (frame) => {
+      frames.push(frame);
+    },
+    onEvent: (event) => {
+      events.push(event);
+    },
+  });
+  done.catch(() => undefined);
+  const tapping = {
+    simulator,
+    frames,
+    events,
+    done,
+    stop: () => {
+      stop.abort();
+      return done;
+    },
+  };
+  closers.push(() => tapping.stop().catch(() => undefined));
+  return tapping;
+};
+
+const until = async (condition: () => boolean): Promise<void> => {
+  const deadline = performance.now() + 10_000;
+  while (!condition()) {
+    if (performance.now() > deadline) expect.fail('it did not happen within 10 s');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};
+const opened = (events: readonly TapEvent[]): number => events.filter(({ kind }) => kind === 'opened').length;
+
+describe('tap', () => {
+  it('hands on text and binary frames as they came, in order', async () => {
+    const { simulator, frames, stop } = await start();
+    await until(() => frames.length >= 30);
+    const result = await stop();
+    expect(result).toMatchObject({ connections: 1, frames: frames.length });
+    expect(frames.map(({ body }) => (JSON.parse(body.toString()) as { number: number }).number)).toEqual(
+      frames.map((_, i) => i),
+    );
+    expect(frames.slice(0, 10).map(({ binary }) => binary)).toEqual(
+      [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => i % 5 === 4),
+    );
+    await expect.poll(async () => (await simulator.stats()).websocket.open).toBe(0);
+  });
+
+  it('keeps the connection beyond the end of its token', async () => {
+    const { frames, events, stop } = await start({ tokens: { lifetimeSeconds: 1 } });
+    const begun = performance.now();
+    await until(() => performance.now() - begun > 1_600 && frames.length > 50);
+    expect(opened(events)).toBe(1);
+    await stop();
+  });
+
+  it('asks for a new token when the one at hand is older than allowed', async () => {
+    const { simulator, events, frames } = await start({ websocket: { tokenAgeSeconds: 1 } }, { token_max_age_s: 0.8 });
+    await until(() => frames.length > 0);
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await simulator.restartWebSocket(0);
+    await until(() => opened(events) === 2);
+    const { tokens, websocket } = await simulator.stats();
+    expect(tokens.issued).toBe(2);
+    expect(websocket.refused).toEqual({});
+    for (const event of events) if (event.kind === 'opened') expect(event.tokenAgeMs).toBeLessThan(800);
+  });
+
+  it('survives a restart of the service, and goes on', async () => {
+    const { simulator, events, frames, stop } = await start();
+    await until(() => frames.length > 5);
+    await simulator.restartWebSocket(400);
+    await until(() => opened(events) === 2 && frames.some(({ connection }) => connection === 2));
+    expect(events.some((event) => event.kind === 'refused' && event.explanation.includes('503'))).toBe(true);
+    expect(events.find(({ kind }) => kind === 'closed')).toMatchObject({ explanation: 'the connection broke' });
+    expect((await stop()).connections).toBe(2);
+  });
+
+  it('opens again after the service closed in order, without a tight loop', async () => {
+    const { simulator, events } = await start();
+    await until(() => opened(events) === 1);
+    await simulator.closeWebSockets(1001);
+    await until(() => opened(events) === 2);
+    expect(events.find(({ kind }) => kind === 'closed')).toMatchObject({
+      code: 1001,
+      explanation: expect.stringContaining('restart'),
+    });
+  });
+
+  it('replaces a token that was revoked', async () => {
+    const { simulator, events } = await start();
+    await until(() => opened(events) === 1);
+    await simulator.revokeTokens();
+    await simulator.restartWebSocket(0);
+    await until(() => opened(events) === 2);
+    expect((await simulator.stats()).tokens.issued).toBe(2);
+  });
+
+  it('explains the whitelist, a wrong path and a missing address in words', async () => {
+    const listed = await start({ websocket: { whitelist: ['192.0.2.1'] } });
+    await expect(listed.done).rejects.toMatchObject({
+      code: 'TAP_WHITELIST',
+      kind: 'terminal',
+      mend: expect.stringContaining('whitelist'),
+    });
+    const wrong = await start({}, { url: 'ws://127.0.0.1:1/x' });
+    await until(() =>
+      wrong.events.some((event) => event.kind === 'refused' && event.explanation.includes('refuses connections')),
+    );
+    const path = await start({ websocket: { path: '/other' } }, {});
+    await until(() => path.frames.length > 0);
+    const missing = await start({}, { url: `${path.simulator.wsUrl}/nothing` });
+    await expect(missing.done).rejects.toMatchObject({ code: 'TAP_PATH' });
+    await expect((await start({}, { url: undefined })).done).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    await expect((await start({}, { url: 'ws://service.example/x' })).done).rejects.toThrow(/encrypted/);
+  });
+
+  it('slows the socket down rather than filling memory, and loses no frame', async () => {
+    const simulator = await startSimulator({ calls: { count: 0 }, websocket: { framesPerSecond: 1_000 } });
+    closers.push(() => simulator.stop());
+    const source = await simulatedSource(simulator, { websocket: { url: simulator.wsUrl } });
+    closers.push(source.close);
+    const numbers: number[] = [];
+    let running = 0;
+    const stop = new AbortController();
+    const done = openTap({
+      config: source.config.websocket,
+      tokens: source.tokens,
+      signal: stop.signal,
+      onFrame: async ({ body }) => {
+        expect(++running).toBe(1);
+        await new Promise((resolve) => setTimeout(resolve, 3));
+        running--;
+        numbers.push((JSON.parse(body.toString()) as { number: number }).number);
+      },
+    });
+    await until(() => numbers.length > 300);
+    stop.abort();
+    await done;
+    expect(numbers).toEqual(numbers.map((_, i) => i));
+  });
+});

@@ -1,0 +1,297 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import type { CallsyncError } from '../../src/errors.ts';
+import { createSource, type Source } from '../../src/source/source.ts';
+import { createTokenSource } from '../../src/source/tokens.ts';
+import { configFor, type Handler, json, type LocalServer, startServer } from './local-server.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const start = async (
+  handler: Handler,
+  config: Partial<SourceConfigInput> = {},
+): Promise<{ server: LocalServer; source: Source }> => {
+  const server = await startServer(handler);
+  closers.push(server.close);
+  const source = createSource(configFor(server.url, config));
+  closers.push(source.close);
+  return { server, source };
+};
+
+const tokenRequests = (server: LocalServer): number =>
+  server.requests.filter(({ path }) => path.startsWith('/realms/')).length;
+const readAll = async (source: Source): Promise<number> => {
+  let records = 0;
+  for await (const page of source.list.readPages({})) records += page.count;
+  return records;
+};
+const refusalOf = async (promise: Promise<unknown>): Promise<CallsyncError> =>
+  promise.then(
+    () => expect.fail('it should have been refused'),
+    (error: CallsyncError) => error,
+  );
+
+describe('the token request', () => {
+  it('is the form of the interface', async () => {
+    const { server, source } = await start((_, response) => json(response, 200, { access_token: 'a' }));
+    await source.tokens.get();
+    const [request] = server.requests;
+    expect(request?.path).toBe('/realms/demo/protocol/openid-connect/token');
+    expect(request?.headers['content-type']).toContain('application/x-www-form-urlencoded');
+    expect(request?.headers.authorization).toBeUndefined();
+    expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({
+      grant_type: 'client_credentials',
+      client_id: 'id',
+      client_secret: 'not-a-secret',
+      scope: 'openid',
+    });
+  });
+
+  it('is made once for 500 callers at once', async () => {
+    const { server, source } = await start((_, response) => {
+      setTimeout(() => json(response, 200, { access_token: 'a', expires_in: 60 }), 30);
+    });
+    const tokens = await Promise.all(Array.from({ length: 500 }, () => source.tokens.get()));
+    expect(new Set(tokens.map((token) => token.value))).toEqual(new Set(['a']));
+    expect(server.requests.length).toBe(1);
+  });
+
+  it('counts 60 minutes where the response does not say a lifetime', async () => {
+    const { source } = await start((_, response) => json(response, 200, { access_token: 'a' }));
+    const token = await source.tokens.get();
+    expect(token.expiresAt - token.requestedAt).toBe(3_600_000);
+  });
+
+  it.each([
+    ['text', '"300"', 300_000],
+    ['zero', '0', 3_600_000],
+    ['nonsense', '"soon"', 3_600_000],
+    ['null', 'null', 3_600_000],
+  ])('takes expires_in as %s', async (_, sent, lifetime) => {
+    const { source } = await start((_request, response) =>
+      json(response, 200, `{"access_token":"a","expires_in":${sent}}`),
+    );
+    const token = await source.tokens.get();
+    expect(token.expiresAt - token.requestedAt).toBe(lifetime);
+  });
+
+  it.each([
+    ['an id_token that is no token', { id_token: 'garbage' }],
+    ['an id_token of another issuer', { id_token: unsignedToken({ iss: 'https://other.example', exp: 1 }) }],
+    ['an id_token that is not text', { id_token: 17 }],
+    ['another token_type', { token_type: 'mac' }],
+  ])('is not troubled by %s', async (_, surprise) => {
+    const { source } = await start((_request, response) =>
+      json(response, 200, { access_token: 'a', token_type: 'Bearer', ...surprise }),
+    );
+    expect((await source.tokens.get()).value).toBe('a');
+  });
+
+  it('takes a token that comes as text/plain', async () => {
+    const { source } = await start((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' });
+      response.end('{"access_token":"a"}');
+    });
+    expect((await source.tokens.get()).value).toBe('a');
+  });
+
+  it.each([
+    [400, '{"error":"invalid_client","error_description":"not-a-secret is wrong"}', 'TOKEN_REFUSED', 'terminal'],
+    [401, '{"error":"unauthorized_client"}', 'TOKEN_REFUSED', 'terminal'],
+    [401, '', 'TOKEN_REFUSED', 'terminal'],
+    [403, '<html>not-a-secret</html>', 'TOKEN_REFUSED', 'terminal'],
+    [404, '{"error":"Realm does not exist"}', 'TOKEN_ENDPOINT_MISSING', 'terminal'],
+    [200, '<html>Sign in</html>', 'TOKEN_MALFORMED', 'transient'],
+    [200, '[]', 'TOKEN_MALFORMED', 'transient'],
+    [200, '{"access_token":17}', 'TOKEN_MALFORMED', 'transient'],
+    [500, 'oops', 'TOKEN_UNAVAILABLE', 'transient'],
+    [502, '<html>Bad gateway</html>', 'TOKEN_UNAVAILABLE', 'transient'],
+    [429, '{"errors":[{"id":1}]}', 'TOKEN_UNAVAILABLE', 'transient'],
+  ])('explains %d %s', async (status, body, code, kind) => {
+    const server = await startServer((_, response) => json(response, status, body));
+    closers.push(server.close);
+    const source = createSource(configFor(server.url));
+    closers.push(source.close);
+    const error = await refusalOf(source.tokens.get());
+    expect(error).toMatchObject({ code, kind });
+    expect(JSON.stringify([error.message, error.mend, String(error.cause), error.stack])).not.toContain('not-a-secret');
+  });
+
+  it('names an unreachable identity provider', async () => {
+    const server = await startServer(() => undefined);
+    await server.close();
+    const source = createSource(configFor(server.url));
+    closers.push(source.close);
+    expect(await refusalOf(source.tokens.get())).toMatchObject({ code: 'SERVICE_UNREACHABLE', kind: 'transient' });
+  });
+
+  it('does not send the secret over plain http beyond this machine', () => {
+    expect(() => createSource(configFor('http://service.example'))).toThrowError(/https/);
+  });
+
+  it('reads the secret file again for each request', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'callsync-secret-'));
+    closers.push(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'secret');
+    await writeFile(file, 'first\n');
+    const { server, source } = await start(
+      (_, response) => json(response, 200, { access_token: `t${server.requests.length}` }),
+      {
+        client_secret: undefined,
+        client_secret_file: file,
+      },
+    );
+    const first = await source.tokens.get();
+    await writeFile(file, 'second\n');
+    source.tokens.invalidate(first.value);
+    await source.tokens.get();
+    expect(server.requests.map(({ body }) => new URLSearchParams(body).get('client_secret'))).toEqual([
+      'first',
+      'second',
+    ]);
+  });
+});
+
+describe('renewal', () => {
+  const clockwork = (lifetimeSeconds: number) => {
+    const state = { now: 0, requests: 0, down: false };
+    const source = createTokenSource(
+      async () => {
+        state.requests++;
+        if (state.down) throw Object.assign(new Error('down'));
+        return { accessToken: `t${state.requests}`, expiresIn: lifetimeSeconds };
+      },
+      { assumedLifetimeMs: 3_600_000, now: () => state.now, attempts: 1 },
+    );
+    return { state, source };
+  };
+  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  it('starts before the end, while the old token still serves', async () => {
+    const { state, source } = clockwork(300);
+    expect((await source.get()).value).toBe('t1');
+    state.now = 239_000;
+    expect((await source.get()).value).toBe('t1');
+    expect(state.requests).toBe(1);
+    state.now = 241_000;
+    expect((await source.get()).value).toBe('t1');
+    await settle();
+    expect((await source.get()).value).toBe('t2');
+    expect(state.requests).toBe(2);
+  });
+
+  it('bridges a minute without identity provider', async () => {
+    const { state, source } = clockwork(300);
+    await source.get();
+    state.down = true;
+    let served = 0;
+    for (state.now = 235_000; state.now < 294_000; state.now += 500) {
+      expect((await source.get()).value).toBe('t1');
+      served++;
+      await settle();
+    }
+    expect(served).toBeGreaterThan(100);
+    // It was asked again with growing pauses, not with every call.
+    expect(state.requests).toBeLessThan(60);
+    state.down = false;
+    state.now = 296_000;
+    expect((await source.get()).value).not.toBe('t1');
+  });
+
+  it('does not use a token in its last moments', async () => {
+    const { state, source } = clockwork(300);
+    await source.get();
+    state.now = 295_500;
+    expect((await source.get()).value).toBe('t2');
+  });
+
+  it('gives the WebSocket a token younger than asked', async () => {
+    const { state, source } = clockwork(3_600);
+    await source.get();
+    state.now = 200_000;
+    expect((await source.fresh(240_000)).value).toBe('t1');
+    state.now = 240_000;
+    expect((await source.fresh(240_000)).value).toBe('t2');
+  });
+});
+
+describe('a rejected token', () => {
+  it('is replaced and the request repeated once', async () => {
+    let issued = 0;
+    const { server, source } = await start((request, response, url) => {
+      if (url.pathname.startsWith('/realms/')) return json(response, 200, { access_token: `t${++issued}` });
+      return request.headers.authorization === 'bearer t2' ? json(response, 200, [{}]) : json(response, 401, {});
+    });
+    expect(await readAll(source)).toBe(1);
+    expect(tokenRequests(server)).toBe(2);
+  });
+
+  it('makes one renewal in a storm of 401s', async () => {
+    let issued = 0;
+    const { server, source } = await start(
+      (request, response, url) => {
+        if (url.pathname.startsWith('/realms/'))
+          return void setTimeout(() => json(response, 200, { access_token: `t${++issued}` }), 5);
+        setTimeout(
+          () => (request.headers.authorization === 'bearer t1' ? json(response, 401, {}) : json(response, 200, [{}])),
+          Math.random() * 60,
+        );
+      },
+      { limits: { concurrency: 100 } },
+    );
+    const counts = await Promise.all(Array.from({ length: 300 }, () => readAll(source)));
+    expect(counts.every((count) => count === 1)).toBe(true);
+    expect(tokenRequests(server)).toBe(2);
+  });
+
+  it('is terminal when fresh ones are never taken, and the list is asked just twice', async () => {
+    const { server, source } = await start((_, response, url) =>
+      url.pathname.startsWith('/realms/')
+        ? json(response, 200, { access_token: `t${Math.random()}` })
+        : json(response, 401, {}),
+    );
+    expect(await refusalOf(readAll(source))).toMatchObject({ code: 'TOKEN_REJECTED', kind: 'terminal' });
+    expect(server.requests.filter(({ path }) => path.startsWith('/calls')).length).toBe(2);
+    expect(tokenRequests(server)).toBe(2);
+  });
+
+  it('survives clocks that differ by two minutes either way', async () => {
+    for (const skew of [-120_000, 120_000]) {
+      const { source, server } = await start((_, response, url) => {
+        const date = new Date(Date.now() + skew).toUTCString();
+        return url.pathname.startsWith('/realms/')
+          ? json(response, 200, { access_token: 'a', expires_in: 300 }, { date })
+          : json(response, 200, [{}], { date });
+      });
+      await readAll(source);
+      expect(await readAll(source)).toBe(1);
+      expect(tokenRequests(server)).toBe(1);
+      const offset = source.clock.offset();
+      expect(offset?.low).toBeLessThanOrEqual(skew);
+      expect(offset?.high).toBeGreaterThanOrEqual(skew - 1_000);
+    }
+  });
+});
+
+describe('a fixed token', () => {
+  it('is sent with its scheme, and no token is requested', async () => {
+    const { server, source } = await start((_, response) => json(response, 200, [{}]), {
+      token: 'fixed',
+      auth_scheme: 'Token',
+      auth_url: undefined,
+    });
+    await readAll(source);
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Token fixed']);
+  });
+});
+
+function unsignedToken(claims: object): string {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  return `${part({ alg: 'none' })}.${part(claims)}.`;
+}

@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatInstant, parseInstant } from '../../src/source/instants.ts';
+import {
+  contains,
+  halveWindow,
+  planWindows,
+  splitWindow,
+  tightBounds,
+  type Window,
+  wideBounds,
+} from '../../src/source/windows.ts';
+
+const day = 86_400_000_000;
+const base = Date.UTC(2024, 6, 1) * 1000;
+const windows = fc
+  .tuple(fc.integer({ min: 0, max: 400 * day }), fc.integer({ min: 1, max: 30 * day }))
+  .map(([from, length]): Window => ({ axis: 'timestamp', from: base + from, to: base + from + length }));
+const steps = fc.constantFrom(1_000, 1_000_000, 60_000_000);
+
+/** Borders are where an instant could fall into none or two. */
+const instantsOf = (whole: Window, pieces: readonly Window[]): number[] => [
+  ...pieces.flatMap((piece) => [piece.from - 1, piece.from, piece.from + 1, piece.to - 1, piece.to]),
+  Math.floor((whole.from + whole.to) / 2),
+];
+
+const holdsOnce = (whole: Window, pieces: readonly Window[]): void => {
+  const wrong = instantsOf(whole, pieces).filter(
+    (instant) => pieces.filter((piece) => contains(piece, instant)).length !== (contains(whole, instant) ? 1 : 0),
+  );
+  expect(wrong).toEqual([]);
+};
+
+describe('windows', () => {
+  it('splits so that every instant lies in exactly one piece', () => {
+    fc.assert(
+      fc.property(windows, fc.integer({ min: 1, max: 64 }), steps, (whole, parts, step) => {
+        const pieces = splitWindow(whole, parts, step);
+        expect(pieces.length).toBeLessThanOrEqual(parts);
+        holdsOnce(whole, pieces);
+        for (const piece of pieces.slice(1)) expect(piece.from % step).toBe(0);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('halves until one step is left, and every instant stays in exactly one', () => {
+    fc.assert(
+      fc.property(windows, steps, (whole, step) => {
+        let pieces = [whole];
+        for (let round = 0; round < 7; round++) pieces = pieces.flatMap((piece) => halveWindow(piece, step) ?? [piece]);
+        holdsOnce(whole, pieces);
+        for (const piece of pieces) {
+          if (halveWindow(piece, step) === undefined) {
+            expect(Math.floor((piece.to - 1) / step) - Math.floor(piece.from / step)).toBeLessThanOrEqual(
+              piece.from % step === 0 ? 0 : 1,
+            );
+          }
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('plans windows whose borders do not depend on where the range starts', () => {
+    fc.assert(
+      fc.property(windows, fc.constantFrom(3_600_000_000, day), (whole, length) => {
+        const plan = planWindows(whole, length);
+        holdsOnce(whole, plan);
+        expect(plan.slice(1).filter((piece) => piece.from % length !== 0)).toEqual([]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('asks for at least the window, whatever the bounds mean', () => {
+    fc.assert(
+      fc.property(
+        windows,
+        steps,
+        fc.boolean(),
+        fc.boolean(),
+        fc.nat(10_000_000),
+        (whole, step, fromInclusive, toInclusive, at) => {
+          const instant = whole.from + (at % (whole.to - whole.from));
+          const { from, to } = wideBounds(whole, { step, fromInclusive, toInclusive });
+          expect(fromInclusive ? instant >= from : instant > from).toBe(true);
+          expect(toInclusive ? instant <= to : instant < to).toBe(true);
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('asks for a single step alone when bounds are tight', () => {
+    const second = 1_000_000;
+    const one = { axis: 'timestamp', from: base, to: base + second };
+    expect(tightBounds(one, { step: second, fromInclusive: true, toInclusive: true })).toEqual({
+      from: base,
+      to: base,
+    });
+    expect(tightBounds(one, { step: second, fromInclusive: false, toInclusive: true })).toEqual({
+      from: base - second,
+      to: base,
+    });
+    expect(tightBounds(one, { step: second, fromInclusive: true, toInclusive: false })).toEqual({
+      from: base,
+      to: base + second,
+    });
+  });
+});
+
+describe('instants', () => {
+  it.each([
+    ['2023-12-04T15:18:29Z', 1_701_703_109_000_000],
+    ['2023-12-04T15:18:29.123456Z', 1_701_703_109_123_456],
+    ['2023-12-04T15:18:29.1234567+00:00', 1_701_703_109_123_456],
+    ['2023-12-04 16:18:29+0100', 1_701_703_109_000_000],
+    ['2023-12-04T15:18:29', 1_701_703_109_000_000],
+    ['2023-12-04', 1_701_648_000_000_000],
+    [1_701_703_109, 1_701_703_109_000_000],
+    [1_701_703_109.5, 1_701_703_109_500_000],
+    [1_701_703_109_000, 1_701_703_109_000_000],
+    ['1701703109000', 1_701_703_109_000_000],
+  ])('reads %s', (value, micros) => expect(parseInstant(value)).toBe(micros));
+
+  it.each([
+    null,
+    '',
+    'yesterday',
+    '2023-13-04T00:00:00Z',
+    '5',
+    5,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    {},
+    '2023-12-04T99:00Z',
+  ])('refuses %s', (value) => expect(parseInstant(value)).toBeUndefined());
+
+  it('writes what it reads', () => {
+    const instant = 1_701_703_109_123_000;
+    expect(formatInstant(instant, 'iso')).toBe('2023-12-04T15:18:29.123Z');
+    expect(formatInstant(instant, 'iso_seconds')).toBe('2023-12-04T15:18:29Z');
+    expect(formatInstant(instant, 'epoch_s')).toBe('1701703109');
+    expect(formatInstant(instant, 'epoch_ms')).toBe('1701703109123');
+  });
+});

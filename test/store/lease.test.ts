@@ -1,0 +1,65 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLease } from '../../src/store/lease.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let database: TestDatabase;
+let store: Store;
+beforeAll(async () => {
+  database = await createDatabase();
+  store = await openStore({ url: database.url, max: 3 });
+});
+afterAll(async () => {
+  await store.close();
+  await database.drop();
+});
+
+test('one holder at a time for a name, and another name does not wait', async () => {
+  const lease = createLease(store.pool);
+  let holders = 0;
+  let most = 0;
+  const hold = (name: string) =>
+    lease.run(name, async () => {
+      holders += 1;
+      most = Math.max(most, holders);
+      await delay(20);
+      holders -= 1;
+      return name;
+    });
+  expect(await Promise.all([hold('a'), hold('a'), hold('a')])).toEqual(['a', 'a', 'a']);
+  expect(most).toBe(1);
+  await lease.run('x', () => lease.run('y', () => Promise.resolve()));
+});
+
+test('those who wait leave the pool to the holder', async () => {
+  const lease = createLease(store.pool);
+  let waiting: Promise<unknown>[] = [];
+  await lease.run('busy', async () => {
+    waiting = Array.from({ length: 6 }, () => lease.run('busy', () => Promise.resolve()));
+    await delay(100);
+    // The pool has three connections, one of which holds the lease.
+    for (let n = 0; n < 5; n += 1) await store.pool.query('SELECT 1');
+  });
+  await Promise.all(waiting);
+});
+
+test('is given back when the work fails', async () => {
+  const lease = createLease(store.pool);
+  await expect(lease.run('failing', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(await lease.run('failing', () => Promise.resolve(1))).toBe(1);
+});
+
+test('a holder whose connection breaks is told, and another may start', async () => {
+  const lease = createLease(store.pool);
+  const first = lease.run('broken', async (signal) => {
+    await store.pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    );
+    for (const end = Date.now() + 10_000; !signal.aborted && Date.now() < end; ) await delay(5);
+    return signal.aborted;
+  });
+  expect(await first).toBe(true);
+  expect(await lease.run('broken', () => Promise.resolve(2))).toBe(2);
+});

@@ -1,0 +1,192 @@
+/** The fold through the real database: random batches, crashes of no kind left out by the pure tests. */
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { foldBatch, loadFolded } from '../../activities/ingest.ts';
+import type { Observation } from '../../schemas/observation.ts';
+import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
+import { inTransaction } from '../../src/postgres/connection.ts';
+import { eraseFromLedger, foldIntoLedger, readHeads, readRows } from '../../src/store/ledger.ts';
+import { markPending } from '../../src/store/loads.ts';
+import { sightsInOrders } from '../calls/sights.ts';
+import { expectedDocument } from '../calls/winner.ts';
+import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline({ documents: true });
+});
+afterEach(() => pipeline.clear());
+afterAll(() => pipeline.close());
+
+const ids = ['a', 'b', 'c'];
+
+/** Arrivals of several calls, cut into batches at random. */
+const batches = fc
+  .tuple(...ids.map((id) => sightsInOrders(id)), fc.infiniteStream(fc.integer({ min: 1, max: 6 })))
+  .map((made) => {
+    const sizes = made.at(-1) as Iterator<number>;
+    const calls = made.slice(0, -1) as { sights: Observation[]; arrivals: Observation[][] }[];
+    const orders = [0, 1].map((order) => {
+      const mixed = calls.flatMap((call) => call.arrivals[order] ?? []);
+      const cut: Observation[][] = [];
+      for (let at = 0; at < mixed.length; ) {
+        const size = sizes.next().value as number;
+        cut.push(mixed.slice(at, at + size));
+        at += size;
+      }
+      return cut;
+    });
+    return { sights: calls.map((call) => call.sights), orders };
+  });
+
+const sentDigests = async (): Promise<Record<string, string[]>> => {
+  const rows: Record<string, string[]> = {};
+  for (const name of ['utterances', 'words', 'tags', 'metadata', 'udfs', 'contacts'] as const) {
+    rows[name] = [];
+    for await (const row of pipeline.warehouse.rowsOf(name)) rows[name].push(JSON.stringify(row));
+    rows[name].sort();
+  }
+  const calls = await pipeline.warehouse.query(
+    `SELECT to_jsonb(c) - '{revision,load_id,first_seen_at,last_seen_at}'::text[] AS row FROM wh_main.calls c ORDER BY call_id`,
+  );
+  return { ...rows, calls: calls.map((row) => JSON.stringify(row.row)) };
+};
+
+test('any order, any number, any batches: one document, one set of versions, one set of rows', async () => {
+  await fc.assert(
+    fc.asyncProperty(batches, async ({ sights, orders }) => {
+      const ends: unknown[] = [];
+      for (const order of orders) {
+        await pipeline.clear();
+        for (const observations of order) {
+          const folded = await foldBatch(pipeline.deps, { observations, rejected: [], origin: 'test' });
+          await loadFolded(pipeline.deps, folded);
+        }
+        const rows = await readRows(pipeline.store.pool, ids);
+        for (const [index, id] of ids.entries()) {
+          expect(rows.get(id)?.document).toEqual(expectedDocument(sights[index] ?? []));
+        }
+        const heads = [...rows.values()].map(({ callId, versions, firstSeenAt, lastSeenAt, seenBy }) => ({
+          callId,
+          versions,
+          firstSeenAt,
+          lastSeenAt,
+          seenBy,
+        }));
+        expect(pipeline.logged).toEqual([]);
+        expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
+        ends.push({ heads: heads.sort((a, b) => (a.callId < b.callId ? -1 : 1)), sent: await sentDigests() });
+      }
+      expect(ends[1]).toEqual(ends[0]);
+    }),
+    { numRuns: 25, endOnFailure: true },
+  );
+});
+
+const foldAll = (observations: readonly Observation[], of = pipeline) =>
+  inTransaction(of.store.pool, 'test', (client) =>
+    foldIntoLedger(client, observations.map(prepareObservation), 'qualified'),
+  );
+
+describe('a row', () => {
+  test('comes back as it was folded, to the microsecond', async () => {
+    const at = 1_701_703_109_123_456;
+    const sights = [
+      observationOf(
+        'x',
+        at,
+        { timestamp: '2023-12-04T15:18:29.123456+02:00', qualified: '2023-12-05T00:00:00Z', n: 1 },
+        'webhook',
+      ),
+      observationOf('x', at + 1, { n: 2, constructor: 'field', 'a\0': null }, 'poll'),
+      observationOf('x', at - 1, { old: true }, 'import'),
+    ];
+    const expected = sights.map(prepareObservation).reduce(fold, emptyRow('x'));
+    const { changed } = await foldAll(sights);
+    expect(changed).toEqual([expected]);
+    const read = (await readRows(pipeline.store.pool, ['x'])).get('x') as LedgerRow;
+    expect(read).toEqual({ ...expected, json: {} });
+    const { rows } = await pipeline.store.pool.query('SELECT call_timestamp, processed_at FROM ledger');
+    expect(rows).toEqual([
+      { call_timestamp: new Date('2023-12-04T13:18:29.123Z'), processed_at: new Date('2023-12-05T00:00:00Z') },
+    ]);
+  });
+
+  test('of which nothing changed is not written again: document and revision stay', async () => {
+    const one = observationOf('x', 1, { n: 1 });
+    await foldAll([one]);
+    const { rows: before } = await pipeline.store.pool.query('SELECT xmin FROM ledger_documents');
+    const again = await foldAll([one, observationOf('x', 5, { n: 1 }), observationOf('x', 3, { n: 2 })]);
+    expect(again).toMatchObject({ changed: [], unchanged: 1 });
+    expect((await pipeline.store.pool.query('SELECT xmin FROM ledger_documents')).rows).toEqual(before);
+    expect((await readHeads(pipeline.store.pool, ['x'])).get('x')).toMatchObject({
+      revision: 1,
+      lastSeenAt: 5,
+      document: null,
+    });
+  });
+
+  test('an empty batch is nothing', async () => {
+    expect(await foldAll([])).toMatchObject({ changed: [], unchanged: 0 });
+  });
+
+  test('erased, known or not, stays a tombstone without a document', async () => {
+    await foldAll([observationOf('known', 1, { n: 1 })]);
+    const erased = await inTransaction(pipeline.store.pool, 'test', (client) =>
+      eraseFromLedger(client, ['known', 'unknown']),
+    );
+    expect(erased.map((row) => [row.callId, row.revision, row.tombstone]).sort()).toEqual([
+      ['known', 2, true],
+      ['unknown', 1, true],
+    ]);
+    expect(await foldAll([observationOf('known', 9, { n: 2 }), observationOf('unknown', 9)])).toMatchObject({
+      changed: [],
+      unchanged: 2,
+    });
+    expect((await pipeline.store.pool.query('SELECT count(*) AS n FROM ledger_documents')).rows).toEqual([{ n: 0 }]);
+    expect(await inTransaction(pipeline.store.pool, 'test', (client) => eraseFromLedger(client, ['known']))).toEqual(
+      [],
+    );
+  });
+});
+
+test('overlapping batches from many sides neither deadlock nor lose anything', async () => {
+  const calls = Array.from({ length: 40 }, (_, n) => `call-${n}`);
+  const folds = new Map<string, number>();
+  const expected = new Map<string, Record<string, number>>();
+  const side = async (name: number): Promise<void> => {
+    for (let round = 0; round < 12; round += 1) {
+      // Each side in an order of its own, known and unknown calls mixed.
+      const order = calls
+        .map((id, n) => [(n * 7919 * name + round * 104_729) % 40, id] as const)
+        .sort((a, b) => a[0] - b[0]);
+      const chosen = order.slice(0, 10 + round * 2).map(([, id]) => id);
+      await inTransaction(pipeline.store.pool, 'test', async (client) => {
+        const sights = chosen.map((id) => observationOf(id, name * 100 + round, { [`f${name}`]: round }));
+        const { changed } = await foldIntoLedger(client, sights.map(prepareObservation), 'qualified');
+        const ids = changed.map((row) => row.callId);
+        await markPending(client, ['main'], ids);
+      });
+      for (const id of chosen) {
+        folds.set(id, (folds.get(id) ?? 0) + 1);
+        expected.set(id, { ...expected.get(id), [`f${name}`]: round });
+      }
+    }
+  };
+  await Promise.all([1, 2, 3, 4, 5, 6].map(side));
+  const rows = await readRows(pipeline.store.pool, calls);
+  expect(rows.size).toBe(expected.size);
+  for (const [id, fields] of expected) {
+    expect(rows.get(id)?.document).toEqual({ unique_id: id, ...fields });
+    expect(rows.get(id)?.revision).toBe(folds.get(id));
+  }
+});
+
+test('calls that nobody knew, met by many at once in any order, do not deadlock', async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const calls = Array.from({ length: 1_500 }, (_, n) => `new-${round}-${n}`);
+    const orders = [calls, [...calls].reverse(), [...calls].sort(), [...calls].sort().reverse()];
+    const folded = await Promise.all(orders.map((order, side) => foldAll(order.map((id) => observationOf(id, side)))));
+    expect(folded.reduce((sum, one) => sum + one.changed.length, 0)).toBe(1_500);
+  }
+});

@@ -1,0 +1,78 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { foldBatch } from '../../activities/ingest.ts';
+import type { RejectedRecord } from '../../schemas/observation.ts';
+import { listQuarantine, quarantineRecords, readQuarantine, settleQuarantine } from '../../src/store/quarantine.ts';
+import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+});
+afterEach(() => pipeline.clear());
+afterAll(() => pipeline.close());
+
+const refused = (body: string | Buffer, more: Partial<RejectedRecord> = {}): RejectedRecord => ({
+  source: 'poll',
+  origin: 'list:timestamp:a',
+  reason: 'bad',
+  body: Buffer.from(body as string),
+  receivedAt: new Date(1_700_000_000_000),
+  ...more,
+});
+const put = (...records: RejectedRecord[]) => quarantineRecords(pipeline.store.pool, records);
+const states = async () =>
+  (await listQuarantine(pipeline.store.pool)).map((entry) => `${entry.origin} ${entry.state} ${entry.reason}`);
+
+test('bytes come back as they were', async () => {
+  const body = Buffer.from([0, 0xff, 0x7b, 0x5c]);
+  await put(refused(body), refused(''));
+  const entries = await listQuarantine(pipeline.store.pool);
+  const entry = entries.find(({ bytes }) => bytes === 4);
+  expect(entry).toEqual({
+    id: entry?.id,
+    source: 'poll',
+    origin: 'list:timestamp:a',
+    reason: 'bad',
+    bytes: 4,
+    receivedAt: new Date(1_700_000_000_000),
+    state: 'open',
+  });
+  expect((await readQuarantine(pipeline.store.pool, entry?.id ?? 0))?.body).toEqual(body);
+  expect(entries.map(({ bytes }) => bytes).sort()).toEqual([0, 4]);
+  expect(await readQuarantine(pipeline.store.pool, -1)).toBeUndefined();
+});
+
+test('the same record twice in a page, and again in every window, is one entry', async () => {
+  await put(refused('null'), refused('null'), refused('null', { origin: 'list:timestamp:b' }));
+  await put(refused('null', { origin: 'list:timestamp:c', reason: 'worse' }));
+  expect(await states()).toEqual(['list:timestamp:a open worse']);
+  await put(refused('null', { source: 'webhook', origin: 'inbox:1' }));
+  expect(await states()).toHaveLength(2);
+});
+
+test('what was dropped stays dropped; what was replayed and is refused again is open again', async () => {
+  await put(refused('a'), refused('b'));
+  const [b, a] = await listQuarantine(pipeline.store.pool);
+  expect(await settleQuarantine(pipeline.store.pool, [a?.id ?? 0], 'dropped')).toBe(1);
+  expect(await settleQuarantine(pipeline.store.pool, [b?.id ?? 0, a?.id ?? 0], 'replayed')).toBe(1);
+  await put(refused('a'), refused('b'));
+  expect((await listQuarantine(pipeline.store.pool)).map((entry) => entry.state)).toEqual(['open', 'dropped']);
+});
+
+test('many readers that meet the same bad records neither deadlock nor double them', async () => {
+  const bad = Array.from({ length: 30 }, (_, n) => refused(`bad ${n}`));
+  const reader = async (name: number): Promise<void> => {
+    for (let round = 0; round < 6; round += 1) {
+      const rejected = [...bad].sort(
+        (p, q) => (((p.body[4] ?? 0) * (name + 3)) % 7) - (((q.body[4] ?? 0) * (name + 3)) % 7),
+      );
+      await foldBatch(pipeline.deps, {
+        observations: [observationOf('c', name * 10 + round)],
+        rejected,
+        origin: 'test',
+      });
+    }
+  };
+  await Promise.all([0, 1, 2, 3, 4].map(reader));
+  expect((await pipeline.store.pool.query('SELECT count(*) AS n FROM quarantine')).rows).toEqual([{ n: 30 }]);
+});

@@ -1,0 +1,201 @@
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import {
+  advanceWatermark,
+  compactWindows,
+  openProblems,
+  recordProblem,
+  recordWindow,
+  uncoveredRanges,
+} from '../../src/store/windows.ts';
+import { openPipeline, type Pipeline } from '../support/pipeline.ts';
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+});
+afterEach(() => clear());
+afterAll(() => pipeline.close());
+
+const pool = () => pipeline.store.pool;
+const clear = () => pool().query('TRUNCATE windows, window_problems, watermarks');
+/** Real instants with microseconds, so that rounding would show. */
+const base = 1_701_703_109_123_457;
+const at = (n: number): number => base + n * 1_000_003;
+const axis = 'timestamp';
+const record = (from: number, to: number, more = {}) =>
+  recordWindow(pool(), { axis, from: at(from), to: at(to), calls: 1, confirmed: 'total', origin: 'test', ...more });
+const open = async (from: number, to: number, on = axis): Promise<number[][]> =>
+  (await uncoveredRanges(pool(), { axis: on, from: at(from), to: at(to) })).map((range) => [range.from, range.to]);
+const span = (from: number, to: number): number[] => [at(from), at(to)];
+
+describe('what is not covered', () => {
+  test('all of it, nothing of it, the gaps of it', async () => {
+    expect(await open(0, 10)).toEqual([span(0, 10)]);
+    await record(2, 4);
+    await record(4, 5);
+    await record(7, 20);
+    expect(await open(0, 10)).toEqual([span(0, 2), span(5, 7)]);
+    expect(await open(3, 5)).toEqual([]);
+    expect(await open(4, 6)).toEqual([span(5, 6)]);
+    expect(await open(0, 10, 'qualified')).toEqual([span(0, 10)]);
+    expect(await open(10, 10)).toEqual([]);
+  });
+
+  test('to the microsecond, over any windows', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1, max: 8 })), { maxLength: 12 }),
+        fc.integer({ min: 0, max: 20 }),
+        async (windows, from) => {
+          await clear();
+          for (const [start, length] of windows)
+            await recordWindow(pool(), {
+              axis,
+              from: base + start,
+              to: base + start + length,
+              calls: 0,
+              confirmed: 'none',
+              origin: 't',
+            });
+          const covered = (instant: number) =>
+            windows.some(([start, length]) => start <= instant && instant < start + length);
+          const check = async () => {
+            const ranges = await uncoveredRanges(pool(), { axis, from: base + from, to: base + from + 15 });
+            for (let n = from; n < from + 15; n += 1) {
+              const times = ranges.filter((range) => range.from <= base + n && base + n < range.to).length;
+              expect(times).toBe(covered(n) ? 0 : 1);
+            }
+          };
+          await check();
+          await pool().query(`UPDATE windows SET read_at = now() - interval '3 days'`);
+          await compactWindows(pool(), 48);
+          await check();
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('the watermark', () => {
+  const advance = (start?: number, on = axis) =>
+    advanceWatermark(pool(), { name: 'sync', axis: on, ...(start === undefined ? {} : { start: at(start) }) });
+
+  test('is the end of the contiguous prefix, past overlaps, up to a gap, and never goes back', async () => {
+    expect(await advance()).toBeUndefined();
+    expect(await advance(0)).toBe(at(0));
+    await record(2, 3);
+    expect(await advance()).toBe(at(0));
+    await record(0, 1);
+    expect(await advance()).toBe(at(1));
+    await record(0.5, 2.5);
+    expect(await advance(5)).toBe(at(3));
+    await record(2.5, 4);
+    await record(5, 6);
+    expect(await advance()).toBe(at(4));
+    await record(4, 5);
+    expect(await advance()).toBe(at(6));
+    await pool().query('TRUNCATE windows');
+    expect(await advance(0)).toBe(at(6));
+    await record(-5, 2);
+    expect(await advance()).toBe(at(6));
+  });
+
+  test('of another axis says nothing: it begins again', async () => {
+    await advance(0);
+    await record(0, 5);
+    expect(await advance()).toBe(at(5));
+    expect(await advance(1, 'qualified')).toBe(at(1));
+    expect(await advance(1, 'qualified')).toBe(at(1));
+    await record(1, 3, { axis: 'qualified' });
+    expect(await advance()).toBe(at(3));
+  });
+
+  test('moved by many at once ends where the windows end', async () => {
+    await advance(0);
+    await Promise.all(
+      Array.from({ length: 8 }, async (_, n) => {
+        await record(n, n + 1);
+        await advance();
+      }),
+    );
+    expect(await advance()).toBe(at(8));
+  });
+});
+
+describe('compaction', () => {
+  const age = (where = 'true') => pool().query(`UPDATE windows SET read_at = now() - interval '3 days' WHERE ${where}`);
+  const rows = async () =>
+    (
+      await pool().query(
+        'SELECT axis, window_from, window_to, calls, confirmed, origin FROM windows ORDER BY axis, confirmed, window_from',
+      )
+    ).rows.map((row) => `${row.axis} ${row.confirmed} ${row.calls} ${row.origin}`);
+
+  test('joins what touches or overlaps, keeps gaps, axes and proofs apart, and leaves young windows alone', async () => {
+    for (const [from, to] of [
+      [0, 1],
+      [1, 2],
+      [1.5, 3],
+      [0.2, 0.8],
+      [5, 6],
+    ] as const)
+      await record(from, to, { calls: 10 });
+    await record(3, 4, { calls: 10, confirmed: 'none' });
+    await record(0, 1, { axis: 'qualified', calls: 10 });
+    await age();
+    await record(6, 7, { calls: 10 });
+    expect(await compactWindows(pool(), 48)).toBe(3);
+    expect(await rows()).toEqual([
+      'qualified total 10 test',
+      'timestamp none 10 test',
+      'timestamp total 30 compacted',
+      'timestamp total 10 test',
+      'timestamp total 10 test',
+    ]);
+    expect(await open(0, 7)).toEqual([span(4, 5)]);
+    expect(await compactWindows(pool(), 48)).toBe(0);
+  });
+
+  test('of one range that was shown complete in two ways leaves the proven one', async () => {
+    for (const [from, to] of [
+      [0, 1],
+      [1, 2],
+    ] as const)
+      await record(from, to, { confirmed: 'none', calls: 10 });
+    for (const [from, to] of [
+      [0, 0.5],
+      [0.5, 2],
+    ] as const)
+      await record(from, to, { calls: 9 });
+    await age();
+    await compactWindows(pool(), 48);
+    expect(await rows()).toEqual(['timestamp total 18 compacted']);
+    expect(await open(0, 2)).toEqual([]);
+  });
+
+  test('of windows read again and again in overlap keeps the table small', async () => {
+    for (let n = 0; n < 60; n += 1) await record(n, n + 10);
+    await age();
+    expect(await compactWindows(pool(), 48)).toBe(59);
+    expect(await open(0, 69)).toEqual([]);
+  });
+});
+
+describe('problems', () => {
+  test('stay until a reading covers their window', async () => {
+    const problem = { axis, from: at(1), to: at(2), problem: 'too large' };
+    await recordProblem(pool(), problem);
+    await recordProblem(pool(), { ...problem, problem: 'still too large' });
+    expect(await openProblems(pool())).toEqual([{ ...problem, problem: 'still too large' }]);
+    await record(1.5, 3);
+    expect(await openProblems(pool())).toHaveLength(1);
+    await record(0, 3, { axis: 'qualified' });
+    expect(await openProblems(pool())).toHaveLength(1);
+    await record(0, 3);
+    expect(await openProblems(pool())).toEqual([]);
+    await recordProblem(pool(), problem);
+    expect(await openProblems(pool())).toEqual([problem]);
+  });
+});

@@ -1,0 +1,52 @@
+/**
+ * One BigQuery emulator for a whole vitest run, started when the first test asks for it.
+ *
+ *   const bigquery = await useBigQuery();      // in beforeAll: { restUrl, grpcAddress, project, dataset }
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import type { TestProject } from 'vitest/node';
+import { startBigQueryEmulator } from '../../src/warehouse/bigquery/emulator.ts';
+import { knock, openDoor } from './shared-server.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    bigQueryDoor: string;
+  }
+}
+
+interface Facts {
+  readonly restUrl: string;
+  readonly grpcAddress: string;
+  readonly project: string;
+}
+
+export interface TestBigQuery extends Facts {
+  /** A name that no other test uses; not created yet. */
+  readonly dataset: string;
+}
+
+export async function useBigQuery(): Promise<TestBigQuery> {
+  const facts = await knock<Facts>(inject('bigQueryDoor'));
+  return { ...facts, dataset: `test_${randomBytes(6).toString('hex')}` };
+}
+
+/** vitest's globalSetup. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const door = await openDoor<Facts>(async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'callsync-bigquery-'));
+    const { stop, ...facts } = await startBigQueryEmulator({ dataDir, ephemeral: true, log: console.error });
+    return {
+      facts,
+      async dispose() {
+        await stop();
+        await rm(dataDir, { recursive: true, force: true });
+      },
+    };
+  });
+  project.provide('bigQueryDoor', door.url);
+  return door.close;
+}

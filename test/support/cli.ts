@@ -1,0 +1,63 @@
+/** The built program as a user runs it: `npm test` builds it first. */
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+
+export interface CliResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliFolder {
+  readonly path: string;
+  /** Writes callsync.yaml. */
+  configure(config: unknown): Promise<void>;
+  write(name: string, content: string | Buffer): Promise<string>;
+  /** Runs `callsync` in the folder; killed after the deadline, so that a hanging command fails its test. */
+  run(args: readonly string[], options?: { input?: string | Buffer; deadlineMs?: number }): Promise<CliResult>;
+  remove(): Promise<void>;
+}
+
+const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+
+/** A folder of one's own to run in, without settings of the surroundings. */
+export const openCliFolder = async (): Promise<CliFolder> => {
+  const path = await mkdtemp(join(tmpdir(), 'callsync-cli-'));
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('CALLSYNC_')));
+  const write: CliFolder['write'] = async (name, content) => {
+    await writeFile(join(path, name), content);
+    return join(path, name);
+  };
+  return {
+    path,
+    write,
+    configure: async (config) => {
+      await write('callsync.yaml', stringify(config));
+    },
+    run: (args, { input = '', deadlineMs = 45_000 } = {}) =>
+      new Promise((resolve, reject) => {
+        const child = spawn(process.execPath, [program, ...args], { cwd: path, env });
+        const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+        let stdout = '';
+        let stderr = '';
+        child.stdout.on('data', (chunk: Buffer) => {
+          stdout += chunk.toString('utf8');
+        });
+        child.stderr.on('data', (chunk: Buffer) => {
+          stderr += chunk.toString('utf8');
+        });
+        child.once('error', reject);
+        child.once('close', (code) => {
+          clearTimeout(timer);
+          resolve({ code, stdout, stderr });
+        });
+        child.stdin.on('error', () => undefined);
+        child.stdin.end(input);
+      }),
+    remove: () => rm(path, { recursive: true, force: true }),
+  };
+};

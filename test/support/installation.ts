@@ -1,0 +1,163 @@
+/**
+ * A whole installation for one test: simulator, store and warehouse in a database of its own, the shared Temporal
+ * server, and workers as processes of the built command, so that they can be killed.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import { stringify } from 'yaml';
+import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import { checkTruth, type TruthReport } from '../../src/cli/demo/check-truth.ts';
+import { type SimulatorProcess, startSimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
+import { RemoteControl } from '../../src/simulator/remote-control.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { connectClient } from '../../src/temporal/connect.ts';
+import { startBackfill } from '../../src/temporal/workflow-client.ts';
+import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import type { BackfillProgress } from '../../workflows/messages.ts';
+import { createDatabase } from './postgres.ts';
+import { useTemporal } from './temporal.ts';
+
+const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
+
+export interface Installation {
+  readonly folder: string;
+  readonly configPath: string;
+  readonly prefix: string;
+  readonly simulator: SimulatorProcess;
+  readonly control: RemoteControl;
+  readonly client: Client;
+  readonly store: Store;
+  readonly warehouse: Warehouse;
+  /** Resolves once it polls. Killed at the end if it still runs. */
+  startWorker(args?: readonly string[]): Promise<ChildProcess>;
+  /** Starts a backfill over everything the simulator has. */
+  backfill(
+    name: string,
+    options?: { force?: boolean; concurrency?: number; direction?: 'newest_first' | 'oldest_first' },
+  ): Promise<{
+    readonly workflowId: string;
+    readonly result: Promise<BackfillProgress>;
+  }>;
+  checkTruth(): Promise<TruthReport>;
+  dispose(): Promise<void>;
+}
+
+export const install = async (input: {
+  readonly simulator: SimulatorOptions;
+  readonly config?: Record<string, unknown>;
+  readonly source?: Record<string, unknown>;
+  readonly temporalAddress?: string;
+}): Promise<Installation> => {
+  const closers: (() => Promise<unknown>)[] = [];
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-e2e-'));
+  await chmod(folder, 0o711);
+  closers.push(() => rm(folder, { recursive: true, force: true }));
+  const temporal = await useTemporal();
+  const address = input.temporalAddress ?? temporal.address;
+  const database = await createDatabase();
+  closers.push(() => database.drop());
+  const simulator = await startSimulatorProcess(input.simulator);
+  closers.push(() => simulator.stop());
+  const config = {
+    source: {
+      base_url: simulator.url,
+      auth_url: simulator.authUrl,
+      realm: simulator.realm,
+      client_id: simulator.clientId,
+      client_secret: simulator.clientSecret,
+      list: { preset: 'activate' },
+      ...input.source,
+    },
+    store: { url: database.url, data_dir: folder },
+    temporal: { address, task_queue: temporal.taskQueue },
+    webhook: { enabled: false, header_prefix: 'X-Service-' },
+    metrics: { serve: 'off' },
+    ...input.config,
+  };
+  const configPath = join(folder, 'callsync.yaml');
+  await writeFile(configPath, stringify(config), { mode: 0o600 });
+  const { client, connection } = await connectClient(temporalConfigSchema.parse({}), address);
+  closers.push(() => connection.close());
+  const store = await openStore({ url: database.url });
+  closers.push(() => store.close());
+  const warehouse = createPostgresWarehouse({
+    name: 'postgres',
+    url: database.url,
+    config: { schema: 'calls', words: 'arrays', documents: false },
+  });
+  closers.push(() => warehouse.close());
+  const workers: ChildProcess[] = [];
+  closers.push(async () => {
+    for (const worker of workers) await endProcess(worker, 'SIGKILL');
+  });
+  const control = new RemoteControl(simulator.origin);
+  return {
+    folder,
+    configPath,
+    prefix: temporal.taskQueue,
+    simulator,
+    control,
+    client,
+    store,
+    warehouse,
+    startWorker: async (args = []) => {
+      const worker = spawn(process.execPath, [main, 'worker', '--config', configPath, '--json', ...args], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      workers.push(worker);
+      await Promise.race([
+        once(worker.stdout as NodeJS.ReadableStream, 'data'),
+        once(worker, 'exit').then(([code]) => {
+          throw new Error(`the worker ended at its start with code ${code}`);
+        }),
+      ]);
+      return worker;
+    },
+    backfill: async (name, options = {}) => {
+      const handle = await startBackfill(client, temporal.taskQueue, {
+        name,
+        axis: 'qualified',
+        range: { from: Date.parse(simulator.range.from) * 1000, to: Date.now() * 1000 },
+        direction: options.direction ?? 'newest_first',
+        concurrency: options.concurrency ?? 3,
+        force: options.force ?? false,
+      });
+      const result = handle.result() as Promise<BackfillProgress>;
+      // A test that ends the workflow itself does not await it.
+      result.catch(() => undefined);
+      return { workflowId: handle.workflowId, result };
+    },
+    checkTruth: () =>
+      checkTruth(
+        control,
+        warehouse,
+        (entry) => ['qualified', 'void'].includes(entry.status) || entry.deliveredByWebhook,
+      ),
+    dispose: async () => {
+      for (const close of closers.reverse()) await close();
+    },
+  };
+};
+
+/** Ends a process by its id and waits until it is gone. */
+export const endProcess = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill(signal);
+  await gone;
+};
+
+/** Waits for a condition, with a deadline and the reason in the failure. */
+export const until = async (what: string, condition: () => Promise<boolean>, deadlineMs = 60_000): Promise<void> => {
+  const deadline = Date.now() + deadlineMs;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`not within ${deadlineMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+};

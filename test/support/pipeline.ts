@@ -1,0 +1,121 @@
+/**
+ * A store and a Postgres warehouse in a database of the test file's own, wired as a worker wires them.
+ *
+ *   const pipeline = await openPipeline();     // in beforeAll
+ *   await pipeline.close();                    // in afterAll
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import type { IngestDeps, WarehouseTarget } from '../../activities/ingest.ts';
+import { loadPendingBatch } from '../../activities/load-pending.ts';
+import type { CallDocument } from '../../schemas/call.ts';
+import type { Observation, ObservationSource } from '../../schemas/observation.ts';
+import { registerWarehouse } from '../../src/store/loads.ts';
+import { issueEpoch, openStore, type Store } from '../../src/store/store.ts';
+import { createPostgresWarehouse, type PostgresWarehouseOptions } from '../../src/warehouse/postgres/warehouse.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { createDatabase } from './postgres.ts';
+
+export interface Pipeline {
+  readonly url: string;
+  readonly store: Store;
+  readonly warehouse: Warehouse;
+  readonly target: WarehouseTarget;
+  readonly deps: IngestDeps;
+  /** What was logged, newest last. */
+  readonly logged: { readonly event: string; readonly fields: Record<string, unknown> }[];
+  /** Another warehouse of the same database, migrated but not registered. */
+  addWarehouse(name: string, config?: Partial<PostgresWarehouseOptions['config']>): Promise<WarehouseTarget>;
+  /** Loads what is pending until nothing is. */
+  drain(target?: WarehouseTarget): Promise<{ sent: number; changed: number }>;
+  /** Empties the store and the warehouse `main`; epochs and keys stay. */
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const openPipeline = async (config: Partial<PostgresWarehouseOptions['config']> = {}): Promise<Pipeline> => {
+  const database = await createDatabase();
+  const store = await openStore({ url: database.url, max: 8 });
+  await issueEpoch(store.pool, 'test', 0);
+  const logged: Pipeline['logged'] = [];
+  const opened: Warehouse[] = [];
+  const addWarehouse: Pipeline['addWarehouse'] = async (name, more = {}) => {
+    const warehouse = createPostgresWarehouse({
+      name,
+      url: database.url,
+      config: { schema: `wh_${name}`, words: 'arrays', documents: false, ...more },
+    });
+    opened.push(warehouse);
+    await warehouse.migrate();
+    return { warehouse, documents: more.documents ?? false };
+  };
+  const target = await addWarehouse('main', config);
+  await registerWarehouse(store.pool, 'main');
+  const deps: IngestDeps = {
+    store,
+    targets: [target],
+    sanitize: (observation) => observation,
+    processedField: 'qualified',
+    log: (event, fields) => logged.push({ event, fields }),
+  };
+  return {
+    url: database.url,
+    store,
+    warehouse: target.warehouse,
+    target,
+    deps,
+    logged,
+    addWarehouse,
+    drain: async (of = target) => {
+      const total = { sent: 0, changed: 0 };
+      for (;;) {
+        const loaded = await loadPendingBatch(deps, of, { origin: 'pending' });
+        if (loaded === undefined) return total;
+        total.sent += loaded.sent;
+        total.changed += loaded.changed;
+      }
+    },
+    clear: async () => {
+      const { rows } = await store.pool.query<{ name: string }>(
+        `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
+          WHERE table_schema IN ('callsync', 'wh_main') AND table_type = 'BASE TABLE'
+            AND table_name NOT IN ('meta', 'epochs', 'migrations')`,
+      );
+      await store.pool.query(`TRUNCATE ${rows.map((row) => row.name).join(', ')}`);
+      logged.length = 0;
+    },
+    close: async () => {
+      for (const warehouse of opened) await warehouse.close();
+      await store.close();
+      await database.drop();
+    },
+  };
+};
+
+/** An observation with `unique_id` among its fields, as every sight has it. */
+export const observationOf = (
+  callId: string,
+  observedAt: number,
+  fields: CallDocument = {},
+  source: ObservationSource = 'poll',
+): Observation => ({ callId, source, observedAt, fields: { unique_id: callId, ...fields } });
+
+export interface TestDelivery {
+  readonly body: Buffer | string;
+  readonly deliveryId?: string | null;
+  readonly receivedAt?: Date;
+}
+
+/** Puts deliveries into the inbox as the receiver does; returns their numbers. */
+export const deliver = async (store: Store, deliveries: readonly TestDelivery[]): Promise<number[]> => {
+  const seqs: number[] = [];
+  for (const { body, deliveryId = null, receivedAt = new Date() } of deliveries) {
+    const bytes = Buffer.from(body as string);
+    const { rows } = await store.pool.query<{ seq: number }>(
+      `INSERT INTO inbox (arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash)
+       VALUES ($1, $2, 'hook', 'Service-Webhook/1.0', $3, 'main', $4, $5) RETURNING seq`,
+      [randomUUID(), deliveryId, receivedAt, bytes, createHash('sha256').update(bytes).digest()],
+    );
+    seqs.push(rows[0]?.seq as number);
+  }
+  return seqs;
+};

@@ -1,0 +1,211 @@
+/**
+ * A proxy before the emulator that enforces what the emulator does not: job ids are used once, jobs take time, changing
+ * statements conflict and queue, streamed rows cannot be changed, quotas run out, responses get lost. Job errors are
+ * worded as BigQuery words them.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { createStrictRules, type StrictLimits } from './strict-bigquery-rules.ts';
+import { type Arrival, parseArrival, type WireError } from './strict-bigquery-wire.ts';
+
+/** Steps of a load as the service sees them; a test may stop a client at any of them. */
+export const strictPoints = [
+  'staging-asked',
+  'staging-made',
+  'load-asked',
+  'load-accepted',
+  'load-answered',
+  'load-done',
+  'script-asked',
+  'script-accepted',
+  'script-answered',
+  'script-done',
+  'drop-asked',
+  'drop-done',
+] as const;
+export type StrictPoint = (typeof strictPoints)[number];
+
+export type Trouble =
+  /** The connection breaks before the request is carried out. */
+  | { readonly kind: 'lost-request' }
+  /** The request is carried out and its answer never arrives. */
+  | { readonly kind: 'lost-response' }
+  /** The request is refused; no id is used up. */
+  | { readonly kind: 'refused'; readonly error: WireError }
+  /** The job is accepted and ends in this error; its id is used up. */
+  | { readonly kind: 'job-error'; readonly reason: string; readonly message: string };
+
+export interface StrictBigquery {
+  readonly url: string;
+  /** What befalls the next submissions of load or script jobs, first in first out. */
+  readonly troubles: { readonly load: Trouble[]; readonly script: Trouble[]; readonly other: Trouble[] };
+  /** Jobs accepted, by kind. */
+  readonly accepted: { load: number; script: number; query: number };
+  /** Expiry of every table that was made and not dropped since; null = none. */
+  readonly tables: ReadonlyMap<string, string | null>;
+  /** Waits for whatever the test does at that point before going on. */
+  onPoint(listener: (point: StrictPoint) => void | Promise<void>): void;
+  close(): Promise<void>;
+}
+
+interface StoredJob {
+  resource: Record<string, unknown>;
+  finished: Promise<void>;
+}
+
+export async function startStrictBigquery(options: {
+  readonly upstream: string;
+  readonly limits?: Partial<StrictLimits>;
+  readonly clock?: () => number;
+}): Promise<StrictBigquery> {
+  const jobs = new Map<string, StoredJob>();
+  const rules = createStrictRules(options.limits ?? {}, options.clock ?? Date.now);
+  const troubles = { load: [] as Trouble[], script: [] as Trouble[], other: [] as Trouble[] };
+  const accepted = { load: 0, script: 0, query: 0 };
+  const tables = new Map<string, string | null>();
+  let listener: (point: StrictPoint) => void | Promise<void> = () => undefined;
+  // The emulator does not isolate what runs at once.
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const forward = async (arrival: Arrival): Promise<{ status: number; body: string }> => {
+    const response = await fetch(`${options.upstream}${arrival.url}`, {
+      method: arrival.method,
+      headers: arrival.headers,
+      ...(arrival.body.length === 0 ? {} : { body: new Uint8Array(arrival.body) }),
+    });
+    return { status: response.status, body: await response.text() };
+  };
+
+  const runJob = (arrival: Arrival, job: StoredJob, trouble: Trouble | undefined): void => {
+    const kind = arrival.job?.kind ?? 'query';
+    const conflict = rules.begin(arrival, tables);
+    const work = async (): Promise<void> => {
+      try {
+        const fault = trouble?.kind === 'job-error' ? trouble : conflict;
+        if (fault !== undefined) {
+          finish(job, { errorResult: { reason: fault.reason, message: fault.message } });
+          return;
+        }
+        const answer = await forward(gunzipMedia(arrival));
+        const body = JSON.parse(answer.body) as { status?: { errorResult?: unknown }; error?: WireErrorBody };
+        if (body.error !== undefined) finish(job, { errorResult: body.error.errors?.[0] ?? body.error });
+        else finish(job, { errorResult: body.status?.errorResult });
+      } finally {
+        rules.end(arrival);
+        if (kind !== 'query') await listener(`${kind}-done`);
+      }
+    };
+    job.finished = turn.then(work, work);
+    turn = job.finished.catch(() => undefined);
+  };
+
+  const submit = async (arrival: Arrival, response: ServerResponse): Promise<void> => {
+    const { id, kind } = arrival.job as NonNullable<Arrival['job']>;
+    if (kind !== 'query') await listener(`${kind}-asked`);
+    const trouble = kind === 'query' ? undefined : troubles[kind].shift();
+    if (trouble?.kind === 'lost-request') return void response.destroy();
+    if (trouble?.kind === 'refused') return answerError(response, trouble.error);
+    if (jobs.has(id)) {
+      return answerError(response, { status: 409, reason: 'duplicate', message: `Already Exists: Job ${id}` });
+    }
+    const refusal = rules.admit(arrival);
+    if (refusal !== undefined) return answerError(response, refusal);
+    const job: StoredJob = {
+      resource: {
+        kind: 'bigquery#job',
+        jobReference: { projectId: arrival.project, jobId: id, location: 'EU' },
+        status: { state: 'RUNNING' },
+      },
+      finished: Promise.resolve(),
+    };
+    jobs.set(id, job);
+    accepted[kind] += 1;
+    if (kind !== 'query') await listener(`${kind}-accepted`);
+    runJob(arrival, job, trouble);
+    if (trouble?.kind === 'lost-response') return void response.destroy();
+    answer(response, 200, JSON.stringify(job.resource));
+    if (kind !== 'query') await listener(`${kind}-answered`);
+  };
+
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const arrival = await parseArrival(request);
+    if (arrival.job !== undefined && !arrival.dryRun) return await submit(arrival, response);
+    const trouble = troubles.other.shift();
+    if (trouble?.kind === 'lost-request') return void response.destroy();
+    if (trouble?.kind === 'refused') return answerError(response, trouble.error);
+    const jobId = /^\/bigquery\/v2\/projects\/[^/]+\/jobs\/([^/?]+)/.exec(arrival.url)?.[1];
+    if (jobId !== undefined && arrival.method === 'GET') {
+      const job = jobs.get(jobId);
+      if (job === undefined)
+        return answerError(response, { status: 404, reason: 'notFound', message: 'Not found: Job' });
+      return answer(response, 200, JSON.stringify(job.resource));
+    }
+    const result = await pass(arrival);
+    if (trouble?.kind === 'lost-response') return void response.destroy();
+    answer(response, result.status, result.body);
+  };
+
+  const pass = async (arrival: Arrival): Promise<{ status: number; body: string }> => {
+    const { made, dropped } = arrival;
+    if (made?.staging === true) await listener('staging-asked');
+    if (dropped !== undefined) await listener('drop-asked');
+    const refusal = rules.admit(arrival);
+    if (refusal !== undefined) return { status: refusal.status, body: errorBody(refusal) };
+    const result = await forward(arrival);
+    if (result.status < 300 && made !== undefined) tables.set(made.name, made.expirationTime);
+    if (result.status < 300 && dropped !== undefined) tables.delete(dropped);
+    if (made?.staging === true) await listener('staging-made');
+    if (dropped !== undefined) await listener('drop-done');
+    return result;
+  };
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch((cause: Error) => {
+      if (!response.headersSent)
+        answerError(response, { status: 500, reason: 'internalError', message: cause.message });
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    troubles,
+    accepted,
+    tables,
+    onPoint: (next) => {
+      listener = next;
+    },
+    async close() {
+      await turn;
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
+
+interface WireErrorBody {
+  readonly errors?: readonly unknown[];
+}
+
+function finish(job: StoredJob, result: { readonly errorResult?: unknown }): void {
+  const status = result.errorResult === undefined ? {} : { errorResult: result.errorResult };
+  job.resource = { ...job.resource, status: { state: 'DONE', ...status } };
+}
+
+/** The emulator does not unpack what it is sent. */
+function gunzipMedia(arrival: Arrival): Arrival {
+  if (arrival.media === undefined || arrival.media.bytes.readUInt16BE(0) !== 0x1f8b) return arrival;
+  const { before, bytes, after } = arrival.media;
+  return { ...arrival, body: Buffer.concat([before, gunzipSync(bytes), after]) };
+}
+
+function answer(response: ServerResponse, status: number, body: string): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
+  response.end(body);
+}
+
+const answerError = (response: ServerResponse, error: WireError): void =>
+  answer(response, error.status, errorBody(error));
+
+const errorBody = ({ status, reason, message }: WireError): string =>
+  JSON.stringify({ error: { code: status, message, errors: [{ domain: 'global', reason, message }] } });

@@ -1,0 +1,68 @@
+/**
+ * One Temporal development server for a whole vitest run, started when the first test asks for it.
+ *
+ *   const temporal = await useTemporal();      // in beforeAll: { address, namespace, taskQueue }
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import type { TestProject } from 'vitest/node';
+import {
+  type SearchAttributeKind,
+  startTemporalDevServer,
+  type TemporalDevServer,
+} from '../../src/temporal/dev-server.ts';
+import { knock, openDoor } from './shared-server.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    temporalDoor: string;
+  }
+}
+
+export interface TestTemporal {
+  readonly address: string;
+  readonly namespace: string;
+  /** Nobody else's: a prefix for every queue of the test file. */
+  readonly taskQueue: string;
+}
+
+/** The shared server. Workflow ids are the test's own business: put `taskQueue` in them. */
+export async function useTemporal(): Promise<TestTemporal> {
+  const address = await knock<string>(inject('temporalDoor'));
+  return { address, namespace: 'default', taskQueue: `test-${randomBytes(6).toString('hex')}` };
+}
+
+export interface OwnTemporal extends TemporalDevServer {
+  readonly dataDir: string;
+  /** Also removes its data. */
+  dispose(): Promise<void>;
+}
+
+/** A server of one's own, for tests that stop or kill it (`dataDir` of the killed one restarts it), or register attributes. */
+export async function startTemporal(
+  options: { port?: number; dataDir?: string; searchAttributes?: Readonly<Record<string, SearchAttributeKind>> } = {},
+): Promise<OwnTemporal> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'callsync-temporal-')));
+  const server = await startTemporalDevServer({ ...options, dataDir, headless: true, log: console.error });
+  return {
+    ...server,
+    dataDir,
+    async dispose() {
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** vitest's globalSetup. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const door = await openDoor<string>(async () => {
+    const server = await startTemporal();
+    return { facts: server.address, dispose: server.dispose };
+  });
+  project.provide('temporalDoor', door.url);
+  return door.close;
+}

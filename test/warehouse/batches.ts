@@ -1,0 +1,124 @@
+/** Small loads for warehouse tests, through flatten as in real life. */
+import { tableOf } from '../../schemas/tables.ts';
+import { flattenCall } from '../../src/calls/flatten.ts';
+import { digestedColumns } from '../../src/warehouse/digest.ts';
+import type {
+  CallLoad,
+  DigestedName,
+  LoadBatch,
+  Row,
+  TombstoneLoad,
+  Warehouse,
+} from '../../src/warehouse/warehouse.ts';
+
+export interface CallShape {
+  readonly callId: string;
+  readonly revision?: number;
+  /** ISO 8601; null = none sent. */
+  readonly timestamp?: string | null;
+  readonly utterances?: number;
+  readonly tags?: number;
+  readonly text?: string;
+  readonly status?: string;
+  readonly partitions?: readonly (string | null)[];
+  readonly extra?: Record<string, unknown>;
+}
+
+export function makeDocument(shape: CallShape): Record<string, unknown> {
+  const { text = 'good morning', utterances = 2, tags = 1, timestamp = '2026-01-05T10:00:00.123456Z' } = shape;
+  return {
+    unique_id: shape.callId,
+    ...(timestamp === null ? {} : { timestamp }),
+    status: shape.status ?? 'qualified',
+    duration: '61.25',
+    ivr_end: 1.5,
+    campaign: 'spring',
+    metadata: { Agent: 'Ann', UDF_num_01: '123.450', UDF_num_02: 'n/a', UDF_text_01: text },
+    tags: Array.from({ length: tags }, (_, index) => ({
+      unique_id: `tag-${index}`,
+      display_name: `Tag ${index}`,
+      confidence: 0.5,
+      type: 'bool',
+      value: index % 2 === 0,
+    })),
+    visit: { page: '/', depth: [1, 2.5, null] },
+    in: { label: null, data: '+1 555 0100', type: 'PHONE' },
+    transcript_json: {
+      callData: Array.from({ length: utterances }, (_, index) => ({
+        from: index % 2 === 0 ? 'out' : 'in',
+        content: text,
+        datetime: index,
+        duration: 0.9,
+        words: text.split(' ').map((value, at) => ({ value, start: index + at / 10, length: 0.1, score: 0.75 })),
+      })),
+      meta: { lang: 'en', obfuscated: 'false' },
+    },
+    ...shape.extra,
+  };
+}
+
+export function makeCall(shape: CallShape): CallLoad {
+  const flat = flattenCall({
+    callId: shape.callId,
+    document: makeDocument(shape),
+    firstSeenAt: 1_767_600_000_000_000,
+    lastSeenAt: 1_767_600_000_000_001,
+    missingSince: null,
+    documents: true,
+  });
+  return {
+    callId: shape.callId,
+    revision: shape.revision ?? 1,
+    callTimestamp: flat.callTimestamp,
+    rows: flat.rows,
+    partitions: shape.partitions ?? [],
+  };
+}
+
+export const keyOf = (callId: string): string => `key-of-${callId}`;
+
+export const makeTombstone = (
+  callId: string,
+  revision: number,
+  partitions: readonly (string | null)[],
+): TombstoneLoad => ({ callId, callKey: keyOf(callId), revision, partitions });
+
+let loads = 0;
+export const makeBatch = (over: Partial<LoadBatch>): LoadBatch => {
+  loads += 1;
+  return {
+    loadId: `load_${process.pid}_${Date.now()}_${loads}`,
+    epoch: 1,
+    flattenVersion: 1,
+    origin: 'read',
+    calls: [],
+    tombstones: [],
+    logs: {},
+    keyOf,
+    ...over,
+  };
+};
+
+/** A row of a log table from values by name; what is left out is null. */
+export const makeLogRow = (table: 'deliveries' | 'verdicts', values: Record<string, unknown>): Row =>
+  tableOf(table).columns.map((column) => values[column.name] ?? null);
+
+/** Rows of one call in a table, as objects. */
+export async function rowsOfCall(
+  warehouse: Warehouse,
+  table: DigestedName,
+  callId: string,
+): Promise<Record<string, unknown>[]> {
+  return (await allRows(warehouse, table)).filter((row) => row.call_id === callId);
+}
+
+export async function allRows(warehouse: Warehouse, table: DigestedName): Promise<Record<string, unknown>[]> {
+  const columns = digestedColumns(table);
+  const rows: Record<string, unknown>[] = [];
+  for await (const row of warehouse.rowsOf(table)) {
+    rows.push(Object.fromEntries(columns.map((column, index) => [column.name, (row as Row)[index]])));
+  }
+  return rows;
+}
+
+export const children = ['utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents'] as const;

@@ -1,0 +1,1465 @@
+-- ddl/calls (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.calls` (
+  call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
+  call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC); null when it was not sent or is not a date-time.'),
+  processed_at TIMESTAMP OPTIONS (description='End of processing (field qualified), where the service sends it.'),
+  status STRING OPTIONS (description='Status of the call, such as qualified or void.'),
+  campaign STRING OPTIONS (description='Campaign identifier.'),
+  duration FLOAT64 OPTIONS (description='Duration of the call, parsed from its text. Unit not stated by the service; stored as sent.'),
+  ivr_end FLOAT64 OPTIONS (description='End of the interactive voice response part. Unit not stated by the service; stored as sent.'),
+  audio_state STRING OPTIONS (description='State of the audio, such as AVAILABLE.'),
+  lang STRING OPTIONS (description='Language code of the transcript (transcript_json.meta.lang).'),
+  asr_model STRING OPTIONS (description='Speech-recognition model (transcript_json.meta.asr_model).'),
+  obfuscated BOOL OPTIONS (description='Whether the transcript is obfuscated, parsed from its text.'),
+  transcript_call_id STRING OPTIONS (description='transcript_json.callUniqueId; may be an empty string.'),
+  in_label STRING OPTIONS (description='Label of the inbound contact.'),
+  in_data STRING OPTIONS (description='Data of the inbound contact, a telephone number when its type is PHONE.'),
+  in_type STRING OPTIONS (description='Type of the inbound contact, such as PHONE.'),
+  out_label STRING OPTIONS (description='Label of the outbound contact.'),
+  out_data STRING OPTIONS (description='Data of the outbound contact, a telephone number when its type is PHONE.'),
+  out_type STRING OPTIONS (description='Type of the outbound contact, such as PHONE.'),
+  client_id STRING OPTIONS (description='metadata.ClientID.'),
+  agent STRING OPTIONS (description='metadata.Agent.'),
+  direction STRING OPTIONS (description='metadata.Direction.'),
+  dept STRING OPTIONS (description='metadata.Dept.'),
+  ani STRING OPTIONS (description='metadata.ANI.'),
+  client_capture_date STRING OPTIONS (description='metadata.ClientCaptureDate as sent (its time zone is not stated).'),
+  audio_file_location STRING OPTIONS (description='metadata.AudioFileLocation.'),
+  visit JSON OPTIONS (description='Object visit as sent; its shape is not specified.'),
+  tracking_info JSON OPTIONS (description='Object tracking_info as sent; its shape is not specified.'),
+  qualification JSON OPTIONS (description='Object qualification as sent, where the service sends it.'),
+  extra JSON OPTIONS (description='Object of all top-level fields that callsync does not know, as sent.'),
+  utterance_count INT64 NOT NULL OPTIONS (description='Number of rows in utterances.'),
+  word_count INT64 NOT NULL OPTIONS (description='Number of words over all utterances.'),
+  tag_count INT64 NOT NULL OPTIONS (description='Number of rows in tags.'),
+  issues JSON OPTIONS (description='Array of {field, reason}: fields that could not be typed and are null here; null if none.'),
+  first_seen_at TIMESTAMP OPTIONS (description='Service time of the earliest sight of the call, as of this revision\'s load.'),
+  last_seen_at TIMESTAMP OPTIONS (description='Service time of the sight that brought this revision.'),
+  missing_since TIMESTAMP OPTIONS (description='Since when the service no longer lists the call; null while it does.'),
+  ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that sent the row; first part of the guard.'),
+  revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger; second part of the guard.'),
+  flatten_version INT64 NOT NULL OPTIONS (description='Version of the flattening that made the row; third part of the guard.'),
+  load_id STRING NOT NULL OPTIONS (description='The load that wrote the row (table loads).')
+)
+PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
+CLUSTER BY call_id
+OPTIONS (description='One row per call: its scalar fields, contacts and counts. Grain: call.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/utterances (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.utterances` (
+  call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
+  call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC), repeated from calls so that child tables can be pruned by it.'),
+  utterance_index INT64 NOT NULL OPTIONS (description='Position in the transcript, from 0.'),
+  side STRING OPTIONS (description='Speaker side (field from), such as out.'),
+  content STRING OPTIONS (description='The text of the utterance.'),
+  start_offset FLOAT64 OPTIONS (description='Start of the utterance (field datetime). Unit not stated by the service; stored as sent.'),
+  duration FLOAT64 OPTIONS (description='Duration of the utterance. Unit not stated by the service; stored as sent.'),
+  score FLOAT64 OPTIONS (description='Score of the utterance, where sent.'),
+  word_count INT64 NOT NULL OPTIONS (description='Number of its words.'),
+  words ARRAY<STRUCT<value STRING, start FLOAT64, length FLOAT64, score FLOAT64>> OPTIONS (description='The words: value, start, length, score. Unit not stated by the service; stored as sent.')
+)
+PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
+CLUSTER BY call_id
+OPTIONS (description='One row per utterance of the transcript, in the order sent, with its words as arrays. Grain: call × utterance.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/tags (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.tags` (
+  call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
+  call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC), repeated from calls so that child tables can be pruned by it.'),
+  tag_index INT64 NOT NULL OPTIONS (description='Position in the list of tags, from 0.'),
+  tag_id STRING OPTIONS (description='Identifier of the tag (its unique_id).'),
+  display_name STRING OPTIONS (description='Name of the tag.'),
+  confidence FLOAT64 OPTIONS (description='Confidence as sent.'),
+  type STRING OPTIONS (description='Type of the value, such as bool.'),
+  value_bool BOOL OPTIONS (description='The value when it is a boolean.'),
+  value_number FLOAT64 OPTIONS (description='The value when it is a number.'),
+  value_text STRING OPTIONS (description='The value when it is text.'),
+  value JSON OPTIONS (description='The value as sent.')
+)
+PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
+CLUSTER BY call_id
+OPTIONS (description='One row per tag of a call, in the order sent. Grain: call × tag.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/metadata (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.metadata` (
+  call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
+  call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC), repeated from calls so that child tables can be pruned by it.'),
+  key STRING NOT NULL OPTIONS (description='Key as sent by the client.'),
+  value STRING OPTIONS (description='Value as text; values that are not text are written as JSON.')
+)
+PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
+CLUSTER BY call_id
+OPTIONS (description='One row per metadata key of a call, every key as sent. Grain: call × key.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/udfs (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.udfs` (
+  call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
+  call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC), repeated from calls so that child tables can be pruned by it.'),
+  kind STRING NOT NULL OPTIONS (description='num or text.'),
+  udf_index INT64 NOT NULL OPTIONS (description='The two-digit index nn of the key, as a number.'),
+  value_number BIGNUMERIC OPTIONS (description='UDF_num_nn as an exact number; null when it cannot be parsed.'),
+  value_text STRING OPTIONS (description='The text as sent, of either kind.'),
+  unparsable BOOL NOT NULL OPTIONS (description='True for a UDF_num_nn whose text is not a number (empty text counts as no value, not as unparsable).')
+)
+PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
+CLUSTER BY call_id
+OPTIONS (description='User-defined fields: metadata keys UDF_num_nn and UDF_text_nn. Grain: call × kind × index.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/contacts (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.contacts` (
+  call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
+  call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC), repeated from calls so that child tables can be pruned by it.'),
+  side STRING NOT NULL OPTIONS (description='in or out.'),
+  label STRING OPTIONS (description='Label of the contact.'),
+  data STRING OPTIONS (description='Data as sent, a telephone number when type is PHONE.'),
+  type STRING OPTIONS (description='Type of the contact, such as PHONE.'),
+  phone STRING OPTIONS (description='When type is PHONE: the number without separators, with a leading + if it had one or began with 00.')
+)
+PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
+CLUSTER BY call_id
+OPTIONS (description='The contacts of a call, fields in and out. Grain: call × side.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/deliveries (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.deliveries` (
+  seq INT64 NOT NULL OPTIONS (description='Number of the delivery in the inbox.'),
+  delivery_id STRING OPTIONS (description='Delivery header as sent (not under the signature).'),
+  hook_id STRING OPTIONS (description='Identifier of the webhook.'),
+  agent STRING OPTIONS (description='User-agent of the sender, with its version.'),
+  received_at TIMESTAMP NOT NULL OPTIONS (description='Arrival at the receiver.'),
+  signing_key STRING OPTIONS (description='Name of the secret that verified the signature; null if none did.'),
+  call_id STRING OPTIONS (description='The call it brought, once read.'),
+  outcome STRING NOT NULL OPTIONS (description='accepted, duplicate, repeat, quarantined or rejected.'),
+  reason STRING OPTIONS (description='Why, for outcomes other than accepted.')
+)
+PARTITION BY TIMESTAMP_TRUNC(received_at, DAY)
+CLUSTER BY seq
+OPTIONS (description='Every webhook delivery that reached the receiver and what became of it. Grain: webhook delivery.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/verdicts (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.verdicts` (
+  verdict_id INT64 NOT NULL OPTIONS (description='Number of the verdict.'),
+  axis STRING NOT NULL OPTIONS (description='Axis of the window.'),
+  window_from TIMESTAMP NOT NULL OPTIONS (description='Start of the window, inclusive.'),
+  window_to TIMESTAMP NOT NULL OPTIONS (description='End of the window, exclusive.'),
+  level STRING NOT NULL OPTIONS (description='ids, light or full: what was compared.'),
+  calls_listed INT64 NOT NULL OPTIONS (description='Calls that the service listed.'),
+  calls_found INT64 NOT NULL OPTIONS (description='Of those, calls found equal in this warehouse before healing.'),
+  missing INT64 NOT NULL OPTIONS (description='Calls that were missing here.'),
+  different INT64 NOT NULL OPTIONS (description='Calls that differed.'),
+  healed INT64 NOT NULL OPTIONS (description='Calls healed.'),
+  gone INT64 OPTIONS (description='Calls of the window that the service no longer lists.'),
+  surplus INT64 OPTIONS (description='Calls found here of which the ledger knows nothing.'),
+  confirmed STRING OPTIONS (description='How the listing was shown to be complete: total, listing, overlap, or none.'),
+  outcome STRING NOT NULL OPTIONS (description='proven, healed, unproven or suspicious_empty.'),
+  compared_at TIMESTAMP NOT NULL OPTIONS (description='When it was compared.'),
+  ledger_epoch INT64 OPTIONS (description='Epoch of the ledger that was compared.'),
+  flatten_version INT64 OPTIONS (description='Version of the flattening that was compared.'),
+  revisions_digest STRING OPTIONS (description='SHA-256 over the ids and ledger revisions of the calls of the window after healing.'),
+  compared_by STRING OPTIONS (description='Version of callsync that compared.'),
+  digest STRING NOT NULL OPTIONS (description='SHA-256 over this verdict and the digest before it.'),
+  previous_digest STRING OPTIONS (description='Digest of the verdict before it; null for the first.')
+)
+CLUSTER BY verdict_id
+OPTIONS (description='What was proven complete: the recorded outcome of reconciling one window. Grain: reconciled window.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/loads (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.loads` (
+  load_id STRING NOT NULL OPTIONS (description='Identifier of the load.'),
+  ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that made it.'),
+  flatten_version INT64 NOT NULL OPTIONS (description='Version of the flattening.'),
+  origin STRING NOT NULL OPTIONS (description='What asked for it: read, inbox, pending, rebuild, ….'),
+  calls_sent INT64 NOT NULL OPTIONS (description='Calls in the load.'),
+  calls_changed INT64 NOT NULL OPTIONS (description='Calls whose guard was higher and whose rows were written.'),
+  loaded_at TIMESTAMP NOT NULL OPTIONS (description='When it was committed.')
+)
+CLUSTER BY load_id
+OPTIONS (description='Every commit into this warehouse. Grain: load.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/tombstones (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.tombstones` (
+  call_key STRING NOT NULL OPTIONS (description='Keyed hash of the call id.'),
+  ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that erased it.'),
+  revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger.'),
+  load_id STRING NOT NULL OPTIONS (description='The load that brought it (table loads).'),
+  erased_at TIMESTAMP NOT NULL OPTIONS (description='When it was committed here.')
+)
+CLUSTER BY call_key
+OPTIONS (description='Guards of erased calls under a keyed hash of their id: what was erased is never written again.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/moved_calls (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.moved_calls` (
+  call_id STRING NOT NULL,
+  ledger_epoch INT64 NOT NULL,
+  revision INT64 NOT NULL,
+  flatten_version INT64 NOT NULL
+)
+CLUSTER BY call_id
+OPTIONS (description='Guards of calls that were sent under more than one date, for loads that know only the partition of an older one.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/fence (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.fence` (
+  ledger_epoch INT64 NOT NULL OPTIONS (description='Highest epoch that has committed.'),
+  earlier_epochs BOOL NOT NULL OPTIONS (description='Whether an earlier one has, too.'),
+  load_id STRING NOT NULL OPTIONS (description='Last load.')
+)
+OPTIONS (description='One row that every commit changes, so that two at once conflict instead of writing a call twice.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
+-- ddl/words (sent as tables.insert)
+CREATE VIEW IF NOT EXISTS `acme-prod.calls.words`
+OPTIONS (description='One row per word of every utterance: a view over the arrays in utterances.') AS
+SELECT
+  u.call_id AS call_id,
+  u.call_timestamp AS call_timestamp,
+  u.utterance_index AS utterance_index,
+  position AS word_index,
+  u.side AS side,
+  w.value AS value,
+  w.start AS start_offset,
+  w.length AS length,
+  w.score AS score
+FROM `acme-prod.calls.utterances` AS u, UNNEST(u.words) AS w WITH OFFSET AS position;
+
+-- load/staging (sent as tables.insert)
+CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
+  n INT64 NOT NULL,
+  kind STRING NOT NULL,
+  call_id STRING,
+  call_key STRING,
+  call_timestamp INT64,
+  revision INT64,
+  sent_before BOOL,
+  moved BOOL,
+  calls ARRAY<STRUCT<processed_at INT64, status STRING, campaign STRING, duration FLOAT64, ivr_end FLOAT64, audio_state STRING, lang STRING, asr_model STRING, obfuscated BOOL, transcript_call_id STRING, in_label STRING, in_data STRING, in_type STRING, out_label STRING, out_data STRING, out_type STRING, client_id STRING, agent STRING, direction STRING, dept STRING, ani STRING, client_capture_date STRING, audio_file_location STRING, visit STRING, tracking_info STRING, qualification STRING, extra STRING, utterance_count INT64, word_count INT64, tag_count INT64, issues STRING, first_seen_at INT64, last_seen_at INT64, missing_since INT64>>,
+  utterances ARRAY<STRUCT<utterance_index INT64, side STRING, content STRING, start_offset FLOAT64, duration FLOAT64, score FLOAT64, word_count INT64, words ARRAY<STRUCT<value STRING, start FLOAT64, length FLOAT64, score FLOAT64>>>>,
+  tags ARRAY<STRUCT<tag_index INT64, tag_id STRING, display_name STRING, confidence FLOAT64, type STRING, value_bool BOOL, value_number FLOAT64, value_text STRING, value STRING>>,
+  metadata ARRAY<STRUCT<key STRING, value STRING>>,
+  udfs ARRAY<STRUCT<kind STRING, udf_index INT64, value_number STRING, value_text STRING, unparsable BOOL>>,
+  contacts ARRAY<STRUCT<side STRING, label STRING, data STRING, type STRING, phone STRING>>,
+  deliveries ARRAY<STRUCT<seq INT64, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING>>,
+  verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, previous_digest STRING>>
+);
+
+-- load/new calls
+BEGIN
+DECLARE this_load STRING DEFAULT 'example';
+DECLARE this_origin STRING DEFAULT 'read';
+DECLARE this_epoch INT64 DEFAULT 1;
+DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE sent_calls INT64 DEFAULT 500;
+DECLARE changed_before INT64 DEFAULT 0;
+DECLARE staged_rows INT64 DEFAULT 500;
+DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE removed ARRAY<INT64> DEFAULT [];
+
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+  SELECT ERROR('staging is incomplete');
+END IF;
+
+BEGIN TRANSACTION;
+
+MERGE `acme-prod.calls.fence` AS t
+USING (SELECT this_epoch AS ledger_epoch) AS x
+ON TRUE
+WHEN MATCHED THEN UPDATE SET
+  earlier_epochs = IF(t.ledger_epoch < x.ledger_epoch, TRUE, t.earlier_epochs),
+  ledger_epoch = GREATEST(t.ledger_epoch, x.ledger_epoch),
+  load_id = this_load
+WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);
+
+SET claimed = ARRAY(
+  SELECT s.n
+  FROM (
+    SELECT n, kind, call_id, call_key
+    FROM `acme-prod.calls_staging.callsync_staging_example_1`
+    WHERE kind IN ('call', 'tombstone')
+    QUALIFY ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY kind DESC, revision DESC, n DESC) = 1
+  ) AS s
+  WHERE (s.kind = 'call'
+    AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
+    AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
+    AND s.call_id NOT IN (
+      SELECT c.call_id
+      FROM `acme-prod.calls.calls` AS c
+      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
+      WHERE x.kind = 'call'
+        AND ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
+        AND (c.ledger_epoch > this_epoch
+          OR (c.ledger_epoch = this_epoch AND (c.revision > x.revision
+            OR (c.revision = x.revision AND c.flatten_version >= this_flatten))))
+    )
+    AND s.call_id NOT IN (
+      SELECT m.call_id
+      FROM `acme-prod.calls.moved_calls` AS m
+      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = m.call_id
+      WHERE x.kind = 'call'
+        AND (m.ledger_epoch > this_epoch
+          OR (m.ledger_epoch = this_epoch AND (m.revision > x.revision
+            OR (m.revision = x.revision AND m.flatten_version >= this_flatten))))
+    ))
+);
+
+SET removed = ARRAY(
+  SELECT s.n
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'tombstone'
+    OR (s.n IN UNNEST(claimed)
+      AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL))))
+);
+
+IF ARRAY_LENGTH(removed) > 0 THEN
+DELETE FROM `acme-prod.calls.calls` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.utterances` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.tags` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.metadata` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.udfs` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+END IF;
+
+IF ARRAY_LENGTH(claimed) > 0 THEN
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  TIMESTAMP_MICROS(r.processed_at),
+  r.status,
+  r.campaign,
+  r.duration,
+  r.ivr_end,
+  r.audio_state,
+  r.lang,
+  r.asr_model,
+  r.obfuscated,
+  r.transcript_call_id,
+  r.in_label,
+  r.in_data,
+  r.in_type,
+  r.out_label,
+  r.out_data,
+  r.out_type,
+  r.client_id,
+  r.agent,
+  r.direction,
+  r.dept,
+  r.ani,
+  r.client_capture_date,
+  r.audio_file_location,
+  PARSE_JSON(r.visit, wide_number_mode => 'round'),
+  PARSE_JSON(r.tracking_info, wide_number_mode => 'round'),
+  PARSE_JSON(r.qualification, wide_number_mode => 'round'),
+  PARSE_JSON(r.extra, wide_number_mode => 'round'),
+  r.utterance_count,
+  r.word_count,
+  r.tag_count,
+  PARSE_JSON(r.issues, wide_number_mode => 'round'),
+  TIMESTAMP_MICROS(r.first_seen_at),
+  TIMESTAMP_MICROS(r.last_seen_at),
+  TIMESTAMP_MICROS(r.missing_since),
+  this_epoch,
+  s.revision,
+  this_flatten,
+  this_load
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.utterance_index,
+  r.side,
+  r.content,
+  r.start_offset,
+  r.duration,
+  r.score,
+  r.word_count,
+  r.words
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.tag_index,
+  r.tag_id,
+  r.display_name,
+  r.confidence,
+  r.type,
+  r.value_bool,
+  r.value_number,
+  r.value_text,
+  PARSE_JSON(r.value, wide_number_mode => 'round')
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.key,
+  r.value
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.kind,
+  r.udf_index,
+  CAST(r.value_number AS BIGNUMERIC),
+  r.value_text,
+  r.unparsable
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.side,
+  r.label,
+  r.data,
+  r.type,
+  r.phone
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+END IF;
+
+INSERT INTO `acme-prod.calls.loads`
+  (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
+SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
+  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+FROM UNNEST([1])
+WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
+
+COMMIT TRANSACTION;
+SELECT ARRAY_LENGTH(claimed) AS changed;
+END;
+
+-- load/moved calls and log rows
+BEGIN
+DECLARE this_load STRING DEFAULT 'example';
+DECLARE this_origin STRING DEFAULT 'read';
+DECLARE this_epoch INT64 DEFAULT 1;
+DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE sent_calls INT64 DEFAULT 500;
+DECLARE changed_before INT64 DEFAULT 0;
+DECLARE staged_rows INT64 DEFAULT 500;
+DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE removed ARRAY<INT64> DEFAULT [];
+
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+  SELECT ERROR('staging is incomplete');
+END IF;
+
+BEGIN TRANSACTION;
+
+MERGE `acme-prod.calls.fence` AS t
+USING (SELECT this_epoch AS ledger_epoch) AS x
+ON TRUE
+WHEN MATCHED THEN UPDATE SET
+  earlier_epochs = IF(t.ledger_epoch < x.ledger_epoch, TRUE, t.earlier_epochs),
+  ledger_epoch = GREATEST(t.ledger_epoch, x.ledger_epoch),
+  load_id = this_load
+WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);
+
+SET claimed = ARRAY(
+  SELECT s.n
+  FROM (
+    SELECT n, kind, call_id, call_key
+    FROM `acme-prod.calls_staging.callsync_staging_example_1`
+    WHERE kind IN ('call', 'tombstone')
+    QUALIFY ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY kind DESC, revision DESC, n DESC) = 1
+  ) AS s
+  WHERE (s.kind = 'call'
+    AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
+    AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
+    AND s.call_id NOT IN (
+      SELECT c.call_id
+      FROM `acme-prod.calls.calls` AS c
+      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
+      WHERE x.kind = 'call'
+        AND ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
+        AND (c.ledger_epoch > this_epoch
+          OR (c.ledger_epoch = this_epoch AND (c.revision > x.revision
+            OR (c.revision = x.revision AND c.flatten_version >= this_flatten))))
+    )
+    AND s.call_id NOT IN (
+      SELECT m.call_id
+      FROM `acme-prod.calls.moved_calls` AS m
+      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = m.call_id
+      WHERE x.kind = 'call'
+        AND (m.ledger_epoch > this_epoch
+          OR (m.ledger_epoch = this_epoch AND (m.revision > x.revision
+            OR (m.revision = x.revision AND m.flatten_version >= this_flatten))))
+    ))
+);
+
+SET removed = ARRAY(
+  SELECT s.n
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'tombstone'
+    OR (s.n IN UNNEST(claimed)
+      AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL))))
+);
+
+IF ARRAY_LENGTH(removed) > 0 THEN
+DELETE FROM `acme-prod.calls.calls` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.utterances` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.tags` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.metadata` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.udfs` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+END IF;
+
+IF ARRAY_LENGTH(claimed) > 0 THEN
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  TIMESTAMP_MICROS(r.processed_at),
+  r.status,
+  r.campaign,
+  r.duration,
+  r.ivr_end,
+  r.audio_state,
+  r.lang,
+  r.asr_model,
+  r.obfuscated,
+  r.transcript_call_id,
+  r.in_label,
+  r.in_data,
+  r.in_type,
+  r.out_label,
+  r.out_data,
+  r.out_type,
+  r.client_id,
+  r.agent,
+  r.direction,
+  r.dept,
+  r.ani,
+  r.client_capture_date,
+  r.audio_file_location,
+  PARSE_JSON(r.visit, wide_number_mode => 'round'),
+  PARSE_JSON(r.tracking_info, wide_number_mode => 'round'),
+  PARSE_JSON(r.qualification, wide_number_mode => 'round'),
+  PARSE_JSON(r.extra, wide_number_mode => 'round'),
+  r.utterance_count,
+  r.word_count,
+  r.tag_count,
+  PARSE_JSON(r.issues, wide_number_mode => 'round'),
+  TIMESTAMP_MICROS(r.first_seen_at),
+  TIMESTAMP_MICROS(r.last_seen_at),
+  TIMESTAMP_MICROS(r.missing_since),
+  this_epoch,
+  s.revision,
+  this_flatten,
+  this_load
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.utterance_index,
+  r.side,
+  r.content,
+  r.start_offset,
+  r.duration,
+  r.score,
+  r.word_count,
+  r.words
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.tag_index,
+  r.tag_id,
+  r.display_name,
+  r.confidence,
+  r.type,
+  r.value_bool,
+  r.value_number,
+  r.value_text,
+  PARSE_JSON(r.value, wide_number_mode => 'round')
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.key,
+  r.value
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.kind,
+  r.udf_index,
+  CAST(r.value_number AS BIGNUMERIC),
+  r.value_text,
+  r.unparsable
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.side,
+  r.label,
+  r.data,
+  r.type,
+  r.phone
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+MERGE `acme-prod.calls.moved_calls` AS t
+USING (
+  SELECT s.call_id AS call_id, s.revision AS revision
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'call' AND s.n IN UNNEST(claimed)
+    AND (s.moved OR (NOT s.sent_before AND s.n IN UNNEST(removed)))
+) AS x
+ON t.call_id = x.call_id
+WHEN MATCHED THEN UPDATE SET
+  ledger_epoch = this_epoch, revision = x.revision, flatten_version = this_flatten
+WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
+  VALUES (x.call_id, this_epoch, x.revision, this_flatten);
+END IF;
+
+MERGE `acme-prod.calls.deliveries` AS t
+USING (
+  SELECT
+    r.seq AS seq,
+    r.delivery_id AS delivery_id,
+    r.hook_id AS hook_id,
+    r.agent AS agent,
+    TIMESTAMP_MICROS(r.received_at) AS received_at,
+    r.signing_key AS signing_key,
+    r.call_id AS call_id,
+    r.outcome AS outcome,
+    r.reason AS reason
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.deliveries) AS r
+  WHERE s.kind = 'log'
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.seq ORDER BY s.n DESC) = 1
+) AS x
+ON t.seq = x.seq AND ((t.received_at >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.received_at < TIMESTAMP '2026-03-06 00:00:00+00') OR t.received_at IS NULL)
+WHEN MATCHED THEN UPDATE SET
+  delivery_id = x.delivery_id, hook_id = x.hook_id, agent = x.agent, received_at = x.received_at, signing_key = x.signing_key, call_id = x.call_id, outcome = x.outcome, reason = x.reason
+WHEN NOT MATCHED THEN INSERT (seq, delivery_id, hook_id, agent, received_at, signing_key, call_id, outcome, reason)
+  VALUES (x.seq, x.delivery_id, x.hook_id, x.agent, x.received_at, x.signing_key, x.call_id, x.outcome, x.reason);
+
+MERGE `acme-prod.calls.verdicts` AS t
+USING (
+  SELECT
+    r.verdict_id AS verdict_id,
+    r.axis AS axis,
+    TIMESTAMP_MICROS(r.window_from) AS window_from,
+    TIMESTAMP_MICROS(r.window_to) AS window_to,
+    r.level AS level,
+    r.calls_listed AS calls_listed,
+    r.calls_found AS calls_found,
+    r.missing AS missing,
+    r.different AS different,
+    r.healed AS healed,
+    r.gone AS gone,
+    r.surplus AS surplus,
+    r.confirmed AS confirmed,
+    r.outcome AS outcome,
+    TIMESTAMP_MICROS(r.compared_at) AS compared_at,
+    r.ledger_epoch AS ledger_epoch,
+    r.flatten_version AS flatten_version,
+    r.revisions_digest AS revisions_digest,
+    r.compared_by AS compared_by,
+    r.digest AS digest,
+    r.previous_digest AS previous_digest
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.verdicts) AS r
+  WHERE s.kind = 'log'
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.verdict_id ORDER BY s.n DESC) = 1
+) AS x
+ON t.verdict_id = x.verdict_id
+WHEN MATCHED THEN UPDATE SET
+  axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, digest = x.digest, previous_digest = x.previous_digest
+WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, calls_listed, calls_found, missing, different, healed, gone, surplus, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, previous_digest)
+  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.previous_digest);
+
+INSERT INTO `acme-prod.calls.loads`
+  (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
+SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
+  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+FROM UNNEST([1])
+WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
+
+COMMIT TRANSACTION;
+SELECT ARRAY_LENGTH(claimed) AS changed;
+END;
+
+-- load/after a restored ledger
+BEGIN
+DECLARE this_load STRING DEFAULT 'example';
+DECLARE this_origin STRING DEFAULT 'read';
+DECLARE this_epoch INT64 DEFAULT 1;
+DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE sent_calls INT64 DEFAULT 500;
+DECLARE changed_before INT64 DEFAULT 0;
+DECLARE staged_rows INT64 DEFAULT 500;
+DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE removed ARRAY<INT64> DEFAULT [];
+DECLARE strays ARRAY<DATE> DEFAULT [];
+
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+  SELECT ERROR('staging is incomplete');
+END IF;
+
+BEGIN TRANSACTION;
+
+MERGE `acme-prod.calls.fence` AS t
+USING (SELECT this_epoch AS ledger_epoch) AS x
+ON TRUE
+WHEN MATCHED THEN UPDATE SET
+  earlier_epochs = IF(t.ledger_epoch < x.ledger_epoch, TRUE, t.earlier_epochs),
+  ledger_epoch = GREATEST(t.ledger_epoch, x.ledger_epoch),
+  load_id = this_load
+WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);
+
+SET strays = ARRAY(
+  SELECT DISTINCT DATE(c.call_timestamp)
+  FROM `acme-prod.calls.calls` AS c
+  INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
+  WHERE NOT x.sent_before AND c.call_timestamp IS NOT NULL
+);
+
+SET claimed = ARRAY(
+  SELECT s.n
+  FROM (
+    SELECT n, kind, call_id, call_key
+    FROM `acme-prod.calls_staging.callsync_staging_example_1`
+    WHERE kind IN ('call', 'tombstone')
+    QUALIFY ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY kind DESC, revision DESC, n DESC) = 1
+  ) AS s
+  WHERE (s.kind = 'call'
+    AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
+    AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
+    AND s.call_id NOT IN (
+      SELECT c.call_id
+      FROM `acme-prod.calls.calls` AS c
+      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
+      WHERE x.kind = 'call'
+        AND (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(strays))
+        AND (c.ledger_epoch > this_epoch
+          OR (c.ledger_epoch = this_epoch AND (c.revision > x.revision
+            OR (c.revision = x.revision AND c.flatten_version >= this_flatten))))
+    )
+    AND s.call_id NOT IN (
+      SELECT m.call_id
+      FROM `acme-prod.calls.moved_calls` AS m
+      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = m.call_id
+      WHERE x.kind = 'call'
+        AND (m.ledger_epoch > this_epoch
+          OR (m.ledger_epoch = this_epoch AND (m.revision > x.revision
+            OR (m.revision = x.revision AND m.flatten_version >= this_flatten))))
+    ))
+);
+
+SET removed = ARRAY(
+  SELECT s.n
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'tombstone'
+    OR (s.n IN UNNEST(claimed)
+      AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(strays)))))
+);
+
+IF ARRAY_LENGTH(removed) > 0 THEN
+DELETE FROM `acme-prod.calls.calls` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.utterances` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.tags` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.metadata` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.udfs` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+END IF;
+
+IF ARRAY_LENGTH(claimed) > 0 THEN
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  TIMESTAMP_MICROS(r.processed_at),
+  r.status,
+  r.campaign,
+  r.duration,
+  r.ivr_end,
+  r.audio_state,
+  r.lang,
+  r.asr_model,
+  r.obfuscated,
+  r.transcript_call_id,
+  r.in_label,
+  r.in_data,
+  r.in_type,
+  r.out_label,
+  r.out_data,
+  r.out_type,
+  r.client_id,
+  r.agent,
+  r.direction,
+  r.dept,
+  r.ani,
+  r.client_capture_date,
+  r.audio_file_location,
+  PARSE_JSON(r.visit, wide_number_mode => 'round'),
+  PARSE_JSON(r.tracking_info, wide_number_mode => 'round'),
+  PARSE_JSON(r.qualification, wide_number_mode => 'round'),
+  PARSE_JSON(r.extra, wide_number_mode => 'round'),
+  r.utterance_count,
+  r.word_count,
+  r.tag_count,
+  PARSE_JSON(r.issues, wide_number_mode => 'round'),
+  TIMESTAMP_MICROS(r.first_seen_at),
+  TIMESTAMP_MICROS(r.last_seen_at),
+  TIMESTAMP_MICROS(r.missing_since),
+  this_epoch,
+  s.revision,
+  this_flatten,
+  this_load
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.utterance_index,
+  r.side,
+  r.content,
+  r.start_offset,
+  r.duration,
+  r.score,
+  r.word_count,
+  r.words
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.tag_index,
+  r.tag_id,
+  r.display_name,
+  r.confidence,
+  r.type,
+  r.value_bool,
+  r.value_number,
+  r.value_text,
+  PARSE_JSON(r.value, wide_number_mode => 'round')
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.key,
+  r.value
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.kind,
+  r.udf_index,
+  CAST(r.value_number AS BIGNUMERIC),
+  r.value_text,
+  r.unparsable
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.side,
+  r.label,
+  r.data,
+  r.type,
+  r.phone
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+MERGE `acme-prod.calls.moved_calls` AS t
+USING (
+  SELECT s.call_id AS call_id, s.revision AS revision
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'call' AND s.n IN UNNEST(claimed)
+    AND (s.moved OR (NOT s.sent_before AND s.n IN UNNEST(removed)))
+) AS x
+ON t.call_id = x.call_id
+WHEN MATCHED THEN UPDATE SET
+  ledger_epoch = this_epoch, revision = x.revision, flatten_version = this_flatten
+WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
+  VALUES (x.call_id, this_epoch, x.revision, this_flatten);
+END IF;
+
+INSERT INTO `acme-prod.calls.loads`
+  (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
+SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
+  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+FROM UNNEST([1])
+WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
+
+COMMIT TRANSACTION;
+SELECT ARRAY_LENGTH(claimed) AS changed;
+END;
+
+-- load/again, equal guards too
+BEGIN
+DECLARE this_load STRING DEFAULT 'example';
+DECLARE this_origin STRING DEFAULT 'read';
+DECLARE this_epoch INT64 DEFAULT 1;
+DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE sent_calls INT64 DEFAULT 500;
+DECLARE changed_before INT64 DEFAULT 0;
+DECLARE staged_rows INT64 DEFAULT 500;
+DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE removed ARRAY<INT64> DEFAULT [];
+
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+  SELECT ERROR('staging is incomplete');
+END IF;
+
+BEGIN TRANSACTION;
+
+MERGE `acme-prod.calls.fence` AS t
+USING (SELECT this_epoch AS ledger_epoch) AS x
+ON TRUE
+WHEN MATCHED THEN UPDATE SET
+  earlier_epochs = IF(t.ledger_epoch < x.ledger_epoch, TRUE, t.earlier_epochs),
+  ledger_epoch = GREATEST(t.ledger_epoch, x.ledger_epoch),
+  load_id = this_load
+WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);
+
+SET claimed = ARRAY(
+  SELECT s.n
+  FROM (
+    SELECT n, kind, call_id, call_key
+    FROM `acme-prod.calls_staging.callsync_staging_example_1`
+    WHERE kind IN ('call', 'tombstone')
+    QUALIFY ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY kind DESC, revision DESC, n DESC) = 1
+  ) AS s
+  WHERE (s.kind = 'call'
+    AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
+    AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
+    AND s.call_id NOT IN (
+      SELECT c.call_id
+      FROM `acme-prod.calls.calls` AS c
+      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
+      WHERE x.kind = 'call'
+        AND ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
+        AND (c.ledger_epoch > this_epoch
+          OR (c.ledger_epoch = this_epoch AND (c.revision > x.revision
+            OR (c.revision = x.revision AND c.flatten_version > this_flatten))))
+    )
+    AND s.call_id NOT IN (
+      SELECT m.call_id
+      FROM `acme-prod.calls.moved_calls` AS m
+      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = m.call_id
+      WHERE x.kind = 'call'
+        AND (m.ledger_epoch > this_epoch
+          OR (m.ledger_epoch = this_epoch AND (m.revision > x.revision
+            OR (m.revision = x.revision AND m.flatten_version > this_flatten))))
+    ))
+);
+
+SET removed = ARRAY(
+  SELECT s.n
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'tombstone'
+    OR (s.n IN UNNEST(claimed)
+      AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL))))
+);
+
+IF ARRAY_LENGTH(removed) > 0 THEN
+DELETE FROM `acme-prod.calls.calls` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.utterances` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.tags` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.metadata` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.udfs` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+END IF;
+
+IF ARRAY_LENGTH(claimed) > 0 THEN
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  TIMESTAMP_MICROS(r.processed_at),
+  r.status,
+  r.campaign,
+  r.duration,
+  r.ivr_end,
+  r.audio_state,
+  r.lang,
+  r.asr_model,
+  r.obfuscated,
+  r.transcript_call_id,
+  r.in_label,
+  r.in_data,
+  r.in_type,
+  r.out_label,
+  r.out_data,
+  r.out_type,
+  r.client_id,
+  r.agent,
+  r.direction,
+  r.dept,
+  r.ani,
+  r.client_capture_date,
+  r.audio_file_location,
+  PARSE_JSON(r.visit, wide_number_mode => 'round'),
+  PARSE_JSON(r.tracking_info, wide_number_mode => 'round'),
+  PARSE_JSON(r.qualification, wide_number_mode => 'round'),
+  PARSE_JSON(r.extra, wide_number_mode => 'round'),
+  r.utterance_count,
+  r.word_count,
+  r.tag_count,
+  PARSE_JSON(r.issues, wide_number_mode => 'round'),
+  TIMESTAMP_MICROS(r.first_seen_at),
+  TIMESTAMP_MICROS(r.last_seen_at),
+  TIMESTAMP_MICROS(r.missing_since),
+  this_epoch,
+  s.revision,
+  this_flatten,
+  this_load
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.utterance_index,
+  r.side,
+  r.content,
+  r.start_offset,
+  r.duration,
+  r.score,
+  r.word_count,
+  r.words
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.utterances) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.tags` (call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool, value_number, value_text, value)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.tag_index,
+  r.tag_id,
+  r.display_name,
+  r.confidence,
+  r.type,
+  r.value_bool,
+  r.value_number,
+  r.value_text,
+  PARSE_JSON(r.value, wide_number_mode => 'round')
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.tags) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.metadata` (call_id, call_timestamp, key, value)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.key,
+  r.value
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.metadata) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.udfs` (call_id, call_timestamp, kind, udf_index, value_number, value_text, unparsable)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.kind,
+  r.udf_index,
+  CAST(r.value_number AS BIGNUMERIC),
+  r.value_text,
+  r.unparsable
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.udfs) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.contacts` (call_id, call_timestamp, side, label, data, type, phone)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.side,
+  r.label,
+  r.data,
+  r.type,
+  r.phone
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+END IF;
+
+INSERT INTO `acme-prod.calls.loads`
+  (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
+SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
+  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+FROM UNNEST([1])
+WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
+
+COMMIT TRANSACTION;
+SELECT ARRAY_LENGTH(claimed) AS changed;
+END;
+
+-- load/log rows only
+BEGIN
+DECLARE this_load STRING DEFAULT 'example';
+DECLARE this_origin STRING DEFAULT 'read';
+DECLARE this_epoch INT64 DEFAULT 1;
+DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE sent_calls INT64 DEFAULT 500;
+DECLARE changed_before INT64 DEFAULT 0;
+DECLARE staged_rows INT64 DEFAULT 500;
+DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE removed ARRAY<INT64> DEFAULT [];
+
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+  SELECT ERROR('staging is incomplete');
+END IF;
+
+BEGIN TRANSACTION;
+
+MERGE `acme-prod.calls.fence` AS t
+USING (SELECT this_epoch AS ledger_epoch) AS x
+ON TRUE
+WHEN MATCHED THEN UPDATE SET
+  earlier_epochs = IF(t.ledger_epoch < x.ledger_epoch, TRUE, t.earlier_epochs),
+  ledger_epoch = GREATEST(t.ledger_epoch, x.ledger_epoch),
+  load_id = this_load
+WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);
+
+MERGE `acme-prod.calls.deliveries` AS t
+USING (
+  SELECT
+    r.seq AS seq,
+    r.delivery_id AS delivery_id,
+    r.hook_id AS hook_id,
+    r.agent AS agent,
+    TIMESTAMP_MICROS(r.received_at) AS received_at,
+    r.signing_key AS signing_key,
+    r.call_id AS call_id,
+    r.outcome AS outcome,
+    r.reason AS reason
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.deliveries) AS r
+  WHERE s.kind = 'log'
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.seq ORDER BY s.n DESC) = 1
+) AS x
+ON t.seq = x.seq AND ((t.received_at >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.received_at < TIMESTAMP '2026-03-06 00:00:00+00') OR t.received_at IS NULL)
+WHEN MATCHED THEN UPDATE SET
+  delivery_id = x.delivery_id, hook_id = x.hook_id, agent = x.agent, received_at = x.received_at, signing_key = x.signing_key, call_id = x.call_id, outcome = x.outcome, reason = x.reason
+WHEN NOT MATCHED THEN INSERT (seq, delivery_id, hook_id, agent, received_at, signing_key, call_id, outcome, reason)
+  VALUES (x.seq, x.delivery_id, x.hook_id, x.agent, x.received_at, x.signing_key, x.call_id, x.outcome, x.reason);
+
+MERGE `acme-prod.calls.verdicts` AS t
+USING (
+  SELECT
+    r.verdict_id AS verdict_id,
+    r.axis AS axis,
+    TIMESTAMP_MICROS(r.window_from) AS window_from,
+    TIMESTAMP_MICROS(r.window_to) AS window_to,
+    r.level AS level,
+    r.calls_listed AS calls_listed,
+    r.calls_found AS calls_found,
+    r.missing AS missing,
+    r.different AS different,
+    r.healed AS healed,
+    r.gone AS gone,
+    r.surplus AS surplus,
+    r.confirmed AS confirmed,
+    r.outcome AS outcome,
+    TIMESTAMP_MICROS(r.compared_at) AS compared_at,
+    r.ledger_epoch AS ledger_epoch,
+    r.flatten_version AS flatten_version,
+    r.revisions_digest AS revisions_digest,
+    r.compared_by AS compared_by,
+    r.digest AS digest,
+    r.previous_digest AS previous_digest
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.verdicts) AS r
+  WHERE s.kind = 'log'
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.verdict_id ORDER BY s.n DESC) = 1
+) AS x
+ON t.verdict_id = x.verdict_id
+WHEN MATCHED THEN UPDATE SET
+  axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, digest = x.digest, previous_digest = x.previous_digest
+WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, calls_listed, calls_found, missing, different, healed, gone, surplus, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, previous_digest)
+  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.previous_digest);
+
+INSERT INTO `acme-prod.calls.loads`
+  (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
+SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
+  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+FROM UNNEST([1])
+WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
+
+COMMIT TRANSACTION;
+SELECT ARRAY_LENGTH(claimed) AS changed;
+END;
+
+-- erase
+BEGIN
+DECLARE this_load STRING DEFAULT 'example';
+DECLARE this_origin STRING DEFAULT 'read';
+DECLARE this_epoch INT64 DEFAULT 1;
+DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE sent_calls INT64 DEFAULT 500;
+DECLARE changed_before INT64 DEFAULT 0;
+DECLARE staged_rows INT64 DEFAULT 500;
+DECLARE claimed ARRAY<INT64> DEFAULT [];
+DECLARE removed ARRAY<INT64> DEFAULT [];
+DECLARE strays ARRAY<DATE> DEFAULT [];
+
+IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
+  SELECT ERROR('staging is incomplete');
+END IF;
+
+BEGIN TRANSACTION;
+
+MERGE `acme-prod.calls.fence` AS t
+USING (SELECT this_epoch AS ledger_epoch) AS x
+ON TRUE
+WHEN MATCHED THEN UPDATE SET
+  earlier_epochs = IF(t.ledger_epoch < x.ledger_epoch, TRUE, t.earlier_epochs),
+  ledger_epoch = GREATEST(t.ledger_epoch, x.ledger_epoch),
+  load_id = this_load
+WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);
+
+SET strays = ARRAY(
+  SELECT DISTINCT DATE(c.call_timestamp)
+  FROM `acme-prod.calls.calls` AS c
+  INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
+  WHERE x.kind = 'tombstone' AND c.call_timestamp IS NOT NULL
+);
+
+SET claimed = ARRAY(
+  SELECT s.n
+  FROM (
+    SELECT n, kind, call_id, call_key
+    FROM `acme-prod.calls_staging.callsync_staging_example_1`
+    WHERE kind IN ('call', 'tombstone')
+    QUALIFY ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY kind DESC, revision DESC, n DESC) = 1
+  ) AS s
+  WHERE (s.kind = 'call'
+    AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
+    AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
+    AND s.call_id NOT IN (
+      SELECT c.call_id
+      FROM `acme-prod.calls.calls` AS c
+      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
+      WHERE x.kind = 'call'
+        AND (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(strays))
+        AND (c.ledger_epoch > this_epoch
+          OR (c.ledger_epoch = this_epoch AND (c.revision > x.revision
+            OR (c.revision = x.revision AND c.flatten_version >= this_flatten))))
+    )
+    AND s.call_id NOT IN (
+      SELECT m.call_id
+      FROM `acme-prod.calls.moved_calls` AS m
+      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = m.call_id
+      WHERE x.kind = 'call'
+        AND (m.ledger_epoch > this_epoch
+          OR (m.ledger_epoch = this_epoch AND (m.revision > x.revision
+            OR (m.revision = x.revision AND m.flatten_version >= this_flatten))))
+    ))
+    OR (s.kind = 'tombstone' AND s.call_key NOT IN (
+      SELECT t.call_key
+      FROM `acme-prod.calls.tombstones` AS t
+      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_key = t.call_key
+      WHERE x.kind = 'tombstone'
+        AND (t.ledger_epoch > this_epoch
+          OR (t.ledger_epoch = this_epoch AND (t.revision > x.revision
+            OR (t.revision = x.revision AND TRUE))))
+    ))
+);
+
+SET removed = ARRAY(
+  SELECT s.n
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'tombstone'
+    OR (s.n IN UNNEST(claimed)
+      AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(strays)))))
+);
+
+IF ARRAY_LENGTH(removed) > 0 THEN
+DELETE FROM `acme-prod.calls.calls` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.utterances` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.tags` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.metadata` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.udfs` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+END IF;
+
+MERGE `acme-prod.calls.tombstones` AS t
+USING (
+  SELECT s.call_key AS call_key, MAX(s.revision) AS revision
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'tombstone' AND s.n IN UNNEST(claimed)
+  GROUP BY s.call_key
+) AS x
+ON t.call_key = x.call_key
+WHEN MATCHED THEN UPDATE SET
+  ledger_epoch = this_epoch, revision = x.revision, load_id = this_load, erased_at = CURRENT_TIMESTAMP()
+WHEN NOT MATCHED THEN INSERT (call_key, ledger_epoch, revision, load_id, erased_at)
+  VALUES (x.call_key, this_epoch, x.revision, this_load, CURRENT_TIMESTAMP());
+
+DELETE FROM `acme-prod.calls.moved_calls` AS t
+WHERE t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.kind = 'tombstone');
+
+INSERT INTO `acme-prod.calls.loads`
+  (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
+SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
+  changed_before + ARRAY_LENGTH(claimed), CURRENT_TIMESTAMP()
+FROM UNNEST([1])
+WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
+
+COMMIT TRANSACTION;
+SELECT ARRAY_LENGTH(claimed) AS changed;
+END;
+
+-- load/result
+-- @param load_id STRING
+SELECT l.calls_changed AS changed FROM `acme-prod.calls.loads` AS l WHERE l.load_id = @load_id;
+
+-- count
+SELECT 'calls' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.calls`
+UNION ALL
+SELECT 'utterances' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.utterances`
+UNION ALL
+SELECT 'tags' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.tags`
+UNION ALL
+SELECT 'metadata' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.metadata`
+UNION ALL
+SELECT 'udfs' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.udfs`
+UNION ALL
+SELECT 'contacts' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.contacts`
+UNION ALL
+SELECT 'deliveries' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.deliveries`
+UNION ALL
+SELECT 'verdicts' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.verdicts`
+UNION ALL
+SELECT 'loads' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.loads`
+UNION ALL
+SELECT 'words' AS relation, IFNULL(SUM(ARRAY_LENGTH(u.words)), 0) AS row_count FROM `acme-prod.calls.utterances` AS u;
+
+-- reconcile/range
+SELECT
+  c.call_id AS call_id,
+  UNIX_MICROS(c.call_timestamp) AS call_timestamp,
+  c.ledger_epoch AS ledger_epoch,
+  c.revision AS revision,
+  c.flatten_version AS flatten_version,
+  IFNULL(utterances_rows.n, 0) AS utterances_rows,
+  IFNULL(tags_rows.n, 0) AS tags_rows,
+  IFNULL(metadata_rows.n, 0) AS metadata_rows,
+  IFNULL(udfs_rows.n, 0) AS udfs_rows,
+  IFNULL(contacts_rows.n, 0) AS contacts_rows
+FROM `acme-prod.calls.calls` AS c
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.utterances` AS t WHERE t.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND t.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' GROUP BY t.call_id
+) AS utterances_rows ON utterances_rows.call_id = c.call_id
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.tags` AS t WHERE t.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND t.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' GROUP BY t.call_id
+) AS tags_rows ON tags_rows.call_id = c.call_id
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.metadata` AS t WHERE t.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND t.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' GROUP BY t.call_id
+) AS metadata_rows ON metadata_rows.call_id = c.call_id
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.udfs` AS t WHERE t.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND t.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' GROUP BY t.call_id
+) AS udfs_rows ON udfs_rows.call_id = c.call_id
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.contacts` AS t WHERE t.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND t.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' GROUP BY t.call_id
+) AS contacts_rows ON contacts_rows.call_id = c.call_id
+WHERE c.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND c.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00'
+ORDER BY c.call_id;
+
+-- reconcile/ids
+-- @param ids ARRAY<STRING>
+SELECT
+  c.call_id AS call_id,
+  UNIX_MICROS(c.call_timestamp) AS call_timestamp,
+  c.ledger_epoch AS ledger_epoch,
+  c.revision AS revision,
+  c.flatten_version AS flatten_version,
+  IFNULL(utterances_rows.n, 0) AS utterances_rows,
+  IFNULL(tags_rows.n, 0) AS tags_rows,
+  IFNULL(metadata_rows.n, 0) AS metadata_rows,
+  IFNULL(udfs_rows.n, 0) AS udfs_rows,
+  IFNULL(contacts_rows.n, 0) AS contacts_rows
+FROM `acme-prod.calls.calls` AS c
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.utterances` AS t WHERE t.call_id IN UNNEST(@ids) GROUP BY t.call_id
+) AS utterances_rows ON utterances_rows.call_id = c.call_id
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.tags` AS t WHERE t.call_id IN UNNEST(@ids) GROUP BY t.call_id
+) AS tags_rows ON tags_rows.call_id = c.call_id
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.metadata` AS t WHERE t.call_id IN UNNEST(@ids) GROUP BY t.call_id
+) AS metadata_rows ON metadata_rows.call_id = c.call_id
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.udfs` AS t WHERE t.call_id IN UNNEST(@ids) GROUP BY t.call_id
+) AS udfs_rows ON udfs_rows.call_id = c.call_id
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.contacts` AS t WHERE t.call_id IN UNNEST(@ids) GROUP BY t.call_id
+) AS contacts_rows ON contacts_rows.call_id = c.call_id
+WHERE c.call_id IN UNNEST(@ids)
+ORDER BY c.call_id;
+
+-- read/words
+SELECT * FROM `acme-prod.calls.words`;

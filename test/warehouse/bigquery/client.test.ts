@@ -1,0 +1,124 @@
+/** Credentials in each of their forms, against a token service of our own; deadlines; what leaves on the wire. */
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Impersonated } from 'google-auth-library';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
+import { createClient, createRest } from '../../../src/warehouse/bigquery/client.ts';
+import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
+
+const configOf = (over: Record<string, unknown>) =>
+  bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme', ...over });
+
+let folder: string;
+let server: Server;
+let url: string;
+let requests: { readonly path: string; readonly body: string; readonly headers: IncomingMessage['headers'] }[];
+let respond: (path: string) => { status: number; body: unknown } | undefined;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'callsync-keys-'));
+  requests = [];
+  respond = () => ({ status: 200, body: { access_token: 'token-1', expires_in: 3600, token_type: 'Bearer' } });
+  server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const path = request.url ?? '';
+    requests.push({ path, body, headers: request.headers });
+    const answer = respond(path);
+    if (answer === undefined) return;
+    response.writeHead(answer.status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(answer.body));
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((done) => server.close(done));
+  await rm(folder, { recursive: true });
+});
+
+async function writeKey(): Promise<string> {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const file = join(folder, 'key.json');
+  const key = {
+    type: 'service_account',
+    project_id: 'acme',
+    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    client_email: 'loader@acme.example',
+    token_uri: `${url}/token`,
+  };
+  await writeFile(file, JSON.stringify(key));
+  return file;
+}
+
+const tokenOf = async (config: ReturnType<typeof configOf>): Promise<unknown> => {
+  const { authClient } = await createClient(config);
+  const client = 'getClient' in authClient ? await authClient.getClient() : authClient;
+  return (await client.getAccessToken()).token;
+};
+
+test('a workload-identity file exchanges its subject token', async () => {
+  const subject = join(folder, 'subject');
+  await writeFile(subject, 'subject-token');
+  const file = join(folder, 'identity.json');
+  const identity = {
+    type: 'external_account',
+    audience: '//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x',
+    subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+    token_url: `${url}/exchange`,
+    credential_source: { file: subject },
+  };
+  await writeFile(file, JSON.stringify(identity));
+  expect(await tokenOf(configOf({ key_file: file }))).toBe('token-1');
+  expect(requests[0]?.path).toBe('/exchange');
+  expect(requests[0]?.body).toContain('subject_token=subject-token');
+});
+
+test('a key file is read by its path, and impersonation starts from it', async () => {
+  const key_file = await writeKey();
+  const client = await createClient(configOf({ key_file, impersonate: 'other@acme.example' }));
+  const inner = await client.authClient.getClient();
+  expect(inner).toBeInstanceOf(Impersonated);
+  expect((inner as Impersonated).getTargetPrincipal()).toBe('other@acme.example');
+  const plain = await createClient(configOf({ key_file }));
+  expect((await plain.authClient.getCredentials()).client_email).toBe('loader@acme.example');
+});
+
+test('requests to an emulator carry no credentials', async () => {
+  respond = () => ({ status: 200, body: { ok: true } });
+  const rest = createRest(() => createClient(configOf({ api_endpoint: url })), 'acme', 5_000);
+  expect(await rest({ path: '/datasets/calls' })).toEqual({ ok: true });
+  expect(requests[0]?.path).toMatch(/^\/bigquery\/v2\/projects\/acme\/datasets\/calls/);
+  expect(requests[0]?.headers.authorization).toBeUndefined();
+});
+
+test('a request without an answer ends at its deadline, as one whose outcome is unknown', async () => {
+  respond = () => undefined;
+  const rest = createRest(() => createClient(configOf({ api_endpoint: url })), 'acme', 200);
+  await expect(rest({ path: '/datasets/calls' })).rejects.toMatchObject({ lost: true });
+});
+
+test('the client itself never repeats a request', async () => {
+  respond = () => ({ status: 503, body: { error: { code: 503, message: 'try later', errors: [] } } });
+  const rest = createRest(() => createClient(configOf({ api_endpoint: url })), 'acme', 5_000);
+  await expect(rest({ method: 'POST', path: '/jobs', json: {} })).rejects.toMatchObject({ status: 503 });
+  expect(requests).toHaveLength(1);
+});
+
+test.each([
+  ['a key file that is not there', { key_file: '/nowhere/key.json' }],
+  ['a key file that is not a key', { key_file: new URL(import.meta.url).pathname }],
+])('%s is one clear sentence with what to do', async (_name, over) => {
+  const warehouse = createBigqueryWarehouse({ name: 'x', config: configOf(over) });
+  await expect(warehouse.migrate()).rejects.toMatchObject({
+    kind: 'terminal',
+    code: 'BIGQUERY_CREDENTIALS',
+    mend: expect.stringContaining('key_file'),
+  });
+});

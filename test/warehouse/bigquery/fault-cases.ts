@@ -1,0 +1,151 @@
+/** Campaigns of faults against the strict stand-in: short in the suite, long in test/campaigns. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { strictPoints, type Trouble } from '../../support/strict-bigquery.ts';
+import { children, makeBatch, makeCall } from '../batches.ts';
+import { orphansWithoutExpiry, type StrictSetup, setUpStrict } from './strict-warehouse.ts';
+
+const conflict: Trouble = {
+  kind: 'job-error',
+  reason: 'invalidQuery',
+  message: 'Could not serialize access to table p:d.calls due to concurrent update',
+};
+
+/** What stands of the calls `c-0` … is one row each of that revision, with the children of that revision. */
+async function expectExactly(setup: StrictSetup, count: number, revision: number): Promise<void> {
+  const guards = [];
+  const callIds = Array.from({ length: count }, (_, index) => `c-${index}`);
+  for await (const guard of setup.warehouse.listGuards({ callIds })) guards.push(guard);
+  expect(guards.map((guard) => guard.callId)).toEqual([...callIds].sort());
+  for (const guard of guards) {
+    expect(guard.revision).toBe(revision);
+    expect(guard.childRows).toMatchObject({ utterances: 1 + (revision % 3), tags: 1, contacts: 1 });
+  }
+  const counts = await setup.warehouse.countRows();
+  expect(counts.calls).toBe(count);
+  expect(counts.utterances).toBe(count * (1 + (revision % 3)));
+  expect(Object.keys(counts)).toEqual(expect.arrayContaining(children.filter((name) => name !== 'documents')));
+}
+
+const callsOf = (count: number, revision: number) =>
+  Array.from({ length: count }, (_, index) =>
+    makeCall({
+      callId: `c-${index}`,
+      revision,
+      timestamp: `2026-01-0${1 + ((index + revision) % 3)}T08:00:00Z`,
+      utterances: 1 + (revision % 3),
+      partitions: revision === 1 ? [] : ['2026-01-01', '2026-01-02', '2026-01-03'],
+    }),
+  );
+
+/** Every load loses the answer of its load job, of its script job or of both, until `lost` have been lost. */
+export function describeLostResponses({ lost }: { readonly lost: number }): void {
+  describe(`${lost} lost responses`, () => {
+    let setup: StrictSetup;
+    beforeAll(async () => {
+      setup = await setUpStrict();
+    });
+    afterAll(() => setup.dispose());
+
+    test('nothing is lost, nothing is written twice, no job is run twice', { timeout: 900_000 }, async () => {
+      const { strict, warehouse } = setup;
+      let left = lost;
+      let revision = 0;
+      const lose = (kind: Trouble['kind']): Trouble[] => {
+        left -= 1;
+        return [{ kind } as Trouble];
+      };
+      while (left > 0) {
+        revision += 1;
+        strict.troubles.load.push(...lose(revision % 5 === 0 ? 'lost-request' : 'lost-response'));
+        if (left > 0) strict.troubles.script.push(...lose(revision % 7 === 0 ? 'lost-request' : 'lost-response'));
+        expect(await warehouse.load(makeBatch({ calls: callsOf(5, revision) }))).toEqual({ changed: 5, unchanged: 0 });
+      }
+      await expectExactly(setup, 5, revision);
+      expect(strict.accepted).toMatchObject({ load: revision, script: revision });
+      expect(orphansWithoutExpiry(strict)).toEqual([]);
+    });
+  });
+}
+
+export function describeConflicts({ inARow }: { readonly inARow: number }): void {
+  describe(`${inARow} serialization conflicts in a row`, () => {
+    let setup: StrictSetup;
+    beforeAll(async () => {
+      setup = await setUpStrict();
+    });
+    afterAll(() => setup.dispose());
+
+    test('the load commits after the last of them, each attempt under an id of its own', async () => {
+      const { strict } = setup;
+      const warehouse = setup.open({ pause: () => new Promise((done) => setTimeout(done, 1)) });
+      strict.troubles.script.push(...Array.from({ length: inARow }, () => conflict));
+      expect(await warehouse.load(makeBatch({ calls: callsOf(5, 1) }))).toEqual({ changed: 5, unchanged: 0 });
+      expect(strict.accepted).toMatchObject({ load: 1, script: inARow + 1 });
+      await expectExactly(setup, 5, 1);
+      expect([...strict.tables.keys()].filter((name) => name.includes('staging'))).toEqual([]);
+    });
+  });
+}
+
+/** A process that loads is killed at each point, and another one does the same load again. Needs dist/. */
+export function describeKills({ rounds }: { readonly rounds: number }): void {
+  describe(`killed ${rounds} × at each of ${strictPoints.length} points`, () => {
+    let setup: StrictSetup;
+    let revision = 0;
+    beforeAll(async () => {
+      setup = await setUpStrict();
+    });
+    afterAll(() => setup.dispose());
+
+    test.each(strictPoints)('%s', { timeout: 900_000 }, async (point) => {
+      const { strict } = setup;
+      for (let round = 0; round < rounds; round += 1) {
+        revision += 1;
+        const before = { ...strict.accepted };
+        const task = {
+          config: setup.config,
+          loadId: `kill_${revision}_${Date.now()}`,
+          revision,
+          calls: callsOf(4, revision),
+        };
+        const child = startLoader(task);
+        let killed = false;
+        strict.onPoint(async (reached) => {
+          if (reached !== point || killed) return;
+          killed = true;
+          child.kill('SIGKILL');
+          await child.ended;
+        });
+        await child.ended;
+        expect(killed).toBe(true);
+        strict.onPoint(() => undefined);
+        const second = startLoader(task);
+        expect(await second.ended).toBe(0);
+        // At most one job more: where the first process was killed before its job was accepted, none.
+        expect(strict.accepted.load - before.load).toBeLessThanOrEqual(2);
+      }
+      await expectExactly(setup, 4, revision);
+      expect(orphansWithoutExpiry(strict)).toEqual([]);
+    });
+  });
+}
+
+interface Loader {
+  readonly ended: Promise<number | null>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+function startLoader(task: unknown): Loader {
+  const child = spawn(process.execPath, [resolve(import.meta.dirname, 'load-once.mjs')], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(JSON.stringify(task));
+  return {
+    ended: once(child, 'exit').then(([code]) => code as number | null),
+    kill: (signal) => void child.kill(signal),
+  };
+}

@@ -1,0 +1,181 @@
+/** Loads when BigQuery refuses, forgets, conflicts or is slow: against the strict stand-in before the emulator. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createBudget } from '../../../src/warehouse/bigquery/budget.ts';
+import type { Trouble } from '../../support/strict-bigquery.ts';
+import { makeBatch, makeCall, makeLogRow } from '../batches.ts';
+import { describeConflicts, describeKills, describeLostResponses } from './fault-cases.ts';
+import { orphansWithoutExpiry, type StrictSetup, setUpStrict } from './strict-warehouse.ts';
+
+describeLostResponses({ lost: 8 });
+describeConflicts({ inARow: 30 });
+describeKills({ rounds: 1 });
+
+describe('one load', () => {
+  let setup: StrictSetup;
+  let next = 0;
+  const newBatch = (over: Parameters<typeof makeBatch>[0] = {}) => {
+    next += 1;
+    return makeBatch({ calls: [makeCall({ callId: `call-${next}` }), makeCall({ callId: `other-${next}` })], ...over });
+  };
+  const stagingTables = () => [...setup.strict.tables.keys()].filter((name) => name.includes('staging'));
+  const acceptedNow = () => ({ ...setup.strict.accepted });
+  beforeAll(async () => {
+    setup = await setUpStrict();
+  });
+  afterAll(() => setup.dispose());
+
+  test('is two jobs, with log rows and all; nothing to load is none', async () => {
+    const before = acceptedNow();
+    const deliveries = [makeLogRow('deliveries', { seq: 1, received_at: 1, outcome: 'accepted' })];
+    await setup.warehouse.load(newBatch({ logs: { deliveries } }));
+    expect(acceptedNow()).toEqual({ load: before.load + 1, script: before.script + 1, query: before.query });
+    expect(await setup.warehouse.load(makeBatch({ calls: [] }))).toEqual({ changed: 0, unchanged: 0 });
+    expect(acceptedNow()).toEqual({ load: before.load + 1, script: before.script + 1, query: before.query });
+    expect(stagingTables()).toEqual([]);
+  });
+
+  test('that has been committed is found again by its id, with its result', async () => {
+    const batch = newBatch();
+    const first = await setup.warehouse.load(batch);
+    const before = acceptedNow();
+    expect(await setup.open().load(batch)).toEqual(first);
+    expect(acceptedNow()).toEqual(before);
+  });
+
+  const refused = (status: number, reason: string): Trouble => ({
+    kind: 'refused',
+    error: { status, reason, message: `${reason} happened` },
+  });
+  const failed = (reason: string): Trouble => ({ kind: 'job-error', reason, message: `${reason} happened` });
+
+  test.each([
+    ['refused for its rate', refused(403, 'rateLimitExceeded')],
+    ['refused by an overloaded server', refused(503, 'backendError')],
+    ['ended by a rate limit', failed('jobRateLimitExceeded')],
+    ['ended by an internal error', failed('internalError')],
+    ['stopped', failed('stopped')],
+  ] as const)('goes on after a job that was %s', async (_name, trouble) => {
+    for (const kind of ['load', 'script'] as const) {
+      setup.strict.troubles[kind].push(trouble, trouble);
+      expect(await setup.warehouse.load(newBatch())).toEqual({ changed: 2, unchanged: 0 });
+    }
+    expect(orphansWithoutExpiry(setup.strict)).toEqual([]);
+  });
+
+  test.each([
+    [
+      'a quota is used up',
+      refused(403, 'quotaExceeded'),
+      { kind: 'transient', code: 'BIGQUERY_QUOTA', retryAfterMs: 600_000 },
+    ],
+    ['access is denied', refused(403, 'accessDenied'), { kind: 'terminal', code: 'BIGQUERY_ACCESS_DENIED' }],
+    ['the statement is refused', failed('invalidQuery'), { kind: 'terminal', code: 'BIGQUERY_REFUSED' }],
+    [
+      'the limit on bytes is reached',
+      failed('bytesBilledLimitExceeded'),
+      { kind: 'terminal', code: 'BIGQUERY_BYTES_LIMIT' },
+    ],
+  ] as const)('ends with a clear error, and once, when %s', async (_name, trouble, error) => {
+    const batch = newBatch();
+    setup.strict.troubles.script.push(trouble);
+    await expect(setup.warehouse.load(batch)).rejects.toMatchObject(error);
+    expect(setup.strict.troubles.script).toEqual([]);
+    expect(await setup.warehouse.load(batch)).toEqual({ changed: 2, unchanged: 0 });
+  });
+
+  test('survives lost answers of everything else, too', async () => {
+    setup.strict.troubles.other.push({ kind: 'lost-response' }, { kind: 'lost-request' }, { kind: 'lost-response' });
+    expect(await setup.warehouse.load(newBatch())).toEqual({ changed: 2, unchanged: 0 });
+    setup.strict.troubles.other.length = 0;
+  });
+
+  test('stages again when the staging table is gone before it was applied', async () => {
+    let gone = false;
+    setup.strict.onPoint(async (point) => {
+      if (point !== 'load-done' || gone) return;
+      gone = true;
+      const [name] = stagingTables();
+      await setup.ask('DELETE', `/datasets/${setup.emulator.dataset}/tables/${name?.split('.')[1]}`);
+    });
+    expect(await setup.warehouse.load(newBatch())).toEqual({ changed: 2, unchanged: 0 });
+    expect(gone).toBe(true);
+    setup.strict.onPoint(() => undefined);
+  });
+
+  test.each([
+    ['made again just now', []],
+    ['that seems to have been there', [{ kind: 'lost-response' }]],
+  ] as [string, Trouble[]][])(
+    'never takes an empty staging table %s for the one it loaded',
+    async (_name, troubles) => {
+      const batch = newBatch();
+      setup.strict.troubles.script.push(failed('invalidQuery'));
+      await expect(setup.warehouse.load(batch)).rejects.toThrow();
+      // The first process died here; its staging table has expired since, but its load job is known as done.
+      const [name] = stagingTables().filter((table) => table.includes(batch.loadId));
+      await setup.ask('DELETE', `/datasets/${setup.emulator.dataset}/tables/${name?.split('.')[1]}`);
+      setup.strict.troubles.other.push(...troubles);
+      expect(await setup.warehouse.load(batch)).toEqual({ changed: 2, unchanged: 0 });
+      expect(setup.strict.troubles.other).toEqual([]);
+    },
+  );
+
+  test('waits for a table with streamed rows, which cannot be changed for a while, and then says so', async () => {
+    const own = await setUpStrict();
+    try {
+      await fetch(
+        `${own.strict.url}/bigquery/v2/projects/${own.emulator.project}/datasets/${own.emulator.dataset}/tables/tags/insertAll`,
+        { method: 'POST', body: '{"rows":[]}', headers: { 'content-type': 'application/json' } },
+      );
+      await expect(own.open({ pause: async () => undefined }).load(newBatch())).rejects.toMatchObject({
+        kind: 'transient',
+        code: 'BIGQUERY_STREAMING_BUFFER',
+      });
+    } finally {
+      await own.dispose();
+    }
+  });
+
+  test('submits nothing when the budget is used up, and says when to come back', async () => {
+    const limits = {
+      jobsPerDay: 2,
+      modificationsPerDay: 2,
+      partitionModificationsPerDay: 100,
+      burst: 9,
+      commitIntervalMs: 0,
+    };
+    const budget = createBudget(limits, Date.now);
+    const warehouse = setup.open({ budget });
+    await warehouse.load(newBatch());
+    await warehouse.load(newBatch());
+    const before = acceptedNow();
+    await expect(warehouse.load(newBatch())).rejects.toMatchObject({
+      kind: 'transient',
+      code: 'BIGQUERY_BUDGET',
+      retryAfterMs: expect.any(Number),
+    });
+    expect(acceptedNow()).toEqual(before);
+    expect(await warehouse.describeBudget?.()).toMatch(/^load jobs 2\/2 /);
+  });
+
+  test('into a dataset that was never migrated says what to do', async () => {
+    const warehouse = setup.open({ config: { ...setup.config, dataset: 'never_made' } });
+    await expect(warehouse.load(newBatch())).rejects.toMatchObject({
+      kind: 'terminal',
+      code: 'BIGQUERY_NOT_FOUND',
+      mend: expect.stringContaining('migrate'),
+    });
+  });
+
+  test('of calls on more days than one job may touch is cut into several commits, and one row of loads', async () => {
+    const dates = (from: number) =>
+      Array.from({ length: 900 }, (_, index) => new Date((from + index * 3) * 86_400_000).toISOString().slice(0, 10));
+    const calls = [0, 1, 2].map((from) => makeCall({ callId: `wide-${from}`, partitions: dates(from) }));
+    const before = acceptedNow();
+    const batch = makeBatch({ calls });
+    expect(await setup.warehouse.load(batch)).toEqual({ changed: 3, unchanged: 0 });
+    expect(acceptedNow()).toMatchObject({ load: before.load + 2, script: before.script + 2 });
+    const rows = await setup.warehouse.query(`SELECT calls_changed AS n FROM loads WHERE load_id = '${batch.loadId}'`);
+    expect(rows).toEqual([{ n: 3 }]);
+  });
+});

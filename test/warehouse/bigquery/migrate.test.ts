@@ -1,0 +1,151 @@
+/** What is asked of BigQuery for datasets, tables and views, and what is refused. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
+import { relationsOf, stagingFields } from '../../../src/warehouse/bigquery/ddl.ts';
+import { extendFields, tableResource } from '../../../src/warehouse/bigquery/migrate.ts';
+import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
+import { makeBatch, makeCall } from '../batches.ts';
+
+const configOf = (over: Record<string, unknown> = {}) =>
+  bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme', documents: true, ...over });
+const relation = (name: string, over: Record<string, unknown> = {}) => {
+  const found = relationsOf(configOf(over)).find((candidate) => candidate.name === name);
+  if (found === undefined) throw new Error(name);
+  return found;
+};
+
+test('tables of calls are partitioned by the day of the call and clustered by its id', () => {
+  for (const name of ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents']) {
+    expect(tableResource(configOf(), relation(name))).toMatchObject({
+      timePartitioning: { type: 'DAY', field: 'call_timestamp' },
+      clustering: { fields: ['call_id'] },
+    });
+  }
+});
+
+test('labels, key and expiry of the config reach every table', () => {
+  const over = { labels: { team: 'voice' }, kms_key: 'projects/k', partition_expiration_days: 30 };
+  expect(tableResource(configOf(over), relation('calls', over))).toMatchObject({
+    labels: { team: 'voice' },
+    encryptionConfiguration: { kmsKeyName: 'projects/k' },
+    timePartitioning: { expirationMs: String(30 * 86_400_000) },
+  });
+});
+
+test('every column has a description and a type of its own', () => {
+  const fields = relationsOf(configOf()).flatMap(({ name, fields }) => (name === 'moved_calls' ? [] : fields));
+  for (const field of fields) expect(field.description).toMatch(/\w/);
+  const types = Object.fromEntries(relation('udfs').fields.map((field) => [field.name, field.type]));
+  expect(types).toMatchObject({ value_number: 'BIGNUMERIC', udf_index: 'INT64', unparsable: 'BOOL' });
+  expect(relation('utterances').fields.find(({ name }) => name === 'words')).toMatchObject({
+    type: 'STRUCT',
+    mode: 'REPEATED',
+  });
+});
+
+test('staging carries every table of the layout, and no words where there are none', () => {
+  const names = stagingFields(configOf()).map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(['calls', 'utterances', 'documents', 'deliveries', 'verdicts']));
+  const utterances = stagingFields(configOf({ words: 'off' })).find(({ name }) => name === 'utterances');
+  expect(utterances?.fields?.map(({ name }) => name)).not.toContain('words');
+});
+
+test('missing columns are added as nullable, descriptions follow, other columns are left alone', () => {
+  const wanted = relation('tags');
+  const present = wanted.fields
+    .filter(({ name }) => name !== 'tag_index' && name !== 'confidence')
+    .map(({ name, type, description }) => ({ name, type, ...(name === 'type' ? {} : { description }) }));
+  const extended = extendFields(wanted, [...present, { name: 'added_by_analyst', type: 'STRING' }]);
+  expect(extended?.map(({ name }) => name).slice(-3)).toEqual(['added_by_analyst', 'tag_index', 'confidence']);
+  expect(extended?.at(-2)).toMatchObject({ mode: 'NULLABLE' });
+  expect(extended?.find(({ name }) => name === 'type')).toMatchObject({ description: expect.stringMatching(/\w/) });
+  expect(extendFields(wanted, wanted.fields)).toBeUndefined();
+});
+
+test('a column of another type is refused with what to do', () => {
+  const wanted = relation('tags');
+  const present = wanted.fields.map((field) => (field.name === 'tag_index' ? { ...field, type: 'STRING' } : field));
+  expect(() => extendFields(wanted, present)).toThrow(/Column tags\.tag_index is of type STRING, not INT64/);
+});
+
+/** A service that has nothing yet and accepts everything; it remembers what it was asked. */
+let url: string;
+const asked: { method: string; path: string; body: Record<string, unknown> }[] = [];
+const server = createServer(async (request, response) => {
+  let body = '';
+  for await (const chunk of request) body += chunk;
+  const path = (request.url ?? '').split('?')[0]?.replace('/bigquery/v2/projects/acme', '') ?? '';
+  asked.push({ method: request.method ?? '', path, body: body.startsWith('{') ? JSON.parse(body) : {} });
+  const known: Record<string, unknown> = {
+    '/datasets/elsewhere': { location: 'US' },
+    '/datasets/rows': { location: 'EU' },
+    '/datasets/rows/tables/words': { type: 'TABLE' },
+    '/datasets/calls/tables/fence': { schema: { fields: [] } },
+    '/datasets/calls/tables/fence/data': {},
+  };
+  const found = request.method === 'GET' ? known[path] : {};
+  response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(found ?? { error: { code: 404, errors: [{ reason: 'notFound', message: 'no' }] } }));
+});
+beforeAll(async () => {
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => new Promise((done) => server.close(done)));
+
+test('dataset, staging dataset and tables are asked for with location, labels, key and expiry', async () => {
+  asked.length = 0;
+  const config = configOf({
+    api_endpoint: url,
+    location: 'europe-west9',
+    staging_dataset: 'spare',
+    staging_expiration_hours: 6,
+    labels: { team: 'voice' },
+    kms_key: 'projects/k',
+  });
+  await createBigqueryWarehouse({ name: 'x', config: { ...config, dataset: 'fresh' } }).migrate();
+  const datasets = asked.filter(({ method, path }) => method === 'POST' && path === '/datasets');
+  expect(datasets.map(({ body }) => body)).toEqual([
+    expect.objectContaining({
+      location: 'europe-west9',
+      labels: { team: 'voice' },
+      defaultEncryptionConfiguration: { kmsKeyName: 'projects/k' },
+    }),
+    expect.objectContaining({ defaultTableExpirationMs: String(6 * 3_600_000) }),
+  ]);
+  const made = asked.filter(({ method, path }) => method === 'POST' && path.endsWith('/tables'));
+  expect(made.map(({ body }) => (body.tableReference as { tableId: string }).tableId)).toEqual([
+    ...relationsOf(config).map(({ name }) => name),
+    'words',
+  ]);
+});
+
+test('a staging table is asked for with its expiry, before the load job that may not make one', async () => {
+  asked.length = 0;
+  const config = configOf({ api_endpoint: url, staging_expiration_hours: 2 });
+  const warehouse = createBigqueryWarehouse({
+    name: 'x',
+    config,
+    clock: () => 1_000_000,
+    pause: async () => undefined,
+  });
+  await warehouse.load(makeBatch({ calls: [makeCall({ callId: 'a' })] })).catch(() => undefined);
+  const [table] = asked.filter(({ body }) => JSON.stringify(body.tableReference ?? '').includes('callsync_staging_'));
+  expect(table?.body.expirationTime).toBe(String(1_000_000 + 2 * 3_600_000));
+});
+
+test('a dataset in another place is refused', async () => {
+  const config = configOf({ api_endpoint: url, dataset: 'elsewhere' });
+  const warehouse = createBigqueryWarehouse({ name: 'x', config });
+  await expect(warehouse.migrate()).rejects.toMatchObject({
+    code: 'BIGQUERY_LOCATION',
+    mend: expect.stringContaining('location: US'),
+  });
+});
+
+test('another layout of words over tables that stand is refused', async () => {
+  const warehouse = createBigqueryWarehouse({ name: 'x', config: configOf({ api_endpoint: url, dataset: 'rows' }) });
+  await expect(warehouse.migrate()).rejects.toMatchObject({ code: 'BIGQUERY_SCHEMA' });
+});

@@ -1,0 +1,136 @@
+/** The SQL that can be sent: reviewed as a file, bounded to the partitions of a batch, understood by Google's analyzer. */
+import { execFile } from 'node:child_process';
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
+import { type ScriptInput, writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
+import { listStatements } from '../../../src/warehouse/bigquery/statements.ts';
+
+const run = promisify(execFile);
+
+const configOf = (over: Record<string, unknown>) =>
+  bigqueryWarehouseSchema.parse({
+    type: 'bigquery',
+    project: 'acme-prod',
+    dataset: 'calls',
+    staging_dataset: 'calls_staging',
+    labels: { app: 'callsync' },
+    ...over,
+  });
+
+const layouts = [
+  {
+    words: 'arrays',
+    documents: false,
+    partition_expiration_days: 400,
+    kms_key: 'projects/k/locations/eu/keyRings/r/cryptoKeys/c',
+  },
+  { words: 'rows', documents: true },
+  { words: 'off', documents: false },
+];
+
+test('every statement, printed for review', async () => {
+  const text = listStatements(configOf(layouts[0] ?? {}))
+    .map(({ name, sql }) => `-- ${name}\n${sql.trim()}\n`)
+    .join('\n');
+  await expect(text).toMatchFileSnapshot('./__snapshots__/statements.sql');
+});
+
+test('printing is deterministic', () => {
+  for (const layout of layouts) expect(listStatements(configOf(layout))).toEqual(listStatements(configOf(layout)));
+});
+
+const base: ScriptInput = {
+  load: { id: "l'1", origin: 'read', epoch: 1, flattenVersion: 1, sent: 2, changedBefore: 0, stagedRows: 2 },
+  dataset: 'p.d',
+  staging: 'p.d.s',
+  layout: { words: 'rows', documents: true },
+  calls: true,
+  tombstones: false,
+  strays: false,
+  force: false,
+  moved: true,
+  last: true,
+  partitions: ['2026-01-01', '2026-01-02', '2026-03-01', null],
+  logs: new Map([['deliveries', ['2026-01-09']]]),
+};
+
+describe('what a load may touch', () => {
+  const partitioned = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents', 'words'];
+  const bounds = (alias: string): string =>
+    `((${alias}.call_timestamp >= TIMESTAMP '2026-01-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-01-03 00:00:00+00') OR ` +
+    `(${alias}.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR ` +
+    `${alias}.call_timestamp IS NULL)`;
+
+  test('old, new and missing dates of its calls, as constants in every statement that reads or deletes', () => {
+    const statements = writeLoadScript(base).split(';\n');
+    for (const name of partitioned) {
+      const readers = statements.filter((sql) =>
+        new RegExp(`(?:FROM|JOIN|MERGE) \`p\\.d\\.${name}\` AS (\\w)`).test(sql),
+      );
+      expect(readers.length).toBeGreaterThan(0);
+      for (const sql of readers) {
+        const alias = new RegExp(`\`p\\.d\\.${name}\` AS (\\w)`).exec(sql)?.[1] as string;
+        expect(sql).toContain(bounds(alias));
+      }
+    }
+  });
+
+  test('a log table by the dates of its rows', () => {
+    expect(writeLoadScript(base)).toContain(
+      "ON t.seq = x.seq AND ((t.received_at >= TIMESTAMP '2026-01-09 00:00:00+00' AND t.received_at < TIMESTAMP '2026-01-10 00:00:00+00') OR t.received_at IS NULL)",
+    );
+  });
+
+  test('nothing of calls when there are only log rows', () => {
+    const script = writeLoadScript({ ...base, calls: false, moved: false, partitions: [] });
+    for (const name of partitioned) expect(script).not.toContain(`p.d.${name}\``);
+    expect(script).toContain('p.d.deliveries`');
+  });
+
+  test('one transaction around all of it, in two statements a table', () => {
+    const script = writeLoadScript(base);
+    expect(script.match(/BEGIN TRANSACTION;/g)).toHaveLength(1);
+    expect(script.match(/COMMIT TRANSACTION;/g)).toHaveLength(1);
+    for (const name of partitioned) {
+      expect(script.match(new RegExp(`(DELETE FROM|INSERT INTO|MERGE) \`p\\.d\\.${name}\``, 'g'))).toHaveLength(2);
+    }
+    expect(script).not.toMatch(/CREATE|TEMP|INSERT ROW/);
+    expect(script).toContain("DECLARE this_load STRING DEFAULT 'l\\'1';");
+  });
+
+  test('a thousand scattered dates still make a script that BigQuery accepts', () => {
+    const partitions = Array.from({ length: 2_000 }, (_, index) =>
+      new Date(index * 3 * 86_400_000).toISOString().slice(0, 10),
+    );
+    expect(writeLoadScript({ ...base, partitions }).length).toBeLessThan(500_000);
+  });
+});
+
+const analyzer = process.env.CALLSYNC_GSQLCHECK ?? join(homedir(), '.cache/callsync/gsqlcheck/gsqlcheck');
+const hasAnalyzer = await access(analyzer).then(
+  () => true,
+  () => false,
+);
+if (!hasAnalyzer) {
+  console.warn(`The SQL is not analyzed: no GoogleSQL analyzer at ${analyzer}. Set CALLSYNC_GSQLCHECK to one.`);
+}
+
+test.skipIf(!hasAnalyzer).each(layouts)("Google's analyzer accepts every statement of %j", async (layout) => {
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-sql-'));
+  try {
+    const statements = listStatements(configOf(layout));
+    // As printed by the command, all of it in one file.
+    const all = join(folder, 'all.sql');
+    await writeFile(all, statements.map(({ sql }) => `${sql.trim().replace(/;$/, '')};`).join('\n\n'));
+    expect((await run(analyzer, [all])).stdout).toMatch(/\d+ checked, 0 failed/);
+    const broken = join(folder, 'broken.sql');
+    await writeFile(broken, 'SELECT call_identifier FROM `acme-prod.calls.calls`;');
+    await expect(run(analyzer, [all, broken])).rejects.toThrow();
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

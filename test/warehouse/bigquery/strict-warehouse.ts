@@ -1,0 +1,73 @@
+/** A BigQuery warehouse behind the strict stand-in, with waits of seconds cut to milliseconds. */
+import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
+import {
+  type BigqueryWarehouse,
+  type BigqueryWarehouseOptions,
+  createBigqueryWarehouse,
+} from '../../../src/warehouse/bigquery/warehouse.ts';
+import { type TestBigQuery, useBigQuery } from '../../support/bigquery.ts';
+import { type StrictBigquery, startStrictBigquery } from '../../support/strict-bigquery.ts';
+import type { StrictLimits } from '../../support/strict-bigquery-rules.ts';
+
+export interface StrictSetup {
+  readonly strict: StrictBigquery;
+  readonly emulator: TestBigQuery;
+  readonly config: BigqueryWarehouseOptions['config'];
+  readonly warehouse: BigqueryWarehouse;
+  open(over?: Partial<BigqueryWarehouseOptions>): BigqueryWarehouse;
+  /** Straight to the emulator, past the strict rules. */
+  ask(method: string, path: string, json?: unknown): Promise<Response>;
+  dispose(): Promise<void>;
+}
+
+export async function setUpStrict(
+  over: {
+    readonly config?: Record<string, unknown>;
+    readonly limits?: Partial<StrictLimits>;
+    readonly clock?: () => number;
+  } = {},
+): Promise<StrictSetup> {
+  const emulator = await useBigQuery();
+  const strict = await startStrictBigquery({
+    upstream: emulator.restUrl,
+    ...(over.limits === undefined ? {} : { limits: over.limits }),
+    ...(over.clock === undefined ? {} : { clock: over.clock }),
+  });
+  const config = bigqueryWarehouseSchema.parse({
+    type: 'bigquery',
+    project: emulator.project,
+    dataset: emulator.dataset,
+    api_endpoint: strict.url,
+    ...over.config,
+  });
+  const open: StrictSetup['open'] = (options = {}) =>
+    createBigqueryWarehouse({
+      name: 'bq',
+      config,
+      requestTimeoutMs: 20_000,
+      pause: (ms) => new Promise((done) => setTimeout(done, ms / 50)),
+      ...options,
+    });
+  const warehouse = open();
+  await warehouse.migrate();
+  return {
+    strict,
+    emulator,
+    config,
+    warehouse,
+    open,
+    ask: (method, path, json) =>
+      fetch(`${emulator.restUrl}/bigquery/v2/projects/${emulator.project}${path}`, {
+        method,
+        ...(json === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(json) }),
+      }),
+    dispose: () => strict.close(),
+  };
+}
+
+/** No staging table is left that would stay for ever. */
+export function orphansWithoutExpiry(strict: StrictBigquery): string[] {
+  return [...strict.tables]
+    .filter(([name, expiry]) => name.includes('staging') && expiry === null)
+    .map(([name]) => name);
+}

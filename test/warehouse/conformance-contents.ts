@@ -1,0 +1,203 @@
+/** What every warehouse must keep and tell: values of every kind, counts, guards, queries, its own schema. */
+import { describe, expect, test } from 'vitest';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { allRows, children, makeBatch, makeCall, makeLogRow, rowsOfCall } from './batches.ts';
+import { useFixture } from './conformance-fixture.ts';
+import type { Target } from './conformance-targets.ts';
+
+const verdictValues = {
+  verdict_id: 1,
+  axis: 'call',
+  window_from: 0,
+  window_to: 86_400_000_000,
+  level: 'ids',
+  confirmed: 'total',
+  calls_listed: 5,
+  calls_found: 5,
+  missing: 0,
+  different: 0,
+  healed: 0,
+  compared_at: 1,
+  digest: 'd1',
+};
+export function describeContents(name: string, useTarget: () => Promise<Target>): void {
+  describe(`${name}: contents`, () => {
+    const on = useFixture(useTarget);
+
+    test('text of every kind arrives as it was, but for NUL and lone surrogates', async () => {
+      const callId = on.newId();
+      const odd = `a\u0000b \ud800 "quoted" 'single' \\back\\slash \t tab \n line \r\n \u2028 \u{1f600}\u{1f468}\u200d\u{1f469} ünï ${'\u0301'} 中文 \u202e {{projectId}} \\u0000 $1 %s`;
+      const clean = odd.replaceAll('\u0000', '\ufffd').replaceAll('\ud800', '\ufffd');
+      await on.load({ callId, text: odd, extra: { [`key ${odd}`]: { [odd]: odd } } });
+      expect((await rowsOfCall(on.warehouse, 'utterances', callId))[0]?.content).toBe(clean);
+      expect((await rowsOfCall(on.warehouse, 'utterances', callId))[0]?.words).toMatchObject({
+        value: clean.split(' '),
+      });
+      const metadata = await rowsOfCall(on.warehouse, 'metadata', callId);
+      expect(metadata.find((row) => row.key === 'UDF_text_01')?.value).toBe(clean);
+      const row = await on.callRow(callId);
+      expect(JSON.parse(row.extra as string)).toEqual({ [`key ${clean}`]: { [clean]: clean } });
+    });
+
+    test('the extreme values of every type come back unchanged', async () => {
+      const callId = on.newId();
+      const call = makeCall({ callId, utterances: 4 });
+      const floats = [5e-324, 1.7976931348623157e308, -1.7976931348623157e308, 0.1 + 0.2];
+      const instants = [-62_135_596_800_000_000, 9_007_199_254_740_991, -1, 0];
+      const numbers = [`${'9'.repeat(38)}.${'9'.repeat(38)}`, `-0.${'0'.repeat(37)}1`, '0', '-123.45'];
+      const utterances = call.rows.utterances.map((row, index) => {
+        const changed = [...row];
+        changed[5] = floats[index];
+        return changed;
+      });
+      const udfs = numbers.map((value, index) => [callId, call.callTimestamp, 'num', index, value, value, false]);
+      const calls = call.rows.calls.map((row) => [
+        ...row.slice(0, 2),
+        instants[0],
+        ...row.slice(3, -3),
+        ...instants.slice(1),
+      ]);
+      const json = JSON.stringify({ '': [1e-7, 1e21, -0.5, 9_007_199_254_740_991, true, null, [[], {}]], a: '' });
+      const tags = [[callId, call.callTimestamp, 0, null, '', 1, null, null, null, null, json]];
+      await on.warehouse.load(
+        makeBatch({
+          calls: [{ ...call, revision: 2_147_483_647, rows: { ...call.rows, calls, utterances, udfs, tags } }],
+        }),
+      );
+      const row = await on.callRow(callId);
+      expect([row.processed_at, row.first_seen_at, row.last_seen_at, row.missing_since].map(Number)).toEqual(instants);
+      expect(row.revision).toBe(2_147_483_647);
+      const read = await rowsOfCall(on.warehouse, 'utterances', callId);
+      expect(read.sort(by('utterance_index')).map((item) => item.start_offset)).toEqual(floats);
+      const decimals = (await rowsOfCall(on.warehouse, 'udfs', callId)).sort(by('udf_index'));
+      expect(decimals.map((item) => item.value_number)).toEqual(numbers);
+      const [tag] = await rowsOfCall(on.warehouse, 'tags', callId);
+      expect(tag).toMatchObject({ display_name: '', tag_id: null, value_bool: null });
+      expect(JSON.parse(tag?.value as string)).toEqual(JSON.parse(json));
+    });
+
+    test('log rows are written by key, and the last one of a key stays', async () => {
+      const received = Date.parse('2026-01-08T12:00:00Z') * 1000;
+      const delivery = (seq: number, outcome: string) =>
+        makeLogRow('deliveries', { seq, delivery_id: '1.5', received_at: received + (seq % 1000), outcome });
+      const big = 9_007_199_254_740_991;
+      const verdict = (outcome: string) => makeLogRow('verdicts', { ...verdictValues, outcome });
+      const first = {
+        deliveries: [delivery(1, 'accepted'), delivery(big, 'duplicate')],
+        verdicts: [verdict('healed')],
+      };
+      const second = { deliveries: [delivery(1, 'repeat')], verdicts: [verdict('proven')] };
+      await on.warehouse.load(makeBatch({ logs: first }));
+      await on.warehouse.load(makeBatch({ logs: second, calls: [makeCall({ callId: on.newId() })] }));
+      const rows = (await allRows(on.warehouse, 'deliveries')).map((row) => [Number(row.seq), row.outcome]);
+      expect(rows.sort((a, b) => (a[0] as number) - (b[0] as number))).toEqual([
+        [1, 'repeat'],
+        [big, 'duplicate'],
+      ]);
+      expect((await allRows(on.warehouse, 'verdicts')).map((row) => row.outcome)).toEqual(['proven']);
+    });
+
+    test('loads say what they sent and changed', async () => {
+      const callId = on.newId();
+      const batch = makeBatch({ calls: [makeCall({ callId }), makeCall({ callId: on.newId() })], origin: 'inbox' });
+      await on.warehouse.load(batch);
+      const [row] = await on.warehouse.query(
+        `SELECT origin, calls_sent, calls_changed FROM loads WHERE load_id = '${batch.loadId}'`,
+      );
+      expect(row && Object.values(row).map(String)).toEqual(['inbox', '2', '2']);
+    });
+
+    test('counts agree with the rows, the words among them', async () => {
+      const counts = await on.warehouse.countRows();
+      for (const table of ['calls', 'deliveries', 'verdicts', ...children] as const) {
+        expect(Number(counts[table])).toBe((await allRows(on.warehouse, table)).length);
+      }
+      const words = (await allRows(on.warehouse, 'utterances')).map(
+        (row) => (row.words as { value: unknown[] }).value.length,
+      );
+      expect(Number(counts.words)).toBe(words.reduce((sum, count) => sum + count, 0));
+    });
+
+    test('the relation words has a row per word, in order, with its measures', async () => {
+      const callId = on.newId();
+      await on.load({ callId, text: 'one two', utterances: 1 });
+      const rows = (await rowsOfCall(on.warehouse, 'words', callId)).sort(by('word_index'));
+      expect(
+        rows.map(({ word_index, side, value, start_offset, length, score }) => [
+          word_index,
+          side,
+          value,
+          start_offset,
+          length,
+          score,
+        ]),
+      ).toEqual([
+        [0, 'out', 'one', 0, 0.1, 0.75],
+        [1, 'out', 'two', 0.1, 0.1, 0.75],
+      ]);
+    });
+
+    test('guards are listed by time and by id, with the children that are really there', async () => {
+      const callIds = [on.newId(), on.newId(), on.newId()];
+      const calls = callIds.map((callId, index) =>
+        makeCall({ callId, timestamp: `2027-03-0${index + 1}T00:00:00Z`, utterances: index, tags: 2 }),
+      );
+      await on.warehouse.load(makeBatch({ calls }));
+      const list = async (range: Parameters<Warehouse['listGuards']>[0]) => {
+        const guards = [];
+        for await (const guard of on.warehouse.listGuards(range)) guards.push(guard);
+        return guards;
+      };
+      const from = Date.parse('2027-03-01T00:00:00Z') * 1000;
+      const to = Date.parse('2027-03-03T00:00:00Z') * 1000;
+      const inRange = await list({ from, to });
+      expect(inRange.map((guard) => guard.callId)).toEqual(callIds.slice(0, 2));
+      expect(inRange[1]).toMatchObject({
+        epoch: 1,
+        revision: 1,
+        flattenVersion: 1,
+        childRows: { utterances: 1, tags: 2 },
+      });
+      expect(Number(inRange[0]?.callTimestamp)).toBe(from);
+      expect((await list({ from: from + 1, to: to + 1 })).map((guard) => guard.callId)).toEqual(callIds.slice(1));
+      const byId = await list({ callIds: [callIds[2] as string, 'nobody', callIds[0] as string] });
+      expect(byId.map((guard) => guard.callId)).toEqual([callIds[0], callIds[2]]);
+    });
+
+    test('only reading queries run', async () => {
+      await expect(on.warehouse.query('DELETE FROM calls WHERE TRUE')).rejects.toThrow();
+      const [row] = await on.warehouse.query('SELECT COUNT(*) AS n FROM calls');
+      expect(Number(row?.n)).toBeGreaterThan(0);
+    });
+
+    test('migrating again changes nothing', async () => {
+      const before = await on.warehouse.countRows();
+      await on.warehouse.migrate();
+      await on.target.open().migrate();
+      expect(await on.warehouse.countRows()).toEqual(before);
+    });
+
+    test('long text, many words and a deep document arrive whole', async () => {
+      const callId = on.newId();
+      const text = Array.from({ length: 20_000 }, (_, index) => `wörd${index}`).join(' ');
+      await on.load({ callId, text, utterances: 2, tags: 300 });
+      const utterances = await rowsOfCall(on.warehouse, 'utterances', callId);
+      expect(utterances[1]?.content).toBe(text);
+      expect(utterances[1]?.words).toMatchObject({ value: text.split(' ') });
+      expect(await rowsOfCall(on.warehouse, 'tags', callId)).toHaveLength(300);
+    });
+
+    test('a column that a newer version defines is added to tables that stand, and filled from then on', async () => {
+      await on.target.dropColumn('calls', 'dept');
+      await on.warehouse.migrate();
+      const callId = on.newId();
+      await on.load({ callId, extra: { metadata: { Dept: 'sales' } } }, { epoch: 2 });
+      expect(await on.callRow(callId)).toMatchObject({ dept: 'sales' });
+    });
+  });
+}
+
+const by =
+  (name: string) =>
+  (a: Record<string, unknown>, b: Record<string, unknown>): number =>
+    Number(a[name]) - Number(b[name]);

@@ -1,0 +1,46 @@
+/** One warehouse of its own for a group of conformance tests, migrated and empty. */
+import { afterAll, beforeAll, expect } from 'vitest';
+import type { LoadBatch, LoadResult, Warehouse } from '../../src/warehouse/warehouse.ts';
+import { type CallShape, makeBatch, makeCall, rowsOfCall } from './batches.ts';
+import type { Target } from './conformance-targets.ts';
+
+export interface Fixture {
+  readonly target: Target;
+  readonly warehouse: Warehouse;
+  newId(): string;
+  /** A load of one call. */
+  load(shape: CallShape, over?: Partial<LoadBatch>): Promise<LoadResult>;
+  /** The one row of a call. */
+  callRow(callId: string): Promise<Record<string, unknown>>;
+}
+
+/** Filled before the first test of the group runs. */
+export function useFixture(useTarget: () => Promise<Target>): Fixture {
+  let target: Target;
+  let warehouse: Warehouse;
+  let next = 0;
+  beforeAll(async () => {
+    target = await useTarget();
+    warehouse = target.open();
+    await warehouse.migrate();
+  });
+  afterAll(() => target.dispose());
+  return {
+    get target() {
+      return target;
+    },
+    get warehouse() {
+      return warehouse;
+    },
+    newId() {
+      next += 1;
+      return `call-${String(next).padStart(3, '0')}`;
+    },
+    load: (shape, over = {}) => warehouse.load(makeBatch({ calls: [makeCall(shape)], ...over })),
+    async callRow(callId) {
+      const rows = await rowsOfCall(warehouse, 'calls', callId);
+      expect(rows).toHaveLength(1);
+      return rows[0] as Record<string, unknown>;
+    },
+  };
+}

@@ -1,0 +1,217 @@
+/** What every warehouse must do with loads: effectively once, by guard, never past a tombstone. */
+import { describe, expect, test } from 'vitest';
+import { children, makeBatch, makeCall, makeTombstone, rowsOfCall } from './batches.ts';
+import { useFixture } from './conformance-fixture.ts';
+import type { Target } from './conformance-targets.ts';
+
+const day = (n: number): string => `2026-01-0${n}`;
+const at = (n: number): string => `${day(n)}T10:00:00.123456Z`;
+
+export function describeLoads(name: string, useTarget: () => Promise<Target>): void {
+  describe(`${name}: loads`, () => {
+    const on = useFixture(useTarget);
+
+    test('the first load writes every table, with what the call says', async () => {
+      const callId = on.newId();
+      expect(await on.load({ callId, timestamp: at(5) })).toEqual({ changed: 1, unchanged: 0 });
+      const row = await on.callRow(callId);
+      expect(row).toMatchObject({ status: 'qualified', duration: 61.25, obfuscated: false, in_data: '+1 555 0100' });
+      expect(Number(row.call_timestamp)).toBe(Date.parse(`${day(5)}T10:00:00Z`) * 1000 + 123_456);
+      expect(JSON.parse(row.visit as string)).toEqual({ page: '/', depth: [1, 2.5, null] });
+      expect(await rowsOfCall(on.warehouse, 'utterances', callId)).toHaveLength(2);
+      expect((await rowsOfCall(on.warehouse, 'utterances', callId))[0]?.words).toMatchObject({
+        value: ['good', 'morning'],
+      });
+      expect(await rowsOfCall(on.warehouse, 'tags', callId)).toHaveLength(1);
+      expect(await rowsOfCall(on.warehouse, 'metadata', callId)).toHaveLength(4);
+      expect(await rowsOfCall(on.warehouse, 'udfs', callId)).toHaveLength(3);
+      expect(await rowsOfCall(on.warehouse, 'contacts', callId)).toHaveLength(1);
+      expect(await rowsOfCall(on.warehouse, 'documents', callId)).toHaveLength(1);
+    });
+
+    test('the same load twice leaves every row as it was', async () => {
+      const callId = on.newId();
+      const batch = makeBatch({ calls: [makeCall({ callId }), makeCall({ callId: on.newId(), utterances: 3 })] });
+      await on.warehouse.load(batch);
+      const before = await on.warehouse.digestTables();
+      await on.warehouse.load(batch);
+      expect(await on.warehouse.load({ ...batch, loadId: `${batch.loadId}_again` })).toEqual({
+        changed: 0,
+        unchanged: 2,
+      });
+      expect(await on.warehouse.digestTables()).toEqual(before);
+    });
+
+    test('loads at once, from clients that share nothing, write each call once', async () => {
+      const callIds = [on.newId(), on.newId(), on.newId()];
+      const other = on.target.open();
+      const third = on.target.open();
+      const calls = callIds.map((callId) => makeCall({ callId }));
+      const newer = callIds.map((callId) => makeCall({ callId, revision: 2, utterances: 4, partitions: [day(5)] }));
+      const same = makeBatch({ calls });
+      await Promise.all([
+        on.warehouse.load(same),
+        other.load(same),
+        third.load(makeBatch({ calls: newer })),
+        other.load(makeBatch({ calls })),
+      ]);
+      for (const callId of callIds) {
+        expect((await on.callRow(callId)).revision).toBe(2);
+        expect(await rowsOfCall(on.warehouse, 'utterances', callId)).toHaveLength(4);
+        expect(await rowsOfCall(on.warehouse, 'tags', callId)).toHaveLength(1);
+      }
+    });
+
+    test('an older load that comes late changes nothing', async () => {
+      const callId = on.newId();
+      await on.load({ callId, revision: 2, utterances: 3, status: 'void', partitions: [day(5)] });
+      const before = await on.warehouse.digestTables();
+      expect(await on.load({ callId, revision: 1 })).toEqual({ changed: 0, unchanged: 1 });
+      expect(await on.warehouse.digestTables()).toEqual(before);
+    });
+
+    test('an older load changes nothing either when the call has moved to a day that it does not know', async () => {
+      const callId = on.newId();
+      await on.load({ callId, revision: 1, timestamp: at(1) });
+      await on.load({ callId, revision: 2, timestamp: at(2), partitions: [day(1)] });
+      expect(await on.load({ callId, revision: 1, timestamp: at(1) })).toEqual({ changed: 0, unchanged: 1 });
+      expect((await on.callRow(callId)).revision).toBe(2);
+      expect(await rowsOfCall(on.warehouse, 'utterances', callId)).toHaveLength(2);
+    });
+
+    test('a newer flatten version wins over the same revision, an older one does not', async () => {
+      const callId = on.newId();
+      await on.load({ callId, status: 'old' }, { flattenVersion: 2 });
+      expect(await on.load({ callId, status: 'new', partitions: [day(5)] }, { flattenVersion: 3 })).toMatchObject({
+        changed: 1,
+      });
+      expect(await on.load({ callId, status: 'older', partitions: [day(5)] }, { flattenVersion: 1 })).toMatchObject({
+        changed: 0,
+      });
+      expect(await on.callRow(callId)).toMatchObject({ status: 'new', flatten_version: 3 });
+    });
+
+    test('with force an equal guard is rewritten, and what was lost comes back; a lower one still loses', async () => {
+      const callId = on.newId();
+      await on.load({ callId, revision: 2, tags: 0 });
+      expect(await on.load({ callId, revision: 2, tags: 3, partitions: [day(5)] })).toMatchObject({ changed: 0 });
+      expect(await on.load({ callId, revision: 2, tags: 3, partitions: [day(5)] }, { force: true })).toMatchObject({
+        changed: 1,
+      });
+      expect(await rowsOfCall(on.warehouse, 'tags', callId)).toHaveLength(3);
+      expect(await on.load({ callId, revision: 1, partitions: [day(5)] }, { force: true })).toMatchObject({
+        changed: 0,
+      });
+    });
+
+    test('a call whose timestamp moves to another day, becomes null and comes back leaves no copy behind', async () => {
+      const callId = on.newId();
+      const sent: (string | null)[] = [];
+      const steps: (number | null)[] = [3, 4, null, 3];
+      for (const [index, step] of steps.entries()) {
+        const timestamp = step === null ? null : at(step);
+        expect(await on.load({ callId, revision: index + 1, timestamp, partitions: [...sent] })).toMatchObject({
+          changed: 1,
+        });
+        sent.push(step === null ? null : day(step));
+        const row = await on.callRow(callId);
+        expect(row.call_timestamp === null).toBe(step === null);
+        for (const table of children.slice(0, 2)) {
+          const rows = await rowsOfCall(on.warehouse, table, callId);
+          expect(rows).toHaveLength(table === 'utterances' ? 2 : 1);
+          expect(rows[0]?.call_timestamp).toEqual(row.call_timestamp);
+        }
+      }
+    });
+
+    test('a tombstone takes every row away, and neither older nor newer loads bring them back', async () => {
+      const callId = on.newId();
+      const kept = on.newId();
+      await on.load({ callId, revision: 3 });
+      await on.load({ callId: kept });
+      const tombstones = [makeTombstone(callId, 4, [day(5)])];
+      expect(await on.warehouse.load(makeBatch({ tombstones }))).toEqual({ changed: 1, unchanged: 0 });
+      expect(await on.warehouse.load(makeBatch({ tombstones }))).toEqual({ changed: 0, unchanged: 1 });
+      const before = await on.warehouse.digestTables();
+      for (const revision of [3, 99]) {
+        expect(await on.load({ callId, revision, timestamp: at(6) })).toEqual({ changed: 0, unchanged: 1 });
+      }
+      expect(await on.warehouse.digestTables()).toEqual(before);
+      for (const table of ['calls', ...children] as const) {
+        expect(await rowsOfCall(on.warehouse, table, callId)).toEqual([]);
+        expect(await rowsOfCall(on.warehouse, table, kept)).not.toEqual([]);
+      }
+    });
+
+    test('a tombstone wins over a call of a higher revision, and over one that was never sent', async () => {
+      const callId = on.newId();
+      const unseen = on.newId();
+      await on.load({ callId, revision: 9, timestamp: at(7) });
+      await on.warehouse.load(
+        makeBatch({ tombstones: [makeTombstone(callId, 2, [day(7)]), makeTombstone(unseen, 1, [])] }),
+      );
+      await on.load({ callId: unseen, revision: 5 });
+      expect(await rowsOfCall(on.warehouse, 'calls', callId)).toEqual([]);
+      expect(await rowsOfCall(on.warehouse, 'calls', unseen)).toEqual([]);
+    });
+
+    test('children shrink and grow with their call', async () => {
+      const callId = on.newId();
+      for (const [index, count] of [5, 0, 7].entries()) {
+        await on.load({
+          callId,
+          revision: index + 1,
+          utterances: count,
+          tags: count,
+          partitions: index === 0 ? [] : [day(5)],
+        });
+        expect(await rowsOfCall(on.warehouse, 'utterances', callId)).toHaveLength(count);
+        expect(await rowsOfCall(on.warehouse, 'tags', callId)).toHaveLength(count);
+      }
+    });
+
+    test('an empty batch does nothing at all', async () => {
+      const before = await on.warehouse.countRows();
+      expect(await on.warehouse.load(makeBatch({}))).toEqual({ changed: 0, unchanged: 0 });
+      const { loads: loadsBefore, ...rest } = before;
+      const { loads: loadsAfter, ...restAfter } = await on.warehouse.countRows();
+      expect(restAfter).toEqual(rest);
+      expect(Number(loadsAfter) - Number(loadsBefore)).toBeLessThanOrEqual(1);
+    });
+
+    test('a batch that names a call twice is refused whole or folded to the highest revision', async () => {
+      const callId = on.newId();
+      const calls = [
+        makeCall({ callId, revision: 2, status: 'second' }),
+        makeCall({ callId, revision: 1, status: 'first' }),
+      ];
+      const folded = await on.warehouse.load(makeBatch({ calls })).then(
+        () => true,
+        () => false,
+      );
+      const rows = await rowsOfCall(on.warehouse, 'calls', callId);
+      expect(rows.map((row) => row.status)).toEqual(folded ? ['second'] : []);
+      expect(await rowsOfCall(on.warehouse, 'utterances', callId)).toHaveLength(folded ? 2 : 0);
+    });
+
+    // The last ones change what the others rely on.
+    test('a newer epoch wins with a lower revision, also where its ledger does not know what stands', async () => {
+      const callId = on.newId();
+      const moved = on.newId();
+      await on.load({ callId, revision: 8, status: 'before', timestamp: at(1) });
+      await on.load({ callId: moved, revision: 8, timestamp: at(1) });
+      const restored = { epoch: 2 };
+      expect(await on.load({ callId, revision: 1, status: 'after', timestamp: at(1) }, restored)).toMatchObject({
+        changed: 1,
+      });
+      expect(await on.load({ callId: moved, revision: 1, timestamp: at(2), tags: 2 }, restored)).toMatchObject({
+        changed: 1,
+      });
+      expect(await on.callRow(callId)).toMatchObject({ status: 'after', revision: 1, ledger_epoch: 2 });
+      expect(await on.callRow(moved)).toMatchObject({ revision: 1 });
+      expect(await rowsOfCall(on.warehouse, 'tags', moved)).toHaveLength(2);
+      expect(await on.load({ callId, revision: 9, status: 'late', timestamp: at(1) })).toMatchObject({ changed: 0 });
+      expect(await on.callRow(callId)).toMatchObject({ status: 'after' });
+    });
+  });
+}

@@ -1,0 +1,92 @@
+/** The warehouses that the conformance suite runs over, each on real parts. */
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import {
+  type BigqueryWarehouseConfig,
+  bigqueryWarehouseSchema,
+  postgresWarehouseSchema,
+} from '../../schemas/config/warehouses.ts';
+import { createClient, createRest } from '../../src/warehouse/bigquery/client.ts';
+import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
+import { tableResource } from '../../src/warehouse/bigquery/migrate.ts';
+import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
+import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { useBigQuery } from '../support/bigquery.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { startStrictBigquery } from '../support/strict-bigquery.ts';
+
+export interface Target {
+  /** Another client of the same tables, which shares nothing with the first but them. */
+  open(): Warehouse;
+  dropColumn(table: string, column: string): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+export type WordsLayout = 'arrays' | 'rows' | 'off';
+
+export const targets: readonly (readonly [string, (words?: WordsLayout) => Promise<Target>])[] = [
+  ['postgres', usePostgresTarget],
+  ['bigquery', useBigqueryTarget],
+];
+
+async function usePostgresTarget(words: WordsLayout = 'arrays'): Promise<Target> {
+  const database = await createDatabase();
+  const config = postgresWarehouseSchema.parse({ type: 'postgres', documents: true, words });
+  const opened: Warehouse[] = [];
+  return {
+    open() {
+      const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
+      opened.push(warehouse);
+      return warehouse;
+    },
+    async dropColumn(table, column) {
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      await client.query(`ALTER TABLE ${config.schema}.${table} DROP COLUMN ${column}`);
+      await client.end();
+    },
+    async dispose() {
+      for (const warehouse of opened) await warehouse.close();
+      await database.drop();
+    },
+  };
+}
+
+async function useBigqueryTarget(words: WordsLayout = 'arrays'): Promise<Target> {
+  const emulator = await useBigQuery();
+  const strict = await startStrictBigquery({ upstream: emulator.restUrl });
+  const settings = { type: 'bigquery', project: emulator.project, dataset: emulator.dataset, documents: true, words };
+  const config = bigqueryWarehouseSchema.parse({ ...settings, api_endpoint: strict.url });
+  // Waits of seconds become waits of milliseconds; gzip as it would be over a network.
+  const open = () => createBigqueryWarehouse({ name: 'bq', config, compress: true, pause: (ms) => sleep(ms / 50) });
+  const upstream = { ...config, api_endpoint: emulator.restUrl };
+  return { open, dropColumn: (table, column) => remakeWithout(upstream, table, column), dispose: () => strict.close() };
+}
+
+/** The real service; its clients share no lease, so it is the service that keeps them apart. */
+export async function useLiveBigqueryTarget(place: { project: string; location: string }): Promise<Target> {
+  const dataset = `callsync_live_${randomBytes(6).toString('hex')}`;
+  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', ...place, dataset, documents: true });
+  return {
+    open: () => createBigqueryWarehouse({ name: 'live', config }),
+    dropColumn: (table, column) => remakeWithout(config, table, column),
+    async dispose() {
+      const rest = createRest(() => createClient(config), config.project, 60_000);
+      await rest({ method: 'DELETE', path: `/datasets/${dataset}`, query: { deleteContents: true } });
+    },
+  };
+}
+
+/** The table again, empty and without that column. */
+async function remakeWithout(config: BigqueryWarehouseConfig, table: string, column: string): Promise<void> {
+  const rest = createRest(() => createClient(config), config.project, 60_000);
+  const relation = relationsOf(config).find(({ name }) => name === table);
+  if (relation === undefined) throw new Error(`no table ${table}`);
+  const fields = relation.fields.filter(({ name }) => name !== column);
+  await rest({ method: 'DELETE', path: `/datasets/${config.dataset}/tables/${table}` });
+  const json = tableResource(config, { ...relation, fields });
+  await rest({ method: 'POST', path: `/datasets/${config.dataset}/tables`, json });
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

@@ -1,0 +1,9 @@
+/** The same suite over every warehouse: real PostgreSQL, and the BigQuery emulator behind strict rules. */
+import { describeContents } from './conformance-contents.ts';
+import { describeLoads } from './conformance-loads.ts';
+import { targets } from './conformance-targets.ts';
+
+for (const [name, useTarget] of targets) {
+  describeLoads(name, useTarget);
+  describeContents(name, useTarget);
+}

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import type { Column } from '../../schemas/tables.ts';
+import { canonicalDecimal, canonicalRow, digestRows } from '../../src/warehouse/digest.ts';
+
+const column = (type: Column['type']): Column => ({ name: type, type, description: '' });
+
+test.each([
+  ['-0012.500', '-12.5'],
+  ['+12.5', '12.5'],
+  ['12.5e0', '12.5'],
+  ['1.25E3', '1250'],
+  ['1.5e-3', '0.0015'],
+  ['-0.000', '0'],
+  ['.5', '0.5'],
+  ['1e-38', `0.${'0'.repeat(37)}1`],
+])('the decimal %s is %s', (text, plain) => {
+  expect(canonicalDecimal(text)).toBe(plain);
+});
+
+test('equal values have one text, whatever their form', () => {
+  const json = column('json');
+  expect(canonicalRow([json], ['{"b":1,"a":[1.0,{"z":0,"y":-0}]}'])).toBe(
+    canonicalRow([json], ['{ "a": [1, {"y": 0, "z": 0.0}], "b": 1e0 }']),
+  );
+  expect(canonicalRow([column('int'), column('timestamp')], ['12', '-1'])).toBe(
+    canonicalRow([column('int'), column('timestamp')], [12, -1]),
+  );
+  const none = { value: [], start: [], length: [], score: [] };
+  expect(canonicalRow([column('words')], [none])).toBe(canonicalRow([column('words')], [null]));
+});
+
+test('different values have different texts', () => {
+  const texts = ['{"a":1}', '[{"a":1}]', '{"a":"1"}', '{"a":null}', '{}', '[]', '[[]]', '{"__proto__":1}', '"a"'].map(
+    (text) => canonicalRow([column('json')], [text]),
+  );
+  expect(new Set(texts).size).toBe(texts.length);
+  expect(canonicalRow([column('text')], [''])).not.toBe(canonicalRow([column('text')], [null]));
+});
+
+test('a digest depends on the rows and their number, not on their order', async () => {
+  const digest = (rows: string[]) => digestRows([column('text')], stream(rows));
+  expect(await digest(['a', 'b', 'b'])).toBe(await digest(['b', 'a', 'b']));
+  expect(await digest(['a', 'b'])).not.toBe(await digest(['a', 'b', 'b']));
+  expect(await digest(['a', 'b'])).not.toBe(await digest(['a', 'c']));
+  expect(await digest([])).toBe(`0:${'0'.repeat(64)}`);
+});
+
+async function* stream(rows: readonly string[]): AsyncIterable<unknown[]> {
+  for (const row of rows) yield [row];
+}

@@ -1,0 +1,191 @@
+/** What two transactions do to each other: interleavings that a test through the public interface meets only by luck. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openPool } from '../../../src/postgres/connection.ts';
+import { applyLoad } from '../../../src/warehouse/postgres/load.ts';
+import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
+import type { LoadBatch, LoadResult, Warehouse } from '../../../src/warehouse/warehouse.ts';
+import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
+import { keyOf, makeCall } from '../batches.ts';
+
+const layout = { schema: 'calls', words: 'rows', documents: true } as const;
+let database: TestDatabase;
+let pool: pg.Pool;
+let warehouse: Warehouse;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  pool = openPool({ url: database.url, schema: 'calls', application: 'test', purpose: 'test', max: 12 });
+  warehouse = createPostgresWarehouse({ name: 'main', url: database.url, config: layout, maxConnections: 8 });
+  await warehouse.migrate();
+});
+
+beforeEach(async () => {
+  await pool.query('TRUNCATE calls, utterances, words, tags, metadata, udfs, contacts, documents, tombstones, loads');
+});
+
+afterAll(async () => {
+  await warehouse.close();
+  await pool.end();
+  await database.drop();
+});
+
+let loads = 0;
+const batchOf = (part: Partial<LoadBatch>): LoadBatch => {
+  loads += 1;
+  return {
+    loadId: `load-${loads}`,
+    epoch: 1,
+    flattenVersion: 1,
+    origin: 'test',
+    calls: [],
+    tombstones: [],
+    logs: {},
+    keyOf,
+    ...part,
+  };
+};
+const call = (callId: string, revision: number) => makeCall({ callId, revision, status: `revision ${revision}` });
+const tombstone = (callId: string, revision: number) => ({ callId, callKey: keyOf(callId), revision, partitions: [] });
+
+interface OpenLoad {
+  readonly result: Promise<LoadResult>;
+  end(how: 'COMMIT' | 'ROLLBACK'): Promise<void>;
+  isWaiting(): Promise<boolean>;
+}
+
+/** A load whose transaction stays open until it is ended. */
+const startLoad = async (batch: LoadBatch): Promise<OpenLoad> => {
+  const client = await pool.connect();
+  const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
+  await client.query('BEGIN');
+  const result = applyLoad(client, layout, batch);
+  result.catch(() => undefined);
+  return {
+    result,
+    end: async (how) => {
+      await result.catch(() => undefined);
+      await client.query(how);
+      client.release();
+    },
+    isWaiting: async () =>
+      (await pool.query(`SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'`, [rows[0].pid]))
+        .rowCount === 1,
+  };
+};
+
+const untilWaiting = async (load: OpenLoad): Promise<void> => {
+  for (const end = Date.now() + 10_000; Date.now() < end; await delay(5)) if (await load.isWaiting()) return;
+  throw new Error('the load does not wait');
+};
+
+const statuses = async (): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    (await pool.query('SELECT call_id, status FROM calls')).rows.map((row) => [row.call_id, row.status]),
+  );
+const rowCounts = async (): Promise<number> =>
+  Object.entries(await warehouse.countRows())
+    .filter(([name]) => name !== 'loads')
+    .reduce((sum, [, count]) => sum + count, 0);
+
+describe.each([
+  ['known to the warehouse', true],
+  ['new to the warehouse', false],
+])('a call that is %s', (_, known) => {
+  beforeEach(async () => {
+    if (known) await warehouse.load(batchOf({ calls: [call('a', 1)] }));
+  });
+
+  test('an older load waits for a newer one in flight, then changes nothing', async () => {
+    const newer = await startLoad(batchOf({ calls: [call('a', 3)] }));
+    await newer.result;
+    const older = await startLoad(batchOf({ calls: [call('a', 2)] }));
+    await untilWaiting(older);
+    await newer.end('COMMIT');
+    expect(await older.result).toEqual({ changed: 0, unchanged: 1 });
+    await older.end('COMMIT');
+    expect(await statuses()).toEqual({ a: 'revision 3' });
+    expect((await pool.query('SELECT count(*) AS n FROM utterances')).rows).toEqual([{ n: 2 }]);
+  });
+
+  test('an older load takes the place of a newer one that is rolled back', async () => {
+    const newer = await startLoad(batchOf({ calls: [call('a', 3)] }));
+    await newer.result;
+    const older = await startLoad(batchOf({ calls: [call('a', 2)] }));
+    await untilWaiting(older);
+    await newer.end('ROLLBACK');
+    expect(await older.result).toEqual({ changed: 1, unchanged: 0 });
+    await older.end('COMMIT');
+    expect(await statuses()).toEqual({ a: 'revision 2' });
+  });
+
+  test('a tombstone that comes while an older load is in flight takes its rows away', async () => {
+    const older = await startLoad(batchOf({ calls: [call('a', 2)] }));
+    await older.result;
+    const erasing = await startLoad(batchOf({ tombstones: [tombstone('a', 3)] }));
+    await untilWaiting(erasing);
+    await older.end('COMMIT');
+    expect(await erasing.result).toEqual({ changed: 1, unchanged: 0 });
+    await erasing.end('COMMIT');
+    expect(await rowCounts()).toBe(0);
+  });
+
+  test('an older load that comes while a tombstone is in flight finds it and changes nothing', async () => {
+    const erasing = await startLoad(batchOf({ tombstones: [tombstone('a', 3)] }));
+    await erasing.result;
+    const older = await startLoad(batchOf({ calls: [call('a', 2), call('b', 1)] }));
+    await untilWaiting(older);
+    await erasing.end('COMMIT');
+    expect(await older.result).toEqual({ changed: 1, unchanged: 1 });
+    await older.end('COMMIT');
+    expect(await statuses()).toEqual({ b: 'revision 1' });
+    expect((await pool.query(`SELECT count(*) AS n FROM utterances WHERE call_id = 'a'`)).rows).toEqual([{ n: 0 }]);
+  });
+
+  test('a load that waited for a tombstone which was rolled back is written', async () => {
+    const erasing = await startLoad(batchOf({ tombstones: [tombstone('a', 3)] }));
+    await erasing.result;
+    const older = await startLoad(batchOf({ calls: [call('a', 2)] }));
+    await untilWaiting(older);
+    await erasing.end('ROLLBACK');
+    await older.end('COMMIT');
+    expect(await statuses()).toEqual({ a: 'revision 2' });
+  });
+});
+
+test('loads that erase and write each other’s calls do not wait for each other', async () => {
+  await warehouse.load(batchOf({ calls: ['a', 'b', 'c', 'd'].map((id) => call(id, 1)) }));
+  for (let round = 0; round < 15; round += 1) {
+    const [w, x, y, z] = ['a', 'b', 'c', 'd'].map((id) => `${id}${round}`) as [string, string, string, string];
+    await warehouse.load(batchOf({ calls: [call(w, 1), call(z, 1)] }));
+    const results = await Promise.all([
+      warehouse.load(batchOf({ calls: [call(z, 2), call(x, 2)], tombstones: [tombstone(w, 2), tombstone(y, 2)] })),
+      warehouse.load(batchOf({ calls: [call(w, 3), call(y, 3)], tombstones: [tombstone(z, 3), tombstone(x, 3)] })),
+      warehouse.load(batchOf({ calls: [w, x, y, z].map((id) => call(id, 2)) })),
+    ]);
+    expect(results).toHaveLength(3);
+  }
+  expect(Object.keys(await statuses()).sort()).toEqual(['a', 'b', 'c', 'd']);
+});
+
+test('loads of overlapping calls in any order end at the highest revision, without a deadlock', async () => {
+  const ids = Array.from({ length: 60 }, (_, n) => `c${String(n).padStart(2, '0')}`);
+  const side = async (name: number): Promise<void> => {
+    for (let round = 1; round <= 10; round += 1) {
+      const chosen = ids
+        .map((id, n) => [(n * 31 * (name + 1) + round * 17) % 61, id] as const)
+        .sort((p, q) => p[0] - q[0]);
+      await warehouse.load(batchOf({ calls: chosen.slice(0, 40).map(([, id]) => call(id, round * 10 + name)) }));
+    }
+  };
+  await Promise.all([0, 1, 2, 3, 4, 5].map(side));
+  const { rows } = await pool.query(
+    `SELECT c.call_id, c.revision, c.status, count(u.*) AS utterances FROM calls c LEFT JOIN utterances u USING (call_id) GROUP BY c.call_id`,
+  );
+  for (const row of rows) {
+    expect(row.status).toBe(`revision ${row.revision}`);
+    expect(row.utterances).toBe(2);
+  }
+  expect(Math.max(...rows.map((row) => row.revision))).toBe(105);
+});

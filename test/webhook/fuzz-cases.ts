@@ -1,0 +1,110 @@
+/**
+ * Mutated deliveries: none is accepted without a valid signature, none makes the receiver fail, and every accepted one
+ * is in the inbox with its bytes. The same fuzz runs against verifiers with a seeded bug and must find each.
+ */
+import { createHash, createHmac } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Verify } from '../../src/webhook/signature.ts';
+import { type Answered, fuzzReceiver } from './support/fuzz.ts';
+import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { startReceiver } from './support/receiver.ts';
+
+const seed = Number(process.env.CALLSYNC_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+export function describeFuzz({ count }: { count: number }): void {
+  let database: InboxDatabase;
+  beforeAll(async () => {
+    database = await createInboxDatabase();
+  });
+  afterAll(() => database?.drop());
+  beforeEach(() => database.empty());
+
+  const config = { limits: { headers_timeout_s: 1, request_timeout_s: 1 }, rejected_per_minute: 5 };
+
+  async function fuzz(options: { count: number; seed: number; verify?: Verify }): Promise<readonly Answered[]> {
+    const { verify } = options;
+    const started = await startReceiver({ databaseUrl: database.url, config, ...(verify && { verify }) });
+    const answered = await fuzzReceiver({ port: started.port, count: options.count, seed: options.seed });
+    expect((await fetch(`${started.receiver.address}/healthz`)).status).toBe(200);
+    await started.stop();
+    return answered;
+  }
+
+  const describeOne = ({ mutation, status, number }: Answered) => `${number} ${mutation}: ${status}`;
+
+  it(
+    `accepts exactly the valid ones of ${count} (seed ${seed}), never fails, and has what it accepted`,
+    async () => {
+      const answered = await fuzz({ count, seed });
+      const wrong = answered.filter(({ valid, accepted }) => accepted && !valid);
+      const refused = answered.filter(({ valid, accepted, deliverable }) => deliverable && valid && !accepted);
+      const failed = answered.filter(({ status }) => status !== undefined && status >= 500);
+      expect({
+        wrong: wrong.map(describeOne),
+        refused: refused.map(describeOne),
+        failed: failed.map(describeOne),
+      }).toEqual({
+        wrong: [],
+        refused: [],
+        failed: [],
+      });
+      const { rows } = await database.store.pool.query<{ hash: Buffer; body: Buffer }>(
+        "SELECT body_hash AS hash, sha256(body) AS body FROM inbox WHERE outcome = 'pending'",
+      );
+      const landed = rows.map((row) => row.body.toString('hex')).sort();
+      const accepted = answered.filter((one) => one.accepted);
+      expect(landed).toEqual(accepted.map((one) => createHash('sha256').update(one.body).digest('hex')).sort());
+      expect(rows.every((row) => row.hash.equals(row.body))).toBe(true);
+      const mutations = new Map<string, number>();
+      for (const { mutation } of answered) mutations.set(mutation, (mutations.get(mutation) ?? 0) + 1);
+      console.log({ count, seed, accepted: accepted.length, mutations: mutations.size });
+      expect(accepted.length).toBeGreaterThan(count / 20);
+    },
+    60_000 + count * 20,
+  );
+
+  describe('finds a verifier that', () => {
+    const digestOf = (text: string | Buffer, secret: Buffer) => createHmac('sha256', secret).update(text).digest('hex');
+    const broken: Record<string, Verify> = {
+      'compares with == over the body decoded as text': ({ body, signature, keys }) =>
+        keys.some((key) => signature === `sha256=${digestOf(body.toString('utf8'), key.secret)}`)
+          ? { ok: true, key: 'primary' }
+          : { ok: false, reason: 'signature_wrong' },
+      'takes an empty signature': ({ body, signature = 'none', keys }) =>
+        signature === '' || keys.some((key) => signature === `sha256=${digestOf(body, key.secret)}`)
+          ? { ok: true, key: 'primary' }
+          : { ok: false, reason: 'signature_wrong' },
+      'takes a digest cut short': ({ body, signature = '', keys }) =>
+        signature.startsWith('sha256=') && keys.some((key) => digestOf(body, key.secret).startsWith(signature.slice(7)))
+          ? { ok: true, key: 'primary' }
+          : { ok: false, reason: 'signature_wrong' },
+      'lets an absent signature pass': ({ body, signature, keys }) =>
+        signature === undefined || keys.some((key) => signature === `sha256=${digestOf(body, key.secret)}`)
+          ? { ok: true, key: 'primary' }
+          : { ok: false, reason: 'signature_wrong' },
+      'takes any of several signatures': ({ body, signature = '', keys }) =>
+        keys.some((key) => signature.includes(`sha256=${digestOf(body, key.secret)}`))
+          ? { ok: true, key: 'primary' }
+          : { ok: false, reason: 'signature_wrong' },
+      'ignores case': ({ body, signature = '', keys }) =>
+        keys.some((key) => signature.toLowerCase() === `sha256=${digestOf(body, key.secret)}`)
+          ? { ok: true, key: 'primary' }
+          : { ok: false, reason: 'signature_wrong' },
+      'throws on a digest of another length': ({ body, signature = '', keys }) => {
+        const hex = signature.slice('sha256='.length);
+        if (hex.length !== 64) throw new RangeError('Input buffers must have the same byte length');
+        return keys.some((key) => hex === digestOf(body, key.secret))
+          ? { ok: true, key: 'primary' }
+          : { ok: false, reason: 'signature_wrong' };
+      },
+    };
+    it.each(Object.entries(broken))('%s', async (_what, verify) => {
+      const answered = await fuzz({ count: 600, seed: 7, verify });
+      const found = answered.filter(
+        ({ valid, accepted, deliverable, status = 0 }) =>
+          (accepted && !valid) || (deliverable && valid && !accepted) || status >= 500,
+      );
+      expect(found.length).toBeGreaterThan(0);
+    });
+  });
+}

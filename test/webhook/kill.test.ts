@@ -1,0 +1,3 @@
+import { describeKills } from './kill-cases.ts';
+
+describeKills({ kills: 5 });

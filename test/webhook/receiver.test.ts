@@ -1,0 +1,347 @@
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { sampleCall } from '../../src/webhook/sample-call.ts';
+import { newDeliveryId, sendWebhook } from '../../src/webhook/send.ts';
+import { signBody } from '../../src/webhook/signature.ts';
+import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
+import { type StartedReceiver, startReceiver, testSecret } from './support/receiver.ts';
+import { until } from './support/until.ts';
+
+let database: InboxDatabase;
+let started: StartedReceiver;
+let wakes = 0;
+beforeAll(async () => {
+  database = await createInboxDatabase();
+  started = await startReceiver({
+    databaseUrl: database.url,
+    config: { limits: { body_bytes: 200_000 }, rejected_per_minute: 1_000 },
+    warehouses: ['main'],
+    serveMetrics: true,
+    wake: async () => {
+      wakes += 1;
+    },
+  });
+});
+afterAll(async () => {
+  await started?.stop();
+  await database?.drop();
+});
+beforeEach(() => database.empty());
+
+/** Rejections are recorded a little later, perhaps in the next test. */
+const landed = async () => (await database.rows()).filter((row) => row.outcome !== 'rejected');
+
+const body = Buffer.from(JSON.stringify(sampleCall('call-1')));
+const post = (headers: Record<string, string | readonly string[] | undefined>, bytes: Buffer = body) =>
+  exchange(started.port, [head(headers), bytes]);
+const statusOf = async (headers: Record<string, string | readonly string[] | undefined>, bytes: Buffer = body) =>
+  (await post(headers, bytes)).answers[0]?.status;
+
+describe('a valid delivery', () => {
+  it('is in the inbox, whole and as it came, before it is answered', async () => {
+    const before = Date.now();
+    const woken = wakes;
+    const { answers } = await post(deliveryHeaders(body, '1701699087.8115606'));
+    expect(answers[0]).toMatchObject({ status: 200, body: '' });
+    const [row, ...others] = await landed();
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({
+      delivery_id: '1701699087.8115606',
+      hook_id: 'hook-1',
+      agent: 'Service-Webhook/1.2.0',
+      signing_key: 'primary',
+      spooled: false,
+      outcome: 'pending',
+      reason: null,
+      unloaded: [],
+    });
+    expect(row?.body?.equals(body)).toBe(true);
+    expect(row?.body_hash?.equals(createHash('sha256').update(body).digest())).toBe(true);
+    expect(row?.received_at.getTime()).toBeGreaterThanOrEqual(before);
+    expect(row?.received_at.getTime()).toBeLessThanOrEqual(Date.now());
+    await until('the merge is woken', () => wakes > woken);
+  });
+
+  it("by GitHub's vector, over HTTP", async () => {
+    const other = await startReceiver({
+      databaseUrl: database.url,
+      config: { secrets: [{ name: 'github', secret: "It's a Secret to Everybody" }], header_prefix: 'X-Hub-' },
+    });
+    const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
+    const send = (name: string) =>
+      exchange(other.port, [head({ [name]: signature, 'Content-Length': '13' }), 'Hello, World!']);
+    expect((await send('X-Hub-Signature')).answers[0]?.status).toBe(200);
+    expect((await send('X-Service-Signature')).answers[0]?.status).toBe(403);
+    await other.stop();
+    expect((await landed())[0]).toMatchObject({ signing_key: 'github', delivery_id: null, hook_id: null });
+  });
+
+  it('is taken whatever it holds: not JSON, not a call, empty, any bytes', async () => {
+    const bodies = ['not JSON', '[]', '', 'null', '{"unique_id":""}', Buffer.from([0, 0xff, 0xfe, 0x0a, 0])];
+    for (const each of bodies.map((one) => Buffer.from(one))) {
+      expect(await statusOf(deliveryHeaders(each, '1'), each)).toBe(200);
+    }
+    expect((await landed()).map((row) => row.body)).toEqual(bodies.map((one) => Buffer.from(one)));
+  });
+
+  it.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/json; charset=latin1',
+    'text/plain',
+    'text/html',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/octet-stream',
+    'application/xml',
+    '',
+    'nonsense',
+    ';;;/,=',
+    '*/*',
+    undefined,
+  ])('is taken under content type %j', async (type) => {
+    expect(await statusOf({ ...deliveryHeaders(body, '1'), 'Content-Type': type })).toBe(200);
+    expect((await landed())[0]?.body?.equals(body)).toBe(true);
+  });
+
+  it('is never decompressed: the signature is over the bytes that came', async () => {
+    const bomb = gzipSync(Buffer.alloc(50_000_000));
+    const held = process.memoryUsage().rss;
+    const headers = { ...deliveryHeaders(bomb, '1'), 'Content-Encoding': 'gzip' };
+    expect(await statusOf(headers, bomb)).toBe(200);
+    expect((await landed())[0]?.body?.equals(bomb)).toBe(true);
+    expect(process.memoryUsage().rss - held).toBeLessThan(30_000_000);
+    expect(await statusOf({ ...deliveryHeaders(body, '2'), 'Content-Encoding': 'gzip, br, nonsense' })).toBe(200);
+  });
+
+  it('in chunks, slowly, and pipelined', async () => {
+    const chunked = { ...deliveryHeaders(body, '1'), 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
+    const chunks = [...body].map((byte) => Buffer.from([0x31, 0x0d, 0x0a, byte, 0x0d, 0x0a]));
+    const { answers } = await exchange(started.port, [head(chunked), ...chunks, '0\r\n\r\n']);
+    expect(answers[0]?.status).toBe(200);
+    const pipelined = ['a', 'b', 'c'].flatMap((id) => [head(deliveryHeaders(body, id)), body]);
+    const { answers: three } = await exchange(started.port, pipelined, { answers: 3 });
+    expect(three.map((answer) => answer.status)).toEqual([200, 200, 200]);
+    expect((await landed()).map((row) => row.body?.equals(body))).toEqual([true, true, true, true]);
+  });
+
+  it('sent by the sender of `callsync webhook send`', async () => {
+    const result = await sendWebhook({ url: started.url, body, secret: testSecret, hookId: 'mine', deliveryId: '7.5' });
+    expect(result).toMatchObject({ delivered: true, deliveryId: '7.5', attempts: [{ status: 200 }] });
+    expect((await landed())[0]).toMatchObject({ hook_id: 'mine', delivery_id: '7.5', outcome: 'pending' });
+    const refused = await sendWebhook({ url: started.url, body, secret: 'wrong' });
+    expect(refused).toMatchObject({ delivered: false, attempts: [{ status: 403 }, { status: 403 }] });
+    expect(newDeliveryId(new Date())).toMatch(/^\d{10}\.\d{6}$/);
+    const away = await sendWebhook({ url: 'http://127.0.0.1:1/', body, retry: false });
+    expect(away).toMatchObject({ delivered: false, attempts: [{ failure: 'ECONNREFUSED' }] });
+  });
+});
+
+describe('a delivery that is not let in', () => {
+  const good = deliveryHeaders(body, '5.5');
+  const name = 'X-Service-Signature';
+  const digest = good[name] ?? '';
+  const cases: [string, string | readonly string[] | undefined, string][] = [
+    ['absent', undefined, 'signature_absent'],
+    ['empty', '', 'signature_malformed'],
+    ['malformed', 'sha256=xyz', 'signature_malformed'],
+    ['upper case', digest.toUpperCase(), 'signature_malformed'],
+    ['oversized', `sha256=${'0'.repeat(9_000)}`, 'signature_malformed'],
+    ['repeated', [digest, digest], 'signature_malformed'],
+    ['wrong algorithm', digest.replace('sha256', 'sha512'), 'signature_malformed'],
+    ['wrong', signBody(body, 'another'), 'signature_wrong'],
+  ];
+
+  it.each(cases)('%s: 403, the same answer to all, recorded without a body', async (_what, signature, reason) => {
+    const { answers } = await post({ ...good, [name]: signature });
+    const { date: _date, ...headers } = answers[0]?.headers ?? {};
+    expect({ ...answers[0], headers }).toEqual({
+      status: 403,
+      headers: {
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': '21',
+        connection: 'keep-alive',
+        'keep-alive': 'timeout=30',
+      },
+      body: '{"error":"forbidden"}',
+    });
+    const recorded = async () => (await database.rows()).filter((row) => row.delivery_id === '5.5');
+    await until('it is recorded', async () => (await recorded()).length > 0);
+    expect(await recorded()).toHaveLength(1);
+    expect((await recorded())[0]).toMatchObject({
+      outcome: 'rejected',
+      reason,
+      body: null,
+      body_hash: null,
+      signing_key: null,
+      delivery_id: '5.5',
+      unloaded: ['main'],
+    });
+  });
+
+  it('a changed byte of the body', async () => {
+    for (const at of [0, 100, body.length - 1]) {
+      const changed = Buffer.from(body);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      expect(await statusOf(good, changed)).toBe(403);
+    }
+  });
+});
+
+describe('everything else', () => {
+  it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])('%s: 405', async (method) => {
+    const { answers } = await exchange(started.port, [head({ Connection: 'close' }, `${method} /webhook HTTP/1.1`)]);
+    expect(answers[0]).toMatchObject({ status: 405, headers: { allow: 'POST' } });
+  });
+
+  it.each([
+    '/',
+    '/webhook/',
+    '//webhook',
+    '/Webhook',
+    '/webhook/../webhook',
+    '/./webhook',
+    '/webhook%00',
+    '/webhook;x',
+    '/webhook%2f',
+    '/healthz/webhook',
+    '/%2e%2e/webhook',
+    '/webhook\\',
+  ])('path %s: 404, and nothing lands', async (path) => {
+    const { answers } = await exchange(started.port, [head(deliveryHeaders(body, '1'), `POST ${path} HTTP/1.1`), body]);
+    expect(answers[0]?.status).toBe(404);
+    expect(await landed()).toEqual([]);
+  });
+
+  it.each(['/webhook?x=1', '/%77ebhook', 'http://elsewhere/webhook'])(
+    'path %s is the webhook, verified',
+    async (path) => {
+      const send = (headers: Record<string, string>) =>
+        exchange(started.port, [head(headers, `POST ${path} HTTP/1.1`), body]);
+      expect([200, 404]).toContain((await send(deliveryHeaders(body, '1'))).answers[0]?.status);
+      const unsigned = { ...deliveryHeaders(body, '1'), 'X-Service-Signature': 'sha256=' };
+      expect([403, 404]).toContain((await send(unsigned)).answers[0]?.status);
+    },
+  );
+
+  it('a body beyond the limit: 413, announced or not', async () => {
+    const large = Buffer.alloc(200_001, 'x');
+    expect(await statusOf(deliveryHeaders(large, '1'), large)).toBe(413);
+    const chunked = { ...deliveryHeaders(large, '1'), 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
+    const parts = [head(chunked), `${large.length.toString(16)}\r\n`, large];
+    expect((await exchange(started.port, parts)).answers[0]?.status).toBe(413);
+    const just = Buffer.alloc(200_000, 'x');
+    expect(await statusOf(deliveryHeaders(just, '1'), just)).toBe(200);
+  });
+
+  it.each([
+    ['two lengths', { 'Content-Length': [String(body.length), '5'] }],
+    ['length and chunks', { 'Content-Length': String(body.length), 'Transfer-Encoding': 'chunked' }],
+    ['a length that is no number', { 'Content-Length': '0x10' }],
+    ['a negative length', { 'Content-Length': '-1' }],
+    ['an unknown transfer encoding', { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked, gzip' }],
+  ])('%s: 400', async (_what, headers) => {
+    const { answers } = await exchange(started.port, [head({ ...deliveryHeaders(body, '1'), ...headers }), body]);
+    expect(answers[0]?.status).toBe(400);
+    expect(await landed()).toEqual([]);
+  });
+
+  it('chunks that lie about their size end the request', async () => {
+    const headers = { ...deliveryHeaders(body, '1'), 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
+    for (const lie of ['zz\r\nabc\r\n0\r\n\r\n', '2\r\nabcdef\r\n0\r\n\r\n', '-5\r\nabc\r\n0\r\n\r\n']) {
+      const { answers } = await exchange(started.port, [head(headers), lie]);
+      expect(answers[0]?.status).toBe(400);
+    }
+    expect(await landed()).toEqual([]);
+  });
+
+  it('a length that lies: too long waits and is cut off by the sender, too short is another body', async () => {
+    const long = { ...deliveryHeaders(body, '1'), 'Content-Length': String(body.length + 10) };
+    await expect(exchange(started.port, [head(long), body], { deadlineMs: 300 })).rejects.toThrow('no end');
+    const short = { ...deliveryHeaders(body, '1'), 'Content-Length': '10' };
+    expect([400, 403]).toContain((await exchange(started.port, [head(short), body])).answers[0]?.status);
+    expect(await landed()).toEqual([]);
+  });
+
+  it('a head beyond the limit: 431', async () => {
+    const { answers } = await exchange(started.port, [head({ Padding: 'x'.repeat(20_000) })]);
+    expect(answers[0]?.status).toBe(431);
+  });
+
+  it('tells that it lives and is ready, and its metrics', async () => {
+    const base = started.receiver.address;
+    expect(await (await fetch(`${base}/healthz`)).json()).toEqual({ alive: true });
+    expect(await (await fetch(`${base}/readyz`)).json()).toEqual({ ready: true });
+    expect((await fetch(`${base}/readyz`, { method: 'POST', body: 'x' })).headers.get('allow')).toBe('GET, HEAD');
+    await statusOf(deliveryHeaders(body, '1'));
+    const metrics = await (await fetch(`${base}/metrics`)).text();
+    expect(metrics).toMatch(/callsync_webhook_accepted_total\{landed="inbox"\} \d+/);
+    expect(metrics).toMatch(/callsync_webhook_rejected_total\{reason="signature_absent"\} \d+/);
+    expect(metrics).toMatch(/callsync_webhook_key_used_total\{key="primary"\} \d+/);
+    expect(metrics).toMatch(/callsync_webhook_refused_total\{reason="too_large"\} \d+/);
+    expect(metrics).toMatch(/callsync_webhook_answer_seconds_count \d+/);
+    expect(metrics).toMatch(/callsync_webhook_inflight_bytes 0\n/);
+  });
+});
+
+it('believes X-Forwarded-For of trusted proxies only, for the allow list', async () => {
+  const send = (port: number, forwarded: string) =>
+    exchange(port, [head({ ...deliveryHeaders(body, '1'), 'X-Forwarded-For': forwarded }), body]);
+  const config = { allow_from: ['203.0.113.0/24', '2001:db8::/32'] };
+  const direct = await startReceiver({ databaseUrl: database.url, config });
+  expect((await send(direct.port, '203.0.113.9')).answers[0]).toMatchObject({
+    status: 403,
+    body: '{"error":"forbidden"}',
+  });
+  expect((await fetch(`${direct.receiver.address}/healthz`)).status).toBe(200);
+  await direct.stop();
+  const proxied = await startReceiver({
+    databaseUrl: database.url,
+    config: { ...config, trusted_proxies: ['127.0.0.1'] },
+  });
+  expect((await send(proxied.port, '203.0.113.9')).answers[0]?.status).toBe(200);
+  expect((await send(proxied.port, '2001:db8::1')).answers[0]?.status).toBe(200);
+  expect((await send(proxied.port, '203.0.114.9')).answers[0]?.status).toBe(403);
+  expect((await send(proxied.port, '203.0.113.9, 198.51.100.1')).answers[0]?.status).toBe(403);
+  await proxied.stop();
+});
+
+it('answers what it accepted before it stops, and takes nothing more', async () => {
+  const other = await startReceiver({ databaseUrl: database.url, config: { landing: { linger_ms: 50 } } });
+  const answers = Promise.all(
+    Array.from({ length: 40 }, (_, index) =>
+      exchange(other.port, [head(deliveryHeaders(body, `late-${index}`)), body]),
+    ),
+  );
+  await until('they are under way', () => other.receiver.status().inflightBytes > 0);
+  await other.stop();
+  const taken = (await answers).flatMap((one) => one.answers).filter((answer) => answer.status === 200).length;
+  expect(taken).toBeGreaterThan(0);
+  expect(await landed()).toHaveLength(taken);
+  await expect(fetch(other.url)).rejects.toThrow();
+});
+
+it('survives a wake that fails or hangs', async () => {
+  let calls = 0;
+  const other = await startReceiver({
+    databaseUrl: database.url,
+    config: { wake_interval_ms: 1 },
+    wake: () => {
+      calls += 1;
+      return calls === 1 ? Promise.reject(new Error('away')) : Promise.resolve();
+    },
+  });
+  for (const id of ['1', '2']) {
+    expect((await exchange(other.port, [head(deliveryHeaders(body, id)), body])).answers[0]?.status).toBe(200);
+    await until('it was woken', () => calls >= Number(id));
+  }
+  await other.stop();
+  expect(other.logged).toContain('warn The inbox merge could not be woken; a sweep finds what landed.');
+});
+
+it('refuses to start on an address that is taken', async () => {
+  const taken = { port: started.port };
+  await expect(startReceiver({ databaseUrl: database.url, config: taken })).rejects.toThrow(/cannot listen on/);
+});

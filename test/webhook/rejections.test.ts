@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest';
+import type { RejectedDelivery } from '../../src/store/inbox-writer.ts';
+import { createRejections } from '../../src/webhook/rejections.ts';
+import { until } from './support/until.ts';
+
+const rejected = (n: number) => ({
+  deliveryId: String(n),
+  hookId: null,
+  agent: null,
+  receivedAt: new Date(),
+  reason: 'signature_wrong',
+});
+
+it('records few of many, counts the rest in one row, and starts anew with the next minute', async () => {
+  const rows: RejectedDelivery[] = [];
+  let unrecorded = 0;
+  const rejections = createRejections({
+    perMinute: 3,
+    minuteMs: 600,
+    record: async (more) => {
+      rows.push(...more);
+    },
+    onUnrecorded: (count) => {
+      unrecorded += count;
+    },
+  });
+  for (let n = 0; n < 1_000; n += 1) rejections.note(rejected(n));
+  await until('the minute is over', () => rows.length === 4);
+  expect(rows.map((row) => row.deliveryId ?? row.reason)).toEqual([
+    '0',
+    '1',
+    '2',
+    '997 more rejected, not recorded one by one',
+  ]);
+  expect(unrecorded).toBe(997);
+  rejections.note(rejected(1_000));
+  await rejections.close();
+  expect(rows.at(-1)?.deliveryId).toBe('1000');
+  expect(new Set(rows.map((row) => row.arrivalId)).size).toBe(rows.length);
+});
+
+it('holds no more than that while the store is away, and counts what was lost of it', async () => {
+  let unrecorded = 0;
+  const rejections = createRejections({
+    perMinute: 2,
+    minuteMs: 20,
+    record: () => Promise.reject(new Error('away')),
+    onUnrecorded: (count) => {
+      unrecorded += count;
+    },
+  });
+  for (let n = 0; n < 50; n += 1) rejections.note(rejected(n));
+  await rejections.close();
+  expect(unrecorded).toBeGreaterThanOrEqual(50);
+});

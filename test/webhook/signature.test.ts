@@ -1,0 +1,87 @@
+import { createHmac } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { type SigningKey, signBody, type VerifyInput, verifySignature } from '../../src/webhook/signature.ts';
+
+const key = (name: string, secret = name, hookIds?: readonly string[]): SigningKey => ({
+  name,
+  secret: Buffer.from(secret),
+  hookIds: hookIds && new Set(hookIds),
+});
+const body = Buffer.from('{"unique_id":"a"}');
+const verify = (input: Partial<VerifyInput>) =>
+  verifySignature({ body, signature: undefined, hookId: null, keys: [key('k')], allowUnsigned: false, ...input });
+
+it("verifies GitHub's published vector", () => {
+  const vector = Buffer.from('Hello, World!');
+  const secret = "It's a Secret to Everybody";
+  const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
+  expect(signBody(vector, secret)).toBe(signature);
+  expect(verify({ body: vector, signature, keys: [key('github', secret)] })).toEqual({ ok: true, key: 'github' });
+});
+
+describe('refuses', () => {
+  const good = signBody(body, 'k');
+  const hex = good.slice('sha256='.length);
+  it.each([
+    ['an absent header', undefined, 'signature_absent'],
+    ['an empty header', '', 'signature_malformed'],
+    ['only the prefix', 'sha256=', 'signature_malformed'],
+    ['a digest without prefix', hex, 'signature_malformed'],
+    ['upper-case hex', `sha256=${hex.toUpperCase()}`, 'signature_malformed'],
+    ['an upper-case prefix', `SHA256=${hex}`, 'signature_malformed'],
+    ['a digest cut short', good.slice(0, -1), 'signature_malformed'],
+    ['a digest with a digit more', `${good}0`, 'signature_malformed'],
+    ['white space', ` ${good.slice(0, -1)}`, 'signature_malformed'],
+    ['a line end', `${good}\n`, 'signature_malformed'],
+    ['a repeated header', `${good}, ${good}`, 'signature_malformed'],
+    ['64 KB', 'a'.repeat(65_536), 'signature_malformed'],
+    ['another algorithm', `sha512=${createHmac('sha512', 'k').update(body).digest('hex')}`, 'signature_malformed'],
+    ['another algorithm of the same length', `sha1=${'0'.repeat(66)}`, 'signature_malformed'],
+    ['base64', `sha256=${createHmac('sha256', 'k').update(body).digest('base64')}`, 'signature_malformed'],
+    ['zeros', `sha256=${'0'.repeat(64)}`, 'signature_wrong'],
+    ['one digit changed', `${good.slice(0, -1)}${good.endsWith('0') ? '1' : '0'}`, 'signature_wrong'],
+    ['another secret', signBody(body, 'other'), 'signature_wrong'],
+    ['an empty secret', signBody(body, ''), 'signature_wrong'],
+    ['a plain hash', `sha256=${createHmac('sha256', '').update(body).digest('hex')}`, 'signature_wrong'],
+  ])('%s', (_what, signature, reason) => {
+    expect(verify({ signature })).toEqual({ ok: false, reason });
+  });
+
+  it('bodies that differ only after decoding as text would not', () => {
+    const signature = signBody(Buffer.from([0xfe]), 'k');
+    expect(verify({ body: Buffer.from([0xfe]), signature }).ok).toBe(true);
+    expect(verify({ body: Buffer.from([0xff]), signature }).ok).toBe(false);
+  });
+
+  it('everything when there is no key', () => {
+    expect(verify({ keys: [], signature: signBody(body, '') }).ok).toBe(false);
+    expect(verify({ keys: [] }).ok).toBe(false);
+  });
+});
+
+it('names the key that verified, whichever it is', () => {
+  const keys = [key('new'), key('old')];
+  expect(verify({ keys, signature: signBody(body, 'new') })).toEqual({ ok: true, key: 'new' });
+  expect(verify({ keys, signature: signBody(body, 'old') })).toEqual({ ok: true, key: 'old' });
+});
+
+it('lets a key verify only the webhooks that it is for', () => {
+  const keys = [key('one', 'one', ['h1']), key('all')];
+  expect(verify({ keys, hookId: 'h1', signature: signBody(body, 'one') })).toEqual({ ok: true, key: 'one' });
+  expect(verify({ keys, hookId: 'h2', signature: signBody(body, 'one') })).toEqual({
+    ok: false,
+    reason: 'hook_refused',
+  });
+  expect(verify({ keys, hookId: null, signature: signBody(body, 'one') })).toEqual({
+    ok: false,
+    reason: 'hook_refused',
+  });
+  expect(verify({ keys, hookId: 'h2', signature: signBody(body, 'all') })).toEqual({ ok: true, key: 'all' });
+});
+
+it('takes unsigned deliveries only where allowed, and never a wrong signature beside a key', () => {
+  expect(verify({ allowUnsigned: true })).toEqual({ ok: true, key: null });
+  expect(verify({ allowUnsigned: true, signature: signBody(body, 'other') }).ok).toBe(false);
+  expect(verify({ allowUnsigned: true, signature: '' }).ok).toBe(false);
+  expect(verify({ allowUnsigned: true, keys: [], signature: signBody(body, 'any') })).toEqual({ ok: true, key: null });
+});

@@ -1,0 +1,117 @@
+import { mkdtemp, rm, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { webhookKeyUsage } from '../../src/webhook/key-usage.ts';
+import { sendWebhook } from '../../src/webhook/send.ts';
+import { openSigningKeys } from '../../src/webhook/signing-keys.ts';
+import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { startReceiver } from './support/receiver.ts';
+import { until } from './support/until.ts';
+
+let database: InboxDatabase;
+let folder: string;
+beforeAll(async () => {
+  database = await createInboxDatabase();
+  folder = await mkdtemp(join(tmpdir(), 'callsync-keys-'));
+});
+afterAll(async () => {
+  await database?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
+const file = (name: string) => join(folder, name);
+
+it('rotates under load: nothing valid is refused, and a retired key never verifies again', async () => {
+  await writeFile(file('a'), 'secret-a\n');
+  await writeFile(file('b'), 'secret-b\n');
+  const started = await startReceiver({
+    databaseUrl: database.url,
+    config: {
+      secrets: [
+        { name: 'a', secret_file: file('a') },
+        { name: 'b', secret_file: file('b') },
+      ],
+    },
+    intervalMs: 30,
+  });
+  let secret = 'secret-a';
+  let sent = 0;
+  const refused: string[] = [];
+  const load = new AbortController();
+  const sender = async (name: string) => {
+    for (let n = 0; !load.signal.aborted; n += 1) {
+      const body = JSON.stringify({ unique_id: `${name}-${n}` });
+      const result = await sendWebhook({ url: started.url, body, secret, retry: false });
+      sent += 1;
+      if (!result.delivered) refused.push(`${name}-${n}: ${result.attempts[0]?.status ?? result.attempts[0]?.failure}`);
+    }
+  };
+  const senders = Promise.all(['x', 'y', 'z', 'w'].map(sender));
+  const more = async (count: number) => {
+    const until_ = sent + count;
+    await until('more deliveries', () => sent >= until_);
+  };
+
+  await more(50);
+  secret = 'secret-b';
+  await more(50);
+  await unlink(file('a'));
+  await until('the key is retired', () => !started.receiver.status().keys.includes('a'));
+  await more(50);
+  // The same name with a new secret: the service signs with the old one until it is told.
+  await writeFile(file('a'), 'secret-c\n');
+  await until('the new key is there', () => started.receiver.status().keys.includes('a'));
+  secret = 'secret-c';
+  await more(50);
+  load.abort();
+  await senders;
+  expect(refused).toEqual([]);
+
+  for (let n = 0; n < 20; n += 1) {
+    const result = await sendWebhook({ url: started.url, body: `{"n":${n}}`, secret: 'secret-a', retry: false });
+    expect(result.attempts[0]?.status).toBe(403);
+  }
+  const usage = await webhookKeyUsage(database.store.pool);
+  expect(usage.map((one) => one.key)).toEqual(['a', 'b']);
+  expect(usage.reduce((sum, one) => sum + one.deliveries, 0)).toBe(sent);
+  for (const one of usage) expect(one.lastUsed.getTime()).toBeGreaterThan(one.firstUsed.getTime());
+  await started.stop();
+});
+
+it('keeps the last keys when all files are gone, and takes a file only once it stands still', async () => {
+  await writeFile(file('only'), 'one');
+  const keys = openSigningKeys({
+    secrets: [{ name: 'only', secret_file: file('only'), hook_ids: ['h'] }],
+    allowUnsigned: false,
+    log: silent,
+    intervalMs: 20,
+  });
+  const current = () => keys.current().map((key) => key.secret.toString());
+  await writeFile(file('only'), '');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(current()).toEqual(['one']);
+  await writeFile(file('only'), 'two\r\n');
+  await until('the new secret is read', () => current()[0] === 'two');
+  expect(keys.current()[0]?.hookIds).toEqual(new Set(['h']));
+  keys.close();
+});
+
+it('refuses to start without a secret, or with one that is empty or cannot be read', async () => {
+  const open = (secrets: Parameters<typeof openSigningKeys>[0]['secrets'], allowUnsigned = false) =>
+    openSigningKeys({ secrets, allowUnsigned, log: silent }).close();
+  expect(() => open([])).toThrow('No signing secret is configured for the webhook receiver.');
+  expect(() => open([{ name: 'gone', secret_file: file('gone') }])).toThrow(/"gone" is empty or its file/);
+  await writeFile(file('empty'), '\n');
+  expect(() => open([{ name: 'empty', secret_file: file('empty') }])).toThrow(/"empty" is empty or its file/);
+  expect(() => open([{ name: 'gone', secret_file: file('gone') }], true)).toThrow();
+});
+
+it('warns when unsigned deliveries are taken', async () => {
+  const started = await startReceiver({ databaseUrl: database.url, config: { secrets: [], allow_unsigned: true } });
+  expect(started.logged.some((line) => line.startsWith('warn Unsigned webhook deliveries are taken'))).toBe(true);
+  expect(started.receiver.status()).toMatchObject({ allowUnsigned: true, keys: [] });
+  expect((await sendWebhook({ url: started.url, body: '{}' })).delivered).toBe(true);
+  await started.stop();
+});

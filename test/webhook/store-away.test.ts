@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { sendWebhook } from '../../src/webhook/send.ts';
+import { describeStoreStopped } from './store-stopped-cases.ts';
+import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { type StartedReceiver, startReceiver, testSecret } from './support/receiver.ts';
+import { until } from './support/until.ts';
+
+const send = (url: string, id: string, retry = false) =>
+  sendWebhook({ url, body: JSON.stringify({ unique_id: id }), secret: testSecret, deliveryId: id, retry });
+
+describe('a store that is slow', () => {
+  let database: InboxDatabase;
+  let started: StartedReceiver;
+  beforeAll(async () => {
+    database = await createInboxDatabase();
+    started = await startReceiver({ databaseUrl: database.url, config: { landing: { deadline_s: 0.3 } } });
+  });
+  afterAll(async () => {
+    await started?.stop();
+    await database?.drop();
+  });
+  beforeEach(() => database.empty());
+
+  it('is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
+    const blocker = new pg.Client({ connectionString: database.url });
+    await blocker.connect();
+    await blocker.query('BEGIN');
+    await blocker.query('LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
+    const startedAt = Date.now();
+    const first = await send(started.url, 'first');
+    expect(first.delivered).toBe(true);
+    expect(first.attempts[0]?.ms).toBeGreaterThan(250);
+    expect(first.attempts[0]?.ms).toBeLessThan(2_000);
+    const others = await Promise.all(['a', 'b', 'c'].map((id) => send(started.url, id)));
+    for (const one of others) expect(one.attempts[0]?.ms).toBeLessThan(250);
+    expect(started.spool.status().records).toBe(4);
+    expect(started.receiver.status().storeUsable).toBe(false);
+    const spooledBy = Date.now();
+
+    // The insert given up on was still waiting for the lock: it and the drain bring the same delivery.
+    await blocker.query('COMMIT');
+    await blocker.end();
+    await until('the spool is drained', () => started.spool.status().records === 0);
+    await until('the store is used again', () => started.receiver.status().storeUsable);
+    expect((await send(started.url, 'after')).delivered).toBe(true);
+    const rows = await database.rows();
+    expect(rows.map((row) => row.delivery_id).sort()).toEqual(['a', 'after', 'b', 'c', 'first']);
+    for (const row of rows.filter((one) => one.delivery_id !== 'after')) {
+      expect(row.received_at.getTime()).toBeGreaterThanOrEqual(startedAt);
+      expect(row.received_at.getTime()).toBeLessThanOrEqual(spooledBy);
+    }
+    const metrics = await started.metrics.registry.metrics();
+    expect(metrics).toContain('callsync_webhook_spooled_total 4');
+    expect(metrics).toContain('callsync_webhook_drained_total 4');
+    expect(metrics).toContain('callsync_spool_records 0');
+  });
+
+  it('does not lose or double what a batch of unknown outcome held', async () => {
+    const arrivalId = randomUUID();
+    const body = Buffer.from('{}');
+    const delivery = { deliveryId: 'x', hookId: null, agent: null, receivedAt: new Date(), signingKey: null };
+    for (let n = 0; n < 3; n += 1) {
+      await started.inbox.insert([{ arrivalId, ...delivery, body, bodyHash: body }], { deadlineMs: 5_000 });
+    }
+    expect(await database.rows()).toHaveLength(1);
+  });
+
+  it('without room in the spool: 503 within a second, and not ready', async () => {
+    const small = await startReceiver({
+      databaseUrl: database.url,
+      config: { landing: { deadline_s: 0.3 }, spool: { max_bytes: 10 } },
+    });
+    const blocker = new pg.Client({ connectionString: database.url });
+    await blocker.connect();
+    await blocker.query('BEGIN');
+    await blocker.query('LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
+    const answers = await Promise.all(['a', 'b', 'c'].map((id) => send(small.url, id)));
+    for (const { attempts } of answers) {
+      expect(attempts[0]?.status).toBe(503);
+      expect(attempts[0]?.ms).toBeLessThan(1_000);
+    }
+    expect((await fetch(`${small.receiver.address}/readyz`)).status).toBe(503);
+    expect((await fetch(`${small.receiver.address}/healthz`)).status).toBe(200);
+    await blocker.query('COMMIT');
+    await blocker.end();
+    await until('the store is used again', () => small.receiver.status().storeUsable);
+    expect((await send(small.url, 'later')).delivered).toBe(true);
+    await small.stop();
+  });
+});
+
+describeStoreStopped({ awayMs: 0 });

@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
+import { openStore } from '../../src/store/store.ts';
+import { sendWebhook } from '../../src/webhook/send.ts';
+import { makeServerFolder } from '../support/postgres.ts';
+import { readInbox } from './support/inbox-database.ts';
+import { mergeAll } from './support/merge-all.ts';
+import { startReceiver, testSecret } from './support/receiver.ts';
+import { until } from './support/until.ts';
+
+const send = (url: string, id: string, retry = false) =>
+  sendWebhook({ url, body: JSON.stringify({ unique_id: id }), secret: testSecret, deliveryId: id, retry });
+
+/** @param options.awayMs how long the store is away at least. */
+export function describeStoreStopped({ awayMs }: { awayMs: number }): void {
+  it('a store that stops under load and comes back: nothing answered is lost or doubled, arrival times are kept', async () => {
+    const dataDir = await makeServerFolder();
+    const options = { dataDir, durable: false };
+    let server = await startEmbeddedPostgres(options);
+    const { url } = server;
+    await (await openStore({ url })).close();
+    const started = await startReceiver({ databaseUrl: url, config: { landing: { deadline_s: 0.5 } } });
+    const answered = new Map<string, number>();
+    const refused: string[] = [];
+    const load = new AbortController();
+    const sender = async (name: string) => {
+      for (let n = 0; !load.signal.aborted; n += 1) {
+        const id = `${name}-${n}`;
+        const { delivered, attempts } = await send(started.url, id);
+        if (delivered) answered.set(id, Date.now());
+        else refused.push(`${id} ${attempts[0]?.status ?? attempts[0]?.failure}`);
+      }
+    };
+    const senders = Promise.all(['p', 'q', 'r', 's'].map(sender));
+    const answeredMore = (count: number) => {
+      const goal = answered.size + count;
+      return until(`${count} more answers`, () => answered.size >= goal);
+    };
+    await answeredMore(100);
+    await server.stop();
+    await Promise.all([answeredMore(200), sleep(awayMs)]);
+    expect(started.spool.status().records).toBeGreaterThan(100);
+    server = await startEmbeddedPostgres({ ...options, port: Number(new URL(url).port) });
+    await until('the store is used again', () => started.receiver.status().storeUsable, 60_000);
+    await answeredMore(100);
+    load.abort();
+    await senders;
+    await until('the spool is drained', () => started.spool.status().records === 0, 120_000);
+
+    const rows = await readInbox(started.pool);
+    expect(refused).toEqual([]);
+    expect(rows.map((row) => row.delivery_id).sort()).toEqual([...answered.keys()].sort());
+    for (const row of rows) {
+      const at = answered.get(row.delivery_id ?? '') ?? 0;
+      expect(row.received_at.getTime()).toBeGreaterThan(at - 3_000);
+      expect(row.received_at.getTime()).toBeLessThanOrEqual(at);
+    }
+    const spooled = rows.filter((row) => row.spooled).map((row) => Number(row.received_at));
+    expect(spooled).toEqual([...spooled].sort((left, right) => left - right));
+    const inWarehouse = await mergeAll(url);
+    expect([...answered.keys()].filter((id) => inWarehouse.get(id) !== 1)).toEqual([]);
+    await started.stop();
+    await server.stop();
+  }, 300_000);
+}

@@ -1,0 +1,57 @@
+/** Starts the receiver as a process of its own, compiled to a folder below node_modules where it finds its packages. */
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import type { ReceiverStatus } from '../../../src/webhook/receiver.ts';
+import type { ReceiverProcessOptions } from './receiver-process.ts';
+
+export interface ReceiverChild {
+  readonly address: string;
+  status(): Promise<ReceiverStatus & { readonly rss: number }>;
+  kill(): Promise<void>;
+}
+
+export interface ReceiverProgram {
+  start(options: ReceiverProcessOptions): Promise<ReceiverChild>;
+  remove(): Promise<void>;
+}
+
+export async function compileReceiver(): Promise<ReceiverProgram> {
+  const cache = resolve('node_modules/.cache');
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, 'receiver-'));
+  const source = 'test/webhook/support/receiver-process.ts';
+  const compile = ['--ignoreConfig', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck'];
+  const files = ['--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', folder, source];
+  await promisify(execFile)(process.execPath, ['node_modules/typescript/bin/tsc', ...compile, ...files]);
+  const entry = join(folder, source.replace('.ts', '.js'));
+  return {
+    start: (options) => startChild(entry, options),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+async function startChild(entry: string, options: ReceiverProcessOptions): Promise<ReceiverChild> {
+  const child: ChildProcessWithoutNullStreams = spawn(process.execPath, [entry, JSON.stringify(options)]);
+  child.stderr.pipe(process.stderr);
+  const lines = createInterface({ input: child.stdout });
+  const line = async () => JSON.parse(((await once(lines, 'line')) as [string])[0]);
+  const exited = once(child, 'exit');
+  const first = await Promise.race([line(), exited.then(() => undefined)]);
+  if (first === undefined) throw new Error('the receiver did not start');
+  return {
+    address: (first as { address: string }).address,
+    async status() {
+      const answer = line();
+      child.stdin.write('?\n');
+      return (await answer) as ReceiverStatus & { rss: number };
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}

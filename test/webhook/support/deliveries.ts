@@ -1,0 +1,18 @@
+/** Deliveries as the receiver makes them, for tests below HTTP. */
+import { createHash } from 'node:crypto';
+import type { Delivery } from '../../../src/store/inbox-writer.ts';
+import { newArrivalId } from '../../../src/webhook/arrival.ts';
+
+export function makeDelivery(id: string, bytes = 200, at = new Date()): Delivery {
+  const body = Buffer.from(JSON.stringify({ unique_id: id, filler: 'x'.repeat(bytes) }));
+  return {
+    arrivalId: newArrivalId(at),
+    deliveryId: id,
+    hookId: 'hook-1',
+    agent: 'Service-Webhook/1.2.0',
+    receivedAt: at,
+    signingKey: 'primary',
+    body,
+    bodyHash: createHash('sha256').update(body).digest(),
+  };
+}

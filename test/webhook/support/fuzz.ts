@@ -1,0 +1,268 @@
+/** Sends mutated deliveries over raw sockets and says for each whether it was valid and what became of it. */
+import { createHash, createHmac } from 'node:crypto';
+import { exchange, head } from './raw-http.ts';
+import { testSecret } from './receiver.ts';
+
+export interface Answered {
+  readonly number: number;
+  readonly mutation: string;
+  /** The bytes that a receiver sees as the body. */
+  readonly body: Buffer;
+  /** Whether the signature header is, by the interface, the right one for these bytes. */
+  readonly valid: boolean;
+  /** Whether it is a well-formed HTTP request to the webhook's path, so that a valid one must be accepted. */
+  readonly deliverable: boolean;
+  readonly accepted: boolean;
+  /** Undefined: the connection was closed without an answer. */
+  readonly status: number | undefined;
+}
+
+type Random = () => number;
+type Header = string | readonly string[] | undefined;
+
+interface Draft {
+  body: Buffer;
+  /** Written instead of the body; the body as it is without it. */
+  wire?: readonly (string | Buffer)[];
+  line: string;
+  headers: Record<string, Header>;
+  deliverable: boolean;
+}
+
+const signatureName = 'X-Service-Signature';
+
+/** The interface's own definition (§5.4), independent of the receiver's code. */
+const digest = (body: Buffer, secret: string | Buffer = testSecret, algorithm = 'sha256') =>
+  createHmac(algorithm, secret).update(body).digest();
+const signed = (body: Buffer) => `sha256=${digest(body).toString('hex')}`;
+
+type Mutate = (draft: Draft, random: Random) => void;
+
+const setSignature =
+  (make: (right: string, draft: Draft, random: Random) => Header): Mutate =>
+  (draft, random) => {
+    draft.headers[signatureName] = make(signed(draft.body), draft, random);
+  };
+const setBody =
+  (make: (body: Buffer, random: Random) => Buffer, resign: boolean): Mutate =>
+  (draft, random) => {
+    draft.body = make(draft.body, random);
+    draft.headers['Content-Length'] = String(draft.body.length);
+    if (resign) draft.headers[signatureName] = signed(draft.body);
+  };
+const at = (length: number, random: Random) => Math.floor(random() * length);
+const bytes = (random: Random, most: number) =>
+  Buffer.from(Array.from({ length: at(most, random) }, () => at(256, random)));
+const changeByte = (body: Buffer, random: Random) => {
+  const changed = Buffer.from(body);
+  const position = at(changed.length, random);
+  changed[position] = (changed[position] ?? 0) ^ (1 + at(255, random));
+  return changed;
+};
+const contentTypes = [
+  'text/plain',
+  'application/xml',
+  '',
+  'nonsense',
+  ';;;',
+  'application/json; charset=utf-16',
+  'a/b; c',
+];
+const encodings = ['gzip', 'br', 'deflate', 'identity', 'nonsense', 'gzip, gzip'];
+
+const mutations: Record<string, Mutate> = {
+  none: () => {},
+  'signature absent': setSignature(() => undefined),
+  'signature empty': setSignature(() => ''),
+  'prefix only': setSignature(() => 'sha256='),
+  'digest only': setSignature((right) => right.slice(7)),
+  'digest cut short': setSignature((right, _draft, random) => right.slice(0, 7 + at(64, random))),
+  'digest too long': setSignature((right) => `${right}${right.slice(7)}`),
+  'digit changed': setSignature((right, _draft, random) => {
+    const position = 7 + at(64, random);
+    const digit = ((Number.parseInt(right.charAt(position), 16) + 1 + at(15, random)) % 16).toString(16);
+    return `${right.slice(0, position)}${digit}${right.slice(position + 1)}`;
+  }),
+  'upper case': setSignature((right) => right.replace(/[a-f]/g, (letter) => letter.toUpperCase())),
+  'upper-case prefix': setSignature((right) => right.replace('sha256', 'SHA256')),
+  'repeated signature': setSignature((right) => [right, right]),
+  'wrong and right signature': setSignature((right) => [`sha256=${'0'.repeat(64)}`, right]),
+  'listed signatures': setSignature((right) => `sha256=${'0'.repeat(64)}, ${right}`),
+  'other algorithm': setSignature((_right, { body }) => `sha512=${digest(body, testSecret, 'sha512').toString('hex')}`),
+  'other algorithm, named sha256': setSignature(
+    (_right, { body }) => `sha256=${digest(body, testSecret, 'sha3-256').toString('hex')}`,
+  ),
+  sha1: setSignature((_right, { body }) => `sha1=${digest(body, testSecret, 'sha1').toString('hex')}`),
+  'algorithm none': setSignature(() => 'none='),
+  base64: setSignature((_right, { body }) => `sha256=${digest(body).toString('base64')}`),
+  'no key': setSignature((_right, { body }) => `sha256=${createHash('sha256').update(body).digest('hex')}`),
+  'empty key': setSignature((_right, { body }) => `sha256=${digest(body, '').toString('hex')}`),
+  'other key': setSignature((_right, { body }) => `sha256=${digest(body, `${testSecret} `).toString('hex')}`),
+  'of the text': setSignature(
+    (_right, { body }) => `sha256=${digest(Buffer.from(body.toString('utf8'))).toString('hex')}`,
+  ),
+  'of other text bytes': (draft, random) => {
+    // The signature of a body with 0xff stands over one with 0xfe: the same text once decoded.
+    const position = at(draft.body.length, random);
+    const make = (byte: number) => Buffer.concat([draft.body.subarray(0, position), Buffer.from([byte]), draft.body]);
+    draft.headers[signatureName] = signed(make(0xff));
+    draft.body = make(0xfe);
+    draft.headers['Content-Length'] = String(draft.body.length);
+  },
+  'bytes that are no text, signed as text': (draft, random) => {
+    draft.body = Buffer.concat([draft.body, Buffer.from([0x80 + at(64, random)])]);
+    draft.headers['Content-Length'] = String(draft.body.length);
+    draft.headers[signatureName] = `sha256=${digest(Buffer.from(draft.body.toString('utf8'))).toString('hex')}`;
+  },
+  'odd characters': setSignature((_right, _draft, random) => `sha256=${'\u00e9'.repeat(1 + at(80, random))}`),
+  'long signature': setSignature((_right, _draft, random) => `sha256=${'a'.repeat(at(12_000, random))}`),
+  'spaces inside': setSignature((right) => right.replace('=', ' = ')),
+  'byte changed': setBody(changeByte, false),
+  'byte added': setBody((body) => Buffer.concat([body, Buffer.from(' ')]), false),
+  'byte removed': setBody((body) => body.subarray(1), false),
+  'byte order mark': setBody((body) => Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), body]), false),
+  'line ends': setBody((body) => Buffer.from(`${body.toString('latin1')}\r\n`, 'latin1'), false),
+  'random body': setBody((_body, random) => bytes(random, 4_000), false),
+  'random body, signed': setBody((_body, random) => bytes(random, 4_000), true),
+  'byte changed, signed': setBody(changeByte, true),
+  'not JSON, signed': setBody(() => Buffer.from('{"unique_id": '), true),
+  'deep JSON, signed': setBody((_body, random) => Buffer.from('['.repeat(1 + at(20_000, random))), true),
+  'NUL, signed': setBody(() => Buffer.from('{"unique_id":"\\u0000"}\0'), true),
+  'large, signed': setBody((_body, random) => Buffer.alloc(at(300_000, random), 'x'), true),
+  'empty, signed': setBody(() => Buffer.alloc(0), true),
+  'empty, not signed': (draft) => {
+    draft.body = Buffer.alloc(0);
+    draft.headers['Content-Length'] = '0';
+    draft.headers[signatureName] = undefined;
+  },
+  'content type': (draft, random) => {
+    draft.headers['Content-Type'] = contentTypes[at(contentTypes.length, random)];
+  },
+  'content encoding': (draft, random) => {
+    draft.headers['Content-Encoding'] = encodings[at(encodings.length, random)];
+  },
+  chunked: (draft, random) => {
+    draft.headers['Content-Length'] = undefined;
+    draft.headers['Transfer-Encoding'] = 'chunked';
+    const parts: (string | Buffer)[] = [];
+    for (let from = 0; from < draft.body.length; ) {
+      const part = draft.body.subarray(from, from + 1 + at(500, random));
+      parts.push(`${part.length.toString(16)}\r\n`, part, '\r\n');
+      from += part.length;
+    }
+    draft.wire = [...parts, '0\r\n\r\n'];
+  },
+  'chunks that lie': (draft, random) => {
+    draft.headers['Content-Length'] = undefined;
+    draft.headers['Transfer-Encoding'] = 'chunked';
+    draft.wire = [`${(draft.body.length - 1 - at(9, random)).toString(16)}\r\n`, draft.body, '\r\n0\r\n\r\n'];
+    draft.deliverable = false;
+  },
+  'length too short': (draft, random) => {
+    draft.headers['Content-Length'] = String(at(draft.body.length, random));
+    draft.body = draft.body.subarray(0, Number(draft.headers['Content-Length']));
+    draft.deliverable = false;
+  },
+  'two lengths': (draft) => {
+    draft.headers['Content-Length'] = [String(draft.body.length), String(draft.body.length + 1)];
+    draft.deliverable = false;
+  },
+  'other method': (draft, random) => {
+    const method = ['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'FOO', 'post'][at(7, random)];
+    draft.line = `${method} /webhook HTTP/1.1`;
+    draft.deliverable = false;
+  },
+  'other path': (draft, random) => {
+    const path = ['/', '/webhook/', '//webhook', '/%2e/webhook', '/WEBHOOK', '/webhook%00', '*', '/webhook;a'][
+      at(8, random)
+    ];
+    draft.line = `POST ${path} HTTP/1.1`;
+    draft.deliverable = false;
+  },
+  query: (draft, random) => {
+    draft.line = `POST /webhook?${bytes(random, 40).toString('hex')} HTTP/1.1`;
+  },
+  'old HTTP': (draft) => {
+    draft.line = 'POST /webhook HTTP/1.0';
+  },
+  'delivery id': (draft, random) => {
+    const ids = ['', '-1', '1e309', 'NaN', '\u00ff\u00fe', 'x'.repeat(5_000), '0'.repeat(300), '1701699087.8115606'];
+    draft.headers['X-Service-Delivery'] = ids[at(ids.length, random)];
+  },
+  'repeated ids': (draft) => {
+    draft.headers['X-Service-Delivery'] = ['1', '2'];
+    draft.headers['X-Service-Hook-Id'] = ['a', 'b'];
+  },
+  'no ids': (draft) => {
+    for (const name of ['X-Service-Delivery', 'X-Service-Hook-Id', 'User-agent']) draft.headers[name] = undefined;
+  },
+  'many headers': (draft, random) => {
+    for (let n = at(90, random); n > 0; n -= 1) draft.headers[`X-Filler-${n}`] = 'x'.repeat(at(40, random));
+  },
+};
+
+/** @param seed decides everything: the same seed sends the same deliveries. */
+export async function fuzzReceiver(options: {
+  port: number;
+  count: number;
+  seed: number;
+}): Promise<readonly Answered[]> {
+  const { port, count, seed } = options;
+  const names = Object.keys(mutations);
+  const answered: Answered[] = [];
+  let next = 0;
+  const sender = async () => {
+    for (let number = next++; number < count; number = next++) {
+      const random = randomOf(seed, number);
+      const mutation = names[at(names.length, random)] ?? 'none';
+      const draft = makeDraft(number);
+      mutations[mutation]?.(draft, random);
+      const { headers, body } = draft;
+      const { answers } = await exchange(port, [head(headers, draft.line), ...(draft.wire ?? [body])]);
+      const status = answers[0]?.status;
+      answered.push({
+        number,
+        mutation,
+        body,
+        valid: headers[signatureName] === signed(body),
+        deliverable: draft.deliverable,
+        accepted: status !== undefined && status >= 200 && status < 300,
+        status,
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, sender));
+  return answered;
+}
+
+function makeDraft(number: number): Draft {
+  const body = Buffer.from(JSON.stringify({ unique_id: `fuzz-${number}`, status: 'qualified', note: 'é'.repeat(20) }));
+  return {
+    body,
+    line: 'POST /webhook HTTP/1.1',
+    headers: {
+      'Content-Type': 'application/json',
+      'User-agent': 'Service-Webhook/1.2.0',
+      'X-Service-Delivery': `${1_701_699_087 + number}.5`,
+      'X-Service-Hook-Id': 'fuzz',
+      [signatureName]: signed(body),
+      'Content-Length': String(body.length),
+    },
+    deliverable: true,
+  };
+}
+
+/** A stream of its own for each delivery, so that one can be sent again alone. */
+function randomOf(seed: number, number: number): Random {
+  let block = Buffer.alloc(0);
+  let used = 0;
+  let round = 0;
+  return () => {
+    if (used + 4 > block.length) {
+      block = createHash('sha256').update(`${seed}/${number}/${round++}`).digest();
+      used = 0;
+    }
+    used += 4;
+    return block.readUInt32LE(used - 4) / 2 ** 32;
+  };
+}

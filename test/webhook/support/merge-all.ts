@@ -1,0 +1,42 @@
+/** Merges a whole inbox into a Postgres warehouse, as workers do, and returns how often each call stands there. */
+import type { IngestDeps } from '../../../activities/ingest.ts';
+import { loadFolded } from '../../../activities/ingest.ts';
+import { loadPendingBatch } from '../../../activities/load-pending.ts';
+import { mergeBatch } from '../../../activities/merge-inbox.ts';
+import { registerWarehouse } from '../../../src/store/loads.ts';
+import { issueEpoch, openStore } from '../../../src/store/store.ts';
+import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
+
+export const mergeAll = async (url: string): Promise<ReadonlyMap<string, number>> => {
+  const store = await openStore({ url });
+  const warehouse = createPostgresWarehouse({
+    name: 'postgres',
+    url,
+    config: { schema: 'calls', words: 'arrays', documents: false },
+  });
+  try {
+    await warehouse.migrate();
+    await registerWarehouse(store.pool, 'postgres');
+    if ((await store.epoch()) === 0) await issueEpoch(store.pool, 'test', 0);
+    const target = { warehouse, documents: false };
+    const deps: IngestDeps = {
+      store,
+      targets: [target],
+      sanitize: (observation) => observation,
+      processedField: 'qualified',
+      log: () => undefined,
+    };
+    for (let merged = await mergeBatch(deps, 200); merged !== undefined; merged = await mergeBatch(deps, 200)) {
+      await loadFolded(deps, merged.folded);
+    }
+    while ((await loadPendingBatch(deps, target, { origin: 'test', graceSeconds: 0 })) !== undefined);
+    const counts = new Map<string, number>();
+    for await (const [callId] of warehouse.rowsOf('calls')) {
+      counts.set(callId as string, (counts.get(callId as string) ?? 0) + 1);
+    }
+    return counts;
+  } finally {
+    await warehouse.close();
+    await store.close();
+  }
+};

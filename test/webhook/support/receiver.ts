@@ -1,0 +1,100 @@
+/** A receiver on a free port with its own spool folder, on a database that the caller owns. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type pg from 'pg';
+import type { z } from 'zod';
+import { webhookConfigSchema } from '../../../schemas/config/webhook.ts';
+import { createMetrics, type Metrics } from '../../../src/metrics/metrics.ts';
+import { openPool } from '../../../src/postgres/connection.ts';
+import { createInboxWriter, type InboxWriter } from '../../../src/store/inbox-writer.ts';
+import { createReceiver, type Receiver } from '../../../src/webhook/receiver.ts';
+import type { ReceiverLog } from '../../../src/webhook/receiver-log.ts';
+import type { Verify } from '../../../src/webhook/signature.ts';
+import { openSigningKeys } from '../../../src/webhook/signing-keys.ts';
+import { openSpool, type Spool } from '../../../src/webhook/spool.ts';
+
+export const testSecret = 'test-signing-secret';
+
+export interface StartedReceiver {
+  readonly receiver: Receiver;
+  readonly url: string;
+  readonly port: number;
+  readonly pool: pg.Pool;
+  readonly inbox: InboxWriter;
+  readonly spool: Spool;
+  readonly metrics: Metrics;
+  /** Level and message of every log line. */
+  readonly logged: string[];
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly databaseUrl: string;
+  readonly config?: Partial<z.input<typeof webhookConfigSchema>>;
+  readonly verify?: Verify;
+  readonly wake?: () => Promise<void>;
+  readonly serveMetrics?: boolean;
+  readonly warehouses?: readonly string[];
+  /** How often secret files are looked at. */
+  readonly intervalMs?: number;
+}
+
+export async function startReceiver(options: StartOptions): Promise<StartedReceiver> {
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-receiver-'));
+  const config = webhookConfigSchema.parse({
+    port: 0,
+    secrets: [{ name: 'primary', secret: testSecret }],
+    ...options.config,
+    spool: { min_free_bytes: 0, ...options.config?.spool },
+  });
+  const logged: string[] = [];
+  const write = (level: string) => (_fields: object, message: string) => {
+    logged.push(`${level} ${message}`);
+  };
+  const log: ReceiverLog = { info: write('info'), warn: write('warn'), error: write('error') };
+  const { databaseUrl: url, intervalMs, warehouses } = options;
+  const pool = openPool({ url, schema: 'callsync', application: 'receiver', purpose: 'operational store', max: 5 });
+  const inbox = createInboxWriter({ pool, ...(warehouses && { warehouses }) });
+  const spool = await openSpool({
+    dir: join(folder, 'spool'),
+    maxBytes: config.spool.max_bytes,
+    minFreeBytes: config.spool.min_free_bytes,
+    segmentBytes: config.spool.segment_bytes,
+    log,
+  });
+  const metrics = createMetrics();
+  const receiver = createReceiver({
+    config,
+    secrets: openSigningKeys({
+      secrets: config.secrets,
+      allowUnsigned: config.allow_unsigned,
+      log,
+      ...(intervalMs && { intervalMs }),
+    }),
+    inbox,
+    spool,
+    metrics,
+    log,
+    wake: options.wake ?? (async () => {}),
+    ...(options.serveMetrics !== undefined && { serveMetrics: options.serveMetrics }),
+    ...(options.verify && { verify: options.verify }),
+  });
+  await receiver.listen();
+  const { port } = new URL(receiver.address);
+  return {
+    receiver,
+    url: `${receiver.address}${config.path}`,
+    port: Number(port),
+    pool,
+    inbox,
+    spool,
+    metrics,
+    logged,
+    async stop() {
+      await receiver.close();
+      await pool.end();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
