@@ -1,0 +1,25 @@
+import pg from 'pg';
+
+/** A new database on a server, dropped by `drop`. */
+export const createDatabase = async (
+  serverUrl: string,
+  name: string,
+): Promise<{ url: string; drop: () => Promise<void> }> => {
+  const run = async (sql: string): Promise<void> => {
+    const client = new pg.Client({ connectionString: serverUrl });
+    await client.connect();
+    await client.query(sql).finally(() => client.end());
+  };
+  await run(`CREATE DATABASE ${name}`);
+  // What one contender left dirty must not be written in the other's time.
+  await run('CHECKPOINT');
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    drop: async () => {
+      await run(`DROP DATABASE ${name} WITH (FORCE)`);
+      await run('CHECKPOINT');
+    },
+  };
+};

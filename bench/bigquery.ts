@@ -1,0 +1,163 @@
+/**
+ * BigQuery benchmark, into the emulator: calls through the whole load (encode, one load job, one script a commit) and,
+ * beside it, a bare load job of the same bytes into one table. Prints both as calls/s, their ratio and the jobs per
+ * commit; medians over alternating runs, each into a dataset of its own. About 3 minutes.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { bigqueryWarehouseSchema } from '../schemas/config/warehouses.ts';
+import { simulatorOptionsSchema } from '../schemas/simulator.ts';
+import { flattenCall } from '../src/calls/flatten.ts';
+import { generateCall } from '../src/simulator/generate-call.ts';
+import { createClient, createRest } from '../src/warehouse/bigquery/client.ts';
+import { startBigQueryEmulator } from '../src/warehouse/bigquery/emulator.ts';
+import { encodeBatch } from '../src/warehouse/bigquery/encode.ts';
+import { createJobs, pause } from '../src/warehouse/bigquery/jobs.ts';
+import { createStaging } from '../src/warehouse/bigquery/staging.ts';
+import { createBigqueryWarehouse } from '../src/warehouse/bigquery/warehouse.ts';
+import type { CallLoad, LoadBatch } from '../src/warehouse/warehouse.ts';
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '3' },
+    calls: { type: 'string', default: '4000' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const runs = Number(values.runs);
+const total = Number(values.calls);
+const note = (text: string): void => {
+  process.stderr.write(`${text}\n`);
+};
+const median = (numbers: readonly number[]): number =>
+  [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+
+const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-bigquery-'));
+const emulator = await startBigQueryEmulator({ dataDir: folder, ephemeral: true, log: note });
+const configOf = (dataset: string) =>
+  bigqueryWarehouseSchema.parse({
+    type: 'bigquery',
+    project: emulator.project,
+    dataset,
+    api_endpoint: emulator.restUrl,
+  });
+
+try {
+  const calls = makeCalls(total);
+  const perLoad = configOf('any').max_calls_per_load;
+  const batches = Array.from({ length: Math.ceil(total / perLoad) }, (_, index) =>
+    calls.slice(index * perLoad, (index + 1) * perLoad),
+  );
+  const bare: number[] = [];
+  const whole: number[] = [];
+  const again: number[] = [];
+  let megabytes = 0;
+  let jobsPerCommit = 0;
+  for (let run = 1; run <= runs; run += 1) {
+    const loaded = await loadBare(`bare_${run}`, batches);
+    megabytes = loaded.bytes / 1e6;
+    bare.push(total / loaded.seconds);
+    const result = await loadWhole(`whole_${run}`, batches);
+    whole.push(total / result.firstSeconds);
+    again.push(total / result.againSeconds);
+    jobsPerCommit = result.jobs / (2 * batches.length);
+    note(
+      `Run ${run}: bare ${bare.at(-1)?.toFixed(0)}, whole ${whole.at(-1)?.toFixed(0)}, again ${again.at(-1)?.toFixed(0)} calls/s`,
+    );
+  }
+  const report = {
+    calls: total,
+    megabytes: Math.round(megabytes),
+    bareCallsPerSecond: Math.round(median(bare)),
+    wholeCallsPerSecond: Math.round(median(whole)),
+    againCallsPerSecond: Math.round(median(again)),
+    ratio: Number((median(whole) / median(bare)).toFixed(2)),
+    jobsPerCommit,
+  };
+  process.stdout.write(
+    values.json
+      ? `${JSON.stringify(report)}\n`
+      : `${total} calls, ${report.megabytes} MB of staging rows, medians of ${runs}\n` +
+          `bare load job         ${report.bareCallsPerSecond} calls/s\n` +
+          `whole load            ${report.wholeCallsPerSecond} calls/s (${report.ratio} × the bare load job)\n` +
+          `the same again        ${report.againCallsPerSecond} calls/s\n` +
+          `jobs per commit       ${jobsPerCommit}\n`,
+  );
+} finally {
+  await emulator.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+
+function makeCalls(count: number): CallLoad[] {
+  const settings = simulatorOptionsSchema.parse({ seed: 7 });
+  const from = Date.UTC(2026, 0, 1);
+  return Array.from({ length: count }, (_, index) => {
+    const callId = `bench-${String(index).padStart(6, '0')}`;
+    const timestampMs = from + index * 60_000;
+    const timestamp = new Date(timestampMs).toISOString();
+    const document = generateCall(settings, { index, callId, timestampMs, timestamp, status: 'qualified' }, false);
+    const flat = flattenCall({
+      callId,
+      document,
+      firstSeenAt: from * 1000,
+      lastSeenAt: from * 1000,
+      missingSince: null,
+    });
+    return { callId, revision: 1, callTimestamp: flat.callTimestamp, rows: flat.rows, partitions: [] };
+  });
+}
+
+function batchOf(calls: readonly CallLoad[], loadId: string): LoadBatch {
+  const keyOf = (callId: string): string => `key-${callId}`;
+  return { loadId, epoch: 1, flattenVersion: 1, origin: 'bench', calls, tombstones: [], logs: {}, keyOf };
+}
+
+async function loadBare(
+  dataset: string,
+  batches: readonly (readonly CallLoad[])[],
+): Promise<{ seconds: number; bytes: number }> {
+  const config = configOf(dataset);
+  const warehouse = createBigqueryWarehouse({ name: 'bench', config });
+  await warehouse.migrate();
+  const rest = createRest(() => createClient(config), config.project, 600_000);
+  const jobs = createJobs({ rest, project: config.project, location: config.location, pause });
+  const staging = createStaging({ config, rest, clock: Date.now, pause });
+  let milliseconds = 0;
+  let bytes = 0;
+  for (const [index, calls] of batches.entries()) {
+    const { media } = await encodeBatch(batchOf(calls, `b${index}`), config, false);
+    bytes += media.reduce((sum, chunk) => sum + chunk.length, 0);
+    const table = staging.nameOf('bench', index);
+    await staging.create(table);
+    const start = performance.now();
+    const { fault } = await jobs.run({
+      jobId: `${dataset}_${index}`,
+      configuration: staging.loadConfiguration(table),
+      media,
+    });
+    milliseconds += performance.now() - start;
+    if (fault !== undefined) throw new Error(fault.message);
+  }
+  return { seconds: milliseconds / 1000, bytes };
+}
+
+async function loadWhole(
+  dataset: string,
+  batches: readonly (readonly CallLoad[])[],
+): Promise<{ firstSeconds: number; againSeconds: number; jobs: number }> {
+  const warehouse = createBigqueryWarehouse({ name: 'bench', config: configOf(dataset) });
+  await warehouse.migrate();
+  const time = async (round: string, changed: boolean): Promise<number> => {
+    const start = performance.now();
+    for (const [index, calls] of batches.entries()) {
+      const result = await warehouse.load(batchOf(calls, `${round}${index}`));
+      if (result.changed !== (changed ? calls.length : 0)) throw new Error(`changed ${result.changed}`);
+    }
+    return (performance.now() - start) / 1000;
+  };
+  const firstSeconds = await time('first', true);
+  const againSeconds = await time('again', false);
+  return { firstSeconds, againSeconds, jobs: warehouse.jobsSubmitted() };
+}

@@ -1,0 +1,116 @@
+/** The whole path: a worker process of its own reads, folds and loads; the same range is then read again. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Client } from '@temporalio/client';
+import pg from 'pg';
+import { stringify } from 'yaml';
+import { temporalConfigSchema } from '../schemas/config/temporal.ts';
+import type { SimulatorProcess } from '../src/cli/demo/simulator-process.ts';
+import { connectClient } from '../src/temporal/connect.ts';
+import { startBackfill } from '../src/temporal/workflow-client.ts';
+import type { BackfillProgress } from '../workflows/messages.ts';
+import { createDatabase } from './bench-database.ts';
+
+export interface CallsyncLoad {
+  readonly firstSeconds: number;
+  readonly againSeconds: number;
+  readonly changedAgain: number;
+  readonly peakMegabytes: number;
+  readonly megabytes: number;
+}
+
+const main = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
+
+export const loadThroughCallsync = async (input: {
+  serverUrl: string;
+  database: string;
+  simulator: SimulatorProcess;
+  temporalAddress: string;
+  folder: string;
+  run: number;
+  calls: number;
+  /** Records a page; 100 by default. */
+  pageSize?: number;
+}): Promise<CallsyncLoad> => {
+  const database = await createDatabase(input.serverUrl, input.database);
+  const { simulator } = input;
+  const prefix = `bench-${input.run}`;
+  const config = {
+    source: {
+      base_url: simulator.url,
+      auth_url: simulator.authUrl,
+      realm: simulator.realm,
+      client_id: simulator.clientId,
+      client_secret: simulator.clientSecret,
+      list: {
+        preset: 'activate',
+        pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: input.pageSize ?? 100 },
+      },
+      limits: { requests: 10_000, per_s: 1 },
+    },
+    store: { url: database.url },
+    temporal: { address: input.temporalAddress, task_queue: prefix },
+    sync: { window: { target_calls: 1_250 } },
+  };
+  const path = join(input.folder, `${prefix}.yaml`);
+  writeFileSync(path, stringify(config), { mode: 0o600 });
+  const worker = spawn(process.execPath, [main, 'worker', '--config', path, '--json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const { client, connection } = await connectClient(temporalConfigSchema.parse({}), input.temporalAddress);
+  try {
+    await once(worker.stdout, 'data');
+    const first = await timeBackfill(client, prefix, 'first', simulator);
+    if (first.progress.totals.calls !== input.calls)
+      throw new Error(`${first.progress.totals.calls} of ${input.calls} calls were read`);
+    const again = await timeBackfill(client, prefix, 'again', simulator);
+    const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${worker.pid}/status`, 'utf8'))?.[1];
+    const { pending, megabytes } = await inspect(database.url);
+    if (pending > 0) throw new Error(`${pending} calls are still pending`);
+    return {
+      firstSeconds: first.seconds,
+      againSeconds: again.seconds,
+      changedAgain: again.progress.totals.changed,
+      peakMegabytes: Number(peak) / 1000,
+      megabytes,
+    };
+  } finally {
+    worker.kill('SIGTERM');
+    if (worker.exitCode === null) await once(worker, 'exit');
+    await connection.close();
+    await database.drop();
+  }
+};
+
+const timeBackfill = async (client: Client, prefix: string, name: string, simulator: SimulatorProcess) => {
+  const begin = performance.now();
+  const handle = await startBackfill(client, prefix, {
+    name,
+    axis: 'qualified',
+    range: {
+      from: Date.parse(simulator.range.from) * 1000,
+      to: (Date.parse(simulator.range.to) + 7 * 86_400_000) * 1000,
+    },
+    direction: 'oldest_first',
+    concurrency: 4,
+    force: true,
+  });
+  const progress = (await handle.result()) as BackfillProgress;
+  return { seconds: (performance.now() - begin) / 1000, progress };
+};
+
+const inspect = async (url: string): Promise<{ pending: number; megabytes: number }> => {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ pending: string; bytes: string }>(
+      `SELECT (SELECT count(*) FROM callsync.warehouse_calls WHERE pending) AS pending, pg_database_size(current_database()) AS bytes`,
+    );
+    return { pending: Number(rows[0]?.pending), megabytes: Number(rows[0]?.bytes) / 1e6 };
+  } finally {
+    await client.end();
+  }
+};

@@ -1,0 +1,127 @@
+/** Limit A: what PostgreSQL itself needs to COPY the rows of a load that somebody has flattened before. */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { finished, pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { tableOf, type WordArrays } from '../schemas/tables.ts';
+import { flattenCall } from '../src/calls/flatten.ts';
+import type { SimulatorProcess } from '../src/cli/demo/simulator-process.ts';
+import { createStatements, viewStatements } from '../src/warehouse/postgres/ddl.ts';
+import { columnsOf, type Layout, qualified } from '../src/warehouse/postgres/layout.ts';
+import { createDatabase } from './bench-database.ts';
+import { requestToken } from './bench-token.ts';
+
+const layout: Layout = { schema: 'limit_a', words: 'rows', documents: false };
+const names = ['calls', 'utterances', 'words', 'tags', 'metadata', 'udfs', 'contacts'] as const;
+
+export interface PreparedRows {
+  readonly files: Readonly<Record<string, string>>;
+  readonly bytes: number;
+  readonly words: number;
+}
+
+const cell = (value: unknown, type: string): string => {
+  if (value === null || value === undefined) return '\\N';
+  if (type === 'timestamp') return new Date((value as number) / 1000).toISOString();
+  if (typeof value === 'boolean') return value ? 't' : 'f';
+  return String(value).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\t', '\\t').replaceAll('\r', '\\r');
+};
+
+/** Reads every page once, flattens it and writes one COPY text file a table. */
+export const prepareLimitA = async (input: { simulator: SimulatorProcess; folder: string }): Promise<PreparedRows> => {
+  const { simulator, folder } = input;
+  const token = await requestToken(simulator);
+  const files = Object.fromEntries(names.map((name) => [name, join(folder, `${name}.copy`)]));
+  const streams = Object.fromEntries(names.map((name) => [name, createWriteStream(files[name] as string)]));
+  const write = (name: string, line: string): void => void streams[name]?.write(line);
+  let bytes = 0;
+  let words = 0;
+  for (let offset = 0; ; offset += 100) {
+    const response = await fetch(`${simulator.url}/calls?limit=100&offset=${offset}`, {
+      headers: { authorization: `bearer ${token}` },
+    });
+    const body = Buffer.from(await response.arrayBuffer());
+    const { data } = JSON.parse(body.toString('utf8')) as { data: Record<string, unknown>[] };
+    if (data.length === 0) break;
+    bytes += body.length;
+    for (const document of data) {
+      const { rows } = flattenCall({
+        callId: document.unique_id as string,
+        document,
+        firstSeenAt: null,
+        lastSeenAt: null,
+        missingSince: null,
+      });
+      for (const name of names) {
+        if (name === 'words') continue;
+        const columns = tableOf(name).columns;
+        for (const row of rows[name]) {
+          const cells = columns.flatMap((column, index) =>
+            column.type === 'words' ? [] : [cell(row[index], column.type)],
+          );
+          write(name, `${[...cells, ...(name === 'calls' ? ['1', '1', '1', 'bench'] : [])].join('\t')}\n`);
+        }
+      }
+      for (const [callId, at, utterance, side, , , , , , arrays] of rows.utterances) {
+        const { value, start, length, score } = arrays as WordArrays;
+        words += value.length;
+        for (let word = 0; word < value.length; word += 1) {
+          const row = [
+            callId,
+            cell(at, 'timestamp'),
+            utterance,
+            word,
+            side,
+            value[word],
+            start[word],
+            length[word],
+            score[word],
+          ];
+          write('words', `${row.map((item) => cell(item, 'text')).join('\t')}\n`);
+        }
+      }
+    }
+    await Promise.all(
+      Object.values(streams).map((stream) =>
+        stream.writableNeedDrain ? new Promise((resolve) => stream.once('drain', () => resolve(undefined))) : undefined,
+      ),
+    );
+  }
+  for (const stream of Object.values(streams)) {
+    stream.end();
+    await finished(stream);
+  }
+  return { files, bytes, words };
+};
+
+/** COPYs the files into empty tables with primary keys over one connection. */
+export const loadLimitA = async (input: {
+  serverUrl: string;
+  prepared: PreparedRows;
+  database: string;
+}): Promise<{ seconds: number; megabytes: number }> => {
+  const database = await createDatabase(input.serverUrl, input.database);
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  try {
+    for (const statement of [...createStatements(layout), ...viewStatements(layout)]) await client.query(statement);
+    const begin = performance.now();
+    for (const name of names) {
+      const columns =
+        name === 'words'
+          ? ''
+          : `(${columnsOf(tableOf(name), layout)
+              .map((column) => `"${column.name}"`)
+              .join(', ')})`;
+      const copy = client.query(copyFrom(`COPY ${qualified(layout, name)} ${columns} FROM STDIN`));
+      await pipeline(createReadStream(input.prepared.files[name] as string, { highWaterMark: 1 << 20 }), copy);
+    }
+    const seconds = (performance.now() - begin) / 1000;
+    const { rows } = await client.query<{ bytes: string }>('SELECT pg_database_size(current_database()) AS bytes');
+    return { seconds, megabytes: Number(rows[0]?.bytes) / 1e6 };
+  } finally {
+    await client.end();
+    await database.drop();
+  }
+};

@@ -1,0 +1,62 @@
+/**
+ * What is measured, in a process of its own: the receiver, or a bare fastify route that takes the same bytes,
+ * verifies nothing and stores nothing. Prints its address as a line of JSON and ends when its input does.
+ */
+import { once } from 'node:events';
+import { fastify } from 'fastify';
+import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
+import { createMetrics } from '../../src/metrics/metrics.ts';
+import { openPool } from '../../src/postgres/connection.ts';
+import { createInboxWriter } from '../../src/store/inbox-writer.ts';
+import { createReceiver } from '../../src/webhook/receiver.ts';
+import { openSigningKeys } from '../../src/webhook/signing-keys.ts';
+import { openSpool } from '../../src/webhook/spool.ts';
+
+interface Running {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** `bare` is fastify as it comes, which parses JSON; `raw` takes the bytes as they are. */
+async function startBare(raw: boolean): Promise<Running> {
+  const app = fastify({ bodyLimit: 16 * 1024 * 1024 });
+  if (raw) {
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  }
+  app.post('/webhook', (_request, reply) => reply.code(200).send());
+  const address = await app.listen({ host: '127.0.0.1', port: 0 });
+  return { port: Number(new URL(address).port), close: () => app.close() };
+}
+
+async function startDurable(url: string, spoolDir: string, secret: string): Promise<Running> {
+  const log = { info: () => {}, warn: console.error, error: console.error };
+  const secrets = [{ name: 'bench', secret }];
+  const config = webhookConfigSchema.parse({ port: 0, secrets });
+  const pool = openPool({ url, schema: 'callsync', application: 'bench', purpose: 'operational store', max: 4 });
+  const { max_bytes: maxBytes, min_free_bytes: minFreeBytes, segment_bytes: segmentBytes } = config.spool;
+  const receiver = createReceiver({
+    config,
+    secrets: openSigningKeys({ secrets, allowUnsigned: false, log }),
+    inbox: createInboxWriter({ pool }),
+    spool: await openSpool({ dir: spoolDir, maxBytes, minFreeBytes, segmentBytes, log }),
+    metrics: createMetrics(),
+    log,
+    wake: async () => {},
+  });
+  await receiver.listen();
+  return {
+    port: Number(new URL(receiver.address).port),
+    async close() {
+      await receiver.close();
+      await pool.end();
+    },
+  };
+}
+
+const [mode, url = '', spoolDir = '', secret = ''] = process.argv.slice(2);
+const server = mode !== 'durable' ? await startBare(mode === 'raw') : await startDurable(url, spoolDir, secret);
+process.stdout.write(`${JSON.stringify({ port: server.port })}\n`);
+process.stdin.resume();
+await once(process.stdin, 'end');
+await server.close();

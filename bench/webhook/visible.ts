@@ -1,0 +1,90 @@
+/** From a webhook answered to its call visible in the warehouse: `callsync up` in a process of its own, 50 a second. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+import { openPool } from '../../src/postgres/connection.ts';
+import { startTemporalDevServer } from '../../src/temporal/dev-server.ts';
+import { sendWebhook } from '../../src/webhook/send.ts';
+import { makeCallBodies } from './bodies.ts';
+
+export interface Visibility {
+  readonly p50Seconds: number;
+  readonly p95Seconds: number;
+  readonly deliveries: number;
+}
+
+const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const perSecond = 50;
+const pollMs = 50;
+const deadlineMs = 60_000;
+
+/** @param input.url of a server whose store may be filled. Throws when a call is not visible a minute after the last. */
+export async function measureVisibility(input: { url: string; folder: string; seconds: number }): Promise<Visibility> {
+  const { url, folder, seconds } = input;
+  const secret = 'bench-signing-secret';
+  const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
+  const path = join(folder, 'up.yaml');
+  const config = {
+    source: { base_url: 'http://127.0.0.1:9', token: 'none' },
+    store: { url },
+    temporal: { address: temporal.address },
+    webhook: { port: 0, secrets: [{ name: 'bench', secret }], spool: { dir: join(folder, 'up-spool') } },
+    metrics: { serve: 'off' },
+  };
+  await writeFile(path, stringify(config), { mode: 0o600 });
+  const up = spawn(process.execPath, [main, 'up', '--no-schedules', '--config', path, '--json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const pool = openPool({ url, schema: 'calls', application: 'bench', purpose: 'warehouse', max: 2 });
+  try {
+    const [line] = (await once(createInterface({ input: up.stdout }), 'line')) as [string];
+    const { webhook } = JSON.parse(line) as { webhook: string };
+    const answered = new Map<string, number>();
+    const waits: number[] = [];
+    const look = async () => {
+      const { rows } = await pool.query<{ id: string }>('SELECT call_id AS id FROM calls WHERE call_id = ANY($1)', [
+        [...answered.keys()],
+      ]);
+      const now = performance.now();
+      for (const { id } of rows) {
+        waits.push((now - (answered.get(id) ?? now)) / 1_000);
+        answered.delete(id);
+      }
+    };
+    const count = seconds * perSecond;
+    const bodies = makeCallBodies(count);
+    const startedAt = performance.now();
+    const sending = Promise.all(
+      bodies.map(async (body, index) => {
+        await sleep((index * 1_000) / perSecond);
+        const { delivered } = await sendWebhook({ url: webhook, body, secret });
+        if (!delivered) throw new Error('A delivery was not taken.');
+        const id = (JSON.parse(body.toString('utf8')) as { unique_id: string }).unique_id;
+        answered.set(id, performance.now());
+      }),
+    );
+    while (waits.length < count) {
+      if (performance.now() - startedAt > seconds * 1_000 + deadlineMs) {
+        throw new Error(`${count - waits.length} of ${count} calls did not become visible.`);
+      }
+      await look();
+      await Promise.race([sending.then(() => sleep(pollMs)), sleep(pollMs)]);
+    }
+    waits.sort((left, right) => left - right);
+    const at = (share: number) => waits[Math.floor(count * share)] ?? 0;
+    return { p50Seconds: at(0.5), p95Seconds: at(0.95), deliveries: count };
+  } finally {
+    await pool.end();
+    if (up.exitCode === null) {
+      const exited = once(up, 'exit');
+      up.kill('SIGTERM');
+      await exited;
+    }
+    await temporal.stop();
+  }
+}
