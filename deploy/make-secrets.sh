@@ -1,0 +1,19 @@
+#!/bin/sh
+# Makes the secret files of docker-compose.yml in deploy/secrets/: random passwords for the databases, and empty places
+# for what your account manager issues. Files that exist are left alone.
+set -eu
+cd "$(dirname "$0")/secrets"
+# The folder keeps other users of this machine out; the files must be readable to the accounts inside the containers.
+chmod 700 .
+umask 022
+
+random() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }
+keep() { [ -s "$1" ] || printf '%s\n' "$2" > "$1"; }
+
+keep store_password "$(random)"
+keep store_url "postgres://callsync:$(cat store_password)@postgres:5432/callsync"
+keep temporal_password "$(random)"
+for name in client_secret signing_secret; do
+  [ -e "$name" ] || : > "$name"
+  [ -s "$name" ] || echo "Write the $name of your account manager into deploy/secrets/$name"
+done
