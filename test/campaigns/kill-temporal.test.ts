@@ -6,5 +6,6 @@ it('a backfill outlives a Temporal server that is killed ten times', async () =>
   const figures = await killTemporalDuringBackfill(10, 3_500);
   process.stdout.write(`${JSON.stringify(figures)}\n`);
   expect(figures.runningAtLastRestart).toBe(true);
+  expect(figures.shareLeft).toBeGreaterThanOrEqual(0.5);
   expect(figures.secondsAfterLastRestart).toBeLessThan(30 + figures.secondsUndisturbed);
 });

@@ -18,10 +18,13 @@ describe('a backfill', () => {
 
   it('finishes with the truth intact although its worker is killed in the middle, and again changes nothing', async () => {
     const first = await site.startWorker();
+    site.gate.shut();
     const { result, workflowId } = await site.backfill('killed');
+    site.gate.grant(10);
     await until('some calls are read', async () => (await countCalls(site)) > 30);
     await endProcess(first, 'SIGKILL');
     const atKill = await countCalls(site);
+    site.gate.open();
     await site.startWorker();
     const progress = await result;
     expect(progress.totals.problems).toBe(0);

@@ -1,20 +1,22 @@
 /** A backfill during which the Temporal server is killed and restarted, some number of times. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { progressQuery } from '../../workflows/messages.ts';
-import { type Installation, install } from '../support/installation.ts';
+import { type Installation, install, until } from '../support/installation.ts';
 import { type OwnTemporal, startTemporal } from '../support/temporal.ts';
 
 export interface KilledServer {
   readonly kills: number;
   /** Otherwise the kills came too late to show anything. */
   readonly runningAtLastRestart: boolean;
+  /** Of the requests that the backfill takes undisturbed, those that were still to be made at the last restart: 0 to 1. */
+  readonly shareLeft: number;
   /** From the last restart to the end of the backfill. */
   readonly secondsAfterLastRestart: number;
   /** What the same backfill takes undisturbed; the work left cannot be more. */
   readonly secondsUndisturbed: number;
 }
 
+/** The backfill is held where it is by the requests that it is granted, so that half of it is left after the last kill. */
 export const killTemporalDuringBackfill = async (kills: number, calls: number): Promise<KilledServer> => {
   let server: OwnTemporal = await startTemporal();
   let site: Installation | undefined;
@@ -22,25 +24,34 @@ export const killTemporalDuringBackfill = async (kills: number, calls: number): 
     site = await install({
       temporalAddress: server.address,
       simulator: { seed: 9, calls: { count: calls, utterances: 4 }, rateLimit: { requests: 0 } },
-      // Slow enough that the last kill still finds work to do.
-      source: { limits: { requests: 5, per_s: 1 } },
+      // A request that waits for its grant does not time out.
+      source: { limits: { requests: 5, per_s: 1, headers_timeout_s: 600, total_timeout_s: 600 } },
       config: { sync: { window: { target_calls: 50 } } },
     });
+    const { gate } = site;
     await site.startWorker();
     const begin = performance.now();
     await (await site.backfill('undisturbed')).result;
     const secondsUndisturbed = (performance.now() - begin) / 1000;
+    const whole = gate.passed();
+    const share = Math.floor(whole / 2 / kills);
+    expect(share).toBeGreaterThan(2);
 
+    gate.shut();
     const { workflowId } = await site.backfill('killed', { force: true });
-    const port = Number(server.address.split(':')[1]);
     for (let kill = 0; kill < kills; kill += 1) {
-      await delay(300 + Math.random() * 700);
+      // What is left of the share is read while the server is away.
+      const at = gate.passed() + 1 + Math.floor(Math.random() * (share - 1));
+      gate.grant(share);
+      await until(`work goes on before kill ${kill + 1}`, async () => gate.passed() >= at, 120_000);
       process.kill(server.pid, 'SIGKILL');
-      server = await startTemporal({ port, dataDir: server.dataDir });
+      server = await startTemporal({ port: Number(server.address.split(':')[1]), dataDir: server.dataDir });
     }
     const restarted = performance.now();
     const handle = site.client.workflow.getHandle(workflowId);
     const runningAtLastRestart = (await handle.describe()).status.name === 'RUNNING';
+    const shareLeft = 1 - (gate.passed() - whole) / whole;
+    gate.open();
     for (;;) {
       try {
         await handle.result();
@@ -54,7 +65,7 @@ export const killTemporalDuringBackfill = async (kills: number, calls: number): 
     const secondsAfterLastRestart = (performance.now() - restarted) / 1000;
     expect((await handle.query(progressQuery)).state).toBe('done');
     expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
-    return { kills, runningAtLastRestart, secondsAfterLastRestart, secondsUndisturbed };
+    return { kills, runningAtLastRestart, shareLeft, secondsAfterLastRestart, secondsUndisturbed };
   } finally {
     await site?.dispose();
     await server.dispose();

@@ -20,6 +20,7 @@ import { startBackfill } from '../../src/temporal/workflow-client.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';
+import { type Gate, openGate } from './gate.ts';
 import { createDatabase } from './postgres.ts';
 import { useTemporal } from './temporal.ts';
 
@@ -31,6 +32,8 @@ export interface Installation {
   readonly prefix: string;
   readonly simulator: SimulatorProcess;
   readonly control: RemoteControl;
+  /** Between callsync and the simulated service; open at first. */
+  readonly gate: Gate;
   readonly client: Client;
   readonly store: Store;
   readonly warehouse: Warehouse;
@@ -64,9 +67,11 @@ export const install = async (input: {
   closers.push(() => database.drop());
   const simulator = await startSimulatorProcess(input.simulator);
   closers.push(() => simulator.stop());
+  const gate = await openGate(simulator.url);
+  closers.push(() => gate.close());
   const config = {
     source: {
-      base_url: simulator.url,
+      base_url: gate.url,
       auth_url: simulator.authUrl,
       realm: simulator.realm,
       client_id: simulator.clientId,
@@ -103,6 +108,7 @@ export const install = async (input: {
     prefix: temporal.taskQueue,
     simulator,
     control,
+    gate,
     client,
     store,
     warehouse,

@@ -1,0 +1,72 @@
+/**
+ * A gate before the simulated service: a test says how many requests may pass, so that work stops at a place and not
+ * at a time, however fast the machine is.
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Gate {
+  /** Address to use in place of the service's. */
+  readonly url: string;
+  /** Requests that were let through so far. */
+  passed(): number;
+  /** Lets so many more pass. */
+  grant(requests: number): void;
+  /** Nothing passes but what is granted from now on. */
+  shut(): void;
+  open(): void;
+  close(): Promise<void>;
+}
+
+/** Open at first. Requests that may not pass wait; their clients need time-outs that are long enough. */
+export const openGate = async (serviceUrl: string): Promise<Gate> => {
+  const service = new URL(serviceUrl);
+  const waiting = new Set<() => void>();
+  let allowed = Number.POSITIVE_INFINITY;
+  let passed = 0;
+
+  const forward = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    passed += 1;
+    const { method, headers, url } = incoming;
+    const onward = request(new URL(url ?? '/', service), { method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
+      answer.pipe(outgoing);
+    });
+    onward.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => onward.destroy());
+    incoming.pipe(onward);
+  };
+  const release = (): void => {
+    for (const pass of waiting) {
+      if (passed >= allowed) return;
+      waiting.delete(pass);
+      pass();
+    }
+  };
+  const server = createServer((incoming, outgoing) => {
+    const pass = (): void => forward(incoming, outgoing);
+    waiting.add(pass);
+    outgoing.on('close', () => waiting.delete(pass));
+    release();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  const allow = (total: number): void => {
+    allowed = total;
+    release();
+  };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${service.pathname}`,
+    passed: () => passed,
+    grant: (requests) => allow(allowed + requests),
+    shut: () => allow(passed),
+    open: () => allow(Number.POSITIVE_INFINITY),
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+};
