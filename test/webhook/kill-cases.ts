@@ -30,14 +30,15 @@ export function describeKills({ kills }: { kills: number }): void {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Holds the inbox for a while, so that deliveries go to the spool. */
-  async function holdInbox(ms: number): Promise<void> {
+  /** Holds the inbox until the returned function is called, so that deliveries go to the spool. */
+  async function holdInbox(): Promise<() => Promise<void>> {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     await client.query('BEGIN; LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
-    await sleep(ms);
-    await client.query('COMMIT');
-    await client.end();
+    return async () => {
+      await client.query('COMMIT');
+      await client.end();
+    };
   }
 
   it(
@@ -59,11 +60,11 @@ export function describeKills({ kills }: { kills: number }): void {
       const results = new Map<string, SendResult>();
       let phase = '';
       const phases: Record<string, number> = {};
-      let onAnswer = () => {};
-      const nextAnswer = () =>
-        new Promise<void>((resolve) => {
-          onAnswer = resolve;
-        });
+      let answered = 0;
+      const answeredMore = (count: number) => {
+        const goal = answered + count;
+        return until(`${count} more answers`, () => answered >= goal, 60_000);
+      };
       const load = new AbortController();
       const filler = 'x'.repeat(20_000);
       const sender = async (name: string) => {
@@ -74,7 +75,7 @@ export function describeKills({ kills }: { kills: number }): void {
           results.set(id, result);
           if (result.delivered) {
             phases[phase] = (phases[phase] ?? 0) + 1;
-            onAnswer();
+            answered += 1;
           }
           if (!result.delivered) await sleep(20);
         }
@@ -82,21 +83,19 @@ export function describeKills({ kills }: { kills: number }): void {
 
       let child: ReceiverChild = await program.start(options);
       const senders = Promise.all(Array.from({ length: 8 }, (_, index) => sender(`s${index}`)));
-      const holds: Promise<void>[] = [];
       for (let kill = 0; kill < kills; kill += 1) {
         phase = kill % 2 === 0 ? 'store usable' : 'store slow';
-        const slow = kill % 2 === 1;
-        if (slow) holds.push(holdInbox(1_500 + random() * 1_000));
-        await sleep((slow ? 700 : 300) + random() * 900);
-        // Every other time just behind an answer: what it promised must hold already.
-        if (kill % 4 < 2) await Promise.race([nextAnswer(), sleep(3_000)]);
+        const release = kill % 2 === 1 ? await holdInbox() : undefined;
+        await answeredMore(10 + Math.floor(random() * 60));
+        // Every other time close behind an answer: what it promised must hold already.
+        if (kill % 4 >= 2) await sleep(random() * 900);
         await child.kill();
         child = await program.start(options);
+        await release?.();
       }
-      await sleep(500);
+      await answeredMore(10);
       load.abort();
       await senders;
-      await Promise.all(holds);
       await until('the spool is drained', async () => (await child.status()).spool.records === 0, 60_000);
       await child.kill();
 

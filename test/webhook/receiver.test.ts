@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
+import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sampleCall } from '../../src/webhook/sample-call.ts';
 import { newDeliveryId, sendWebhook } from '../../src/webhook/send.ts';
@@ -309,14 +310,20 @@ it('believes X-Forwarded-For of trusted proxies only, for the allow list', async
 });
 
 it('answers what it accepted before it stops, and takes nothing more', async () => {
-  const other = await startReceiver({ databaseUrl: database.url, config: { landing: { linger_ms: 50 } } });
+  const other = await startReceiver({ databaseUrl: database.url, config: { landing: { deadline_s: 20 } } });
+  const blocker = new pg.Client({ connectionString: database.url });
+  await blocker.connect();
+  await blocker.query('BEGIN; LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
   const answers = Promise.all(
     Array.from({ length: 40 }, (_, index) =>
       exchange(other.port, [head(deliveryHeaders(body, `late-${index}`)), body]),
     ),
   );
   await until('they are under way', () => other.receiver.status().inflightBytes > 0);
-  await other.stop();
+  const stopped = other.stop();
+  await blocker.query('COMMIT');
+  await blocker.end();
+  await stopped;
   const taken = (await answers).flatMap((one) => one.answers).filter((answer) => answer.status === 200).length;
   expect(taken).toBeGreaterThan(0);
   expect(await landed()).toHaveLength(taken);
