@@ -20,22 +20,51 @@ export interface LocalProcessOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly uid?: number;
   readonly gid?: number;
+  /** What ends it when we exit without having stopped it; SIGINT by default. */
+  readonly exitSignal?: NodeJS.Signals;
+}
+
+/** What we started and still have to end, with the signal for it. */
+const ours = new Map<number, NodeJS.Signals>();
+let watchesExit = false;
+
+function endAtExit(pid: number, signal: NodeJS.Signals): void {
+  ours.set(pid, signal);
+  if (watchesExit) return;
+  watchesExit = true;
+  process.once('exit', () => {
+    for (const [started, ending] of ours) sendSignal(started, ending);
+  });
+}
+
+/** From here on it may outlive us: somebody else decides about its end. */
+export function letOutlive(pid: number): void {
+  ours.delete(pid);
 }
 
 /** In a group of its own, so that Ctrl-C reaches us and not a server that we still need to stop properly. */
-export function startLocalProcess({ program, args, logFile, ...options }: LocalProcessOptions): LocalProcess {
+export function startLocalProcess({
+  program,
+  args,
+  logFile,
+  exitSignal = 'SIGINT',
+  ...options
+}: LocalProcessOptions): LocalProcess {
   const output = openSync(logFile, 'a', 0o600);
   const child = spawn(program, args, { ...options, detached: true, stdio: ['ignore', output, output] });
   closeSync(output);
+  const pid = child.pid ?? 0;
+  if (pid > 0) endAtExit(pid, exitSignal);
   let failure: string | undefined;
   child.once('error', (cause) => {
     failure = cause.message;
   });
   child.once('exit', (code, name) => {
+    letOutlive(pid);
     failure ??= `it ended with ${name ?? `code ${code}`}`;
   });
   child.unref();
-  return { pid: child.pid ?? 0, failure: () => failure };
+  return { pid, failure: () => failure };
 }
 
 /** Asks with `signal`; after the deadline, insists with `lastSignal`. Resolves when the process is gone. */
@@ -43,6 +72,7 @@ export async function stopLocalProcess(
   pid: number,
   { signal, lastSignal, deadlineMs }: { signal: NodeJS.Signals; lastSignal: NodeJS.Signals; deadlineMs: number },
 ): Promise<void> {
+  letOutlive(pid);
   sendSignal(pid, signal);
   const deadline = Date.now() + deadlineMs;
   while (isAlive(pid)) {

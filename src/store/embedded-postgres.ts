@@ -7,7 +7,8 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { terminal } from '../errors.ts';
-import { sendSignal, stopLocalProcess } from '../local-process.ts';
+import { letOutlive, sendSignal, stopLocalProcess } from '../local-process.ts';
+import { type ServerUse, useServer } from '../server-users.ts';
 import { type Account, mayReach, resolvePostgresAccount } from './postgres-account.ts';
 import { locatePostgresBinaries } from './postgres-binaries.ts';
 import {
@@ -37,8 +38,9 @@ export interface EmbeddedPostgres {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** False: the server was running already and `stop()` leaves it alone. */
+  /** False: the server was running already. */
   readonly started: boolean;
+  /** Ends our use of it; the last user, in this process or another, ends the server, whoever started it. */
   stop(): Promise<void>;
 }
 
@@ -62,22 +64,29 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     await createCluster(cluster, durable);
   }
   const settings = { ...defaultSettings, ...(durable ? {} : fastSettings), ...options.settings };
-  const { server, started } = await joinOrLaunch(cluster, options.port, settings);
-  const address = `postgres://${superuser}:${await readPassword(data)}@127.0.0.1:${server.port}`;
-  await ensureDatabase(address, data);
-  const killAtExit = () => void sendSignal(server.pid, 'SIGINT');
-  if (started) process.once('exit', killAtExit);
-  return {
-    url: `${address}/${superuser}`,
-    port: server.port,
-    pid: server.pid,
-    started,
-    async stop() {
-      if (!started) return;
-      process.off('exit', killAtExit);
-      // SIGINT is PostgreSQL's fast shutdown: sessions end, everything is written; SIGQUIT only when that hangs.
-      await stopLocalProcess(server.pid, { signal: 'SIGINT', lastSignal: 'SIGQUIT', deadlineMs: stopDeadlineMs });
-    },
+  const use = useServer(home);
+  try {
+    const { server, started } = await joinOrLaunch(cluster, options.port, settings);
+    const address = `postgres://${superuser}:${await readPassword(data)}@127.0.0.1:${server.port}`;
+    await ensureDatabase(address, data);
+    return { url: `${address}/${superuser}`, ...server, started, stop: shareServer(server.pid, use) };
+  } catch (cause) {
+    use.leave();
+    throw cause;
+  }
+}
+
+/** Returns what ends the use; an exit without it ends the use too. */
+function shareServer(pid: number, use: ServerUse): () => Promise<void> {
+  use.of(pid);
+  letOutlive(pid);
+  // SIGINT is PostgreSQL's fast shutdown: sessions end, everything is written; SIGQUIT only when that hangs.
+  const leaveAtExit = () => void (use.leave() && sendSignal(pid, 'SIGINT'));
+  process.once('exit', leaveAtExit);
+  return async () => {
+    process.off('exit', leaveAtExit);
+    if (!use.leave()) return;
+    await stopLocalProcess(pid, { signal: 'SIGINT', lastSignal: 'SIGQUIT', deadlineMs: stopDeadlineMs });
   };
 }
 

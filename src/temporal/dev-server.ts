@@ -4,7 +4,15 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { terminal } from '../errors.ts';
-import { findFreePort, isAlive, sendSignal, startLocalProcess, stopLocalProcess } from '../local-process.ts';
+import {
+  findFreePort,
+  isAlive,
+  letOutlive,
+  sendSignal,
+  startLocalProcess,
+  stopLocalProcess,
+} from '../local-process.ts';
+import { type ServerUse, useServer } from '../server-users.ts';
 import { locateTemporalCli } from './locate-cli.ts';
 
 export type SearchAttributeKind = 'Text' | 'Keyword' | 'Int' | 'Double' | 'Bool' | 'Datetime' | 'KeywordList';
@@ -30,8 +38,9 @@ export interface TemporalDevServer {
   readonly address: string;
   readonly uiUrl: string | undefined;
   readonly pid: number;
-  /** False: the server was running already and `stop()` leaves it alone. */
+  /** False: the server was running already. */
   readonly started: boolean;
+  /** Ends our use of it; the last user, in this process or another, ends the server, whoever started it. */
   stop(): Promise<void>;
 }
 
@@ -49,13 +58,27 @@ const stopDeadlineMs = 15_000;
 export async function startTemporalDevServer(options: TemporalDevServerOptions): Promise<TemporalDevServer> {
   const home = resolve(options.dataDir);
   await mkdir(home, { recursive: true });
+  const use = useServer(home);
+  try {
+    return await joinOrLaunch(home, options, use);
+  } catch (cause) {
+    use.leave();
+    throw cause;
+  }
+}
+
+async function joinOrLaunch(
+  home: string,
+  options: TemporalDevServerOptions,
+  use: ServerUse,
+): Promise<TemporalDevServer> {
   const last = await readPorts(home);
-  if (last !== undefined && isAlive(last.pid) && (await isReady(last.port, options))) return describe(last, false);
+  if (last !== undefined && isAlive(last.pid) && (await isReady(last.port, options))) return describe(last, false, use);
   const cli = await locateTemporalCli({ configured: options.cliPath, log: options.log ?? (() => undefined) });
   const deadline = Date.now() + startDeadlineMs;
   while (true) {
     const outcome = await launch(cli, home, last, options, deadline);
-    if (typeof outcome !== 'string') return describe(outcome, true);
+    if (typeof outcome !== 'string') return describe(outcome, true, use);
     // A server that is still going down holds the file for some seconds.
     if (!outcome.includes('SQLITE_BUSY') || Date.now() > deadline) {
       throw terminal('TEMPORAL_START', `The Temporal development server did not start: ${outcome}`, {
@@ -64,23 +87,25 @@ export async function startTemporalDevServer(options: TemporalDevServerOptions):
     }
     const winner = await readPorts(home);
     if (winner !== undefined && isAlive(winner.pid) && (await isReady(winner.port, options))) {
-      return describe(winner, false);
+      return describe(winner, false, use);
     }
     await delay(250);
   }
 }
 
-function describe(ports: Ports, started: boolean): TemporalDevServer {
-  const killAtExit = () => void sendSignal(ports.pid, 'SIGTERM');
-  if (started) process.once('exit', killAtExit);
+function describe(ports: Ports, started: boolean, use: ServerUse): TemporalDevServer {
+  use.of(ports.pid);
+  letOutlive(ports.pid);
+  const leaveAtExit = () => void (use.leave() && sendSignal(ports.pid, 'SIGTERM'));
+  process.once('exit', leaveAtExit);
   return {
     address: `127.0.0.1:${ports.port}`,
     uiUrl: ports.uiPort === undefined ? undefined : `http://127.0.0.1:${ports.uiPort}`,
     pid: ports.pid,
     started,
     async stop() {
-      if (!started) return;
-      process.off('exit', killAtExit);
+      process.off('exit', leaveAtExit);
+      if (!use.leave()) return;
       await stopLocalProcess(ports.pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
     },
   };
@@ -111,6 +136,7 @@ async function launch(
     ],
     cwd: home,
     logFile,
+    exitSignal: 'SIGTERM',
   });
   while (server.failure() === undefined && Date.now() < deadline) {
     if (await isReady(port, options)) {

@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isAlive } from '../../src/local-process.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
 import { createDatabase, makeServerFolder } from '../support/postgres.ts';
 
@@ -46,12 +47,24 @@ describe('startEmbeddedPostgres', () => {
     expect(await query(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
   });
 
-  it('joins a running server and leaves it running', async () => {
+  it('joins a running server and leaves it running for the other', async () => {
     const first = await start();
     const second = await start();
     expect(second).toMatchObject({ pid: first.pid, url: first.url, started: false });
     await second.stop();
     expect(await query(first.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('is ended by the last who uses it, whoever started it; those who were killed do not count', async () => {
+    const first = await start();
+    const second = await start();
+    const gone = spawnSync('true').pid;
+    await writeFile(join(dataDir, 'users', `${gone}-00000000`), `1 ${first.pid}\n`);
+    await writeFile(join(dataDir, 'users', `${process.pid}-00000000`), `1 ${first.pid}\n`);
+    await first.stop();
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await second.stop();
+    expect(isAlive(first.pid)).toBe(false);
   });
 
   it('is started twice at once on an empty folder and there is one server', async () => {

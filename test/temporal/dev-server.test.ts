@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isAlive } from '../../src/local-process.ts';
 import { startTemporalDevServer, type TemporalDevServer } from '../../src/temporal/dev-server.ts';
 import { locateTemporalCli } from '../../src/temporal/locate-cli.ts';
 import { useTemporal } from '../support/temporal.ts';
@@ -45,9 +46,10 @@ describe('startTemporalDevServer', () => {
 
     const joined = await startTemporalDevServer(options);
     expect(joined).toMatchObject({ pid: first.pid, address: first.address, uiUrl: first.uiUrl, started: false });
-    await joined.stop();
-    expect(await isRunning(first, 'survivor')).toBe('RUNNING');
     await first.stop();
+    expect(await isRunning(joined, 'survivor')).toBe('RUNNING');
+    await joined.stop();
+    expect(isAlive(first.pid)).toBe(false);
 
     const second = await startTemporalDevServer(options);
     expect(second.address).toBe(first.address);

@@ -50,6 +50,7 @@ export async function startBigQueryEmulator(options: BigQueryEmulatorOptions): P
     ],
     cwd: home,
     logFile,
+    exitSignal: 'SIGTERM',
   });
   const ports = await awaitPorts(server.failure, logFile);
   if (ports === undefined) {
@@ -62,15 +63,12 @@ export async function startBigQueryEmulator(options: BigQueryEmulatorOptions): P
       },
     );
   }
-  const killAtExit = () => void sendSignal(server.pid, 'SIGTERM');
-  process.once('exit', killAtExit);
   return {
     restUrl: `http://127.0.0.1:${ports.rest}`,
     grpcAddress: `127.0.0.1:${ports.grpc}`,
     project,
     pid: server.pid,
     async stop() {
-      process.off('exit', killAtExit);
       await stopLocalProcess(server.pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
     },
   };
