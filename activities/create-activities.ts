@@ -1,12 +1,14 @@
 /** The activities of a worker, made from its dependencies. Each may run twice, late or concurrently. */
 import { Context } from '@temporalio/activity';
 import type { Direction, Range } from '../schemas/orchestration.ts';
-import { expireBodies } from '../src/store/inbox.ts';
-import { abandonLoads, countPending } from '../src/store/loads.ts';
-import { advanceWatermark, compactWindows } from '../src/store/windows.ts';
+import { transient } from '../src/errors.ts';
+import { countPending } from '../src/store/loads.ts';
+import { isConfiguredSomewhere } from '../src/store/warehouses.ts';
+import { advanceWatermark } from '../src/store/windows.ts';
 import { type CompletenessDeps, createReconcileActivities } from './create-reconcile-activities.ts';
 import { guarded } from './failure.ts';
 import { loadFolded } from './ingest.ts';
+import { type KeptHouse, keepHouse } from './keep-house.ts';
 import { loadPendingBatch } from './load-pending.ts';
 import { mergeBatch } from './merge-inbox.ts';
 import { callsToLoad } from './pace-loads.ts';
@@ -127,11 +129,16 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
     async (input: {
       warehouse: string;
       origin: string;
-      force?: boolean;
       graceSeconds?: number;
     }): Promise<{ sent: number; changed: number; more: boolean }> => {
       const target = deps.targets.find((candidate) => candidate.warehouse.name === input.warehouse);
-      if (target === undefined) return { sent: 0, changed: 0, more: false };
+      if (target === undefined) {
+        if (!(await isConfiguredSomewhere(deps.store.pool, input.warehouse)))
+          return { sent: 0, changed: 0, more: false };
+        throw transient('WAREHOUSE_ELSEWHERE', `This worker does not know the warehouse ${input.warehouse}.`, {
+          mend: 'Restart it with the present configuration; until then another worker takes the load.',
+        });
+      }
       const context = Context.current();
       const limit = await callsToLoad({
         warehouse: target.warehouse,
@@ -147,7 +154,6 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
         for (;;) {
           const loaded = await loadPendingBatch(deps, target, {
             origin: input.origin,
-            ...(input.force === true ? { force: true } : {}),
             ...(input.graceSeconds === undefined ? {} : { graceSeconds: input.graceSeconds }),
           });
           if (loaded === undefined) return { sent, changed, more: false };
@@ -170,16 +176,7 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
     return counts;
   }),
 
-  /** Deletes expired bodies, joins old windows, gives up loads that nobody finished. */
-  keepHouse: guarded(
-    deps,
-    'keepHouse',
-    async (): Promise<{ expired: number; windows: number; loads: number }> => ({
-      expired: await expireBodies(deps.store.pool, deps.retentionDays),
-      windows: await compactWindows(deps.store.pool, 48),
-      loads: await abandonLoads(deps.store.pool, 24),
-    }),
-  ),
+  keepHouse: guarded(deps, 'keepHouse', (): Promise<KeptHouse> => keepHouse(deps)),
 });
 
 export type ReadActivities = ReturnType<typeof createReadActivities>;

@@ -22,14 +22,14 @@ const deliveriesPerLoad = 5_000;
 const verdictsPerLoad = 2_000;
 
 /**
- * One commit of what is pending, or undefined when nothing is. `force` rewrites rows whose guard is equal (rebuild).
+ * One commit of what is pending, or undefined when nothing is. Where a rewrite was asked for, equal guards are written too.
  * Partitions are recorded with the plan, before anything is submitted.
  * @throws CallsyncError of the warehouse; the calls stay pending.
  */
 export const loadPendingBatch = async (
   deps: IngestDeps,
   target: WarehouseTarget,
-  options: { readonly origin: string; readonly force?: boolean; readonly graceSeconds?: number },
+  options: { readonly origin: string; readonly graceSeconds?: number },
 ): Promise<PendingLoadResult | undefined> => {
   const { warehouse } = target;
   const planned = await inTransaction(deps.store.pool, storePurpose, async (client) => {
@@ -47,9 +47,10 @@ export const loadPendingBatch = async (
     const plan = await planLoad(
       client,
       { warehouse: warehouse.name, epoch, flattenVersion, origin: options.origin },
-      rows.map(({ row, flat }) => ({
+      rows.map(({ row, flat, rewrite }) => ({
         callId: row.callId,
         revision: row.revision,
+        rewrite,
         ...(partitioned && flat !== undefined ? { partition: partitionOf(flat.callTimestamp) } : {}),
       })),
     );
@@ -59,7 +60,8 @@ export const loadPendingBatch = async (
   const { plan, rows, deliveries, verdicts } = planned;
   try {
     const batch = { ...batchOf(deps, target, plan, rows), logs: { deliveries, verdicts: verdicts.map(verdictRow) } };
-    const result = await warehouse.load(options.force === true ? { ...batch, force: true } : batch);
+    const force = rows.some(({ rewrite }) => rewrite !== null);
+    const result = await warehouse.load(force ? { ...batch, force } : batch);
     await completeLoad(deps.store.pool, plan);
     await markDeliveriesLoaded(
       deps.store.pool,

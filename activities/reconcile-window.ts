@@ -2,12 +2,10 @@
 import type { Range, ReconcileLevel } from '../schemas/orchestration.ts';
 import { flattenVersion } from '../src/calls/flatten.ts';
 import { CallsyncError } from '../src/errors.ts';
-import { inTransaction } from '../src/postgres/connection.ts';
 import { isSuspiciouslyEmpty } from '../src/reconcile/suspicious.ts';
 import { canLeaveOut } from '../src/source/list-query.ts';
 import { type LedgerAxis, listWindowCalls, revisionsDigest } from '../src/store/ledger-windows.ts';
-import { markPending } from '../src/store/loads.ts';
-import { storePurpose } from '../src/store/store.ts';
+import { requestRewrite } from '../src/store/loads.ts';
 import { addVerdict, listedInEarlierWeeks, type Outcome, type StoredVerdict } from '../src/store/verdicts.ts';
 import { type Comparison, compareWarehouse } from './compare-warehouse.ts';
 import { confirmGone, type GoneCalls } from './confirm-gone.ts';
@@ -135,10 +133,10 @@ const healWarehouse = async (
   const wrong = [...comparison.missing, ...comparison.different];
   const check = [...new Set([...wrong, ...touched])];
   if (check.length === 0) return new Set();
-  await inTransaction(deps.store.pool, storePurpose, (client) => markPending(client, [target.warehouse.name], wrong));
+  await requestRewrite(deps.store.pool, target.warehouse.name, wrong);
   for (let loads = 0; loads < maxLoads; loads += 1) {
     alive();
-    if ((await loadPendingBatch(deps, target, { origin: 'reconcile', force: true })) === undefined) break;
+    if ((await loadPendingBatch(deps, target, { origin: 'reconcile' })) === undefined) break;
   }
   const after = await compareWarehouse(deps, target, { callIds: check, alive });
   return new Set([...after.missing, ...after.different]);

@@ -6,18 +6,16 @@ export interface LoadWarehouseInput {
   readonly queues: TaskQueues;
   readonly warehouse: string;
   readonly origin: string;
-  /** Rewrite rows whose guard is equal. */
-  readonly force?: boolean;
   readonly changed?: number;
 }
 
 /** Loads everything that is pending in one warehouse. */
 export async function loadWarehouse(input: LoadWarehouseInput): Promise<{ readonly changed: number }> {
   const { loadPending } = loadActivities(input.queues);
-  const { warehouse, origin, force } = input;
+  const { warehouse, origin } = input;
   let changed = input.changed ?? 0;
   for (;;) {
-    const result = await loadPending({ warehouse, origin, ...(force === undefined ? {} : { force }) });
+    const result = await loadPending({ warehouse, origin });
     changed += result.changed;
     if (!result.more) return { changed };
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof loadWarehouse>({ ...input, changed });

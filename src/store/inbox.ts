@@ -2,6 +2,7 @@
 import type pg from 'pg';
 import { runQuery } from '../postgres/connection.ts';
 import { storePurpose } from './store.ts';
+import { concernedWarehouses } from './warehouses.ts';
 
 export interface PendingDelivery {
   readonly seq: number;
@@ -64,14 +65,15 @@ export const findEarlierBodies = async (
   return new Map(rows.map((row) => [row.hash, new Set(row.ids)]));
 };
 
-/** Records what became of deliveries; every warehouse then still has to be told. */
+/** Records what became of deliveries; every warehouse then still has to be told, also one that only others configured. */
 export const settleDeliveries = async (
   client: pg.PoolClient,
   settled: readonly SettledDelivery[],
   warehouses: readonly string[],
 ): Promise<void> => {
   await client.query(
-    `UPDATE inbox i SET outcome = u.outcome, call_id = u.call_id, reason = u.reason, folded_at = now(), unloaded = $5
+    `UPDATE inbox i SET outcome = u.outcome, call_id = u.call_id, reason = u.reason, folded_at = now(),
+            unloaded = ARRAY(${concernedWarehouses('$5')})
        FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(seq, outcome, call_id, reason)
       WHERE i.seq = u.seq`,
     [
@@ -93,7 +95,8 @@ export const settleReplayed = async (
   await runQuery(
     pool,
     storePurpose,
-    `UPDATE inbox i SET outcome = 'accepted', call_id = u.call_id, reason = 'replayed from quarantine', unloaded = $3
+    `UPDATE inbox i SET outcome = 'accepted', call_id = u.call_id, reason = 'replayed from quarantine',
+            unloaded = ARRAY(${concernedWarehouses('$3')})
        FROM unnest($1::bigint[], $2::text[]) AS u(seq, call_id) WHERE i.seq = u.seq AND i.outcome = 'quarantined'`,
     [replayed.map((one) => one.seq), replayed.map((one) => one.callId), warehouses],
   );

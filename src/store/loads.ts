@@ -5,6 +5,7 @@ import type { LedgerRow } from '../calls/fold.ts';
 import { inTransaction, runQuery } from '../postgres/connection.ts';
 import { ledgerColumns, readLedgerRow, type StoredLedgerRow } from './ledger.ts';
 import { storePurpose } from './store.ts';
+import { concernedWarehouses, enterWarehouse } from './warehouses.ts';
 
 export interface PlannedLoad {
   readonly loadId: string;
@@ -19,9 +20,14 @@ export interface LoadEntry {
   readonly revision: number;
   /** UTC date under which this load sends the call; undefined where the warehouse has no partitions. */
   readonly partition?: string | null;
+  /** The request for a rewrite that this load meets. */
+  readonly rewrite?: number | null;
 }
 
-/** Makes changed calls pending in every warehouse, inside the transaction that changed them. */
+/**
+ * Makes changed calls pending in every warehouse, inside the transaction that changed them: the configured ones, and
+ * those that other workers have registered.
+ */
 export const markPending = async (
   client: pg.PoolClient,
   warehouses: readonly string[],
@@ -30,7 +36,7 @@ export const markPending = async (
   if (callIds.length === 0) return;
   await client.query(
     `INSERT INTO warehouse_calls (warehouse, call_id)
-     SELECT w, id FROM unnest($1::text[]) AS w, unnest($2::text[]) AS id ORDER BY w, id COLLATE "C"
+     SELECT w.warehouse, id FROM (${concernedWarehouses('$1')}) AS w, unnest($2::text[]) AS id ORDER BY 1, id COLLATE "C"
      ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true`,
     [warehouses, callIds],
   );
@@ -51,8 +57,14 @@ export const planLoad = async (
     [loadId, load.warehouse, load.epoch, load.flattenVersion, load.origin, entries.length],
   );
   await client.query(
-    `INSERT INTO load_calls (load_id, call_id, revision) SELECT $1, * FROM unnest($2::text[], $3::int[])`,
-    [loadId, entries.map((entry) => entry.callId), entries.map((entry) => entry.revision)],
+    `INSERT INTO load_calls (load_id, call_id, revision, rewrite)
+     SELECT $1, * FROM unnest($2::text[], $3::int[], $4::bigint[])`,
+    [
+      loadId,
+      entries.map((entry) => entry.callId),
+      entries.map((entry) => entry.revision),
+      entries.map((entry) => entry.rewrite ?? null),
+    ],
   );
   const dated = entries.filter((entry) => entry.partition !== undefined);
   if (dated.length > 0) {
@@ -70,7 +82,8 @@ export const planLoad = async (
 
 /**
  * Records that a load is known to be committed: the applied guard becomes the greater of what it was and what the load
- * carried; a call stays pending while its ledger revision is higher. Idempotent.
+ * carried; a call stays pending while its ledger revision is higher, or a rewrite was asked for that the load did not
+ * know of. Idempotent.
  */
 export const completeLoad = async (pool: pg.Pool, load: PlannedLoad): Promise<void> =>
   await inTransaction(pool, storePurpose, async (client) => {
@@ -82,6 +95,8 @@ export const completeLoad = async (pool: pg.Pool, load: PlannedLoad): Promise<vo
     await client.query(
       `UPDATE warehouse_calls w SET applied_epoch = $3, applied_revision = s.revision, applied_flatten = $4,
               pending = s.revision < l.revision OR $3 < (SELECT max(epoch) FROM epochs)
+                        OR (w.rewrite IS NOT NULL AND w.rewrite IS DISTINCT FROM s.rewrite),
+              rewrite = nullif(w.rewrite, s.rewrite)
          FROM load_calls s JOIN ledger l USING (call_id)
         WHERE s.load_id = $1 AND w.warehouse = $2 AND w.call_id = s.call_id
           AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= ($3, s.revision, $4)`,
@@ -123,6 +138,8 @@ export const abandonLoads = async (pool: pg.Pool, olderThanHours: number): Promi
 export interface PendingCall {
   readonly row: LedgerRow;
   readonly partitions: readonly (string | null)[];
+  /** Number of the request to write the rows again, equal guards too. */
+  readonly rewrite: number | null;
 }
 
 /** Deflated bytes that one batch of pending calls may hold: about 50 MB of JSON. */
@@ -138,11 +155,11 @@ export const readPending = async (
   limit: number,
   graceSeconds: number,
 ): Promise<PendingCall[]> => {
-  const { rows } = await client.query<StoredLedgerRow & { partitions: (string | null)[] }>(
-    `SELECT ${ledgerColumns}, p.partitions, d.body
-       FROM (SELECT c.call_id, c.partitions, sum(octet_length(d.body)) OVER (ORDER BY c.call_id) AS bytes,
+  const { rows } = await client.query<StoredLedgerRow & { partitions: (string | null)[]; rewrite: number | null }>(
+    `SELECT ${ledgerColumns}, p.partitions, p.rewrite, d.body
+       FROM (SELECT c.call_id, c.partitions, c.rewrite, sum(octet_length(d.body)) OVER (ORDER BY c.call_id) AS bytes,
                     row_number() OVER (ORDER BY c.call_id) AS position
-               FROM (SELECT call_id, partitions::text[] AS partitions FROM warehouse_calls
+               FROM (SELECT call_id, partitions::text[] AS partitions, rewrite FROM warehouse_calls
                       WHERE warehouse = $1 AND pending AND call_id NOT IN (
                             SELECT lc.call_id FROM load_calls lc JOIN loads USING (load_id) JOIN ledger h USING (call_id)
                              WHERE loads.warehouse = $1 AND loads.state = 'planned' AND lc.revision >= h.revision
@@ -158,6 +175,7 @@ export const readPending = async (
     rows.map(async (row) => ({
       row: await readLedgerRow(row),
       partitions: row.partitions,
+      rewrite: row.rewrite,
     })),
   );
 };
@@ -175,15 +193,12 @@ export const countPending = async (pool: pg.Pool, warehouse: string): Promise<nu
 
 /**
  * Registers a warehouse: every call that it has no entry for, or that changed while it was not configured, becomes
- * pending; a warehouse seen for the first time also gets every delivery so far. Returns how many calls.
+ * pending; a warehouse seen for the first time, or after a long while, also gets every delivery so far. Returns how
+ * many calls.
  */
 export const registerWarehouse = async (pool: pg.Pool, warehouse: string): Promise<number> =>
   await inTransaction(pool, storePurpose, async (client) => {
-    const { rowCount: isNew } = await client.query(
-      `INSERT INTO meta (key, value) VALUES ('warehouse:' || $1, 'true') ON CONFLICT (key) DO NOTHING`,
-      [warehouse],
-    );
-    if (isNew === 1) {
+    if (await enterWarehouse(client, warehouse)) {
       await client.query(
         `UPDATE inbox SET unloaded = unloaded || $1::text WHERE outcome <> 'pending' AND NOT unloaded @> ARRAY[$1::text]`,
         [warehouse],
@@ -201,20 +216,56 @@ export const registerWarehouse = async (pool: pg.Pool, warehouse: string): Promi
   });
 
 /**
- * Makes calls pending again: all, or those whose rows were flattened by an older version. Not a newer one: its rows win
- * over what this version can send, so that the calls would stay pending, and be sent, without end. Returns how many.
+ * Has the rows of some calls written again, equal guards too. The request stands in the store, so that whoever loads the
+ * warehouse next carries it out; a load that is under way does not settle it.
  */
-export const requestRebuild = async (pool: pg.Pool, warehouse: string, onlyBelowFlatten?: number): Promise<number> => {
+export const requestRewrite = async (pool: pg.Pool, warehouse: string, callIds: readonly string[]): Promise<void> => {
+  await runQuery(
+    pool,
+    storePurpose,
+    `INSERT INTO warehouse_calls (warehouse, call_id, rewrite)
+     SELECT $1, id, number FROM unnest($2::text[]) AS id, nextval('rewrite_requests') AS number ORDER BY id COLLATE "C"
+     ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true, rewrite = excluded.rewrite`,
+    [warehouse, callIds],
+  );
+};
+
+/** The same for all calls of a warehouse. Returns how many. */
+const requestRewriteOfAll = async (pool: pg.Pool, warehouse: string): Promise<number> => {
+  const [row] = await runQuery<{ n: number }>(
+    pool,
+    storePurpose,
+    `WITH chosen AS (SELECT call_id FROM warehouse_calls WHERE warehouse = $1 ORDER BY call_id FOR UPDATE),
+          again AS (UPDATE warehouse_calls w SET pending = true, rewrite = number
+                      FROM chosen c, (SELECT nextval('rewrite_requests') AS number) AS request
+                     WHERE w.warehouse = $1 AND w.call_id = c.call_id RETURNING 1)
+     SELECT count(*) AS n FROM again`,
+    [warehouse],
+  );
+  return row?.n ?? 0;
+};
+
+/**
+ * Makes calls pending again whose rows were flattened by an older version. Not a newer one: its rows win over what this
+ * version can send, so that the calls would stay pending, and be sent, without end. Returns how many.
+ */
+const requestRefresh = async (pool: pg.Pool, warehouse: string, flattenVersion: number): Promise<number> => {
   const [row] = await runQuery<{ n: number }>(
     pool,
     storePurpose,
     `WITH settled AS (SELECT call_id FROM warehouse_calls
-                       WHERE warehouse = $1 AND NOT pending AND ($2::int IS NULL OR applied_flatten < $2)
+                       WHERE warehouse = $1 AND NOT pending AND (applied_flatten < $2 OR rewrite IS NOT NULL)
                        ORDER BY call_id FOR UPDATE),
           again AS (UPDATE warehouse_calls w SET pending = true FROM settled s
                      WHERE w.warehouse = $1 AND w.call_id = s.call_id RETURNING 1)
      SELECT count(*) AS n FROM again`,
-    [warehouse, onlyBelowFlatten ?? null],
+    [warehouse, flattenVersion],
   );
   return row?.n ?? 0;
 };
+
+/** Makes calls pending again: all of them, to be written whatever their guard, or those flattened by an older version. */
+export const requestRebuild = async (pool: pg.Pool, warehouse: string, onlyBelowFlatten?: number): Promise<number> =>
+  onlyBelowFlatten === undefined
+    ? await requestRewriteOfAll(pool, warehouse)
+    : await requestRefresh(pool, warehouse, onlyBelowFlatten);

@@ -54,10 +54,11 @@ export const startBackfill = async (
 export const backfillHandle = (client: Client, prefix: string, name: string): WorkflowHandle =>
   client.workflow.getHandle(backfillId(prefix, name));
 
+/** Loads what is pending in a warehouse, or joins the load that runs; what is to be written again stands in the store. */
 export const startLoadWarehouse = async (
   client: Client,
   prefix: string,
-  input: { readonly warehouse: string; readonly origin: string; readonly force?: boolean },
+  input: { readonly warehouse: string; readonly origin: string },
 ): Promise<WorkflowHandle> => {
   const queues = taskQueuesOf(prefix);
   return await client.workflow.start('loadWarehouse', {

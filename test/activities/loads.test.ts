@@ -263,17 +263,55 @@ describe('what reaches every row', () => {
     await pipeline.store.pool.query(`DELETE FROM wh_main.utterances WHERE call_id = 'a'`);
     await pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken' WHERE call_id = 'b'`);
     expect(await requestRebuild(pipeline.store.pool, 'main')).toBe(2);
-    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 0 });
-    expect(await pipeline.warehouse.digestTables()).not.toEqual(digests);
-    await requestRebuild(pipeline.store.pool, 'main');
-    expect(await loadPendingBatch(pipeline.deps, pipeline.target, { origin: 'rebuild', force: true })).toMatchObject({
-      changed: 2,
-    });
+    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
     expect(await pipeline.warehouse.digestTables()).toEqual(digests);
+    await pipeline.store.pool.query('UPDATE warehouse_calls SET pending = true');
+    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 0 });
+  });
+
+  test('a forced rebuild is not settled by loads that were under way when it was asked for', async () => {
+    await ingest([sight('a', 1), sight('b', 1)]);
+    const digests = await pipeline.warehouse.digestTables();
+    const breakRows = () => pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken'`);
+    const { warehouse } = pipeline.target;
+    const meanwhile = (work: () => Promise<unknown>): WarehouseTarget => ({
+      ...pipeline.target,
+      warehouse: {
+        ...warehouse,
+        load: async (batch) => {
+          const result = await warehouse.load(batch);
+          await work();
+          return result;
+        },
+      },
+    });
+    const requestOver = meanwhile(async () => {
+      await breakRows();
+      await requestRebuild(pipeline.store.pool, 'main');
+    });
+    for (const before of ['UPDATE warehouse_calls SET pending = true', undefined]) {
+      if (before === undefined) await requestRebuild(pipeline.store.pool, 'main');
+      else await pipeline.store.pool.query(before);
+      await loadPendingBatch(pipeline.deps, requestOver, { origin: 'pending' });
+      expect(await pending()).toBe(2);
+      expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
+      expect(await pipeline.warehouse.digestTables()).toEqual(digests);
+    }
+    // Calls that were pending already are written again too.
+    await pipeline.store.pool.query('UPDATE warehouse_calls SET pending = true');
+    await breakRows();
+    expect(await requestRebuild(pipeline.store.pool, 'main')).toBe(2);
+    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
   });
 });
 
 describe('a warehouse that comes later', () => {
+  /** As if no worker had configured it for long. */
+  const lapse = (name: string) =>
+    pipeline.store.pool.query(`UPDATE meta SET updated_at = now() - interval '8 days' WHERE key = 'warehouse:' || $1`, [
+      name,
+    ]);
+
   test('is filled from the ledger, tombstones and deliveries too', async () => {
     await ingest([sight('a', 1), sight('b', 1), sight('gone', 1)]);
     await erase(['gone']);
@@ -295,10 +333,40 @@ describe('a warehouse that comes later', () => {
     await registerWarehouse(pipeline.store.pool, 'back');
     const both = { ...pipeline.deps, targets: [pipeline.target, back] };
     await ingest([sight('a', 1), sight('b', 1)], both);
+    await lapse('back');
     await ingest([sight('a', 2), sight('new', 1)]);
     expect(await registerWarehouse(pipeline.store.pool, 'back')).toBe(2);
     await pipeline.drain(back);
     expect(await statuses(back)).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
+  });
+
+  test('gets what a worker folds and merges that does not know it', async () => {
+    const added = await pipeline.addWarehouse('added');
+    await registerWarehouse(pipeline.store.pool, 'added');
+    await ingest([sight('a', 1)]);
+    await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.6' }]);
+    const merged = await mergeBatch(pipeline.deps, 10);
+    await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
+    await pipeline.drain(added);
+    expect(Object.keys(await statuses(added))).toEqual(['a', 'w']);
+    expect((await added.warehouse.countRows()).deliveries).toBe(1);
+  });
+
+  test('that nobody has configured for long is not waited for, and gets everything when it comes back', async () => {
+    const lapsed = await pipeline.addWarehouse('lapsed');
+    await registerWarehouse(pipeline.store.pool, 'lapsed');
+    await lapse('lapsed');
+    await ingest([sight('a', 1)]);
+    await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.7' }]);
+    await mergeBatch(pipeline.deps, 10);
+    expect(await pending('lapsed')).toBe(0);
+    const waiting = () =>
+      pipeline.store.pool.query(`SELECT 1 FROM inbox WHERE unloaded @> '{lapsed}'`).then((result) => result.rowCount);
+    expect(await waiting()).toBe(0);
+    expect(await registerWarehouse(pipeline.store.pool, 'lapsed')).toBe(2);
+    expect(await waiting()).toBe(1);
+    await pipeline.drain(lapsed);
+    expect((await lapsed.warehouse.countRows()).deliveries).toBe(1);
   });
 });
 

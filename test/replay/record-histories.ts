@@ -63,9 +63,7 @@ it('records a history of every workflow', async () => {
     });
     await save('reconcile', reconcileId);
 
-    await (
-      await startLoadWarehouse(site.client, site.prefix, { warehouse: 'postgres', origin: 'rebuild', force: true })
-    ).result();
+    await (await startLoadWarehouse(site.client, site.prefix, { warehouse: 'postgres', origin: 'rebuild' })).result();
     await save('load-warehouse', loadWarehouseId(site.prefix, 'postgres'));
 
     await wakeMergeInbox(site.client, site.prefix);

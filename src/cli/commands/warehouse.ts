@@ -22,7 +22,6 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
     const handle = await startLoadWarehouse(temporal.client, services.config.temporal.task_queue, {
       warehouse: name,
       origin,
-      ...(force ? { force } : {}),
     });
     const { changed } = (await handle.result()) as { changed: number };
     print(options, { warehouse: name, origin, changed }, `${name}: ${changed} calls written`);
