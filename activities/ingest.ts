@@ -1,7 +1,7 @@
 /** Observations → ledger → warehouses. The one way in, whatever brought the observations. */
 import type pg from 'pg';
 import type { Observation, RejectedRecord } from '../schemas/observation.ts';
-import { type FlatCall, flattenCall, flattenVersion } from '../src/calls/flatten.ts';
+import { callTimestampOf, type FlatCall, flattenCall, flattenVersion } from '../src/calls/flatten.ts';
 import { type LedgerRow, type PreparedObservation, prepareObservation } from '../src/calls/fold.ts';
 import type { Sanitize } from '../src/calls/sanitize.ts';
 import { CallsyncError } from '../src/errors.ts';
@@ -151,8 +151,17 @@ export const batchOf = (
       tombstones.push({ callId, callKey: deps.store.keyOf(callId), revision, partitions });
       continue;
     }
-    const { callTimestamp, rows: flatRows } = flat ?? flattenRow(deps, target, row);
-    calls.push({ callId, revision, callTimestamp, rows: flatRows, partitions });
+    const callTimestamp = callTimestampOf(row.document ?? {});
+    // Flattened when the warehouse writes it: a call's rows are then gone before those of the next are made.
+    calls.push({
+      callId,
+      revision,
+      callTimestamp,
+      partitions,
+      get rows() {
+        return (flat ?? flattenRow(deps, target, row)).rows;
+      },
+    });
   }
   return { ...plan, calls, tombstones, logs: {}, keyOf: deps.store.keyOf };
 };

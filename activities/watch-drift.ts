@@ -81,9 +81,9 @@ export const createDriftWatch = (
     see: (observations) =>
       quietly(async () => {
         const sources = new Set<string>();
-        for (const { source, fields } of observations) {
+        for (const { source, fields, encoded } of observations) {
           sources.add(names[source]);
-          countFields(stateOf(names[source]).tally, fields);
+          countFields(stateOf(names[source]).tally, fields, encoded);
         }
         for (const source of sources) await compare(source, stateOf(source));
       }),

@@ -13,6 +13,11 @@ export interface Observation {
   readonly observedAt: number;
   /** Only the top-level fields that this sight carried; an absent field says nothing about the call. */
   readonly fields: CallDocument;
+  /**
+   * JSON bytes of those `fields` that are parsed only when they are read, as JSON.stringify would write them. Whoever
+   * changes a field leaves it out here.
+   */
+  readonly encoded?: Readonly<Record<string, Buffer>>;
 }
 
 /** A record that could not become an observation; it goes to quarantine with its bytes. */

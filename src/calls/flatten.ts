@@ -31,6 +31,10 @@ const promotedMetadata = ['ClientID', 'Agent', 'Direction', 'Dept', 'ANI', 'Clie
 const known = new Set(knownCallFields.filter((name) => name !== 'qualified'));
 const issuesIndex = tableOf('calls').columns.findIndex((column) => column.name === 'issues');
 
+/** When the call was, as its rows have it: microseconds since the epoch, null where it cannot be read. */
+export const callTimestampOf = (document: CallDocument): number | null =>
+  new FieldReader().timestamp(document.timestamp, 'timestamp');
+
 /** A field of the wrong type becomes null with an entry in `issues`; nothing makes it throw. */
 export const flattenCall = (input: FlattenInput): FlatCall => {
   const { callId, document } = input;
@@ -46,7 +50,9 @@ export const flattenCall = (input: FlattenInput): FlatCall => {
   const incoming = flattenContact(callId, at, 'in', document.in, read);
   const outgoing = flattenContact(callId, at, 'out', document.out, read);
   const extra = Object.fromEntries(
-    Object.entries(document).filter(([name]) => !known.has(name) && name !== processedField),
+    Object.keys(document)
+      .filter((name) => !known.has(name) && name !== processedField)
+      .map((name) => [name, document[name]]),
   );
 
   const calls = [

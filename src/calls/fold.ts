@@ -6,7 +6,11 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
+import { defineEncoded, encodedField } from '../encoded.ts';
 import { byKey, cleanText, isDirty, maxJsonDepth } from './clean.ts';
+
+/** JSON as text, or as the bytes in which it came. */
+export type JsonText = string | Buffer;
 
 /** [observed_at in microseconds, source rank, hash of the value's JSON] */
 export type FieldVersion = readonly [observedAt: number, rank: number, hash: string];
@@ -19,8 +23,8 @@ export interface LedgerRow {
   readonly versions: Readonly<Record<string, FieldVersion>>;
   /** The folded document; null = it exists in the store but was not fetched (see `needsDocument`). */
   readonly document: CallDocument | null;
-  /** JSON text of fields already rendered, so that it is made once. */
-  readonly json: Readonly<Record<string, string>>;
+  /** JSON of fields already rendered, so that it is made once. */
+  readonly json: Readonly<Record<string, JsonText>>;
   /** Microseconds since the epoch, or null while unknown. */
   readonly firstSeenAt: number | null;
   readonly lastSeenAt: number | null;
@@ -31,9 +35,9 @@ export interface LedgerRow {
   readonly seenBy: Readonly<Partial<Record<ObservationSource, number>>>;
 }
 
-/** An observation with every field's JSON text and hash. */
+/** An observation with every field's JSON and hash. */
 export interface PreparedObservation extends Observation {
-  readonly json: Readonly<Record<string, string>>;
+  readonly json: Readonly<Record<string, JsonText>>;
   readonly hashes: Readonly<Record<string, string>>;
 }
 
@@ -52,7 +56,7 @@ export const emptyRow = (callId: string): LedgerRow => ({
 });
 
 /** First 128 bits of the SHA-256 of a value's JSON, as base64. */
-export const hashJson = (json: string): string => hash('sha256', json, 'base64').slice(0, 22);
+export const hashJson = (json: JsonText): string => hash('sha256', json, 'base64').slice(0, 22);
 
 /** A record without a prototype: fields named `constructor` or `__proto__` are fields like any other. */
 const bare = <T>(from?: Readonly<Record<string, T>>): Record<string, T> => ({ __proto__: null, ...from }) as never;
@@ -83,13 +87,23 @@ const infinityAsText = (_key: string, value: unknown): unknown =>
  */
 export const prepareObservation = (observation: Observation): PreparedObservation => {
   const fields: CallDocument = bare();
-  const json: Record<string, string> = bare();
+  const json: Record<string, JsonText> = bare();
   const hashes: Record<string, string> = bare();
-  let entries = Object.entries(observation.fields);
-  if (entries.some(([name]) => isDirty(name))) {
-    entries = entries.sort(byKey).map(([name, value]) => [cleanText(name), value]);
+  let { fields: given, encoded } = observation;
+  if (Object.keys(given).some(isDirty)) {
+    const entries = Object.entries(given).sort(byKey);
+    given = Object.fromEntries(entries.map(([name, value]) => [cleanText(name), value]));
+    encoded = undefined;
   }
-  for (const [name, value] of entries) {
+  for (const name of Object.keys(given)) {
+    const bytes = encodedField(encoded, name);
+    if (bytes !== undefined) {
+      defineEncoded(fields, name, bytes);
+      json[name] = bytes;
+      hashes[name] = hashJson(bytes);
+      continue;
+    }
+    const value = given[name];
     const infinite = hasInfinity(value, 1);
     const text = JSON.stringify(value, infinite ? infinityAsText : undefined);
     if (text === undefined) continue;
@@ -97,7 +111,7 @@ export const prepareObservation = (observation: Observation): PreparedObservatio
     json[name] = text;
     hashes[name] = hashJson(text);
   }
-  return { ...observation, fields, json, hashes };
+  return { ...observation, fields, ...(encoded === undefined ? {} : { encoded }), json, hashes };
 };
 
 const isHigher = (candidate: FieldVersion, standing: FieldVersion): boolean => {
@@ -173,11 +187,13 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   if (changes.length === 0 && row.revision > 0 && !found) return { ...row, ...seen };
 
   if (row.document === null) throw new Error('fold: the document was not fetched');
-  const document: CallDocument = bare(row.document);
-  const json: Record<string, string> = bare(row.json);
+  const document: CallDocument = Object.defineProperties(bare(), Object.getOwnPropertyDescriptors(row.document));
+  const json: Record<string, JsonText> = bare(row.json);
   for (const name of changes) {
-    document[name] = observation.fields[name];
-    json[name] = observation.json[name] as string;
+    const bytes = encodedField(observation.encoded, name);
+    if (bytes === undefined) document[name] = observation.fields[name];
+    else defineEncoded(document, name, bytes);
+    json[name] = observation.json[name] as JsonText;
   }
   return {
     ...row,
@@ -194,11 +210,21 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
 export const foldErasure = (row: LedgerRow): LedgerRow =>
   row.tombstone ? row : { ...emptyRow(row.callId), revision: row.revision + 1, tombstone: true };
 
-/** The folded document as JSON text, its fields in name order so that equal documents read the same. */
-export const renderDocument = (row: LedgerRow): string => {
+/** The folded document as JSON, its fields in name order so that equal documents read the same. */
+export const renderDocument = (row: LedgerRow): Buffer => {
   const document = row.document ?? {};
-  const parts = Object.keys(document)
-    .sort()
-    .map((name) => `${JSON.stringify(name)}:${own(row.json, name) ?? JSON.stringify(document[name])}`);
-  return `{${parts.join(',')}}`;
+  const parts: Buffer[] = [];
+  let text = '{';
+  let separator = '';
+  for (const name of Object.keys(document).sort()) {
+    text += `${separator}${JSON.stringify(name)}:`;
+    separator = ',';
+    const json = own(row.json, name) ?? JSON.stringify(document[name]);
+    if (typeof json === 'string') text += json;
+    else {
+      parts.push(Buffer.from(text), json);
+      text = '';
+    }
+  }
+  return Buffer.concat([...parts, Buffer.from(`${text}}`)]);
 };

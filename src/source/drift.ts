@@ -1,5 +1,6 @@
 /** Compares what records carry with what is known: new, vanished and oddly typed fields, per source. Pure. */
 import { type CallDocument, knownCallFields } from '../../schemas/call.ts';
+import { type EncodedFields, encodedField } from '../encoded.ts';
 
 export type DriftKind = 'new' | 'vanished' | 'uncarried' | 'type';
 
@@ -22,17 +23,21 @@ export interface FieldTally {
 
 export const createTally = (): FieldTally => ({ records: 0, fields: new Map() });
 
-/** Counts the top-level fields of one record. */
-export const countFields = (tally: FieldTally, document: CallDocument): void => {
+/** Counts the top-level fields of one record; those that stand as bytes are not parsed for it. */
+export const countFields = (tally: FieldTally, document: CallDocument, encoded?: EncodedFields): void => {
   tally.records++;
-  for (const [name, value] of Object.entries(document)) {
+  for (const name of Object.keys(document)) {
+    const bytes = encodedField(encoded, name);
     const field = tally.fields.get(name) ?? { count: 0, types: new Map<string, number>() };
     tally.fields.set(name, field);
     field.count++;
-    const type = typeOf(value);
+    const type = bytes === undefined ? typeOf(document[name]) : typeOfBytes(bytes);
     field.types.set(type, (field.types.get(type) ?? 0) + 1);
   }
 };
+
+/** No number and no literal is as long as what stands as bytes. */
+const typeOfBytes = (bytes: Buffer): string => (bytes[0] === 0x7b ? 'object' : bytes[0] === 0x5b ? 'array' : 'string');
 
 const typeOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
 

@@ -3,6 +3,7 @@
 import { type CallDocument, maxCallIdLength } from '../../schemas/call.ts';
 import type { ListConfig } from '../../schemas/config/list.ts';
 import type { Observation } from '../../schemas/observation.ts';
+import { defineEncoded, type EncodedFields, encodedField } from '../encoded.ts';
 import type { Micros } from './instants.ts';
 
 export type ObservedRecord =
@@ -20,6 +21,7 @@ const maxDepth = 200;
 /**
  * @param record one element of the list, as parsed.
  * @param carries fields for which null or empty in the list is content (`source.list.carries`).
+ * @param encoded fields of the record that are parsed only when they are read; never empty.
  */
 export const observeRecord = (
   record: unknown,
@@ -27,7 +29,13 @@ export const observeRecord = (
     observedAt,
     carries,
     leftOut = [],
-  }: { readonly observedAt: Micros; readonly carries: ReadonlySet<string>; readonly leftOut?: readonly string[] },
+    encoded,
+  }: {
+    readonly observedAt: Micros;
+    readonly carries: ReadonlySet<string>;
+    readonly leftOut?: readonly string[];
+    readonly encoded?: EncodedFields | undefined;
+  },
 ): ObservedRecord => {
   if (record === undefined) return { kind: 'rejected', reason: 'the record is not valid JSON' };
   if (typeof record !== 'object' || record === null || Array.isArray(record)) {
@@ -36,18 +44,30 @@ export const observeRecord = (
   const id = (record as CallDocument).unique_id;
   const refusal = refuseId(id);
   if (refusal !== undefined) return { kind: 'rejected', reason: refusal };
-  if (deeperThan(record, maxDepth))
-    return { kind: 'rejected', reason: `the record nests deeper than ${maxDepth} levels` };
   const uncarried: string[] = [];
-  const fields = Object.fromEntries(
-    Object.entries(record).filter(([name, value]) => {
-      if (leftOut.includes(name)) return false;
-      if (!isEmpty(value) || carries.has(name)) return true;
+  const entries: [string, unknown][] = [];
+  const kept: Record<string, Buffer> = { __proto__: null } as never;
+  for (const name of Object.keys(record)) {
+    const bytes = encodedField(encoded, name);
+    const value = bytes === undefined ? (record as CallDocument)[name] : undefined;
+    if (typeof value === 'object' && value !== null && deeperThan(value, maxDepth - 1))
+      return { kind: 'rejected', reason: `the record nests deeper than ${maxDepth} levels` };
+    if (leftOut.includes(name)) continue;
+    if (bytes !== undefined) kept[name] = bytes;
+    else if (isEmpty(value) && !carries.has(name)) {
       uncarried.push(name);
-      return false;
-    }),
-  );
-  return { kind: 'observation', observation: { callId: id as string, source: 'poll', observedAt, fields }, uncarried };
+      continue;
+    }
+    entries.push([name, value]);
+  }
+  const fields = Object.fromEntries(entries);
+  for (const name of Object.keys(kept)) defineEncoded(fields, name, kept[name] as Buffer);
+  const observation = { callId: id as string, source: 'poll', observedAt, fields } as const;
+  return {
+    kind: 'observation',
+    observation: Object.keys(kept).length === 0 ? observation : { ...observation, encoded: kept },
+    uncarried,
+  };
 };
 
 const refuseId = (id: unknown): string | undefined => {

@@ -84,7 +84,12 @@ export const passOver = async ({
 
   /** Takes one record in; returns its observation when it lies inside the window. */
   const take = (raw: RawRecord, page: Page, rejected: RejectedRecord[]): [key: string, Observation | undefined] => {
-    const observed = observeRecord(raw.value, { observedAt: page.observedAt, carries, leftOut });
+    const observed = observeRecord(raw.value, {
+      observedAt: page.observedAt,
+      carries,
+      leftOut,
+      encoded: raw.encoded,
+    });
     if (observed.kind === 'rejected') {
       const key = `\u0000${createHash('sha1').update(raw.bytes()).digest('hex')}`;
       if (!ids.has(key))

@@ -3,13 +3,16 @@
  * is parsed at once, a broken record does not take its neighbours along, and a refused one keeps its exact bytes.
  */
 import { pathKeys } from './json-path.ts';
+import { type FieldSpan, NotScannable, ValueScanner } from './scan-value.ts';
 
 export interface ScannedList {
   /** The document with its records left out. */
   readonly envelope: unknown;
-  /** Start and end offsets of each record. */
-  readonly spans: readonly (readonly [number, number])[];
+  readonly spans: readonly RecordSpan[];
 }
+
+/** Start and end of a record; its fields where it is an object and valid JSON. */
+export type RecordSpan = readonly [from: number, to: number, fields?: readonly FieldSpan[]];
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -35,12 +38,14 @@ export const scanRecords = (bytes: Buffer, path: string): ScannedList | undefine
     parse(bytes, start, bytes.length);
     return undefined;
   }
-  const spans: [number, number][] = [];
+  const spans: RecordSpan[] = [];
+  const scanner = new ValueScanner(bytes);
   let at = skipBlank(bytes, array + 1);
   if (bytes[at] !== closeBracket) {
     for (;;) {
-      const end = skipValue(bytes, at);
-      spans.push([at, end]);
+      const span = scanRecord(bytes, scanner, at);
+      spans.push(span);
+      const end = span[1];
       at = skipBlank(bytes, end);
       if (bytes[at] === closeBracket) break;
       if (bytes[at] !== comma) throw new MalformedList('records are not separated by commas');
@@ -49,6 +54,19 @@ export const scanRecords = (bytes: Buffer, path: string): ScannedList | undefine
   }
   const envelope = parseText(`${bytes.toString('utf8', start, array)}[]${bytes.toString('utf8', at + 1)}`);
   return { envelope, spans };
+};
+
+/** What is broken inside is skipped by its brackets, so that it does not take its neighbours along. */
+const scanRecord = (bytes: Buffer, scanner: ValueScanner, from: number): RecordSpan => {
+  if (bytes[from] === openBrace) {
+    try {
+      const fields = scanner.record(from);
+      return [from, scanner.at, fields];
+    } catch (error) {
+      if (!(error instanceof NotScannable)) throw error;
+    }
+  }
+  return [from, skipValue(bytes, from)];
 };
 
 const parse = (bytes: Buffer, from: number, to: number): unknown => parseText(bytes.toString('utf8', from, to));

@@ -11,6 +11,7 @@ export interface CallLoad {
   readonly revision: number;
   /** Microseconds since the epoch; decides the partition. */
   readonly callTimestamp: number | null;
+  /** May be made anew at every access: read it once. */
   readonly rows: FlatRows;
   /** Every UTC date (`YYYY-MM-DD`, null = no timestamp) under which the call was sent to this warehouse before. */
   readonly partitions: readonly (string | null)[];

@@ -73,62 +73,76 @@ ON CONFLICT (${key}) DO UPDATE SET ${upsertSet(columns, table.key)}`,
   };
 };
 
-const copyRows = async (
-  client: pg.PoolClient,
-  layout: Layout,
-  target: string,
-  table: Table,
-  rows: Iterable<Row>,
-): Promise<void> => {
+/** The rows of one table on their way into a COPY. */
+interface EncodedTable {
+  readonly add: (row: Row) => void;
+  /** Sends what was added, if anything. */
+  readonly send: (client: pg.PoolClient) => Promise<void>;
+}
+
+const encodeTable = (layout: Layout, target: string, table: Table): EncodedTable => {
   const write = rowWriter(table.columns, layout, table.kind === 'log');
-  const writer = new BinaryCopyWriter();
-  let count = 0;
-  for (const row of rows) {
-    write(writer, row);
-    count += 1;
-  }
-  if (count === 0) return;
+  let writer: BinaryCopyWriter | undefined;
   const names = columnsOf({ ...table, kind: table.kind === 'call' ? 'child' : table.kind }, layout).map((column) =>
     quote(column.name),
   );
-  await copyBinary(client, `${target} (${names.join(', ')})`, writer.finish());
+  return {
+    add: (row) => {
+      writer ??= new BinaryCopyWriter();
+      write(writer, row);
+    },
+    send: async (client) => {
+      if (writer !== undefined) await copyBinary(client, `${target} (${names.join(', ')})`, writer.finish());
+    },
+  };
+};
+
+interface EncodedCalls {
+  readonly stage: EncodedTable;
+  readonly children: readonly EncodedTable[];
+}
+
+/** Every row of every call, in one pass over the calls: nothing holds more than the rows of one. */
+const encodeCalls = (layout: Layout, batch: LoadBatch, calls: readonly CallLoad[]): EncodedCalls => {
+  const table = tableOf('calls');
+  const withGuard: Table = { ...table, kind: 'child', columns: [...table.columns, ...guardColumns] };
+  const stage = encodeTable(layout, 'stage_calls', withGuard);
+  const encoded = children(layout).map(
+    (child) =>
+      [child.name as keyof CallLoad['rows'], encodeTable(layout, qualified(layout, child.name), child)] as const,
+  );
+  const words =
+    layout.words === 'rows'
+      ? encodeTable(layout, qualified(layout, wordsView.name), { ...tableOf('utterances'), columns: wordsView.columns })
+      : undefined;
+  for (const call of calls) {
+    const { rows } = call;
+    stage.add([...(rows.calls[0] as Row), batch.epoch, call.revision, batch.flattenVersion, batch.loadId]);
+    for (const [name, child] of encoded) for (const row of rows[name]) child.add(row);
+    if (words !== undefined) for (const row of wordRows(rows.utterances)) words.add(row);
+  }
+  return { stage, children: [...encoded.map(([, child]) => child), ...(words === undefined ? [] : [words])] };
 };
 
 /** Rows of the words table of layout `rows`. */
-function* wordRows(calls: readonly CallLoad[]): Iterable<Row> {
-  for (const call of calls) {
-    for (const [callId, at, utterance, side, , , , , , arrays] of call.rows.utterances) {
-      const { value, start, length, score } = arrays as WordArrays;
-      for (let index = 0; index < value.length; index += 1) {
-        yield [callId, at, utterance, index, side, value[index], start[index], length[index], score[index]];
-      }
+function* wordRows(utterances: readonly Row[]): Iterable<Row> {
+  for (const [callId, at, utterance, side, , , , , , arrays] of utterances) {
+    const { value, start, length, score } = arrays as WordArrays;
+    for (let index = 0; index < value.length; index += 1) {
+      yield [callId, at, utterance, index, side, value[index], start[index], length[index], score[index]];
     }
   }
 }
 
+/** The calls that this load may write: those with a lower guard, and no tombstone. */
 const claimCalls = async (
   client: pg.PoolClient,
-  layout: Layout,
   sql: LoadSql,
   batch: LoadBatch,
-): Promise<CallLoad[]> => {
-  if (batch.calls.length === 0) return [];
+  stage: EncodedTable,
+): Promise<readonly CallLoad[]> => {
   await client.query(sql.stage);
-  const calls = tableOf('calls');
-  const withGuard: Table = { ...calls, kind: 'child', columns: [...calls.columns, ...guardColumns] };
-  await copyRows(
-    client,
-    layout,
-    'stage_calls',
-    withGuard,
-    batch.calls.map((call) => [
-      ...(call.rows.calls[0] as Row),
-      batch.epoch,
-      call.revision,
-      batch.flattenVersion,
-      batch.loadId,
-    ]),
-  );
+  await stage.send(client);
   const { rows } = await client.query<{ call_id: string }>(sql.claim(batch.force === true));
   const claimed = new Set(rows.map((row) => row.call_id));
   const mine = batch.calls.filter((call) => claimed.has(call.callId));
@@ -166,33 +180,25 @@ const takeKeys = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): 
   await client.query(sql.takeKeys, [ids, batch.epoch, batch.loadId]);
 };
 
-const replaceChildren = async (
-  client: pg.PoolClient,
-  layout: Layout,
-  sql: LoadSql,
-  mine: readonly CallLoad[],
-): Promise<void> => {
-  if (mine.length === 0) return;
+/** Writes the calls that may be written; returns how many. */
+const writeCalls = async (client: pg.PoolClient, layout: Layout, sql: LoadSql, batch: LoadBatch): Promise<number> => {
+  if (batch.calls.length === 0) return 0;
+  const all = encodeCalls(layout, batch, batch.calls);
+  const mine = await claimCalls(client, sql, batch, all.stage);
+  if (mine.length === 0) return 0;
   const ids = mine.map((call) => call.callId);
   for (const statement of sql.deleteChildren) await client.query(statement, [ids]);
-  for (const table of children(layout)) {
-    const rows = mine.flatMap((call) => call.rows[table.name as keyof CallLoad['rows']]);
-    await copyRows(client, layout, qualified(layout, table.name), table, rows);
-  }
-  if (layout.words === 'rows') {
-    const words: Table = { ...tableOf('utterances'), columns: wordsView.columns };
-    await copyRows(client, layout, qualified(layout, wordsView.name), words, wordRows(mine));
-  }
+  const encoded = mine.length === batch.calls.length ? all : encodeCalls(layout, batch, mine);
+  for (const child of encoded.children) await child.send(client);
+  return mine.length;
 };
 
 /** The work of one load inside the caller's transaction. */
 export const applyLoad = async (client: pg.PoolClient, layout: Layout, batch: LoadBatch): Promise<LoadResult> => {
   const sql = loadSql(layout);
   await takeKeys(client, sql, batch);
-  const mine = await claimCalls(client, layout, sql, batch);
-  await replaceChildren(client, layout, sql, mine);
-  const erased = await applyTombstones(client, sql, batch);
-  const changed = mine.length + erased;
+  const written = await writeCalls(client, layout, sql, batch);
+  const changed = written + (await applyTombstones(client, sql, batch));
   const loads: Row = [
     batch.loadId,
     batch.epoch,
@@ -207,7 +213,9 @@ export const applyLoad = async (client: pg.PoolClient, layout: Layout, batch: Lo
     const statements = sql.upsertLogs[name];
     if (rows === undefined || rows.length === 0 || statements === undefined) continue;
     await client.query(statements.stage);
-    await copyRows(client, layout, `stage_${name}`, tableOf(name as 'loads'), rows);
+    const encoded = encodeTable(layout, `stage_${name}`, tableOf(name as 'loads'));
+    for (const row of rows) encoded.add(row);
+    await encoded.send(client);
     await client.query(statements.upsert);
   }
   return { changed, unchanged: batch.calls.length + batch.tombstones.length - changed };

@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { observeRecord } from '../../src/source/observe.ts';
+import { readPageBody } from '../../src/source/page-body.ts';
+import { type FieldSpan, NotScannable, ValueScanner } from '../../src/source/scan-value.ts';
+
+const scan = (text: string): { fields: readonly FieldSpan[]; end: number } | undefined => {
+  const scanner = new ValueScanner(Buffer.from(text));
+  try {
+    const fields = scanner.record(0);
+    return { fields, end: scanner.at };
+  } catch (error) {
+    if (error instanceof NotScannable) return undefined;
+    throw error;
+  }
+};
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Bytes taken away, doubled or replaced by what JSON is made of. */
+const mutate = (text: string, cuts: readonly { at: number; what: string; remove: number }[]): string =>
+  cuts.reduce((current, { at, what, remove }) => {
+    const place = at % (current.length + 1);
+    return current.slice(0, place) + what + current.slice(place + remove);
+  }, text);
+
+const mutations = fc.array(
+  fc.record({
+    at: fc.nat(2_000),
+    what: fc.constantFrom(
+      '',
+      '"',
+      '\\',
+      '\\u00e9',
+      '\\x',
+      ',',
+      ':',
+      '{',
+      '}',
+      '[',
+      ']',
+      '0',
+      '-',
+      '.',
+      'e1',
+      ' ',
+      '\n',
+      '\u0001',
+      'null',
+      'tru',
+      'é',
+    ),
+    remove: fc.nat(2),
+  }),
+  { maxLength: 3 },
+);
+
+describe('scanning a record', () => {
+  it('accepts what JSON.parse accepts, and finds the same fields', () => {
+    let accepted = 0;
+    let refused = 0;
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.string(), fc.jsonValue()),
+        fc.constantFrom(undefined, 1),
+        mutations,
+        (value, indent, cuts) => {
+          const text = mutate(JSON.stringify(value, undefined, indent), cuts);
+          if (!text.startsWith('{')) return;
+          const found = scan(text);
+          if (found === undefined || found.end < text.trimEnd().length) {
+            refused += 1;
+            expect(parse(text)).toBeUndefined();
+            return;
+          }
+          accepted += 1;
+          const parsed = JSON.parse(text) as Record<string, unknown>;
+          const bytes = Buffer.from(text);
+          const fields = new Map(found.fields.map((field) => [field.name, field]));
+          expect([...fields.keys()].sort()).toEqual(Object.keys(parsed).sort());
+          for (const { name, from, to } of fields.values())
+            expect(JSON.parse(bytes.toString('utf8', from, to))).toEqual(parsed[name]);
+        },
+      ),
+      { numRuns: 4_000 },
+    );
+    expect(accepted).toBeGreaterThan(1_000);
+    expect(refused).toBeGreaterThan(500);
+  });
+
+  it('calls a field plain when JSON.stringify would write the same bytes', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.double({ noNaN: true }), fc.integer(), (word, number, whole) => {
+        const text = JSON.stringify({ a: { word, list: [number, whole, null, true] } });
+        const [field] = scan(text)?.fields ?? [];
+        // Escapes and exponents are left to the parser, which costs time and nothing else.
+        if (/\\|\de/.test(text) || /0\.00/.test(text)) return;
+        expect(field?.plain).toBe(true);
+      }),
+    );
+    const plain = (value: string): boolean | undefined => scan(`{"a":${value}}`)?.fields[0]?.plain;
+    for (const value of [
+      '1.0',
+      '-0',
+      '1e5',
+      '1E400',
+      '0.0000001',
+      '[1, 2]',
+      '{"a" :1}',
+      '"\\u0041"',
+      '"\\/"',
+      '123456789012345678',
+    ])
+      expect([value, plain(value)]).toEqual([value, false]);
+    for (const value of ['1', '-1.5', '0.05', '"é"', '[]', '{}', '[1,{"b":null}]']) expect(plain(value)).toBe(true);
+  });
+
+  it('refuses what is nested too deeply for it', () => {
+    const deep = (levels: number): string => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+    expect(scan(deep(50))?.fields).toHaveLength(1);
+    expect(scan(deep(5_000))).toBeUndefined();
+  });
+});
+
+describe('a page whose transcripts stay bytes', () => {
+  const words = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({ value: `word${index}`, start: index / 4 }));
+  const record = (id: number, extra: object = {}) => ({
+    unique_id: `call-${id}`,
+    timestamp: '2026-01-01T00:00:00Z',
+    transcript_json: { callData: [{ words: words(100) }] },
+    tags: [],
+    ...extra,
+  });
+  const read = (body: Buffer) => {
+    const page = readPageBody(body, 'data');
+    if (typeof page === 'string') throw new Error(page);
+    return [...page.parts(1 << 20)].flat();
+  };
+  const observe = (body: Buffer) =>
+    read(body).map(({ value, encoded }) => observeRecord(value, { observedAt: 1, carries: new Set(), encoded }));
+
+  it('says what the parsed page says', () => {
+    const data = Array.from({ length: 20 }, (_, index) => record(index, { note: 'é'.repeat(400), one: 1 }));
+    const body = Buffer.from(JSON.stringify({ count: 20, data }));
+    expect(read(body).map(({ value }) => value)).toEqual(data);
+    const [first] = observe(body);
+    if (first?.kind !== 'observation') throw new Error('rejected');
+    expect(Object.keys(first.observation.encoded ?? {})).toEqual(['transcript_json', 'note']);
+    expect(first.uncarried).toEqual(['tags']);
+    expect(first.observation.fields).toEqual({
+      unique_id: 'call-0',
+      timestamp: '2026-01-01T00:00:00Z',
+      transcript_json: data[0]?.transcript_json,
+      note: 'é'.repeat(400),
+      one: 1,
+    });
+  });
+
+  it('leaves to the parser what was written otherwise, what repeats a name, and what is not UTF-8', () => {
+    const spaced = JSON.stringify(record(1), undefined, 1);
+    const twice = JSON.stringify(record(2)).replace('"tags":[]', '"timestamp":"2026-02-02T00:00:00Z"');
+    const broken = JSON.stringify(record(3)).replace('"start":12.5', '"start":tru');
+    const text = `{"data":[${[spaced, twice, broken, ...Array.from({ length: 20 }, (_, index) => JSON.stringify(record(index + 4)))].join(',')}]}`;
+    const found = read(Buffer.from(text));
+    expect(found.map(({ encoded }) => Object.keys(encoded ?? {}))).toEqual([
+      [],
+      [],
+      [],
+      ...Array(20).fill(['transcript_json']),
+    ]);
+    expect(found[0]?.value).toEqual(record(1));
+    expect(found[1]?.value).toMatchObject({ timestamp: '2026-02-02T00:00:00Z' });
+    expect(found[2]?.value).toBeUndefined();
+    expect(found[2]?.bytes().toString()).toBe(broken);
+    const bad = Buffer.from(text);
+    bad[bad.indexOf('word50"', bad.indexOf('call-4'))] = 0xff;
+    expect(read(bad).every(({ encoded }) => encoded === undefined)).toBe(true);
+  });
+});
