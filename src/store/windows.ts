@@ -62,7 +62,7 @@ export const openProblems = async (pool: pg.Pool): Promise<WindowProblem[]> =>
        FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT 100`,
   );
 
-/** Parts of [from, to) on the axis that no read window covers, in order. */
+/** Parts of [from, to) on the axis that no window covers which was read and shown complete, in order. */
 export const uncoveredRanges = async (
   pool: pg.Pool,
   range: { readonly axis: string; readonly from: number; readonly to: number },
@@ -73,7 +73,8 @@ export const uncoveredRanges = async (
     `SELECT ${micros('lower(r)')} AS from, ${micros('upper(r)')} AS to
        FROM unnest(tstzmultirange(tstzrange(${instant('$2')}, ${instant('$3')})) - coalesce(
               (SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
-                WHERE axis = $1 AND window_to > ${instant('$2')} AND window_from < ${instant('$3')}), '{}')) AS r`,
+                WHERE axis = $1 AND confirmed <> 'none'
+                  AND window_to > ${instant('$2')} AND window_from < ${instant('$3')}), '{}')) AS r`,
     [range.axis, range.from, range.to],
   );
   return rows;
@@ -141,7 +142,8 @@ export const compactWindows = async (pool: pg.Pool, olderThanHours: number): Pro
        SELECT DISTINCT ON (axis, window_from, window_to) axis, window_from, window_to, calls, confirmed, 'compacted', read_at
          FROM joined ORDER BY axis, window_from, window_to, confirmed = 'none', calls DESC
        ON CONFLICT (axis, window_from, window_to) DO UPDATE
-          SET calls = greatest(windows.calls, excluded.calls), origin = excluded.origin
+          SET calls = greatest(windows.calls, excluded.calls), origin = excluded.origin,
+              confirmed = CASE windows.confirmed WHEN 'none' THEN excluded.confirmed ELSE windows.confirmed END
        RETURNING 1)
      SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM kept) AS fewer`,
     [olderThanHours],
