@@ -41,7 +41,7 @@ describe('a backfill', () => {
     expect(skipped.totals.calls).toBe(0);
 
     await expectNoPayload(site, workflowId);
-  }, 180_000);
+  }, 400_000);
 });
 
 const countCalls = async (site: Installation): Promise<number> => {
