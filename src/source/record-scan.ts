@@ -2,7 +2,7 @@
  * Finds the records inside the bytes of a list response without building the whole document: memory is bound by what
  * is parsed at once, a broken record does not take its neighbours along, and a refused one keeps its exact bytes.
  */
-import { pathKeys } from './json-path.ts';
+import { pathKeys, valueAt } from './json-path.ts';
 import { type FieldSpan, NotScannable, ValueScanner } from './scan-value.ts';
 
 export interface ScannedList {
@@ -33,11 +33,20 @@ export class MalformedList extends Error {}
 export const scanRecords = (bytes: Buffer, path: string): ScannedList | undefined => {
   const start = skipBlank(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
   if (start >= bytes.length) throw new MalformedList('empty');
-  const array = locate(bytes, start, pathKeys(path));
-  if (array === undefined) {
-    parse(bytes, start, bytes.length);
-    return undefined;
-  }
+  const first = locate(bytes, start, pathKeys(path), 'first');
+  const found = first === undefined ? undefined : scanArray(bytes, start, first, path);
+  if (found !== undefined) return found;
+  const last = locate(bytes, start, pathKeys(path), 'last');
+  if (last !== undefined && last !== first) return scanArray(bytes, start, last, path);
+  parse(bytes, start, bytes.length);
+  return undefined;
+};
+
+/** Stands for the records in the document around them. */
+const placeholder = '\u0000records';
+
+/** Undefined when the array at this offset is not what the path leads to, because a key is repeated after it. */
+const scanArray = (bytes: Buffer, start: number, array: number, path: string): ScannedList | undefined => {
   const spans: RecordSpan[] = [];
   const scanner = new ValueScanner(bytes);
   let at = skipBlank(bytes, array + 1);
@@ -52,8 +61,10 @@ export const scanRecords = (bytes: Buffer, path: string): ScannedList | undefine
       at = skipBlank(bytes, at + 1);
     }
   }
-  const envelope = parseText(`${bytes.toString('utf8', start, array)}[]${bytes.toString('utf8', at + 1)}`);
-  return { envelope, spans };
+  const before = bytes.toString('utf8', start, array);
+  const after = bytes.toString('utf8', at + 1);
+  if (valueAt(parseText(before + JSON.stringify(placeholder) + after), path) !== placeholder) return undefined;
+  return { envelope: parseText(`${before}[]${after}`), spans };
 };
 
 /** What is broken inside is skipped by its brackets, so that it does not take its neighbours along. */
@@ -79,20 +90,20 @@ const parseText = (text: string): unknown => {
   }
 };
 
-/** Offset of the array's opening bracket. */
-const locate = (bytes: Buffer, start: number, keys: readonly string[]): number | undefined => {
+/** Offset of the array's opening bracket; which one, where keys are repeated. */
+const locate = (bytes: Buffer, start: number, keys: readonly string[], which: 'first' | 'last'): number | undefined => {
   let at = start;
   for (const key of keys) {
     if (bytes[at] !== openBrace) return undefined;
-    const found = findKey(bytes, at, key);
+    const found = findKey(bytes, at, key, which);
     if (found === undefined) return undefined;
     at = found;
   }
   return bytes[at] === openBracket ? at : undefined;
 };
 
-/** Offset of the value of a key; the last one where a key is repeated, as JSON.parse has it. */
-const findKey = (bytes: Buffer, object: number, key: string): number | undefined => {
+/** Offset of the value of a key; the last one where a key is repeated is the one that JSON.parse has. */
+const findKey = (bytes: Buffer, object: number, key: string, which: 'first' | 'last'): number | undefined => {
   let found: number | undefined;
   let at = skipBlank(bytes, object + 1);
   while (bytes[at] === quote) {
@@ -102,6 +113,7 @@ const findKey = (bytes: Buffer, object: number, key: string): number | undefined
     if (bytes[at] !== colon) throw new MalformedList('a key without a value');
     at = skipBlank(bytes, at + 1);
     if (name === key) found = at;
+    if (found !== undefined && which === 'first') return found;
     at = skipBlank(bytes, skipValue(bytes, at));
     if (bytes[at] !== comma) break;
     at = skipBlank(bytes, at + 1);

@@ -183,4 +183,19 @@ describe('a page whose transcripts stay bytes', () => {
     bad[bad.indexOf('word50"', bad.indexOf('call-4'))] = 0xff;
     expect(read(bad).every(({ encoded }) => encoded === undefined)).toBe(true);
   });
+
+  it('takes the last of several arrays of the same name, as JSON.parse does', () => {
+    const records = JSON.stringify(Array.from({ length: 30 }, (_, index) => record(index)));
+    const ids = (text: string, path: string) => {
+      const page = readPageBody(Buffer.from(text), path);
+      return typeof page === 'string' ? page : [...page.parts(1 << 20)].flat().map(({ value }) => value);
+    };
+    const one = [record(99)];
+    expect(ids(`{"data":${records},"data":${JSON.stringify(one)}}`, 'data')).toEqual(one);
+    expect(ids(`{"a":{"data":${records}},"a":{"data":${JSON.stringify(one)}}}`, 'a.data')).toEqual(one);
+    expect(ids(`{"data":${records},"data":[]}`, 'data')).toEqual([]);
+    expect(ids(`{"data":${records},"data":5}`, 'data')).toBe('no_array');
+    expect(ids(`{"data":${records},"data":null}`, 'data')).toEqual([]);
+    expect(ids(`{"data":${records}`, 'data')).toBe('malformed');
+  });
 });
