@@ -1,6 +1,6 @@
 /** The activities of a worker, made from its dependencies. Each may run twice, late or concurrently. */
 import { Context } from '@temporalio/activity';
-import type { Direction, Range } from '../schemas/orchestration.ts';
+import type { Range } from '../schemas/orchestration.ts';
 import { transient } from '../src/errors.ts';
 import { countPending } from '../src/store/loads.ts';
 import { isConfiguredSomewhere } from '../src/store/warehouses.ts';
@@ -12,30 +12,16 @@ import { type KeptHouse, keepHouse } from './keep-house.ts';
 import { loadPendingBatch } from './load-pending.ts';
 import { mergeBatch } from './merge-inbox.ts';
 import { callsToLoad } from './pace-loads.ts';
-import {
-  type ReadDeps,
-  type ReadStretchInput,
-  type ReadStretchResult,
-  readStretch,
-  type StretchProgress,
-} from './read-stretch.ts';
+import { type PlannedSync, planSync, type SyncDeps, watermarkName } from './plan-sync.ts';
+import { type ReadStretchInput, type ReadStretchResult, readStretch, type StretchProgress } from './read-stretch.ts';
 import { rereadCalls } from './reread-calls.ts';
 
-export interface ActivityDeps extends ReadDeps, CompletenessDeps {
-  readonly sync: {
-    /** Microseconds. */
-    readonly settle: number;
-    readonly overlap: number;
-    readonly start: number;
-    readonly direction: Direction;
-    readonly axis: string;
-  };
+export interface ActivityDeps extends SyncDeps, CompletenessDeps {
   readonly retentionDays: number;
 }
 
 /** Deliveries of one transaction; a wake-up drains as many batches as there are. */
 const mergeLimit = 200;
-const watermarkName = 'sync';
 
 export const createReadActivities = (deps: ActivityDeps) => ({
   /** Reads a stretch of the axis; heartbeats what is left, and a retry resumes there. */
@@ -74,14 +60,7 @@ export const createReadActivities = (deps: ActivityDeps) => ({
     },
   ),
 
-  /** What continuous sync has to read now: computed from the stored watermark, never from the scheduled time. */
-  planSync: guarded(deps, 'planSync', async (): Promise<{ axis: string; range: Range; direction: Direction }> => {
-    const { axis, settle, overlap, start, direction } = deps.sync;
-    const watermark = await advanceWatermark(deps.store.pool, { name: watermarkName, axis, start });
-    const to = deps.now().getTime() * 1000 - settle;
-    const from = Math.max(start, (watermark ?? start) - overlap);
-    return { axis, direction, range: { from: Math.min(from, to), to } };
-  }),
+  planSync: guarded(deps, 'planSync', (): Promise<PlannedSync> => planSync(deps)),
 
   finishSync: guarded(deps, 'finishSync', async (): Promise<{ watermark: number | null }> => {
     const watermark = await advanceWatermark(deps.store.pool, { name: watermarkName, axis: deps.sync.axis });

@@ -97,6 +97,10 @@ export const syncConfigSchema = z
       .prefault('2m')
       .describe('Most that the service’s clock is believed to be ahead of arrival.'),
   })
+  .refine(({ overlap, settle }) => overlap >= settle, {
+    path: ['overlap'],
+    error: 'must be at least as long as sync.settle, or calls that appear late are never listed',
+  })
   .describe('How calls are kept up to date.');
 
 export type SyncConfig = z.infer<typeof syncConfigSchema>;

@@ -50,6 +50,13 @@ describe('loadConfig', () => {
     expect(last.path).toBe(join(cwd, 'callsync.yaml'));
   });
 
+  it('refuses an overlap that is shorter than the settling time, and names both', async () => {
+    const { message } = await failure(`${minimal}sync:\n  settle: 5m\n  overlap: 4m\n`);
+    expect(message).toMatch(/sync\.overlap must be at least as long as sync\.settle/);
+    expect((await load(`${minimal}sync:\n  settle: 5m\n  overlap: 5m\n`)).sync.settle).toBe(300_000);
+    expect((await failure(`${minimal}sync:\n  settle: 11m\n`)).message).toMatch(/sync\.overlap/);
+  });
+
   it('lies over the preset that it names', async () => {
     const { source, webhook } = await load(`${minimal}  list:\n    preset: activate\n    max_results: 500\n`);
     expect(source.list).toMatchObject({
