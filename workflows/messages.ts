@@ -61,6 +61,17 @@ export interface SyncInput {
   readonly queues: TaskQueues;
 }
 
+export interface SyncRecentInput extends SyncInput {
+  /** Filled in by continue-as-new. */
+  readonly resumed?: {
+    readonly axis: string;
+    readonly direction: Direction;
+    readonly todo: readonly Range[];
+    readonly totals: ReadTotals;
+    readonly windowLength?: number;
+  };
+}
+
 export interface MergeInboxInput {
   readonly queues: TaskQueues;
   /** Milliseconds that the workflow waits for the next wake-up before it ends. */

@@ -29,6 +29,8 @@ export interface TemporalDevServerOptions {
   readonly namespaces?: readonly string[];
   /** Registered in every namespace; those that exist already are left as they are. */
   readonly searchAttributes?: Readonly<Record<string, SearchAttributeKind>>;
+  /** Settings of the server, by their dotted names. */
+  readonly dynamicConfig?: Readonly<Record<string, string | number | boolean>>;
   readonly cliPath?: string | undefined;
   readonly log?: (message: string) => void;
 }
@@ -133,6 +135,7 @@ async function launch(
       ...['--sqlite-pragma', 'journal_mode=WAL', '--sqlite-pragma', 'synchronous=NORMAL'],
       ...(options.namespaces ?? []).flatMap((name) => ['--namespace', name]),
       ...Object.entries(options.searchAttributes ?? {}).flatMap((pair) => ['--search-attribute', pair.join('=')]),
+      ...Object.entries(options.dynamicConfig ?? {}).flatMap((pair) => ['--dynamic-config-value', pair.join('=')]),
     ],
     cwd: home,
     logFile,

@@ -41,9 +41,14 @@ export interface OwnTemporal extends TemporalDevServer {
   dispose(): Promise<void>;
 }
 
-/** A server of one's own, for tests that stop or kill it (`dataDir` of the killed one restarts it), or register attributes. */
+/** A server of one's own, for tests that stop or kill it (`dataDir` of the killed one restarts it), or configure it. */
 export async function startTemporal(
-  options: { port?: number; dataDir?: string; searchAttributes?: Readonly<Record<string, SearchAttributeKind>> } = {},
+  options: {
+    port?: number;
+    dataDir?: string;
+    searchAttributes?: Readonly<Record<string, SearchAttributeKind>>;
+    dynamicConfig?: Readonly<Record<string, string | number | boolean>>;
+  } = {},
 ): Promise<OwnTemporal> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'callsync-temporal-')));
   const server = await startTemporalDevServer({ ...options, dataDir, headless: true, log: console.error });
