@@ -118,6 +118,37 @@ export function describeContents(name: string, useTarget: () => Promise<Target>)
       expect(Number(counts.words)).toBe(words.reduce((sum, count) => sum + count, 0));
     });
 
+    test('rows without a call show in rows, counts and digests', async () => {
+      const callId = on.newId();
+      await on.load({ callId });
+      const whole = await on.warehouse.digestTables();
+      await on.target.execute(`DELETE FROM calls WHERE call_id = '${callId}'`);
+      const orphaned = await on.warehouse.digestTables();
+      expect(await rowsOfCall(on.warehouse, 'calls', callId)).toEqual([]);
+      expect(orphaned.calls).not.toBe(whole.calls);
+      const counts = await on.warehouse.countRows();
+      for (const table of ['words', ...children] as const) {
+        const all = await allRows(on.warehouse, table);
+        expect(all.some((row) => row.call_id === callId)).toBe(true);
+        expect(Number(counts[table])).toBe(all.length);
+        expect(orphaned[table]).toBe(whole[table]);
+      }
+      for (const table of children) await on.target.execute(`DELETE FROM ${table} WHERE call_id = '${callId}'`);
+      const gone = await on.warehouse.digestTables();
+      for (const table of ['words', ...children] as const) expect(gone[table]).not.toBe(orphaned[table]);
+    });
+
+    test('a delivery that is sent again without its call forgets it, on the day that it has', async () => {
+      const received_at = Date.parse('2026-01-09T12:00:00Z') * 1000;
+      const delivery = { seq: 77, received_at, outcome: 'accepted' };
+      await on.warehouse.load(
+        makeBatch({ logs: { deliveries: [makeLogRow('deliveries', { ...delivery, call_id: 'a-person' })] } }),
+      );
+      await on.warehouse.load(makeBatch({ logs: { deliveries: [makeLogRow('deliveries', delivery)] } }));
+      const rows = (await allRows(on.warehouse, 'deliveries')).filter((row) => Number(row.seq) === 77);
+      expect(rows.map((row) => row.call_id)).toEqual([null]);
+    });
+
     test('the relation words has a row per word, in order, with its measures', async () => {
       const callId = on.newId();
       await on.load({ callId, text: 'one two', utterances: 1 });

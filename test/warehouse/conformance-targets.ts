@@ -8,7 +8,9 @@ import {
 } from '../../schemas/config/warehouses.ts';
 import { createClient, createRest } from '../../src/warehouse/bigquery/client.ts';
 import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
+import { createJobs } from '../../src/warehouse/bigquery/jobs.ts';
 import { tableResource } from '../../src/warehouse/bigquery/migrate.ts';
+import { createQueries } from '../../src/warehouse/bigquery/queries.ts';
 import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
@@ -19,6 +21,8 @@ import { startStrictBigquery } from '../support/strict-bigquery.ts';
 export interface Target {
   /** Another client of the same tables, which shares nothing with the first but them. */
   open(): Warehouse;
+  /** One statement by hand, past callsync; tables are named without schema or dataset. */
+  execute(sql: string): Promise<void>;
   dropColumn(table: string, column: string): Promise<void>;
   dispose(): Promise<void>;
 }
@@ -34,18 +38,21 @@ async function usePostgresTarget(words: WordsLayout = 'arrays'): Promise<Target>
   const database = await createDatabase();
   const config = postgresWarehouseSchema.parse({ type: 'postgres', documents: true, words });
   const opened: Warehouse[] = [];
+  const execute = async (sql: string): Promise<void> => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    await client.query(`SET search_path TO ${config.schema}`);
+    await client.query(sql);
+    await client.end();
+  };
   return {
     open() {
       const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
       opened.push(warehouse);
       return warehouse;
     },
-    async dropColumn(table, column) {
-      const client = new pg.Client({ connectionString: database.url });
-      await client.connect();
-      await client.query(`ALTER TABLE ${config.schema}.${table} DROP COLUMN ${column}`);
-      await client.end();
-    },
+    execute,
+    dropColumn: (table, column) => execute(`ALTER TABLE ${table} DROP COLUMN ${column}`),
     async dispose() {
       for (const warehouse of opened) await warehouse.close();
       await database.drop();
@@ -61,7 +68,12 @@ async function useBigqueryTarget(words: WordsLayout = 'arrays'): Promise<Target>
   // Waits of seconds become waits of milliseconds; gzip as it would be over a network.
   const open = () => createBigqueryWarehouse({ name: 'bq', config, compress: true, pause: (ms) => sleep(ms / 50) });
   const upstream = { ...config, api_endpoint: emulator.restUrl };
-  return { open, dropColumn: (table, column) => remakeWithout(upstream, table, column), dispose: () => strict.close() };
+  return {
+    open,
+    execute: async (sql) => void (await executeIn(upstream, sql)),
+    dropColumn: (table, column) => remakeWithout(upstream, table, column),
+    dispose: () => strict.close(),
+  };
 }
 
 /** The real service; its clients share no lease, so it is the service that keeps them apart. */
@@ -70,12 +82,21 @@ export async function useLiveBigqueryTarget(place: { project: string; location: 
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', ...place, dataset, documents: true });
   return {
     open: () => createBigqueryWarehouse({ name: 'live', config }),
+    execute: async (sql) => void (await executeIn(config, sql)),
     dropColumn: (table, column) => remakeWithout(config, table, column),
     async dispose() {
       const rest = createRest(() => createClient(config), config.project, 60_000);
       await rest({ method: 'DELETE', path: `/datasets/${dataset}`, query: { deleteContents: true } });
     },
   };
+}
+
+/** One statement by hand; tables are named without dataset. */
+export async function executeIn(config: BigqueryWarehouseConfig, sql: string): Promise<Record<string, unknown>[]> {
+  const rest = createRest(() => createClient(config), config.project, 60_000);
+  const { location, project } = config;
+  const jobs = createJobs({ rest, project, location, pause: sleep });
+  return await createQueries({ config, rest, jobs, pause: sleep }).run({ sql });
 }
 
 /** The table again, empty and without that column. */

@@ -4,6 +4,9 @@ import { canonicalRow, digestedColumns } from '../../src/warehouse/digest.ts';
 import type { DigestedName, LoadBatch, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { makeBatch, makeCall, makeLogRow, makeTombstone } from './batches.ts';
 import { type Target, targets } from './conformance-targets.ts';
+import { bePatient } from './patience.ts';
+
+bePatient();
 
 const opened: Target[] = [];
 let warehouses: Warehouse[];

@@ -88,8 +88,9 @@ function callLine(n: number, call: CallLoad, key: string, tables: readonly Table
   let line = `{"n":${n},"kind":"call","call_id":${JSON.stringify(call.callId)},"call_key":${JSON.stringify(key)}`;
   line += `,"call_timestamp":${call.callTimestamp},"revision":${call.revision},"sent_before":${call.partitions.length > 0}`;
   line += `,"moved":${new Set(datesOf(call)).size > 1}`;
+  const flat = call.rows;
   for (const table of tables) {
-    const rows = call.rows[table.name as keyof CallLoad['rows']] ?? [];
+    const rows = flat[table.name as keyof CallLoad['rows']] ?? [];
     if (rows.length > 0) line += `,"${table.name}":[${rows.map((row) => table.row(row)).join(',')}]`;
   }
   return `${line}}`;

@@ -62,9 +62,8 @@ export async function* listTable(
   const { schema } = await ask<{ schema: { fields: readonly WireField[] } }>(deps, { path });
   // The answer has the columns in the order of the schema, whatever order they are asked for in.
   const fields = schema.fields.filter((field) => wanted.has(field.name));
-  let pageToken: string | undefined;
-  do {
-    const page: { rows?: readonly WireRow[]; pageToken?: string } = await ask(deps, {
+  const readPage = (pageToken?: string): Promise<Page> =>
+    ask(deps, {
       path: `${path}/data`,
       query: {
         maxResults: pageRows,
@@ -73,9 +72,19 @@ export async function* listTable(
         'formatOptions.useInt64Timestamp': true,
       },
     });
+  for (let next: Promise<Page> | undefined = readPage(); next !== undefined; ) {
+    const page: Page = await next;
+    // Asked for before the rows of this one are used, so that neither side waits for the other.
+    next = page.pageToken ? readPage(page.pageToken) : undefined;
+    // Where the reader leaves early, nobody awaits it.
+    next?.catch(() => undefined);
     for (const row of page.rows ?? []) yield decodeRow(fields, row, 'flat');
-    pageToken = page.pageToken;
-  } while (pageToken !== undefined && pageToken !== '');
+  }
+}
+
+interface Page {
+  readonly rows?: readonly WireRow[];
+  readonly pageToken?: string;
 }
 
 async function ask<T>({ rest, pause }: Pick<ReadDeps, 'rest' | 'pause'>, request: Parameters<Rest>[0]): Promise<T> {

@@ -1,6 +1,6 @@
 /** Reading back: counts, rows for digests, guards for reconcile. */
 import type pg from 'pg';
-import { tableOf, type WordArrays } from '../../../schemas/tables.ts';
+import type { WordArrays } from '../../../schemas/tables.ts';
 import { postgresError } from '../../postgres/connection.ts';
 import { digestedColumns } from '../digest.ts';
 import type { CallGuard, DigestedName, Row } from '../warehouse.ts';
@@ -18,12 +18,10 @@ export const digestedNames = (layout: Layout): DigestedName[] => [
   ...(layout.words === 'off' ? [] : (['words'] as const)),
 ];
 
-/** Select list that returns values as flatten makes them. Children take the guard from their call. */
+/** Every row that stands, also one whose call does not; values as flatten makes them. */
 export const rowsSql = (layout: Layout, name: DigestedName): string => {
-  const child = name !== 'words' && tableOf(name).kind === 'child';
-  const guard = new Set(['ledger_epoch', 'revision', 'flatten_version']);
   const list = digestedColumns(name).map((column) => {
-    const source = `${child && guard.has(column.name) ? 'c' : 't'}.${quote(column.name)}`;
+    const source = `t.${quote(column.name)}`;
     if (column.type === 'words') {
       return layout.words === 'arrays'
         ? `json_build_object('value', t.word_values, 'start', t.word_starts, 'length', t.word_lengths, 'score', t.word_scores)`
@@ -32,8 +30,7 @@ export const rowsSql = (layout: Layout, name: DigestedName): string => {
     if (column.type === 'timestamp') return toMicros(source);
     return column.type === 'json' || column.type === 'decimal' ? `${source}::text` : source;
   });
-  const join = child ? ` JOIN ${qualified(layout, 'calls')} c USING (call_id)` : '';
-  return `SELECT ${list.map((item, index) => `${item} AS c${index}`).join(', ')} FROM ${qualified(layout, name)} t${join}`;
+  return `SELECT ${list.map((item, index) => `${item} AS c${index}`).join(', ')} FROM ${qualified(layout, name)} t`;
 };
 
 /** Streams through a cursor, so that memory holds a page. */

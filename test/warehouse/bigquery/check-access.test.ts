@@ -3,6 +3,9 @@ import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
 import { findFreePort } from '../../../src/local-process.ts';
 import { checkBigqueryAccess } from '../../../src/warehouse/bigquery/check-access.ts';
 import { useBigQuery } from '../../support/bigquery.ts';
+import { bePatient } from '../patience.ts';
+
+bePatient();
 
 it('creates, writes and reads, and leaves nothing behind; an address without an answer is said', async () => {
   const { restUrl, project } = await useBigQuery();
@@ -24,4 +27,4 @@ it('creates, writes and reads, and leaves nothing behind; an address without an 
   await expect(checkBigqueryAccess({ name: 'bq', config: dead })).rejects.toMatchObject({
     code: 'BIGQUERY_UNREACHABLE',
   });
-}, 120_000);
+});

@@ -7,6 +7,9 @@ import { expect, it } from 'vitest';
 import { type BigQueryEmulator, startBigQueryEmulator } from '../../../src/warehouse/bigquery/emulator.ts';
 import { locateEmulator } from '../../../src/warehouse/bigquery/emulator-install.ts';
 import { useBigQuery } from '../../support/bigquery.ts';
+import { bePatient } from '../patience.ts';
+
+bePatient();
 
 const connect = (server: { restUrl: string; project: string }) =>
   new BigQuery({ projectId: server.project, apiEndpoint: server.restUrl, authClient: new PassThroughClient() });

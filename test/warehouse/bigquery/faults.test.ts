@@ -3,8 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createBudget } from '../../../src/warehouse/bigquery/budget.ts';
 import type { Trouble } from '../../support/strict-bigquery.ts';
 import { makeBatch, makeCall, makeLogRow } from '../batches.ts';
+import { bePatient } from '../patience.ts';
 import { describeConflicts, describeKills, describeLostResponses } from './fault-cases.ts';
 import { orphansWithoutExpiry, type StrictSetup, setUpStrict } from './strict-warehouse.ts';
+
+bePatient();
 
 describeLostResponses({ lost: 8 });
 describeConflicts({ inARow: 30 });

@@ -7,6 +7,9 @@ import { relationsOf, stagingFields } from '../../../src/warehouse/bigquery/ddl.
 import { extendFields, tableResource } from '../../../src/warehouse/bigquery/migrate.ts';
 import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
 import { makeBatch, makeCall } from '../batches.ts';
+import { bePatient } from '../patience.ts';
+
+bePatient();
 
 const configOf = (over: Record<string, unknown> = {}) =>
   bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme', documents: true, ...over });

@@ -8,6 +8,9 @@ import { describe, expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
 import { type ScriptInput, writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
 import { listStatements } from '../../../src/warehouse/bigquery/statements.ts';
+import { bePatient } from '../patience.ts';
+
+bePatient();
 
 const run = promisify(execFile);
 
