@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type CommonOptions, print, say, untilStopped } from '../command.ts';
 import { analystQueries, renderTable } from '../demo/analyst-queries.ts';
+import { countDifferent, describeDifference } from '../demo/check-equal.ts';
 import { type DemoOptions, type RunningDemo, runDemo } from '../demo/run-demo.ts';
 import { exitCodes } from '../exit-codes.ts';
 
@@ -17,6 +18,12 @@ const psqlCommand = (url: string): string => {
   return `PGPASSWORD=${password} psql -h ${hostname} -p ${port} -U ${username} ${pathname.slice(1)} -c 'SELECT * FROM calls.calls LIMIT 5'`;
 };
 
+const renderEqual = (equal: NonNullable<RunningDemo['result']['equal']>): string[] => [
+  'Rows in Postgres and BigQuery, compared in all columns but load ids',
+  renderTable(Object.entries(equal).map(([table, { rows, different }]) => ({ table, rows, different }))),
+  '',
+];
+
 const renderSummary = async (demo: RunningDemo): Promise<string> => {
   const { result, warehouse } = demo;
   const lines = [
@@ -29,6 +36,7 @@ const renderSummary = async (demo: RunningDemo): Promise<string> => {
   lines.push(
     '',
     `Truth check over ${calls} calls: lost ${lost}, duplicated ${duplicated}, stale ${stale}, mismatched ${mismatched}`,
+    ...(result.equal === undefined ? [] : ['', ...renderEqual(result.equal)]),
     `Webhook deliveries: ${Object.entries(result.deliveries)
       .map(([name, n]) => `${n} ${name}`)
       .join(', ')}`,
@@ -51,7 +59,9 @@ export const addDemo = (program: Command): void => {
     )
     .option('--exit', 'end after the summary instead of staying up')
     .option('--calls <n>', 'calls to backfill', parseCount, 2_000)
-    .addOption(new Option('--warehouse <kind>', 'where to load').choices(['postgres', 'bigquery']).default('postgres'))
+    .addOption(
+      new Option('--warehouse <kind>', 'where to load').choices(['postgres', 'bigquery', 'both']).default('postgres'),
+    )
     .option('--data-dir <folder>', 'where data is kept between runs')
     .option('--json', 'print the result as one JSON line, last on standard output')
     .addOption(
@@ -61,7 +71,7 @@ export const addDemo = (program: Command): void => {
     )
     .addHelpText(
       'after',
-      '\nExamples:\n  callsync demo\n  callsync demo --exit --json\n  callsync demo --warehouse bigquery --exit',
+      '\nExamples:\n  callsync demo\n  callsync demo --exit --json\n  callsync demo --warehouse bigquery --exit\n  callsync demo --warehouse both --exit --json',
     )
     .action(async (options: DemoOptions & CommonOptions & { exit?: boolean }) => {
       const { stopped, signal } = untilStopped();
@@ -69,7 +79,9 @@ export const addDemo = (program: Command): void => {
       try {
         if (options.json !== true) print({}, null, await renderSummary(demo));
         const { lost, duplicated, stale, mismatched } = demo.result.truth;
-        if (lost + duplicated + stale + mismatched > 0) process.exitCode = exitCodes.incomplete;
+        const different = countDifferent({ equal: demo.result.equal ?? {} });
+        if (lost + duplicated + stale + mismatched + different > 0) process.exitCode = exitCodes.incomplete;
+        for (const difference of demo.differences) say(describeDifference(difference, ['postgres', 'bigquery']));
         if (options.exit !== true) {
           say('Still running; Ctrl-C ends it and keeps the data.');
           await stopped;

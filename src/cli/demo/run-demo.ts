@@ -14,6 +14,7 @@ import { summarizeStore } from '../../store/summary.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
 import { startBackfill, wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { startBigQueryEmulator } from '../../warehouse/bigquery/emulator.ts';
+import type { Difference } from '../../warehouse/compare.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { type CommonOptions, say, servicesFor } from '../command.ts';
 import { createLogger } from '../log.ts';
@@ -28,12 +29,13 @@ import {
   type Services,
 } from '../services.ts';
 import { watchBackfill } from '../watch-backfill.ts';
+import { checkEqualWhenSettled, type Equality } from './check-equal.ts';
 import { checkTruth, type TruthReport } from './check-truth.ts';
 import { startSimulatorProcess } from './simulator-process.ts';
 
 export interface DemoOptions extends CommonOptions {
   readonly calls: number;
-  readonly warehouse: 'postgres' | 'bigquery';
+  readonly warehouse: 'postgres' | 'bigquery' | 'both';
   readonly dataDir?: string;
 }
 
@@ -41,6 +43,8 @@ export interface DemoResult {
   readonly calls: number;
   readonly rows: Readonly<Record<string, number>>;
   readonly truth: TruthReport;
+  /** With two warehouses: rows of each table, and those that are not the same in both. */
+  readonly equal?: Equality['equal'];
   readonly deliveries: Readonly<Record<string, number>>;
   /** Calls written by this run; 0 for those that an earlier run had written. */
   readonly written: number;
@@ -50,13 +54,16 @@ export interface DemoResult {
 export interface RunningDemo {
   readonly services: Services;
   readonly result: DemoResult;
+  /** Where the truth was checked and the analysts ask: the first of the configured ones. */
   readonly warehouse: Warehouse;
+  /** The first of them, where two warehouses differ. */
+  readonly differences: readonly Difference[];
   readonly storeUrl: string;
   readonly webhookAddress: string;
   readonly temporalUi: string | undefined;
 }
 
-const catchUpDeadlineMs = 120_000;
+const catchUpDeadlineMs = 300_000;
 const pollMs = 250;
 
 /** The simulated calls keep their identity and time from run to run, so that a second start finds its data again. */
@@ -91,7 +98,7 @@ const demoConfig = async (input: {
       metrics: { serve: 'receiver', process: false },
       store: { data_dir: input.dir },
       warehouses: input.warehouses,
-      sync: { start_from: input.startFrom, interval: '5s', settle: '1s', overlap: '30s', inbox_sweep: '10s' },
+      sync: { start_from: input.startFrom, interval: '5s', settle: '1s', overlap: '30s', inbox_sweep: '5s' },
     }),
     'the demo',
   );
@@ -101,13 +108,16 @@ const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => 
   const emulator = await startBigQueryEmulator({ dataDir: join(dir, 'bigquery'), log: say });
   closers.push(() => emulator.stop());
   return {
-    bigquery: { type: 'bigquery', project: emulator.project, api_endpoint: emulator.restUrl, commit_interval_s: 10 },
+    ...(options.warehouse === 'both' ? { postgres: { type: 'postgres' } } : {}),
+    bigquery: { type: 'bigquery', project: emulator.project, api_endpoint: emulator.restUrl, commit_interval_s: 5 },
   };
 };
 
+const folders = { postgres: 'demo', bigquery: 'demo-bigquery', both: 'demo-both' } as const;
+
 /** Runs the main job to its truth check. What it started keeps running until `services` are closed. */
 export const runDemo = async (options: DemoOptions, signal: AbortSignal): Promise<RunningDemo> => {
-  const dir = join(resolveDataDir(options.dataDir), options.warehouse === 'postgres' ? 'demo' : 'demo-bigquery');
+  const dir = join(resolveDataDir(options.dataDir), folders[options.warehouse]);
   const seconds: Record<string, number> = {};
   let phaseStart = performance.now();
   const endPhase = (name: string): void => {
@@ -179,7 +189,8 @@ export const runDemo = async (options: DemoOptions, signal: AbortSignal): Promis
 
     say('Waiting for the live webhooks and continuous sync to catch up …');
     await control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
-    await settleLive(services, { pool: store.pool, control, signal });
+    const settle = () => settleLive(services, { pool: store.pool, control, signal });
+    await settle();
     endPhase('live');
 
     const rows = await warehouse.countRows();
@@ -190,11 +201,18 @@ export const runDemo = async (options: DemoOptions, signal: AbortSignal): Promis
       (entry) => statuses.has(entry.status) || entry.deliveredByWebhook,
     );
     endPhase('check');
+    const other = targets[1]?.warehouse;
+    const equality =
+      other === undefined
+        ? undefined
+        : await checkEqualWhenSettled(warehouse, other, { tables: Object.keys(rows), settle });
+    if (equality !== undefined) endPhase('compare');
     const summary = await summarizeStore(store.pool);
     const result: DemoResult = {
       calls: summary.calls,
       rows,
       truth,
+      ...(equality === undefined ? {} : { equal: equality.equal }),
       deliveries: summary.inbox.outcomes,
       written: backfill.totals.changed + Math.max(0, summary.calls - before.calls - backfill.totals.changed),
       seconds: {
@@ -210,6 +228,7 @@ export const runDemo = async (options: DemoOptions, signal: AbortSignal): Promis
       services,
       result,
       warehouse,
+      differences: equality?.differences ?? [],
       storeUrl: store.url,
       webhookAddress: `${receiver.address}${config.webhook.path}`,
       temporalUi: temporal.uiUrl,
@@ -218,6 +237,12 @@ export const runDemo = async (options: DemoOptions, signal: AbortSignal): Promis
     await services.close();
     throw error;
   }
+};
+
+/** Deliveries that some warehouse does not have yet. */
+const countUnloaded = async (pool: Parameters<typeof summarizeStore>[0]): Promise<number> => {
+  const { rows } = await pool.query<{ n: number }>(`SELECT count(*)::int AS n FROM inbox WHERE unloaded <> '{}'`);
+  return rows[0]?.n ?? 0;
 };
 
 /** Done when no webhook is on its way, nothing waits in the inbox, the watermark has passed now, and all is loaded. */
@@ -237,11 +262,13 @@ const settleLive = async (
     await input.control.drainWebhooks();
     const { inbox, warehouses, watermarks, rereadsWaiting } = await summarizeStore(input.pool);
     const pending = Object.values(warehouses).reduce((sum, state) => sum + state.pending, 0);
+    const unloaded = await countUnloaded(input.pool);
     const watermark = Date.parse(watermarks.sync ?? '1970-01-01T00:00:00Z');
     if (
       Date.now() > quietFrom &&
       inbox.pending === 0 &&
       pending === 0 &&
+      unloaded === 0 &&
       rereadsWaiting === 0 &&
       watermark >= quietFrom
     )

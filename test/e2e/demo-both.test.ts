@@ -1,0 +1,114 @@
+/** The demo into both warehouses: the same rows in both, and what is changed by hand in one is found. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
+import { startBigQueryEmulator } from '../../src/warehouse/bigquery/emulator.ts';
+import { isLoopback, listeningOf } from '../support/listening.ts';
+import { executeIn } from '../warehouse/conformance-targets.ts';
+
+const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
+/** Where the demo's receiver would listen. */
+const usualPort = 8780;
+const byHand = 'written by hand';
+
+interface Run {
+  readonly code: number | null;
+  readonly stderr: string;
+  readonly result: {
+    readonly calls: number;
+    readonly rows: Record<string, number>;
+    readonly truth: Record<string, number>;
+    readonly equal: Record<string, { readonly rows: number; readonly different: number }>;
+  };
+  /** Every address on which the demo or a server that it started was seen listening. */
+  readonly listening: ReadonlySet<string>;
+}
+
+const runDemo = async (folder: string): Promise<Run> => {
+  const args = ['demo', '--warehouse', 'both', '--exit', '--json', '--calls', '60', '--data-dir', folder];
+  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const listening = new Set<string>();
+  const watch = setInterval(async () => {
+    for (const address of await listeningOf(child.pid as number)) listening.add(address);
+  }, 500);
+  const said = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text;
+    });
+  }
+  const [code] = (await once(child, 'close')) as [number | null];
+  clearInterval(watch);
+  const last = said.stdout.trim().split('\n').at(-1) ?? '';
+  return { code, stderr: said.stderr, result: last === '' ? {} : JSON.parse(last), listening };
+};
+
+/** Takes the port, unless somebody else has it, which serves as well. */
+const take = async (port: number): Promise<() => Promise<void>> => {
+  const server = createServer();
+  const listens = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => resolve(true));
+  });
+  return async () => {
+    if (listens) await new Promise((resolve) => server.close(resolve));
+  };
+};
+
+describe('callsync demo --warehouse both', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'callsync-demo-both-'));
+    await chmod(folder, 0o711);
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it('loads the same rows into both, finds its data again, and tells what was changed in one of them', async () => {
+    const release = await take(usualPort);
+    const first = await runDemo(folder).finally(release);
+    expect(first.code, first.stderr).toBe(0);
+    const { result } = first;
+    expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+    const tables = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'deliveries'];
+    expect(Object.keys(result.equal).sort()).toEqual([...tables].sort());
+    for (const [table, { rows, different }] of Object.entries(result.equal)) {
+      expect(different, table).toBe(0);
+      expect(rows, table).toBe(result.rows[table]);
+      expect(rows, table).toBeGreaterThan(0);
+    }
+    expect([...first.listening].filter((address) => !isLoopback(address))).toEqual([]);
+    if (process.platform === 'linux') expect(first.listening.size).toBeGreaterThan(5);
+
+    const changed = await changeByHand(join(folder, 'demo-both', 'bigquery'), byHand);
+    const second = await runDemo(folder);
+    expect(second.code).toBe(5);
+    // The truth was checked in Postgres.
+    expect(second.result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+    expect(second.result.calls).toBeGreaterThanOrEqual(result.calls);
+    expect(second.stderr).toContain(`Table tags, row call_id=${changed} tag_index=0: differs in display_name.`);
+    expect(second.stderr).not.toContain(byHand);
+    expect(second.result.equal.tags?.different).toBe(1);
+    const others = Object.entries(second.result.equal).filter(([table]) => table !== 'tags');
+    expect(others.map(([, { different }]) => different)).toEqual(others.map(() => 0));
+  }, 900_000);
+});
+
+/** One value in the stopped demo's BigQuery. Returns the call. */
+const changeByHand = async (dataDir: string, text: string): Promise<string> => {
+  const emulator = await startBigQueryEmulator({ dataDir });
+  const place = { project: emulator.project, api_endpoint: emulator.restUrl };
+  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', ...place });
+  try {
+    const [row] = await executeIn(config, 'SELECT MIN(call_id) AS call_id FROM tags');
+    const callId = row?.call_id as string;
+    await executeIn(config, `UPDATE tags SET display_name = '${text}' WHERE tag_index = 0 AND call_id = '${callId}'`);
+    return callId;
+  } finally {
+    await emulator.stop();
+  }
+};
