@@ -74,7 +74,8 @@ export const loadThroughCallsync = async (input: {
       firstSeconds: first.seconds,
       againSeconds: again.seconds,
       changedAgain: again.progress.totals.changed,
-      peakMegabytes: Number(peak) / 1000,
+      // The kernel's kB are KiB.
+      peakMegabytes: (Number(peak) * 1024) / 1e6,
       megabytes,
     };
   } finally {

@@ -5,7 +5,7 @@ import { terminal } from '../errors.ts';
 import { collectGarbage } from './collect-garbage.ts';
 
 /** The chunks of a large body are garbage once copied, and would double it before V8 looks. */
-const collectEvery = 16 * 1024 * 1024;
+const collectEvery = 8 * 1024 * 1024;
 
 /** What request headers may offer. */
 export const acceptEncoding = 'gzip, br, deflate';
@@ -56,12 +56,13 @@ export const collectBody = async (source: Readable, rules: BodyRules): Promise<C
   if (codings.length > 3) throw terminal('RESPONSE_ENCODING', 'The service encoded its answer more than three times.');
   if ((rules.length ?? 0) > rules.maxBytes) throw tooLarge(rules.maxBytes);
   let wireBytes = 0;
+  // Room beyond what is filled costs addresses, not memory, so it grows in few and wide steps: each copies.
   let room = Buffer.allocUnsafe(Math.max(1024, codings.length === 0 ? (rules.length ?? 65_536) : 65_536));
   let filled = 0;
   const keep = (chunk: Buffer): void => {
     if (filled + chunk.length > rules.maxBytes) throw tooLarge(rules.maxBytes);
     if (filled + chunk.length > room.length) {
-      const larger = Buffer.allocUnsafe(Math.max(filled + chunk.length, Math.ceil(room.length * 1.6)));
+      const larger = Buffer.allocUnsafe(Math.max(filled + chunk.length, Math.min(rules.maxBytes, room.length * 4)));
       room.copy(larger, 0, 0, filled);
       room = larger;
     }

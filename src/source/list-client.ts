@@ -2,12 +2,12 @@
 import type { ListConfig } from '../../schemas/config/list.ts';
 import { type CallsyncError, terminal, transient } from '../errors.ts';
 import type { Api, ApiCounts } from './api.ts';
-import { collectGarbage } from './collect-garbage.ts';
 import type { HttpResponse } from './http.ts';
 import type { Micros } from './instants.ts';
 import { valueAt } from './json-path.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { emptyPage, type PageBody, parseQuietly, type RawRecord, readPageBody } from './page-body.ts';
+import { createPageRoom, type PageRoom, type Place } from './page-room.ts';
 import { createPagination } from './pagination/create-pagination.ts';
 import type { PageRequest, Pagination, SeenPage } from './pagination/pagination.ts';
 
@@ -53,12 +53,9 @@ export interface LearnedFacts {
   cap: number | undefined;
 }
 
-/** Beyond this, the next page is not fetched ahead: two of them would double the memory. */
-const largePage = 16 * 1024 * 1024;
-
 export const createListClient = (api: Api, list: ListConfig): ListClient => {
   const pagination = createPagination(list.pagination);
-  const turns = createTurns();
+  const room = createPageRoom();
   const learned: LearnedFacts = { cap: undefined };
   let shapeProven = false;
 
@@ -97,7 +94,7 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
     pageSize: pagination.size,
     seekable: pagination.seekable,
     learned,
-    readPages: (query) => readAhead(turns, pagination, query, fetchPage),
+    readPages: (query) => readAhead(room, pagination, query, fetchPage),
     readTotal: async (query) => {
       if (list.total_path === undefined && list.total_header === undefined) return undefined;
       const [page] = await fetchPage({ ...query, light: true }, pagination.first(1));
@@ -113,38 +110,14 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
   };
 };
 
-/** Once a page was large, pages are read one at a time over all windows of this client, so that memory holds one. */
-interface Turns {
-  learn(bytes: number): void;
-  take(): Promise<() => void>;
+interface Fetched {
+  readonly place: Place;
+  readonly answer: Promise<[Page, SeenPage]>;
 }
 
-const createTurns = (): Turns => {
-  // Until the first page is here, nobody knows.
-  let large = true;
-  let known = false;
-  let last: Promise<void> = Promise.resolve();
-  return {
-    learn: (bytes) => {
-      large = bytes >= largePage;
-      known = true;
-    },
-    take: async () => {
-      if (!large) return () => undefined;
-      const before = last;
-      let release: () => void = () => undefined;
-      last = new Promise((resolve) => {
-        release = resolve;
-      });
-      await before;
-      if (known) collectGarbage();
-      return release;
-    },
-  };
-};
-
+/** The next page is fetched ahead where there is room for two; otherwise once the one before is let go. */
 async function* readAhead(
-  turns: Turns,
+  room: PageRoom,
   pagination: Pagination,
   query: ListQuery,
   fetchPage: (query: ListQuery, request: PageRequest) => Promise<[Page, SeenPage]>,
@@ -154,36 +127,37 @@ async function* readAhead(
   query.signal?.addEventListener('abort', onAbort, { once: true });
   if (query.signal?.aborted) onAbort();
   const guarded = { ...query, signal: stop.signal };
+  const kind = query.light ? 'light' : 'whole';
   const asked = new Set<string>();
-  const start = (request: PageRequest): Promise<[Page, SeenPage]> => {
+  const places = new Set<Place>();
+  const start = (request: PageRequest, place: Place): Fetched => {
+    places.add(place);
     const key = `${request.url ?? ''}${JSON.stringify(request.params)}`;
-    if (asked.has(key)) return Promise.reject(loops());
+    const answer = asked.has(key) ? Promise.reject(loops()) : fetchPage(guarded, request);
     asked.add(key);
-    const promise = fetchPage(guarded, request);
     // Whoever awaits it sees the failure; until then it must not count as unhandled.
-    promise.catch(() => undefined);
-    return promise;
+    answer.then(([page]) => place.fill(page.bytes)).catch(() => undefined);
+    return { place, answer };
   };
-  let release = await turns.take();
+  const letGo = (place: Place): void => {
+    place.release();
+    places.delete(place);
+  };
   try {
-    let fetched: [Page, SeenPage] | undefined = await start(pagination.first(query.pageSize));
-    while (fetched !== undefined) {
-      const [page, seen]: [Page, SeenPage] = fetched;
-      turns.learn(page.bytes);
-      const next = pagination.next(seen, query.overlap ?? 0);
-      const ahead: Promise<[Page, SeenPage]> | undefined =
-        next !== undefined && page.bytes < largePage ? start(next) : undefined;
-      // Nothing here may hold a page while the next one is fetched.
-      fetched = undefined;
+    let next: PageRequest | undefined = pagination.first(query.pageSize);
+    let ahead: Fetched | undefined;
+    while (next !== undefined) {
+      const { place, answer }: Fetched = ahead ?? start(next, await room.take(kind, stop.signal));
+      const [page, seen] = await answer;
+      next = pagination.next(seen, query.overlap ?? 0);
+      const free: Place | undefined = next === undefined ? undefined : room.tryTake(kind);
+      ahead = next === undefined || free === undefined ? undefined : start(next, free);
       yield page;
       page.dispose();
-      if (next === undefined) return;
-      release();
-      release = await turns.take();
-      fetched = await (ahead ?? start(next));
+      letGo(place);
     }
   } finally {
-    release();
+    for (const place of places) place.release();
     query.signal?.removeEventListener('abort', onAbort);
     stop.abort();
   }

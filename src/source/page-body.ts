@@ -103,7 +103,7 @@ const scannedPage = (body: Buffer, envelope: unknown, spans: readonly RecordSpan
           yield part;
           part = [];
           size = 0;
-          collectGarbage('young');
+          if (isLarge) collectGarbage('young');
         }
         const bytes = bytesAt(from, to);
         const read = isText ? readRecord(isLarge ? Buffer.from(bytes) : bytes, span) : { value: parseQuietly(bytes) };
