@@ -1,4 +1,11 @@
-import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  setHandler,
+  setWorkflowOptions,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { emptyTotals } from '../schemas/orchestration.ts';
 import { readActivities } from './activity-proxies.ts';
 import { loadWhatIsLeft } from './load-what-is-left.ts';
@@ -90,3 +97,6 @@ export async function backfill(input: BackfillInput): Promise<BackfillProgress> 
   }
   return progress();
 }
+
+// With worker versioning it ends with the code that it began with; all other workflows move on to the current version.
+setWorkflowOptions({ versioningBehavior: 'PINNED' }, backfill);

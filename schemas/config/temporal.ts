@@ -59,7 +59,7 @@ export const temporalConfigSchema = z
         build_id: z
           .string()
           .min(1)
-          .describe('This version; a running workflow stays on the version that it began with.'),
+          .describe('This version; a running backfill stays on the version that it began with.'),
       })
       .optional()
       .describe('Worker versioning: a deploy then never meets a running backfill. Off without it.'),

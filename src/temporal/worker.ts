@@ -26,11 +26,14 @@ const locateBundle = (): string => {
   return found;
 };
 
-/** Pinned: a running workflow stays with the code that it began with; continue-as-new and new ones take the current version. */
+/**
+ * A workflow takes the current version with its next task, which recorded histories show to be safe: what is scheduled or
+ * woken must not wait for a build that is gone. A backfill, which may last for days, is pinned in its own code.
+ */
 const deploymentOf = (deployment: NonNullable<TemporalConfig['deployment']>) => ({
   useWorkerVersioning: true as const,
   version: { deploymentName: deployment.name, buildId: deployment.build_id },
-  defaultVersioningBehavior: 'PINNED' as const,
+  defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
 });
 
 let runtimeInstalled = false;

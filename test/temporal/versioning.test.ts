@@ -1,0 +1,138 @@
+/** Worker versioning on a real server: what stays with the build that it began with, and what moves on. */
+import type { ChildProcess } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import proto from '@temporalio/proto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
+import { backfillId, mergeInboxId } from '../../workflows/messages.ts';
+import { endProcess, type Installation, install, until } from '../support/installation.ts';
+import { deliver } from '../support/pipeline.ts';
+
+const { EventType } = proto.temporal.api.enums.v1;
+
+let site: Installation;
+let deploymentName: string;
+beforeAll(async () => {
+  site = await install({
+    simulator: { seed: 41, calls: { count: 300, utterances: 2 }, rateLimit: { requests: 0 } },
+    source: { limits: { requests: 400, per_s: 1, headers_timeout_s: 600, total_timeout_s: 600 } },
+    config: { sync: { window: { target_calls: 20 } } },
+  });
+  deploymentName = `callsync-${site.prefix}`;
+});
+afterAll(() => site?.dispose());
+
+const startBuild = async (buildId: string): Promise<ChildProcess> => {
+  const config = parse(await readFile(site.configPath, 'utf8'));
+  config.temporal.deployment = { name: deploymentName, build_id: buildId };
+  const path = join(site.folder, `build-${buildId}.yaml`);
+  await writeFile(path, stringify(config), { mode: 0o600 });
+  return await site.startWorker(['--config', path]);
+};
+
+/** What `temporal worker deployment set-current-version` does, once the server knows the build. */
+const makeCurrent = (buildId: string): Promise<void> =>
+  until(`build ${buildId} is current`, async () => {
+    try {
+      await site.client.workflowService.setWorkerDeploymentCurrentVersion({
+        namespace: 'default',
+        deploymentName,
+        buildId,
+        identity: 'test',
+      });
+      return true;
+    } catch (error) {
+      if (/not found|no.*poller|missing|yet/i.test(String((error as Error).message))) return false;
+      throw error;
+    }
+  });
+
+/** The builds whose workers completed tasks of a workflow, in the order of their first one. */
+const buildsOf = async (workflowId: string): Promise<string[]> => {
+  const { events } = await site.client.workflow.getHandle(workflowId).fetchHistory();
+  const builds = (events ?? []).map(
+    (event) => event.workflowTaskCompletedEventAttributes?.deploymentVersion?.buildId ?? undefined,
+  );
+  return [...new Set(builds.filter((build) => build !== undefined))];
+};
+
+/** Process ids of the workers that took activities. */
+const readersOf = async (workflowId: string): Promise<number[]> => {
+  const { events } = await site.client.workflow.getHandle(workflowId).fetchHistory();
+  const started = (events ?? []).filter((event) => event.eventType === EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED);
+  const pids = started.map((event) => Number(event.activityTaskStartedEventAttributes?.identity?.split('@')[0]));
+  return [...new Set(pids)];
+};
+
+const isRunning = (workflowId: string, activity: string): Promise<void> =>
+  until(`${activity} is under way`, async () => {
+    const { raw } = await site.client.workflow.getHandle(workflowId).describe();
+    return (raw.pendingActivities ?? []).some(({ activityType }) => activityType?.name === activity);
+  });
+
+describe('with worker versioning', () => {
+  let one: ChildProcess;
+  let two: ChildProcess;
+
+  it('a running backfill ends with the build that it began with, and a new one takes the current build', async () => {
+    one = await startBuild('1');
+    await makeCurrent('1');
+    site.gate.shut();
+    const first = await site.backfill('first');
+    site.gate.grant(4);
+    await isRunning(first.workflowId, 'readStretch');
+
+    two = await startBuild('2');
+    await makeCurrent('2');
+    const second = await site.backfill('second', { force: true });
+    await isRunning(second.workflowId, 'countRange');
+    site.gate.open();
+    expect((await first.result).state).toBe('done');
+    expect((await second.result).state).toBe('done');
+
+    expect(await buildsOf(first.workflowId)).toEqual(['1']);
+    expect(await readersOf(first.workflowId)).toEqual([one.pid]);
+    expect(await buildsOf(second.workflowId)).toEqual(['2']);
+    expect(await readersOf(second.workflowId)).toEqual([two.pid]);
+    expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+  }, 240_000);
+
+  it('a build that is gone for good holds back neither webhooks nor, once it is moved, a backfill', async () => {
+    await makeCurrent('1');
+    site.gate.shut();
+    const left = await site.backfill('left', { force: true });
+    site.gate.grant(4);
+    await isRunning(left.workflowId, 'readStretch');
+    const landed = async (callId: string): Promise<void> => {
+      await deliver(site.store, [{ body: JSON.stringify({ unique_id: callId, status: 'void' }), deliveryId: null }]);
+      await wakeMergeInbox(site.client, site.prefix);
+      await until(`the delivery of ${callId} is merged`, async () => {
+        const { rows } = await site.store.pool.query("SELECT 1 FROM inbox WHERE outcome = 'pending'");
+        return rows.length === 0;
+      });
+    };
+    await landed('before');
+    expect(await buildsOf(mergeInboxId(site.prefix))).toEqual(['1']);
+    await endProcess(one, 'SIGKILL');
+    await makeCurrent('2');
+    await landed('after');
+    expect(await buildsOf(mergeInboxId(site.prefix))).toContain('2');
+
+    // temporal workflow update-options --versioning-override-behavior pinned …
+    await site.client.workflowService.updateWorkflowExecutionOptions({
+      namespace: 'default',
+      workflowExecution: { workflowId: backfillId(site.prefix, 'left') },
+      workflowExecutionOptions: {
+        versioningOverride: {
+          pinned: { behavior: 1, version: { deploymentName, buildId: '2' } },
+        },
+      },
+      updateMask: { paths: ['versioning_override'] },
+    });
+    site.gate.open();
+    expect((await left.result).state).toBe('done');
+    expect(await buildsOf(left.workflowId)).toEqual(['1', '2']);
+  }, 240_000);
+});
