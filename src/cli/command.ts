@@ -1,12 +1,16 @@
 /** What all commands share: options, output, progress, and how a failure becomes one sentence and an exit code. */
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../../schemas/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Raw } from '../config/raw.ts';
 import { CallsyncError } from '../errors.ts';
 import { exitCodeOf } from './exit-codes.ts';
 import { createLogger, toLog } from './log.ts';
+import { say } from './say.ts';
 import { createServices, type Services } from './services.ts';
+
+export { say } from './say.ts';
+export { untilStopped } from './signals.ts';
 
 export interface CommonOptions {
   readonly config?: string;
@@ -24,10 +28,23 @@ export const withCommonOptions = (command: Command): Command =>
         .default('warn'),
     );
 
-/** Progress and remarks for people go to standard error, so that standard output holds results alone. */
-export const say = (message: string): void => {
-  process.stderr.write(`${message}\n`);
-};
+/** The lines of examples at the end of a command's help, and what else is to be known. */
+export const withExamples = (command: Command, examples: readonly string[], remarks = ''): Command =>
+  command.addHelpText(
+    'after',
+    `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}${remarks === '' ? '' : `\n\n${remarks}`}`,
+  );
+
+/** Parses an option that counts something. */
+export const wholeNumber =
+  (least: number, most: number = Number.MAX_SAFE_INTEGER) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(
+      `Use a whole number from ${least}${most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`}.`,
+    );
+  };
 
 /** Prints a result: one JSON line with --json, else the text. */
 export const print = (options: { readonly json?: boolean }, result: unknown, text: string): void => {
@@ -72,19 +89,4 @@ export const reportFailure = (error: unknown, json: boolean): number => {
   process.stderr.write(`callsync: ${message}${mend === undefined ? '' : ` ${mend}`}\n`);
   if (!known && process.argv.includes('debug')) process.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
   return exitCodeOf(error);
-};
-
-/** Resolves at the first Ctrl-C or SIGTERM; a second one ends the process at once. */
-export const untilStopped = (): { readonly stopped: Promise<void>; readonly signal: AbortSignal } => {
-  const controller = new AbortController();
-  const stopped = new Promise<void>((resolve) => {
-    const stop = (): void => {
-      if (controller.signal.aborted) process.exit(130);
-      controller.abort();
-      resolve();
-    };
-    process.on('SIGINT', stop);
-    process.on('SIGTERM', stop);
-  });
-  return { stopped, signal: controller.signal };
 };

@@ -10,11 +10,14 @@ export const exitCodes = {
   incomplete: 5,
 } as const;
 
+/** What the user wrote is wrong, in the configuration or on the command line. */
+const written = /^(CONFIG|USAGE|DATABASE_URL|PRESET|AXIS|SECRET|WEBHOOK_SECRET|SIMULATOR_DIALECT|IMPORT_FILE)/;
+
 /** 2: the configuration or call is wrong; 3: refused for good; 4: may work later; 1: a fault of ours. */
 export const exitCodeOf = (error: unknown): number => {
   if (!(error instanceof CallsyncError)) return exitCodes.unexpected;
   if (error.kind === 'transient') return exitCodes.unreachable;
-  return /^(CONFIG|USAGE|DATABASE_URL)/.test(error.code) ? exitCodes.usage : exitCodes.refused;
+  return written.test(error.code) ? exitCodes.usage : exitCodes.refused;
 };
 
 export const exitCodeHelp = `Exit codes: 0 done, 1 unexpected fault, 2 wrong configuration or arguments, 3 refused (credentials, permissions),

@@ -3,10 +3,13 @@ import { Command, CommanderError } from 'commander';
 import { reportFailure } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCodeHelp, exitCodes } from './exit-codes.ts';
+import { addHelp } from './help.ts';
 import { keepHeapSmall } from './memory.ts';
+import { exitOnSignals } from './signals.ts';
 import { readVersion } from './version.ts';
 
 keepHeapSmall();
+exitOnSignals();
 
 const program = new Command('callsync')
   .description(
@@ -17,7 +20,7 @@ const program = new Command('callsync')
   .addHelpText('after', `\n${exitCodeHelp}`)
   .exitOverride();
 for (const add of commands) add(program);
-for (const command of program.commands) command.exitOverride();
+addHelp(program);
 
 try {
   await program.parseAsync();

@@ -9,12 +9,37 @@ export interface ProgressView {
 
 const lineEveryMs = 5_000;
 
-const describe = (progress: BackfillProgress): { rate: number; left: string } => {
+interface Figures {
+  readonly percentage: number;
+  readonly calls: string;
+  readonly windows: string;
+  readonly rate: string;
+  readonly left: string;
+}
+
+const number = new Intl.NumberFormat('en-US');
+
+/** Such as `41 s`, `12 min`, `3.5 h`. */
+export const formatLeft = (seconds: number): string => {
+  if (seconds < 100) return `${Math.ceil(seconds)} s`;
+  return seconds < 6_000 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3_600).toFixed(1)} h`;
+};
+
+const leftOf = ({ state, share }: BackfillProgress, seconds: number): string => {
+  if (state !== 'running') return state;
+  return share > 0.01 ? `${formatLeft((seconds / share) * (1 - share))} left` : 'time left unknown';
+};
+
+/** Rounded down: 100 % is said of what is done, and of nothing else. */
+const describe = (progress: BackfillProgress): Figures => {
   const seconds = Math.max(0.001, (Date.now() - progress.startedAt) / 1000);
-  const rate = progress.totals.calls / seconds;
-  const remaining = progress.share > 0.01 ? (seconds / progress.share) * (1 - progress.share) : Number.NaN;
-  const left = Number.isFinite(remaining) ? `${Math.ceil(remaining)} s left` : 'time left unknown';
-  return { rate, left };
+  return {
+    percentage: progress.state === 'done' ? 100 : Math.min(99, Math.floor(progress.share * 100)),
+    calls: number.format(progress.totals.calls),
+    windows: number.format(progress.totals.windows),
+    rate: number.format(Math.round(progress.totals.calls / seconds)),
+    left: leftOf(progress, seconds),
+  };
 };
 
 export const createProgressView = (title: string): ProgressView => {
@@ -24,9 +49,9 @@ export const createProgressView = (title: string): ProgressView => {
       update: (progress) => {
         if (Date.now() - last < lineEveryMs && progress.state !== 'done') return;
         last = Date.now();
-        const { rate, left } = describe(progress);
+        const { percentage, calls, windows, rate, left } = describe(progress);
         process.stderr.write(
-          `${title}: ${Math.round(progress.share * 100)} %, ${progress.totals.calls} calls in ${progress.totals.windows} windows, ${Math.round(rate)} calls/s, ${progress.state === 'done' ? 'done' : left}\n`,
+          `${title}: ${percentage} %, ${calls} calls in ${windows} windows, ${rate} calls/s, ${left}\n`,
         );
       },
       stop: () => undefined,
@@ -40,16 +65,10 @@ export const createProgressView = (title: string): ProgressView => {
   let started = false;
   return {
     update: (progress) => {
-      const { rate, left } = describe(progress);
-      const payload = {
-        calls: progress.totals.calls,
-        windows: progress.totals.windows,
-        rate: Math.round(rate),
-        left: progress.state === 'done' ? 'done' : left,
-      };
-      if (!started) bar.start(1000, 0, payload);
+      const { percentage, ...payload } = describe(progress);
+      if (!started) bar.start(100, 0, payload);
       started = true;
-      bar.update(Math.round(progress.share * 1000), payload);
+      bar.update(percentage, payload);
     },
     stop: () => {
       if (started) bar.stop();

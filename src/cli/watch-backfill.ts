@@ -1,45 +1,44 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { type BackfillProgress, progressQuery } from '../../workflows/messages.ts';
-import { terminal } from '../errors.ts';
+import { transient } from '../errors.ts';
+import { followWorkflow } from './follow-workflow.ts';
 import { createProgressView } from './progress.ts';
+import { say } from './say.ts';
 
 const everyMs = 500;
 
-/** Shows a backfill until it ends. Leaving the view does not stop it. @throws terminal BACKFILL_FAILED */
+/**
+ * Shows a backfill until it ends, or until `signal`: then what was seen last of it. Leaving the view does not stop it.
+ * @throws CallsyncError NO_WORKER, WORKFLOW_FAILED, WORKFLOW_CANCELLED, TEMPORAL_UNREACHABLE; transient
+ * BACKFILL_UNANSWERED when `signal` came before any worker told its progress.
+ */
 export const watchBackfill = async (
   handle: WorkflowHandle,
   title: string,
   signal?: AbortSignal,
 ): Promise<BackfillProgress> => {
   const view = createProgressView(title);
-  let ended = false;
-  const result = handle.result().finally(() => {
-    ended = true;
-  }) as Promise<BackfillProgress>;
-  result.catch(() => undefined);
+  let last: BackfillProgress | undefined;
+  const show = (progress: BackfillProgress): void => {
+    last = progress;
+    view.update(progress);
+  };
   try {
-    while (!ended && signal?.aborted !== true) {
-      const progress = await handle.query(progressQuery).catch(() => undefined);
-      if (progress !== undefined) view.update(progress);
-      await Promise.race([result.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, everyMs))]);
-    }
-    if (signal?.aborted === true && !ended) return await handle.query(progressQuery);
-    const final = await result;
-    view.update(final);
-    return final;
-  } catch (error) {
-    throw terminal('BACKFILL_FAILED', `The backfill ended with an error: ${rootMessage(error)}`, {
-      mend: 'What was read is kept; start it again to go on.',
-      cause: error,
+    const followed = await followWorkflow<BackfillProgress, BackfillProgress>(handle, {
+      what: 'backfill',
+      look: { everyMs, ask: () => handle.query(progressQuery), show },
+      say,
+      ...(signal === undefined ? {} : { signal }),
     });
+    if (followed.ended) show({ ...followed.result, share: shareOf(followed.result) });
   } finally {
     view.stop();
   }
+  if (last !== undefined) return last;
+  throw transient('BACKFILL_UNANSWERED', `No worker has told how far ${title} is; it is kept and waits for one.`, {
+    mend: 'Start one with callsync worker or callsync up, then look again with callsync backfill watch.',
+  });
 };
 
-/** Our activities' failure messages carry no personal data; the innermost says what happened. */
-const rootMessage = (error: unknown): string => {
-  let current = error;
-  while (current instanceof Error && current.cause instanceof Error) current = current.cause;
-  return current instanceof Error ? current.message : String(current);
-};
+/** Calls may leave a range after they were counted: what is done is done in full. */
+export const shareOf = ({ state, share }: BackfillProgress): number => (state === 'done' ? 1 : share);

@@ -73,6 +73,58 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     expect((await folder.run(['nonsense'])).code).toBe(2);
   });
 
+  it('wrong arguments of every kind are one sentence, with exit code 2', async () => {
+    await folder.configure({ ...configOf(), webhook: { secrets: [{ name: 'main', secret: 'x' }] } });
+    const wrong: readonly (readonly [RegExp, ...string[]])[] = [
+      [/whole number from 1 to 256/, 'backfill', '--from', '2025-01-01', '--concurrency', 'abc'],
+      [/whole number from 1 to 256/, 'backfill', 'concurrency', 'some', '0'],
+      [/no axis “nope”/, 'backfill', '--from', '2025-01-01', '--axis', 'nope'],
+      [/--calls .* whole number/, 'simulate', '--calls', 'many'],
+      [/--port .* whole number from 0 to 65535/, 'simulate', '--port', '70000'],
+      [
+        /live\.callsPerSecnd, nothing are not known\. callsync simulate --help/,
+        'simulate',
+        '--options',
+        '{live: {callsPerSecnd: 5}, nothing: 1}',
+      ],
+      [/live\.callsPerSecond: expected number/, 'simulate', '--options', '{live: {callsPerSecond: many}}'],
+      [/--options is not valid YAML or JSON/, 'simulate', '--options', '{live: '],
+      [/no dialect named nope\. Choose one of: activate/, 'simulate', '--dialect', 'nope'],
+      [new RegExp(`Port ${simulator.port} is taken`), 'simulate', '--port', String(simulator.port)],
+      [/\/no\/such\/folder\/x\.html cannot be written \(ENOENT\)/, 'coverage', '--html', '/no/such/folder/x.html'],
+      [/The preset “nope” cannot be read/, 'presets', 'show', 'nope'],
+      [/no signing key “nope” .* Use one of: main/, 'webhook', 'send', '--key', 'nope'],
+      [/unknown command 'backfill nope'/, 'help', 'backfill', 'nope'],
+    ];
+    const results = await Promise.all(
+      wrong.map(async ([sentence, ...args]) => ({
+        sentence,
+        args,
+        ...(await folder.run(args, { deadlineMs: 120_000 })),
+      })),
+    );
+    for (const { sentence, args, code, stdout, stderr } of results) {
+      expect(stderr, args.join(' ')).toMatch(sentence);
+      expect(stderr, args.join(' ')).not.toMatch(/^\s+at |node:internal|Unexpected fault/m);
+      expect(stderr.split('\n').length, stderr).toBeLessThan(4);
+      expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
+    }
+  });
+
+  it('config check looks into the files that the configuration names', async () => {
+    await folder.write('empty', '\n');
+    await folder.configure({
+      ...configOf({ source: { client_secret: undefined, client_secret_file: '/no/such/secret' } }),
+      webhook: { secrets: [{ name: 'main', secret_file: './empty' }] },
+    });
+    const result = await folder.run(['config', 'check']);
+    expectFailure(result, 2, /source\.client_secret_file: \/no\/such\/secret does not exist/);
+    expect(result.stderr).toMatch(/webhook\.secrets\[0\]\.secret_file: \.\/empty is empty/);
+    await folder.write('empty', 'a secret');
+    await folder.configure({ ...configOf(), webhook: { secrets: [{ name: 'main', secret_file: './empty' }] } });
+    expect(await folder.run(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it('refused credentials', async () => {
     await folder.configure(configOf({ source: { client_secret: 'not-the-secret' } }));
     const result = await folder.run(['probe']);

@@ -64,9 +64,9 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
   });
 
   it('a file that is not there, and no choice of records', async () => {
-    const missing = await folder.run(['import', 'nowhere.json']);
-    expect(missing).toMatchObject({ code: 3, stdout: '' });
-    expect(missing.stderr).toMatch(/nowhere\.json cannot be read \(ENOENT\)/);
+    const missing = await folder.run(['import', '/no/such/folder/nowhere.json']);
+    expect(missing).toMatchObject({ code: 2, stdout: '' });
+    expect(missing.stderr).toMatch(/The file \/no\/such\/folder\/nowhere\.json cannot be read \(ENOENT\)/);
     expect((await folder.run(['quarantine', 'replay'])).code).toBe(2);
   });
 });

@@ -1,5 +1,5 @@
 /** The built program as a user runs it: `npm test` builds it first. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,13 +12,20 @@ export interface CliResult {
   readonly stderr: string;
 }
 
+export interface RunOptions {
+  readonly input?: string | Buffer;
+  readonly deadlineMs?: number;
+  /** Called with all that was said so far, whenever something is. */
+  readonly onStderr?: (said: string, child: ChildProcess) => unknown;
+}
+
 export interface CliFolder {
   readonly path: string;
   /** Writes callsync.yaml. */
   configure(config: unknown): Promise<void>;
   write(name: string, content: string | Buffer): Promise<string>;
   /** Runs `callsync` in the folder; killed after the deadline, so that a hanging command fails its test. */
-  run(args: readonly string[], options?: { input?: string | Buffer; deadlineMs?: number }): Promise<CliResult>;
+  run(args: readonly string[], options?: RunOptions): Promise<CliResult>;
   remove(): Promise<void>;
 }
 
@@ -38,7 +45,7 @@ export const openCliFolder = async (): Promise<CliFolder> => {
     configure: async (config) => {
       await write('callsync.yaml', stringify(config));
     },
-    run: (args, { input = '', deadlineMs = 45_000 } = {}) =>
+    run: (args, { input = '', deadlineMs = 45_000, onStderr } = {}) =>
       new Promise((resolve, reject) => {
         const child = spawn(process.execPath, [program, ...args], { cwd: path, env });
         const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
@@ -49,6 +56,7 @@ export const openCliFolder = async (): Promise<CliFolder> => {
         });
         child.stderr.on('data', (chunk: Buffer) => {
           stderr += chunk.toString('utf8');
+          onStderr?.(stderr, child);
         });
         child.once('error', reject);
         child.once('close', (code) => {

@@ -1,19 +1,25 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import {
-  type BackfillProgress,
-  pauseUpdate,
-  progressQuery,
-  resumeUpdate,
-  setConcurrencyUpdate,
-} from '../../../workflows/messages.ts';
+import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
 import { parseTimestamp } from '../../calls/parse-values.ts';
 import { terminal } from '../../errors.ts';
-import { defaultAxis } from '../../source/list-query.ts';
+import { axisOf, defaultAxis } from '../../source/list-query.ts';
 import { backfillHandle, startBackfill } from '../../temporal/workflow-client.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import {
+  type CommonOptions,
+  print,
+  say,
+  untilStopped,
+  wholeNumber,
+  withCommonOptions,
+  withExamples,
+  withServices,
+} from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { listBackfills } from '../list-backfills.ts';
 import { openTemporal } from '../services.ts';
-import { watchBackfill } from '../watch-backfill.ts';
+import { shareOf, watchBackfill } from '../watch-backfill.ts';
+import { needWorkers } from '../watch-workers.ts';
 
 /** A date or date-time (UTC) → microseconds since the epoch. */
 export const parseInstantArgument = (text: string): number => {
@@ -27,7 +33,7 @@ const iso = (micros: number): string => new Date(micros / 1000).toISOString();
 
 export const describeBackfill = (name: string, progress: BackfillProgress): string =>
   [
-    `backfill ${name}: ${progress.state}, ${Math.round(progress.share * 100)} % of ${iso(progress.range.from)} … ${iso(progress.range.to)} (${progress.axis})`,
+    `backfill ${name}: ${progress.state}, ${Math.floor(shareOf(progress) * 100)} % of ${iso(progress.range.from)} … ${iso(progress.range.to)} (${progress.axis})`,
     `  ${progress.totals.calls} calls in ${progress.totals.windows} windows, ${progress.totals.changed} written, ${progress.totals.requests} requests`,
     ...(progress.totals.problems > 0
       ? [`  ${progress.totals.problems} windows could not be shown to be complete: see callsync status`]
@@ -39,11 +45,16 @@ interface StartOptions extends CommonOptions {
   readonly to?: number;
   readonly axis?: string;
   readonly order?: 'newest_first' | 'oldest_first';
-  readonly concurrency?: string;
+  readonly concurrency?: number;
   readonly force?: boolean;
   readonly name?: string;
   readonly wait: boolean;
 }
+
+/** The workflow takes no others. */
+const parseConcurrency = wholeNumber(1, 256);
+
+type Handle = ReturnType<typeof backfillHandle>;
 
 const start = (options: StartOptions): Promise<void> =>
   withServices(options, async (services) => {
@@ -52,14 +63,16 @@ const start = (options: StartOptions): Promise<void> =>
     const to = Math.min(options.to ?? Number.POSITIVE_INFINITY, Date.now() * 1000);
     if (options.from >= to)
       throw terminal('USAGE_RANGE', 'The range is empty: --from must be before --to and before now.');
+    const axis = options.axis ?? defaultAxis(source.list).name;
+    axisOf(source.list, axis);
     const temporal = await openTemporal(services);
     const name = options.name ?? `${iso(options.from).slice(0, 10)}_${iso(to).slice(0, 10)}`;
     const handle = await startBackfill(temporal.client, config.task_queue, {
       name,
-      axis: options.axis ?? defaultAxis(source.list).name,
+      axis,
       range: { from: options.from, to },
       direction: options.order ?? sync.order,
-      concurrency: options.concurrency === undefined ? sync.concurrency : Number(options.concurrency),
+      concurrency: options.concurrency ?? sync.concurrency,
       force: options.force === true,
     });
     if (!options.wait) {
@@ -69,80 +82,136 @@ const start = (options: StartOptions): Promise<void> =>
     await watch(options, name, handle);
   });
 
-const watch = async (
-  options: CommonOptions,
-  name: string,
-  handle: ReturnType<typeof backfillHandle>,
-): Promise<void> => {
-  const progress = await watchBackfill(handle, name, untilStopped().signal);
+const watch = async (options: CommonOptions, name: string, handle: Handle): Promise<void> => {
+  const { signal } = untilStopped();
+  const progress = await watchBackfill(handle, name, signal);
   print(options, { backfill: name, ...progress }, describeBackfill(name, progress));
-  if (progress.state === 'done' && progress.totals.problems > 0) process.exitCode = exitCodes.incomplete;
+  if (progress.state !== 'done')
+    say(`The backfill goes on in its workers: callsync backfill watch ${name}, or backfill cancel ${name}.`);
+  if (progress.state !== 'done' || progress.totals.problems > 0) process.exitCode = exitCodes.incomplete;
 };
 
-const control = (
-  program: Command,
-  verb: string,
-  text: string,
-  act: (handle: ReturnType<typeof backfillHandle>, argument: string) => Promise<unknown>,
-  argument?: string,
-): void => {
-  const command = program.command(`${verb} <name>`);
-  if (argument !== undefined) command.argument(argument);
-  withCommonOptions(command)
-    .description(text)
-    .action((name: string, ...rest: unknown[]) => {
-      const value = argument === undefined ? '' : (rest[0] as string);
-      const options = rest[argument === undefined ? 0 : 1] as CommonOptions;
-      return withServices(options, async (services) => {
-        const temporal = await openTemporal(services);
-        const handle = backfillHandle(temporal.client, services.config.temporal.task_queue, name);
-        const result = (await act(handle, value)) as BackfillProgress | undefined;
-        if (result === undefined) print(options, { backfill: name, requested: verb }, `${verb}: requested for ${name}`);
-        else print(options, { backfill: name, ...result }, describeBackfill(name, result));
-      });
+const statusOf = async (handle: Handle, name: string): Promise<string> => {
+  try {
+    return (await handle.describe()).status.name;
+  } catch (cause) {
+    if (!(cause instanceof WorkflowNotFoundError)) throw cause;
+    throw terminal('USAGE_BACKFILL', `There is no backfill named “${name}”.`, {
+      mend: 'callsync backfill list shows the names of all.',
+      cause,
     });
+  }
 };
+
+/** Runs `act` on a backfill that exists. @throws terminal USAGE_BACKFILL */
+const withBackfill = (options: CommonOptions, name: string, act: (handle: Handle, status: string) => Promise<void>) =>
+  withServices(options, async (services) => {
+    const temporal = await openTemporal(services);
+    const handle = backfillHandle(temporal.client, services.config.temporal.task_queue, name);
+    await act(handle, await statusOf(handle, name));
+  });
+
+/** A command that changes a running backfill, which its worker confirms with its progress. */
+const control = (
+  options: CommonOptions,
+  { name, verb }: { readonly name: string; readonly verb: string },
+  change: (handle: Handle) => Promise<BackfillProgress>,
+): Promise<void> =>
+  withBackfill(options, name, async (handle, status) => {
+    if (status !== 'RUNNING') {
+      throw terminal('USAGE_BACKFILL', `The backfill “${name}” has ended (${wordOf(status)}): nothing to ${verb}.`);
+    }
+    const progress = await needWorkers(handle, say, change(handle));
+    print(options, { backfill: name, ...progress }, describeBackfill(name, progress));
+  });
+
+const wordOf = (status: string): string => status.toLowerCase().replaceAll('_', ' ');
+
+const cancel = (name: string, options: CommonOptions): Promise<void> =>
+  withBackfill(options, name, async (handle, status) => {
+    if (status === 'RUNNING') await handle.cancel();
+    const text = status === 'RUNNING' ? 'will stop; what was read is kept' : `has ended already (${wordOf(status)})`;
+    print(options, { backfill: name, requested: 'cancel', status: wordOf(status) }, `backfill ${name}: ${text}`);
+  });
+
+const list = (options: CommonOptions): Promise<void> =>
+  withServices(options, async (services) => {
+    const temporal = await openTemporal(services);
+    const all = await listBackfills(temporal.client, services.config.temporal.task_queue);
+    const rows = all.map(({ status, ...one }) => ({ ...one, state: wordOf(status) }));
+    const width = Math.max(0, ...rows.map(({ name }) => name.length));
+    const text = rows.map(
+      ({ name, state, startedAt }) => `${name.padEnd(width)}  ${state.padEnd(9)}  since ${startedAt}`,
+    );
+    print(options, rows, text.length === 0 ? 'There is none.' : text.join('\n'));
+  });
 
 export const addBackfill = (program: Command): void => {
-  const backfill = program
-    .command('backfill')
-    .description('read all calls of a range; needs a running worker (callsync up or callsync worker)')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  callsync backfill --from 2025-01-01 --to 2025-07-01
-  callsync backfill --from 2020-01-01 --concurrency 8 --no-wait
-  callsync backfill watch 2025-01-01_2025-07-01
-
-All options: callsync backfill start --help ("start" may be left out).`,
+  const backfill = withExamples(
+    program.command('backfill'),
+    [
+      'callsync backfill --from 2025-01-01 --to 2025-07-01',
+      'callsync backfill --from 2020-01-01 --concurrency 8 --no-wait',
+      'callsync backfill watch 2025-01-01_2025-07-01',
+    ],
+    'All options: callsync backfill start --help ("start" may be left out).',
+  ).description('read all calls of a range; needs a running worker (callsync up or callsync worker)');
+  addStart(backfill);
+  const leaf = (usage: string, text: string, ...examples: string[]): Command =>
+    withExamples(withCommonOptions(backfill.command(usage)), examples).description(text);
+  leaf('list', 'the backfills that Temporal knows, newest first', 'callsync backfill list').action(list);
+  leaf(
+    'watch <name>',
+    'show a backfill until it ends; Ctrl-C leaves it running',
+    'callsync backfill watch 2025-01-01_2025-07-01',
+  ).action((name: string, options: CommonOptions) =>
+    withBackfill(options, name, (handle) => watch(options, name, handle)),
+  );
+  leaf(
+    'pause <name>',
+    'let running windows finish and start no more',
+    'callsync backfill pause 2025-01-01_2025-07-01',
+  ).action((name: string, options: CommonOptions) =>
+    control(options, { name, verb: 'pause' }, (handle) => handle.executeUpdate(pauseUpdate)),
+  );
+  leaf('resume <name>', 'go on after a pause', 'callsync backfill resume 2025-01-01_2025-07-01').action(
+    (name: string, options: CommonOptions) =>
+      control(options, { name, verb: 'resume' }, (handle) => handle.executeUpdate(resumeUpdate)),
+  );
+  leaf('cancel <name>', 'stop; what was read is kept', 'callsync backfill cancel 2025-01-01_2025-07-01').action(cancel);
+  leaf(
+    'concurrency <name>',
+    'change how many windows are read at once',
+    'callsync backfill concurrency 2025-01-01_2025-07-01 8',
+  )
+    .argument('<n>', 'windows at once, 1 to 256', parseConcurrency)
+    .action((name: string, windows: number, options: CommonOptions) =>
+      control(options, { name, verb: 'change' }, (handle) =>
+        handle.executeUpdate(setConcurrencyUpdate, { args: [windows] }),
+      ),
     );
-  // A command of its own: its options would otherwise be demanded of, and taken from, the other commands.
-  withCommonOptions(backfill.command('start', { isDefault: true }))
+};
+
+/** A command of its own: its options would otherwise be demanded of, and taken from, the other commands. */
+const addStart = (backfill: Command): void => {
+  withExamples(
+    withCommonOptions(backfill.command('start', { isDefault: true })),
+    [
+      'callsync backfill --from 2025-01-01',
+      'callsync backfill --from 2025-01-01 --to 2025-07-01 --force',
+      'callsync backfill --from 2020-01-01 --name everything --no-wait',
+    ],
+    `Ctrl-C leaves the view, not the backfill; the same command joins it again. Exit code 5: it goes on without being
+watched, or windows could not be shown to be complete; 4: no worker answers.`,
+  )
     .description('start a backfill, or join the one that runs under its name, and show it until it ends')
     .requiredOption('--from <instant>', 'start of the range, inclusive (UTC)', parseInstantArgument)
     .option('--to <instant>', 'end of the range, exclusive (UTC); now by default', parseInstantArgument)
     .option('--axis <name>', 'time axis of the range (default: the configured one)')
     .addOption(new Option('--order <order>', 'which end first').choices(['newest_first', 'oldest_first']))
-    .option('--concurrency <n>', 'windows read at once, over all workers')
+    .option('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', parseConcurrency)
     .option('--force', 'read again what is proven complete already')
     .option('--name <name>', 'name of the backfill (default: its dates)')
     .option('--no-wait', 'start it and return at once')
     .action(start);
-  control(backfill, 'watch', 'show a running backfill until it ends', async (handle) => {
-    await handle.query(progressQuery);
-    return watchBackfill(handle, handle.workflowId, untilStopped().signal);
-  });
-  control(backfill, 'pause', 'let running windows finish and start no more', (handle) =>
-    handle.executeUpdate(pauseUpdate),
-  );
-  control(backfill, 'resume', 'go on after a pause', (handle) => handle.executeUpdate(resumeUpdate));
-  control(backfill, 'cancel', 'stop; what was read is kept', (handle) => handle.cancel().then(() => undefined));
-  control(
-    backfill,
-    'concurrency',
-    'change how many windows are read at once',
-    (handle, value) => handle.executeUpdate(setConcurrencyUpdate, { args: [Number(value)] }),
-    '<n>',
-  );
 };

@@ -55,6 +55,6 @@ export const addBigqueryEmulator = (program: Command): void => {
     .option('--data-dir <folder>', 'where it keeps its data and log')
     .option('--ephemeral', 'keep everything in memory')
     .option('--json', 'print its addresses as one JSON line')
-    .addHelpText('after', '\nExample:\n  callsync bigquery-emulator --ephemeral')
+    .addHelpText('after', '\nExamples:\n  callsync bigquery-emulator --ephemeral')
     .action(run);
 };

@@ -3,35 +3,37 @@ import { renderConfigExample } from '../../config/example.ts';
 import { loadConfig } from '../../config/load.ts';
 import { renderConfigReference } from '../../config/reference.ts';
 import { configJsonSchema } from '../../config/schema-node.ts';
-import { type CommonOptions, print, withCommonOptions } from '../command.ts';
+import { checkFiles } from '../check-files.ts';
+import { type CommonOptions, print, withCommonOptions, withExamples } from '../command.ts';
 
 export const addConfig = (program: Command): void => {
   const config = program
     .command('config')
     .description('example, reference and JSON Schema of the configuration, and a check of yours')
     .addHelpText('after', '\nExamples:\n  callsync config example > callsync.yaml\n  callsync config check');
-  config
-    .command('example')
+  withExamples(config.command('example'), ['callsync config example > callsync.yaml'])
     .description('print a configuration file with every key and its meaning')
     .action(() => {
       process.stdout.write(renderConfigExample());
     });
-  config
-    .command('reference')
+  withExamples(config.command('reference'), ['callsync config reference > config.md'])
     .description('print the reference of all keys as Markdown')
     .action(() => {
       process.stdout.write(renderConfigReference());
     });
-  config
-    .command('schema')
+  withExamples(config.command('schema'), ['callsync config schema > callsync.schema.json'])
     .description('print the JSON Schema, for editors')
     .action(() => {
       process.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
     });
-  withCommonOptions(config.command('check'))
-    .description('check the configuration file and the environment')
+  withExamples(withCommonOptions(config.command('check')), [
+    'callsync config check',
+    'CALLSYNC_CONFIG=/etc/callsync.yaml callsync config check --json',
+  ])
+    .description('check the configuration file, the environment, and that the files they name can be read')
     .action(async (options: CommonOptions) => {
-      const { path } = await loadConfig({ path: options.config });
+      const { config: checked, path } = await loadConfig({ path: options.config });
+      await checkFiles(checked);
       print(options, { valid: true, path }, `${path ?? 'The environment'} is valid.`);
     });
 };

@@ -3,11 +3,23 @@ import type { Command } from 'commander';
 import { drawCoverageHtml } from '../../coverage/draw-html.ts';
 import { describeArrivals, drawCoverage } from '../../coverage/draw-text.ts';
 import { readCoverage } from '../../coverage/read-coverage.ts';
+import { terminal } from '../../errors.ts';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
 import { openStoreService } from '../services.ts';
 import { parseInstantArgument } from './backfill.ts';
 
 const defaultDays = 30;
+
+const writePicture = async (file: string, html: string): Promise<void> => {
+  try {
+    await writeFile(file, html);
+  } catch (cause) {
+    throw terminal('USAGE_FILE', `The file ${file} cannot be written (${(cause as { code?: string }).code}).`, {
+      mend: 'Name a file in a folder that exists and may be written to.',
+      cause,
+    });
+  }
+};
 
 export const addCoverage = (program: Command): void => {
   withCommonOptions(program.command('coverage'))
@@ -34,7 +46,7 @@ export const addCoverage = (program: Command): void => {
           now,
           ...(options.webhooksSince === undefined ? {} : { webhooksSince: options.webhooksSince }),
         });
-        if (options.html !== undefined) await writeFile(options.html, drawCoverageHtml(coverage));
+        if (options.html !== undefined) await writePicture(options.html, drawCoverageHtml(coverage));
         print(
           options,
           coverage,

@@ -1,10 +1,10 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../../schemas/config/duration.ts';
 import { transient } from '../../errors.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
-import { unpolledQueues } from '../doctor/check-temporal.ts';
 import { goLive } from '../go-live/go-live.ts';
 import { openStoreService, openTemporal } from '../services.ts';
+import { unpolledQueues } from '../watch-workers.ts';
 import { parseInstantArgument } from './backfill.ts';
 
 interface GoLiveOptions extends CommonOptions {
@@ -27,7 +27,7 @@ const run = (options: GoLiveOptions): Promise<void> =>
     const store = await openStoreService(services);
     const temporal = await openTemporal(services);
     const { namespace, task_queue: prefix } = services.config.temporal;
-    if ((await unpolledQueues(temporal, namespace, prefix)).length > 0) {
+    if ((await unpolledQueues(temporal.client.workflow, namespace, prefix)).length > 0) {
       throw transient('GO_LIVE_WORKER', 'No worker is running.', {
         mend: 'Start callsync up --no-schedules (or worker and serve) and run the same command again.',
       });
@@ -54,13 +54,17 @@ export const addGoLive = (program: Command): void => {
     )
     .requiredOption('--from <instant>', 'where the past begins (UTC)', parseInstantArgument)
     .option('--url <url>', 'try this address instead of webhook.public_url; it need not be public')
-    .option('--overlap <duration>', 'how long webhooks and list must have run side by side', duration, 600_000)
+    .addOption(
+      new Option('--overlap <duration>', 'how long webhooks and list must have run side by side')
+        .argParser(duration)
+        .default(600_000, '10m'),
+    )
     .option('--accept-empty', 'go on although no call ended in that time')
     .option('--restart', 'begin again, whatever an earlier run has done')
     .addHelpText(
       'after',
       `
-Example:
+Examples:
   callsync up --no-schedules &
   callsync go-live --from 2024-01-01
 

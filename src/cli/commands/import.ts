@@ -1,6 +1,9 @@
+import { constants } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { type ImportResult, importFile } from '../../../activities/import-file.ts';
+import { terminal } from '../../errors.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { createImportView } from '../import-progress.ts';
@@ -21,7 +24,25 @@ const describe = ({ file, alreadyDone, records, refused, changed }: FileResult):
   return alreadyDone ? `${file}: imported before (${counts}); --restart reads it again` : `${file}: ${counts}`;
 };
 
-const run = (files: readonly string[], options: ImportOptions): Promise<void> =>
+/** Before anything is started: a mistyped name is said at once, and nothing is imported halfway. */
+const checkReadable = async (files: readonly string[]): Promise<void> => {
+  for (const file of files.filter((name) => name !== '-')) {
+    const problem = await stat(file)
+      .then(async (found) => (found.isDirectory() ? 'it is a folder' : await access(file, constants.R_OK)))
+      .catch((cause: { code?: string }) => cause.code ?? 'no access');
+    if (problem === undefined) continue;
+    throw terminal('USAGE_FILE', `The file ${file} cannot be read (${problem}).`, {
+      mend: 'Check that it exists, is a file, and may be read.',
+    });
+  }
+};
+
+const run = async (files: readonly string[], options: ImportOptions): Promise<void> => {
+  await checkReadable(files);
+  await importAll(files, options);
+};
+
+const importAll = (files: readonly string[], options: ImportOptions): Promise<void> =>
   withServices(options, async (services) => {
     const { signal } = untilStopped();
     const store = await openStoreService(services);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { listPresets, readPreset } from '../../source/presets.ts';
-import { type CommonOptions, print } from '../command.ts';
+import { type CommonOptions, print, withExamples } from '../command.ts';
 
 export const addPresets = (program: Command): void => {
   const presets = program
@@ -16,8 +16,7 @@ Examples:
 
 Use one by its name (source.list.preset: activate), or a changed copy by its path.`,
     );
-  presets
-    .command('list', { isDefault: true })
+  withExamples(presets.command('list', { isDefault: true }), ['callsync presets', 'callsync presets list --json'])
     .description('list the presets')
     .option('--json', 'print the result as one JSON line on standard output')
     .action(async (options: CommonOptions) => {
@@ -29,8 +28,7 @@ Use one by its name (source.list.preset: activate), or a changed copy by its pat
         all.map(({ name, description }) => `${name.padEnd(width)}  ${description}`).join('\n'),
       );
     });
-  presets
-    .command('show <name>')
+  withExamples(presets.command('show <name>'), ['callsync presets show activate > activate-changed.yaml'])
     .description('print the YAML of a preset')
     .option('--json', 'print it as one JSON line')
     .action(async (name: string, options: CommonOptions) => {

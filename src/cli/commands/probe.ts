@@ -4,7 +4,7 @@ import { loadConfig } from '../../config/load.ts';
 import { terminal } from '../../errors.ts';
 import { defaultProbeRequests, type ProbeReport, probeSource } from '../../source/probe/probe.ts';
 import { renderProbe, writeListSection } from '../../source/probe/render-probe.ts';
-import { type CommonOptions, print, say, withCommonOptions } from '../command.ts';
+import { type CommonOptions, print, say, wholeNumber, withCommonOptions } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 
 interface ProbeCommandOptions extends CommonOptions {
@@ -12,12 +12,6 @@ interface ProbeCommandOptions extends CommonOptions {
   readonly maxRequests: number;
   readonly tryParam: readonly (readonly [from: string, to: string])[];
 }
-
-const positive = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('Use a whole number from 1.');
-  return value;
-};
 
 const collectPairs = (
   text: string,
@@ -67,7 +61,7 @@ export const addProbe = (program: Command): void => {
   withCommonOptions(program.command('probe'))
     .description('find out with few requests how the call list works, and write source.list of the configuration')
     .option('--write', 'write what was found into the configuration file, after showing it; comments stay')
-    .option('--max-requests <n>', 'never make more requests to the call list', positive, defaultProbeRequests)
+    .option('--max-requests <n>', 'never make more requests to the call list', wholeNumber(1), defaultProbeRequests)
     .option('--try-param <from,to>', 'further window parameters to try first; may be repeated', collectPairs, [])
     .addHelpText(
       'after',

@@ -1,19 +1,23 @@
 import type { Command } from 'commander';
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
 import { replayQuarantine } from '../../../activities/replay-quarantine.ts';
 import { describeShape } from '../../calls/describe-shape.ts';
 import { terminal } from '../../errors.ts';
 import { listQuarantine, type QuarantineEntry, readQuarantine, settleQuarantine } from '../../store/quarantine.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import {
+  type CommonOptions,
+  print,
+  untilStopped,
+  wholeNumber,
+  withCommonOptions,
+  withExamples,
+  withServices,
+} from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { ingestDeps, openStoreService, openWarehouses } from '../services.ts';
 import { parseInstantArgument } from './backfill.ts';
 
-const number = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('Use a whole number from 1.');
-  return value;
-};
+const number = wholeNumber(1);
 const numbers = (text: string, before: readonly number[] = []): readonly number[] => [...before, number(text)];
 
 const line = ({ id, state, source, origin, bytes, receivedAt, reason }: QuarantineEntry): string =>
@@ -93,19 +97,28 @@ Examples:
   callsync quarantine replay --all
   callsync quarantine drop 17 18`,
     );
-  withCommonOptions(quarantine.command('list'))
+  withExamples(withCommonOptions(quarantine.command('list')), [
+    'callsync quarantine list',
+    'callsync quarantine list --state all --limit 500 --json',
+  ])
     .description('what is there, newest first')
     .addOption(
       new Option('--state <state>', 'only those').choices(['open', 'replayed', 'dropped', 'all']).default('open'),
     )
     .option('--limit <n>', 'at most so many', number, 50)
     .action(list);
-  withCommonOptions(quarantine.command('show'))
+  withExamples(withCommonOptions(quarantine.command('show')), [
+    'callsync quarantine show 17',
+    'callsync quarantine show 17 --raw > record.bin',
+  ])
     .argument('<id>', 'number of the record', number)
     .description('one record: why it is there and what it looks like, without its content')
     .option('--raw', 'write its bytes to standard output instead')
     .action(show);
-  withCommonOptions(quarantine.command('replay'))
+  withExamples(withCommonOptions(quarantine.command('replay')), [
+    'callsync quarantine replay --all',
+    'callsync quarantine replay 17 18 --observed-at 2025-03-01',
+  ])
     .argument('[ids...]', 'numbers of the records', numbers, [])
     .description('read records again as they are, after a fix; exit code 5: some are still refused')
     .option('--all', 'all that are open')
@@ -115,7 +128,7 @@ Examples:
       parseInstantArgument,
     )
     .action(replay);
-  withCommonOptions(quarantine.command('drop'))
+  withExamples(withCommonOptions(quarantine.command('drop')), ['callsync quarantine drop 17 18'])
     .argument('<ids...>', 'numbers of the records', numbers)
     .description('give records up')
     .action(settleDropped);

@@ -2,9 +2,19 @@ import { type Command, Option } from 'commander';
 import { verifyVerdicts } from '../../../activities/verify-verdicts.ts';
 import type { ReconcileLevel } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
+import { terminal } from '../../errors.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import {
+  type CommonOptions,
+  print,
+  say,
+  untilStopped,
+  withCommonOptions,
+  withExamples,
+  withServices,
+} from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { followWorkflow } from '../follow-workflow.ts';
 import { openStoreService, openTemporal, openWarehouses } from '../services.ts';
 import { parseInstantArgument } from './backfill.ts';
 
@@ -27,8 +37,12 @@ interface ReconcileOptions extends CommonOptions {
 
 const reconcile = (options: ReconcileOptions): Promise<void> =>
   withServices(options, async (services) => {
-    const temporal = await openTemporal(services);
     const to = options.to ?? Date.now() * 1000;
+    if (options.from !== undefined && options.from >= to)
+      throw terminal('USAGE_RANGE', 'The range is empty: --from must be before --to and before now.');
+    if (options.from === undefined && options.to !== undefined)
+      throw terminal('USAGE_RANGE', '--to needs --from: without a range, windows without a verdict are compared.');
+    const temporal = await openTemporal(services);
     const name = options.from === undefined ? 'asked' : `${options.from}-${to}`;
     const handle = await startReconcile(temporal.client, services.config.temporal.task_queue, {
       name,
@@ -39,36 +53,52 @@ const reconcile = (options: ReconcileOptions): Promise<void> =>
         ...(options.acceptEmpty === true ? { acceptEmpty: true } : {}),
       },
     });
-    let ended = false;
-    const result = (handle.result() as Promise<ReconcileProgress>).finally(() => {
-      ended = true;
+    let last: ReconcileProgress | undefined;
+    const followed = await followWorkflow<ReconcileProgress, ReconcileProgress>(handle, {
+      what: 'reconciliation',
+      look: {
+        everyMs,
+        ask: () => handle.query(reconcileProgressQuery),
+        show: (now) => {
+          if (now.windows > 0 && (now.done !== last?.done || now.windows !== last.windows))
+            say(`${now.done} of ${now.windows} windows …`);
+          last = now;
+        },
+      },
+      signal: untilStopped().signal,
+      say,
     });
-    result.catch(() => undefined);
-    let shown = -1;
-    while (!ended) {
-      const progress = await handle.query(reconcileProgressQuery).catch(() => undefined);
-      if (progress !== undefined && progress.done !== shown)
-        services.say(`${progress.done} of ${progress.windows} windows …`);
-      shown = progress?.done ?? shown;
-      await Promise.race([result.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, everyMs))]);
+    const progress = followed.ended ? followed.result : last;
+    if (!followed.ended) {
+      say('The reconciliation goes on in its workers; the same command joins it again.');
+      process.exitCode = exitCodes.incomplete;
     }
-    const progress = await result;
+    if (progress === undefined) return;
     print(options, progress, describe(progress));
     if (progress.totals.unproven + progress.totals.suspicious > 0) process.exitCode = exitCodes.incomplete;
   });
 
 export const addReconcile = (program: Command): void => {
-  withCommonOptions(program.command('reconcile'))
+  withExamples(
+    withCommonOptions(program.command('reconcile')),
+    ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --level full'],
+    'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty.',
+  )
     .description('compare windows in the API with every warehouse, heal what differs, record verdicts; needs a worker')
     .option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', parseInstantArgument)
     .option('--to <instant>', 'end of the range (UTC); now by default', parseInstantArgument)
     .addOption(new Option('--level <level>', 'what is compared').choices(['ids', 'light', 'full']))
     .option('--force', 'also windows that have a good verdict')
     .option('--accept-empty', 'an empty window is right although its history says otherwise')
-    .addHelpText('after', '\nExample:\n  callsync reconcile --from 2025-01-01 --to 2025-02-01')
     .action(reconcile);
-  const verdicts = program.command('verdicts').description('the recorded outcomes of reconciling');
-  withCommonOptions(verdicts.command('verify'))
+  const verdicts = withExamples(program.command('verdicts'), ['callsync verdicts verify']).description(
+    'the recorded outcomes of reconciling',
+  );
+  withExamples(
+    withCommonOptions(verdicts.command('verify')),
+    ['callsync verdicts verify', 'callsync verdicts verify --json'],
+    'Exit code 5: verdicts were changed.',
+  )
     .description('check that no verdict was changed: the chain of digests in the store and its copy in each warehouse')
     .action((options: CommonOptions) =>
       withServices(options, async (services) => {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { listAgents } from '../../store/agents.ts';
 import { clearDrift, listDrift, type RecordedDrift } from '../../store/drift.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, withCommonOptions, withExamples, withServices } from '../command.ts';
 import { openStoreService } from '../services.ts';
 
 const kinds = { new: 'new field', vanished: 'vanished', uncarried: 'comes empty', type: 'other type' } as const;
@@ -33,7 +33,7 @@ export const addSchema = (program: Command): void => {
     .command('schema')
     .description('how records differ from the interface, and which agents deliver them')
     .addHelpText('after', '\nExamples:\n  callsync schema drift\n  callsync schema drift --clear');
-  withCommonOptions(schema.command('drift'))
+  withExamples(withCommonOptions(schema.command('drift')), ['callsync schema drift', 'callsync schema drift --clear'])
     .description('new, vanished and oddly typed fields per source, and versions of the delivering agent')
     .option('--clear', 'forget the entries after showing them')
     .action(drift);

@@ -31,7 +31,7 @@ const createWake = (services: Services): (() => Promise<void>) => {
 export const addServe = (program: Command): void => {
   withCommonOptions(program.command('serve'))
     .description('run the webhook receiver alone; it needs no Temporal and survives a store that is away')
-    .addHelpText('after', '\nExample:\n  callsync serve --config callsync.yaml')
+    .addHelpText('after', '\nExamples:\n  callsync serve --config callsync.yaml')
     .action((options: CommonOptions) =>
       withServices(options, async (services) => {
         const { stopped } = untilStopped();

@@ -1,50 +1,131 @@
 import type { Command } from 'commander';
 import { parse } from 'yaml';
+import { z } from 'zod';
+import { type SimulatorOptions, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
+import { terminal } from '../../errors.ts';
+import type { SimulatorAddresses } from '../../simulator/control.ts';
+import { dialectOf, dialects } from '../../simulator/dialects.ts';
 import { runSimulator } from '../../simulator/main.ts';
-import { type CommonOptions, print, untilStopped } from '../command.ts';
+import { type CommonOptions, print, untilStopped, wholeNumber, withExamples } from '../command.ts';
+
+interface SimulateOptions extends CommonOptions {
+  readonly port: number;
+  readonly calls: number;
+  readonly dialect: string;
+  readonly webhook?: string;
+  readonly options: string;
+}
+
+const isSection = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const wrong = (problem: string) =>
+  terminal('USAGE_SIMULATOR', `The simulator cannot take these options: ${problem}.`, {
+    mend: 'callsync simulate --help lists them.',
+  });
+
+const readExtra = (text: string): Record<string, unknown> => {
+  let extra: unknown;
+  try {
+    extra = parse(text);
+  } catch {
+    throw wrong('--options is not valid YAML or JSON');
+  }
+  if (!isSection(extra)) throw wrong('--options must hold keys, such as "{live: {callsPerSecond: 5}}"');
+  return extra;
+};
+
+/** `live  callsPerSecond, processingSeconds, editShare`: a line a section of --options. */
+const listOptions = (): string => {
+  const { properties = {} } = z.toJSONSchema(simulatorOptionsSchema, { io: 'input', unrepresentable: 'any' });
+  const keysOf = (schema: unknown): string =>
+    Object.keys((isSection(schema) && isSection(schema.properties) && schema.properties) || {}).join(', ');
+  const width = Math.max(...Object.keys(properties).map((name) => name.length));
+  return Object.entries(properties)
+    .map(([name, schema]) => `  ${name.padEnd(width)}  ${keysOf(schema)}`.trimEnd())
+    .join('\n');
+};
+
+/** Keys that the schema let fall: it keeps what it knows. */
+const unknownKeys = (given: unknown, known: unknown, above = ''): readonly string[] => {
+  if (!isSection(given) || !isSection(known)) return [];
+  return Object.entries(given).flatMap(([key, value]) =>
+    key in known ? unknownKeys(value, known[key], `${above}${key}.`) : [`${above}${key}`],
+  );
+};
+
+/** What --options says of a section lies over what the other options say. @throws terminal USAGE_SIMULATOR */
+const settingsOf = (options: SimulateOptions): SimulatorOptions => {
+  const extra = readExtra(options.options);
+  const webhook = options.webhook === undefined ? {} : { url: options.webhook };
+  const over = (base: object, section: unknown): unknown => (isSection(section) ? { ...base, ...section } : section);
+  const settings = {
+    port: options.port,
+    dialect: options.dialect,
+    ...extra,
+    calls: over({ count: options.calls }, extra.calls ?? {}),
+    webhooks: over(webhook, extra.webhooks ?? {}),
+  };
+  const { success, data, error } = simulatorOptionsSchema.safeParse(settings);
+  if (!success)
+    throw wrong(
+      error.issues
+        .map(({ path, message }) => `${path.join('.')}: ${message.replace(/^Invalid input: /, '')}`)
+        .join('; '),
+    );
+  const unknown = unknownKeys(settings, data);
+  if (unknown.length > 0) throw wrong(`${unknown.join(', ')} ${unknown.length > 1 ? 'are' : 'is'} not known`);
+  dialectOf(data.dialect, data.dialectOverrides);
+  return settings as SimulatorOptions;
+};
+
+const render = (addresses: SimulatorAddresses): string =>
+  [
+    `base_url        ${addresses.url}`,
+    `auth_url        ${addresses.authUrl}`,
+    `realm           ${addresses.realm}`,
+    `client_id       ${addresses.clientId}`,
+    `client_secret   ${addresses.clientSecret}   (made up for this run)`,
+    `signing secret  ${addresses.signingSecret ?? 'none'}   (made up for this run)`,
+    `calls           ${addresses.range.from} … ${addresses.range.to}`,
+  ].join('\n');
+
+const run = async (options: SimulateOptions): Promise<void> => {
+  const settings = settingsOf(options);
+  try {
+    await runSimulator({
+      options: settings,
+      signal: untilStopped().signal,
+      onReady: (addresses) => print(options, addresses, render(addresses)),
+    });
+  } catch (cause) {
+    const { code } = cause as { code?: string };
+    if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw cause;
+    const why = code === 'EADDRINUSE' ? 'is taken' : 'may not be used';
+    throw terminal('USAGE_PORT', `Port ${settings.port} ${why}.`, { mend: 'Choose another, or 0 for any.', cause });
+  }
+};
 
 export const addSimulate = (program: Command): void => {
-  program
-    .command('simulate')
+  const width = Math.max(...Object.keys(dialects).map((name) => name.length));
+  withExamples(
+    program.command('simulate'),
+    [
+      'callsync simulate --calls 500 --webhook http://127.0.0.1:8780/webhook',
+      'callsync simulate --port 9000 --dialect page_total',
+      'callsync simulate --options "{live: {callsPerSecond: 5}, rateLimit: {requests: 0}}"',
+    ],
+    `Dialects:\n${Object.entries(dialects)
+      .map(([name, { description }]) => `  ${name.padEnd(width)}  ${description}`)
+      .join('\n')}`,
+  )
     .description('run the simulated call-data service alone, on loopback')
-    .option('--port <port>', 'port of its HTTP interface', '0')
-    .option('--calls <n>', 'number of calls', '2000')
-    .option('--dialect <name>', 'how its call list behaves', 'activate')
+    .option('--port <port>', 'port of its HTTP interface; 0 = any free one', wholeNumber(0, 65_535), 0)
+    .option('--calls <n>', 'number of calls', wholeNumber(0, 4_000_000), 2_000)
+    .option('--dialect <name>', 'how its call list behaves, one of the dialects below', 'activate')
     .option('--webhook <url>', 'send webhooks there')
     .option('--options <yaml>', 'further options as YAML or JSON, such as "{live: {callsPerSecond: 5}}"', '{}')
     .option('--json', 'print its addresses as one JSON line')
-    .addHelpText('after', '\nExample:\n  callsync simulate --calls 500 --webhook http://127.0.0.1:8780/webhook')
-    .action(
-      async (
-        options: CommonOptions & { port: string; calls: string; dialect: string; webhook?: string; options: string },
-      ) => {
-        const extra = parse(options.options) as Record<string, Record<string, unknown>>;
-        const webhook = options.webhook === undefined ? {} : { url: options.webhook };
-        const settings = {
-          ...extra,
-          port: Number(options.port),
-          dialect: options.dialect,
-          calls: { count: Number(options.calls), ...extra.calls },
-          webhooks: { ...webhook, ...extra.webhooks },
-        };
-        await runSimulator({
-          options: settings as never,
-          signal: untilStopped().signal,
-          onReady: (addresses) =>
-            print(
-              options,
-              addresses,
-              [
-                `base_url        ${addresses.url}`,
-                `auth_url        ${addresses.authUrl}`,
-                `realm           ${addresses.realm}`,
-                `client_id       ${addresses.clientId}`,
-                `client_secret   ${addresses.clientSecret}   (made up for this run)`,
-                `signing secret  ${addresses.signingSecret ?? 'none'}   (made up for this run)`,
-                `calls           ${addresses.range.from} … ${addresses.range.to}`,
-              ].join('\n'),
-            ),
-        });
-      },
-    );
+    .addHelpText('after', () => `\n--options takes:\n${listOptions()}`)
+    .action(run);
 };

@@ -10,7 +10,7 @@ export const addSql = (program: Command): void => {
     .description('print every statement that can be sent to a warehouse')
     .addOption(new Option('--dialect <dialect>', 'whose SQL').choices(['postgres', 'bigquery']).default('postgres'))
     .option('--json', 'print an array of {name, sql}')
-    .addHelpText('after', '\nExample:\n  callsync sql --dialect bigquery > callsync.sql')
+    .addHelpText('after', '\nExamples:\n  callsync sql --dialect bigquery > callsync.sql')
     .action(async (options: { dialect: string; json?: boolean }) => {
       const warehouse =
         options.dialect === 'bigquery'

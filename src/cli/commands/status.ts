@@ -75,7 +75,7 @@ const describeLateEdits = ({ horizon, fixed, tailShare, history }: LateEditStatu
 export const addStatus = (program: Command): void => {
   withCommonOptions(program.command('status'))
     .description('what is in the ledger, what waits, what is pending per warehouse, and what could not be read')
-    .addHelpText('after', '\nExample:\n  callsync status --json')
+    .addHelpText('after', '\nExamples:\n  callsync status --json')
     .action((options: CommonOptions) =>
       withServices(options, async (services) => {
         const store = await openStoreService(services);

@@ -50,7 +50,7 @@ export const addTap = (program: Command): void => {
     .addHelpText(
       'after',
       `
-Example:
+Examples:
   callsync tap --for 5m
 
 Needs source.websocket.url. Frames are stored in the table callsync.frames; the interface does not show what they mean.`,

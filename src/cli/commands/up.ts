@@ -12,7 +12,7 @@ export const addUp = (program: Command): void => {
       'run everything in one process: receiver, worker, schedules; embedded servers where none are configured',
     )
     .option('--no-schedules', 'leave the schedules alone (do not start continuous sync)')
-    .addHelpText('after', '\nExample:\n  callsync up --config callsync.yaml')
+    .addHelpText('after', '\nExamples:\n  callsync up --config callsync.yaml')
     .action((options: CommonOptions & { schedules: boolean }) =>
       withServices(options, async (services) => {
         const { stopped } = untilStopped();

@@ -2,7 +2,9 @@ import type { Command } from 'commander';
 import { terminal } from '../../errors.ts';
 import { registerWarehouse, requestRebuild } from '../../store/loads.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withExamples, withServices } from '../command.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { followWorkflow } from '../follow-workflow.ts';
 import { openStoreService, openTemporal, openWarehouses } from '../services.ts';
 
 const run = (name: string, options: CommonOptions, force: boolean): Promise<void> =>
@@ -23,19 +25,30 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
       warehouse: name,
       origin,
     });
-    const { changed } = (await handle.result()) as { changed: number };
+    const followed = await followWorkflow<{ changed: number }>(handle, {
+      what: 'load',
+      roles: ['workflows', 'load'],
+      signal: untilStopped().signal,
+      say: services.say,
+    });
+    if (!followed.ended) {
+      services.say(`The load goes on in its workers: callsync status, or callsync warehouse fill ${name} to join it.`);
+      process.exitCode = exitCodes.incomplete;
+      return;
+    }
+    const { changed } = followed.result;
     print(options, { warehouse: name, origin, changed }, `${name}: ${changed} calls written`);
   });
 
 export const addWarehouse = (program: Command): void => {
-  const warehouse = program
-    .command('warehouse')
-    .description('fill or rebuild a warehouse from the ledger, without asking the service; needs a running worker')
-    .addHelpText('after', '\nExamples:\n  callsync warehouse fill bigquery\n  callsync warehouse rebuild postgres');
-  withCommonOptions(warehouse.command('fill <name>'))
+  const warehouse = withExamples(program.command('warehouse'), [
+    'callsync warehouse fill bigquery',
+    'callsync warehouse rebuild postgres',
+  ]).description('fill or rebuild a warehouse from the ledger, without asking the service; needs a running worker');
+  withExamples(withCommonOptions(warehouse.command('fill <name>')), ['callsync warehouse fill bigquery'])
     .description('load every call that the warehouse does not have in its present revision')
     .action((name: string, options: CommonOptions) => run(name, options, false));
-  withCommonOptions(warehouse.command('rebuild <name>'))
+  withExamples(withCommonOptions(warehouse.command('rebuild <name>')), ['callsync warehouse rebuild postgres'])
     .description('write the rows of every call again')
     .action((name: string, options: CommonOptions) => run(name, options, true));
 };

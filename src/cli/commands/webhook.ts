@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { Config } from '../../../schemas/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { terminal } from '../../errors.ts';
@@ -7,7 +7,7 @@ import { webhookKeyUsage } from '../../webhook/key-usage.ts';
 import { sampleCall } from '../../webhook/sample-call.ts';
 import { type SendResult, sendWebhook } from '../../webhook/send.ts';
 import { readSigningKey } from '../../webhook/signing-keys.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, wholeNumber, withCommonOptions, withExamples, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { openStoreService } from '../services.ts';
 
@@ -74,6 +74,15 @@ const describeSent = (url: string, result: SendResult): string =>
 const send = async (options: SendCommandOptions): Promise<void> => {
   const { config } = await loadConfig({ path: options.config });
   const { webhook } = config;
+  const { key: wanted } = options;
+  if (wanted !== undefined && !webhook.secrets.some(({ name }) => name === wanted)) {
+    throw terminal('USAGE_KEY', `There is no signing key “${wanted}” in webhook.secrets.`, {
+      mend:
+        webhook.secrets.length === 0
+          ? 'None is configured.'
+          : `Use one of: ${webhook.secrets.map(({ name }) => name).join(', ')}.`,
+    });
+  }
   const url = options.url ?? addressOf(config);
   const key =
     options.unsigned || webhook.secrets.length === 0 ? undefined : readSigningKey(webhook.secrets, options.key);
@@ -97,12 +106,6 @@ const send = async (options: SendCommandOptions): Promise<void> => {
   } else if (results.some(({ delivered }) => !delivered)) process.exitCode = exitCodes.refused;
 };
 
-const count = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('Use a whole number from 1.');
-  return value;
-};
-
 export const addWebhook = (program: Command): void => {
   const webhook = program
     .command('webhook')
@@ -115,7 +118,7 @@ Examples:
   callsync webhook send --url http://127.0.0.1:8780/webhook
   callsync webhook send --file call.json --unsigned`,
     );
-  withCommonOptions(webhook.command('keys'))
+  withExamples(withCommonOptions(webhook.command('keys')), ['callsync webhook keys', 'callsync webhook keys --json'])
     .description('which signing key verified how many deliveries, and when last: an unused one can be retired')
     .action(keys);
   withCommonOptions(webhook.command('send'))
@@ -126,10 +129,15 @@ Examples:
     .option('--unsigned', 'send no signature')
     .option('--hook-id <id>', 'X-Service-Hook-Id')
     .option('--delivery-id <id>', 'X-Service-Delivery (default: now)')
-    .option('--count <n>', 'send so many, one after the other', count, 1)
+    .option('--count <n>', 'send so many, one after the other', wholeNumber(1), 1)
     .addHelpText(
       'after',
       `
+Examples:
+  callsync webhook send
+  callsync webhook send --url http://127.0.0.1:8780/webhook --count 5
+  cat call.json | callsync webhook send --file - --key next
+
 An invented call that is accepted becomes a call like any other, with an id that begins with “sample-”.
 Exit code 3: it was answered, but not with 2XX; 4: no answer.`,
     )

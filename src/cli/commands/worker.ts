@@ -15,7 +15,7 @@ export const addWorker = (program: Command): void => {
         .default(['workflows', 'read', 'load']),
     )
     .option('--schedules', 'also start continuous sync: create its schedules, or bring them up to date')
-    .addHelpText('after', '\nExample:\n  callsync worker --config callsync.yaml --roles read load')
+    .addHelpText('after', '\nExamples:\n  callsync worker --config callsync.yaml --roles read load')
     .action((options: CommonOptions & { roles: WorkerRole[]; schedules?: boolean }) =>
       withServices(options, async (services) => {
         const { stopped } = untilStopped();

@@ -5,6 +5,7 @@ import { terminal } from '../../errors.ts';
 import { findTemporalCli } from '../../temporal/locate-cli.ts';
 import { schedulesOf } from '../../temporal/schedules.ts';
 import { openTemporal, type Services, type TemporalService } from '../services.ts';
+import { unpolledQueues } from '../watch-workers.ts';
 import { type Check, type Finding, NotChecked, ok, warning } from './check.ts';
 
 const notFound = 5;
@@ -66,26 +67,8 @@ const describeNamespace = async ({ client, address }: TemporalService, namespace
   }
 };
 
-/** Task queues that no worker asked for work of late. */
-export const unpolledQueues = async (
-  { client }: TemporalService,
-  namespace: string,
-  prefix: string,
-): Promise<readonly string[]> => {
-  const unpolled: string[] = [];
-  for (const [role, name] of Object.entries(taskQueuesOf(prefix))) {
-    const { pollers } = await client.workflowService.describeTaskQueue({
-      namespace,
-      taskQueue: { name },
-      taskQueueType: role === 'workflows' ? 1 : 2,
-    });
-    if ((pollers ?? []).length === 0) unpolled.push(name);
-  }
-  return unpolled;
-};
-
 const checkWorkers = async (temporal: TemporalService, namespace: string, prefix: string): Promise<Finding> => {
-  const unpolled = await unpolledQueues(temporal, namespace, prefix);
+  const unpolled = await unpolledQueues(temporal.client.workflow, namespace, prefix);
   if (unpolled.length === 0) return ok(`Workers poll ${Object.values(taskQueuesOf(prefix)).join(', ')}.`);
   return warning(`No worker polls ${unpolled.join(', ')}.`, 'Start callsync up or callsync worker.');
 };

@@ -1,0 +1,31 @@
+/** What Ctrl-C, SIGTERM and the loss of the terminal do. */
+const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+let stopsItself = false;
+
+/**
+ * An exit, not a plain death: at an exit, embedded servers that nobody else uses are ended too. Commands that have
+ * something to finish first ask for it by `untilStopped`.
+ */
+export const exitOnSignals = (): void => {
+  for (const [signal, number] of Object.entries(signals)) {
+    process.on(signal, () => {
+      if (!stopsItself) process.exit(128 + number);
+    });
+  }
+};
+
+/** Resolves at the first Ctrl-C, SIGTERM or SIGHUP; a second one ends the process at once. */
+export const untilStopped = (): { readonly stopped: Promise<void>; readonly signal: AbortSignal } => {
+  const controller = new AbortController();
+  stopsItself = true;
+  const stopped = new Promise<void>((resolve) => {
+    for (const [signal, number] of Object.entries(signals)) {
+      process.on(signal, () => {
+        if (controller.signal.aborted) process.exit(128 + number);
+        controller.abort();
+        resolve();
+      });
+    }
+  });
+  return { stopped, signal: controller.signal };
+};

@@ -1,0 +1,84 @@
+/** Commands whose work a worker must do, where there is none; and controls of backfills that do not exist. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { type CliFolder, openCliFolder } from '../support/cli.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { type TestTemporal, useTemporal } from '../support/temporal.ts';
+
+let simulator: Simulator;
+let folder: CliFolder;
+let database: TestDatabase;
+let temporal: TestTemporal;
+
+beforeAll(async () => {
+  simulator = await startSimulator({ calls: { count: 20 } });
+  folder = await openCliFolder();
+  database = await createDatabase();
+  temporal = await useTemporal();
+  await folder.configure({
+    source: {
+      base_url: simulator.url,
+      auth_url: simulator.authUrl,
+      realm: simulator.realm,
+      client_id: simulator.clientId,
+      client_secret: simulator.clientSecret,
+    },
+    store: { url: database.url },
+    temporal: { address: temporal.address, task_queue: temporal.taskQueue },
+  });
+});
+afterAll(async () => {
+  await simulator.stop();
+  await folder.remove();
+  await database.drop();
+});
+
+const run = (...args: string[]) => folder.run(args, { deadlineMs: 120_000 });
+
+// Each run of the program costs a second of CPU, and more on a busy machine.
+describe('without a worker', { timeout: 400_000 }, () => {
+  it('says so and ends, instead of waiting for ever; what was asked for is kept', async () => {
+    const asked = [
+      ['backfill', '--from', '2025-01-01', '--name', 'lonely'],
+      ['backfill', 'watch', 'lonely'],
+      ['backfill', 'pause', 'lonely'],
+      ['reconcile', '--from', '2025-01-01'],
+      ['warehouse', 'fill', 'postgres'],
+    ];
+    const started = await run(...(asked[0] as string[]));
+    const results = [started, ...(await Promise.all(asked.slice(1).map((args) => run(...args))))];
+    for (const [index, { code, stdout, stderr }] of results.entries()) {
+      const name = asked[index]?.join(' ');
+      expect(code, `${name}: ${stderr}`).toBe(4);
+      expect(stderr, name).toContain(`callsync: No worker answers on task queue`);
+      expect(stderr, name).toContain(temporal.taskQueue);
+      expect(stderr, name).toMatch(/callsync worker or callsync up/);
+      expect(stdout, name).toBe('');
+    }
+    const { stdout } = await run('backfill', 'list', '--json');
+    expect(JSON.parse(stdout)).toMatchObject([{ name: 'lonely', state: 'running' }]);
+  });
+
+  it('Ctrl-C leaves the view at once', async () => {
+    const args = ['backfill', '--from', '2025-01-01', '--name', 'left'];
+    const left = await folder.run(args, {
+      deadlineMs: 120_000,
+      onStderr: (said, child) => said.includes('No worker answers') && child.kill('SIGINT'),
+    });
+    expect(left.stderr).toMatch(/callsync: No worker has told how far left is; it is kept/);
+    expect(left.stderr).not.toMatch(/ended|Unexpected/);
+    expect(left.code).toBe(4);
+    expect((await run('backfill', 'cancel', 'left', '--json')).code).toBe(0);
+  });
+
+  it('a backfill that does not exist is named, with how to list those that do', async () => {
+    const asked = [['watch'], ['pause'], ['resume'], ['cancel'], ['concurrency', '3']];
+    const results = await Promise.all(asked.map(([verb = '', ...more]) => run('backfill', verb, 'nowhere', ...more)));
+    for (const { code, stderr } of results) {
+      expect(code, stderr).toBe(2);
+      expect(stderr).toBe(
+        'callsync: There is no backfill named “nowhere”. callsync backfill list shows the names of all.\n',
+      );
+    }
+  });
+});

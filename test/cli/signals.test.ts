@@ -1,0 +1,84 @@
+/** A command that is ended by a signal takes the servers that it started with it, unless another command uses them. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { findFreePort, isAlive } from '../../src/local-process.ts';
+import { endProcess, until } from '../support/installation.ts';
+import { makeServerFolder } from '../support/postgres.ts';
+
+const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+let folder: string;
+const children: ChildProcess[] = [];
+
+beforeEach(async () => {
+  folder = await makeServerFolder();
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) await endProcess(child, 'SIGTERM');
+});
+
+const start = async (args: readonly string[], port = 0): Promise<ChildProcess> => {
+  const config = join(folder, `callsync-${children.length}.yaml`);
+  const nobody = `http://127.0.0.1:${await findFreePort()}`;
+  const settings = {
+    source: { base_url: nobody, auth_url: nobody, realm: 'r', client_id: 'a', client_secret: 'b' },
+    store: { data_dir: folder },
+    webhook: { port, allow_unsigned: true, spool: { dir: join(folder, `spool-${children.length}`) } },
+    metrics: { serve: 'off' },
+  };
+  await writeFile(config, stringify(settings));
+  const child = spawn(process.execPath, [program, ...args, '--config', config], { stdio: ['ignore', 'pipe', 'pipe'] });
+  children.push(child);
+  return child;
+};
+
+const postmaster = async (): Promise<{ pid: number }> => {
+  const lines = (await readFile(join(folder, 'postgres', 'pgdata', 'postmaster.pid'), 'utf8').catch(() => '')).split(
+    '\n',
+  );
+  return { pid: Number(lines[0]) };
+};
+
+const temporalPid = async (): Promise<number> => {
+  const text = await readFile(join(folder, 'temporal', 'temporal.json'), 'utf8').catch(() => '{"pid":0}');
+  return (JSON.parse(text) as { pid: number }).pid;
+};
+
+it.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)(
+  '%s in the middle of a start leaves no server',
+  async (signal) => {
+    const child = await start(['doctor']);
+    await until('the server is being started', async () => isAlive((await postmaster()).pid), 90_000);
+    expect(child.exitCode).toBeNull();
+    const { pid } = await postmaster();
+    child.kill(signal);
+    const [code] = (await once(child, 'exit')) as [number | null];
+    expect(code).toBe({ SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }[signal]);
+    await until('PostgreSQL has ended', async () => !isAlive(pid), 60_000);
+  },
+  240_000,
+);
+
+it('servers outlive the command that started them for as long as another uses them', async () => {
+  const first = await start(['serve']);
+  await once(first.stdout as NodeJS.ReadableStream, 'data');
+  const { pid } = await postmaster();
+  // It needs Temporal too, and waits there for a worker that does not come.
+  const second = await start(['backfill', '--from', '2025-01-01']);
+  await once(second.stderr as NodeJS.ReadableStream, 'data');
+  const temporal = await temporalPid();
+  expect(isAlive(temporal)).toBe(true);
+  const third = await start(['serve']);
+  await once(third.stdout as NodeJS.ReadableStream, 'data');
+
+  await endProcess(first, 'SIGTERM');
+  await endProcess(second, 'SIGTERM');
+  await until('Temporal has ended', async () => !isAlive(temporal), 60_000);
+  expect(isAlive(pid)).toBe(true);
+  await endProcess(third, 'SIGHUP');
+  expect(isAlive(pid)).toBe(false);
+}, 240_000);
