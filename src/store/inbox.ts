@@ -1,5 +1,6 @@
 /** The inbox's side of the merge: deliveries that wait, earlier ones with the same body, and outcomes. */
 import type pg from 'pg';
+import { sourceRank } from '../../schemas/observation.ts';
 import { runQuery } from '../postgres/connection.ts';
 import { storePurpose } from './store.ts';
 import { concernedWarehouses } from './warehouses.ts';
@@ -122,12 +123,18 @@ export interface Reread {
   readonly requestedAt: number;
 }
 
+/** After this many vain attempts a call is no longer asked for. */
+const rereadAttempts = 10;
+
+/** SQL of the requests that were given up. */
+export const givenUpRereads = `attempts >= ${rereadAttempts}`;
+
 export const listRereads = async (pool: pg.Pool, limit: number): Promise<Reread[]> =>
   await runQuery<Reread & pg.QueryResultRow>(
     pool,
     storePurpose,
     `SELECT call_id AS "callId", (extract(epoch FROM requested_at) * 1000000)::bigint AS "requestedAt"
-       FROM rereads WHERE attempts < 10 ORDER BY attempts, requested_at LIMIT $1`,
+       FROM rereads WHERE NOT (${givenUpRereads}) ORDER BY attempts, requested_at LIMIT $1`,
     [limit],
   );
 
@@ -147,6 +154,21 @@ export const settleRereads = async (
   await runQuery(pool, storePurpose, 'UPDATE rereads SET attempts = attempts + 1 WHERE call_id = ANY($1)', [
     failed.map((one) => one.callId),
   ]);
+};
+
+/**
+ * Ends requests that were given up and have been answered since by a reading of the list, later than the request by more
+ * than two clocks may differ.
+ */
+export const forgetAnswered = async (pool: pg.Pool): Promise<void> => {
+  await runQuery(
+    pool,
+    storePurpose,
+    `DELETE FROM rereads r USING ledger l
+      WHERE ${givenUpRereads} AND l.call_id = r.call_id AND (l.fields->'unique_id'->>1)::int = $1
+        AND to_timestamp((l.fields->'unique_id'->>0)::float8 / 1000000.0) > r.requested_at + interval '15 minutes'`,
+    [sourceRank.poll],
+  );
 };
 
 /** Rows of the warehouse table `deliveries` that a warehouse does not have yet, in its column order. */

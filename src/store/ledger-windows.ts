@@ -44,6 +44,22 @@ export const listWindowCalls = async (
     [range.from, range.to],
   );
 
+/** Times of calls, in microseconds; calls without one are left out. */
+export const readCallTimes = async (
+  pool: pg.Pool,
+  column: LedgerAxis,
+  callIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> => {
+  const rows = await runQuery<{ id: string; time: number }>(
+    pool,
+    storePurpose,
+    `SELECT call_id AS id, (extract(epoch FROM ${column}) * 1000000)::bigint AS time FROM ledger
+      WHERE call_id = ANY($1) AND ${column} IS NOT NULL`,
+    [callIds],
+  );
+  return new Map(rows.map(({ id, time }) => [id, time]));
+};
+
 /** SHA-256 (hex) over the ids and revisions of the calls of a window. */
 export const revisionsDigest = async (
   pool: pg.Pool,

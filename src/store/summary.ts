@@ -1,6 +1,7 @@
 /** Figures of the operational store for `callsync status`. */
 import type pg from 'pg';
 import { runQuery } from '../postgres/connection.ts';
+import { givenUpRereads } from './inbox.ts';
 import { storePurpose } from './store.ts';
 import { openProblems, type WindowProblem } from './windows.ts';
 
@@ -18,7 +19,10 @@ export interface StoreSummary {
     { readonly pending: number; readonly lastLoadAt: string | null; readonly lastError: string | null }
   >;
   readonly quarantineOpen: number;
+  /** Calls to be read again from the API because of repeated webhook bodies. */
   readonly rereadsWaiting: number;
+  /** Of earlier ones, those for which no answer could be had: not where the list was looked, or it cannot be asked. */
+  readonly rereadsUnanswered: number;
   readonly watermarks: Record<string, string>;
   readonly windowsRead: number;
   readonly problems: readonly WindowProblem[];
@@ -36,7 +40,8 @@ export const summarizeStore = async (pool: pg.Pool): Promise<StoreSummary> => {
             (SELECT count(*) FROM inbox WHERE outcome = 'pending') AS pending,
             (SELECT extract(epoch FROM now() - min(received_at))::float8 FROM inbox WHERE outcome = 'pending') AS oldest,
             (SELECT count(*) FROM quarantine WHERE state = 'open') AS quarantine,
-            (SELECT count(*) FROM rereads) AS rereads,
+            (SELECT count(*) FROM rereads WHERE NOT (${givenUpRereads})) AS rereads,
+            (SELECT count(*) FROM rereads WHERE ${givenUpRereads}) AS unanswered,
             (SELECT count(*) FROM windows) AS windows`,
   );
   const outcomes = await runQuery<{ outcome: string; n: number }>(
@@ -74,6 +79,7 @@ export const summarizeStore = async (pool: pg.Pool): Promise<StoreSummary> => {
     ),
     quarantineOpen: counts.quarantine ?? 0,
     rereadsWaiting: counts.rereads ?? 0,
+    rereadsUnanswered: counts.unanswered ?? 0,
     watermarks: Object.fromEntries(watermarks.map(({ name, watermark }) => [name, watermark.toISOString()])),
     windowsRead: counts.windows ?? 0,
     problems: await openProblems(pool),
