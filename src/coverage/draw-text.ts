@@ -17,6 +17,7 @@ export const stateNames: Readonly<Record<CoverageState, string>> = {
 };
 
 const number = new Intl.NumberFormat('en-US');
+export const formatCount = (count: number): string => number.format(count);
 export const formatDay = (micros: number): string => new Date(micros / 1000).toISOString().slice(0, 10);
 export const formatShare = (part: number, whole: number): string =>
   whole === 0 ? '–' : `${((100 * part) / whole).toFixed(2)} %`;
@@ -41,7 +42,7 @@ const drawBar = (shares: CoverageDay['shares'], length: number): string => {
   return bar.slice(0, length - 1) + blocks[worst];
 };
 
-const describeDay = (one: CoverageDay): string => {
+export const describeDay = (one: CoverageDay): string => {
   if (one.state === 'healed') return `healed (${number.format(one.healedCalls)} calls)`;
   if (one.state !== 'unproven' || one.shares.unread === 0) return stateNames[one.state];
   return `unproven, ${formatShare(one.shares.unread, 1)} unread`;

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { drawCoverageHtml } from '../../coverage/draw-html.ts';
-import { describeArrivals, drawCoverage } from '../../coverage/draw-text.ts';
+import { drawCoverage } from '../../coverage/draw-text.ts';
 import { readCoverage } from '../../coverage/read-coverage.ts';
 import { terminal } from '../../errors.ts';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
@@ -47,11 +47,8 @@ export const addCoverage = (program: Command): void => {
           ...(options.webhooksSince === undefined ? {} : { webhooksSince: options.webhooksSince }),
         });
         if (options.html !== undefined) await writePicture(options.html, drawCoverageHtml(coverage));
-        print(
-          options,
-          coverage,
-          [drawCoverage(coverage, process.stdout.columns), ...describeArrivals(coverage)].join('\n'),
-        );
+        print(options, coverage, drawCoverage(coverage, process.stdout.columns));
+        if (options.html !== undefined) services.say(`Written to ${options.html}.`);
       }),
     );
 };

@@ -14,7 +14,7 @@ import {
   withServices,
 } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { ingestDeps, openStoreService, openWarehouses } from '../services.ts';
+import { ingestDeps, openStoreService, openWarehouses, type Services } from '../services.ts';
 import { parseInstantArgument } from './backfill.ts';
 
 const number = wholeNumber(1);
@@ -49,6 +49,15 @@ const show = (id: number, options: CommonOptions & { raw?: boolean }): Promise<v
     print(options, { ...facts, shape }, `${line(facts)}\n\n${shape}\n\nIts bytes, which may hold personal data: --raw`);
   });
 
+/** A mistyped number must not look as if something had been done. */
+const tellAbsent = (services: Services, absent: number): void => {
+  if (absent <= 0) return;
+  services.say(
+    `${absent} of the records named ${absent === 1 ? 'is' : 'are'} not open: callsync quarantine list --state all.`,
+  );
+  process.exitCode = exitCodes.incomplete;
+};
+
 const settleDropped = (ids: readonly number[], options: CommonOptions): Promise<void> =>
   withServices(options, async (services) => {
     const { pool } = await openStoreService(services);
@@ -58,6 +67,7 @@ const settleDropped = (ids: readonly number[], options: CommonOptions): Promise<
       { dropped },
       `${dropped} of ${ids.length} dropped; they stay dropped if the service sends them again.`,
     );
+    tellAbsent(services, ids.length - dropped);
   });
 
 interface ReplayOptions extends CommonOptions {
@@ -81,6 +91,7 @@ const replay = (ids: readonly number[], options: ReplayOptions): Promise<void> =
     const { replayed, refused, changed } = result;
     print(options, result, `${replayed} replayed (${changed} calls new or changed), ${refused} still refused.`);
     if (refused > 0) process.exitCode = exitCodes.incomplete;
+    if (options.all !== true) tellAbsent(services, ids.length - replayed - refused);
   });
 
 export const addQuarantine = (program: Command): void => {
