@@ -99,4 +99,8 @@ export async function backfill(input: BackfillInput): Promise<BackfillProgress> 
 }
 
 // With worker versioning it ends with the code that it began with; all other workflows move on to the current version.
-setWorkflowOptions({ versioningBehavior: 'PINNED' }, backfill);
+// Without it there is nothing to be pinned to, and the server refuses tasks that say so.
+setWorkflowOptions(
+  () => (workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: 'PINNED' } : {}),
+  backfill,
+);
