@@ -42,7 +42,7 @@ export interface Installation {
   /** Starts a backfill over everything the simulator has. */
   backfill(
     name: string,
-    options?: { force?: boolean; concurrency?: number; direction?: 'newest_first' | 'oldest_first' },
+    options?: { axis?: string; force?: boolean; concurrency?: number; direction?: 'newest_first' | 'oldest_first' },
   ): Promise<{
     readonly workflowId: string;
     readonly result: Promise<BackfillProgress>;
@@ -128,7 +128,7 @@ export const install = async (input: {
     backfill: async (name, options = {}) => {
       const handle = await startBackfill(client, temporal.taskQueue, {
         name,
-        axis: 'qualified',
+        axis: options.axis ?? 'qualified',
         range: { from: Date.parse(simulator.range.from) * 1000, to: Date.now() * 1000 },
         direction: options.direction ?? 'newest_first',
         concurrency: options.concurrency ?? 3,

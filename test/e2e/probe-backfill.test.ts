@@ -1,0 +1,3 @@
+import { describeProbeBackfill, someDialects } from './probe-backfill-cases.ts';
+
+describeProbeBackfill(someDialects);
