@@ -2,6 +2,7 @@
 import { Context } from '@temporalio/activity';
 import type { Range } from '../schemas/orchestration.ts';
 import { transient } from '../src/errors.ts';
+import { axisOf, isCuttable } from '../src/source/list-query.ts';
 import { countPending } from '../src/store/loads.ts';
 import { isConfiguredSomewhere } from '../src/store/warehouses.ts';
 import { advanceWatermark } from '../src/store/windows.ts';
@@ -22,6 +23,12 @@ export interface ActivityDeps extends SyncDeps, CompletenessDeps {
 
 /** Deliveries of one transaction; a wake-up drains as many batches as there are. */
 const mergeLimit = 200;
+
+export interface CountedRange {
+  readonly expected: number | null;
+  readonly windowLength: number;
+  readonly indivisible?: boolean;
+}
 
 export const createReadActivities = (deps: ActivityDeps) => ({
   /** Reads a stretch of the axis; heartbeats what is left, and a retry resumes there. */
@@ -46,19 +53,20 @@ export const createReadActivities = (deps: ActivityDeps) => ({
 
   /**
    * Calls that the service counts in a range (null where it has no total), and the window length that fits them, in
-   * microseconds. One request.
+   * microseconds. One request. `indivisible`: every window is read by reading the whole list, so that readers of parts
+   * of the range would each read all of it.
    */
-  countRange: guarded(
-    deps,
-    'countRange',
-    async (input: { axis: string; range: Range }): Promise<{ expected: number | null; windowLength: number }> => {
-      const { initial, min, max, targetCalls } = deps.windows;
-      const total = await deps.source.list.readTotal({ window: { axis: input.axis, ...input.range } });
-      if (total === undefined || total === 0) return { expected: total ?? null, windowLength: initial };
-      const even = ((input.range.to - input.range.from) * targetCalls) / total;
-      return { expected: total, windowLength: Math.round(Math.min(max, Math.max(min, even))) };
-    },
-  ),
+  countRange: guarded(deps, 'countRange', async (input: { axis: string; range: Range }): Promise<CountedRange> => {
+    const { initial, min, max, targetCalls } = deps.windows;
+    const { list } = deps.source;
+    const total = await list.readTotal({ window: { axis: input.axis, ...input.range } });
+    const length = input.range.to - input.range.from;
+    if (!isCuttable(axisOf(list.list, input.axis)))
+      return { expected: total ?? null, windowLength: length, indivisible: true };
+    if (total === undefined || total === 0) return { expected: total ?? null, windowLength: initial };
+    const even = (length * targetCalls) / total;
+    return { expected: total, windowLength: Math.round(Math.min(max, Math.max(min, even))) };
+  }),
 
   planSync: guarded(deps, 'planSync', (): Promise<PlannedSync> => planSync(deps)),
 

@@ -76,6 +76,7 @@ export async function backfill(input: BackfillInput): Promise<BackfillProgress> 
     const counted = await readActivities(input.queues).countRange({ axis: input.axis, range: input.range });
     expected = counted.expected;
     state.windowLength = counted.windowLength;
+    if (counted.indivisible) state.concurrency = 1;
   }
   const { queues, axis, direction, force } = input;
   await readRanges(state, { queues, axis, direction, force, origin: `backfill:${input.name}` });

@@ -87,7 +87,10 @@ export const describeProbeBackfill = (dialects: readonly string[]): void => {
           await site.startWorker();
           const { result } = await site.backfill('probed', { axis: defaultAxis(list).name });
           const calls = callsOf(dialect);
-          expect((await result).totals).toMatchObject({ calls, problems: 0 });
+          const { totals } = await result;
+          expect(totals).toMatchObject({ calls, problems: 0 });
+          // Without window parameters every reader would read the whole list: there is only one.
+          if (list.axes.length === 0) expect(totals.windows).toBe(1);
           expect(await site.checkTruth()).toEqual({ calls, lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
         } finally {
           await site.dispose();
