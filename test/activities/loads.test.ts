@@ -1,5 +1,6 @@
 /** From the ledger into warehouses: failures, crashes, rebuilds, epochs, warehouses that come later. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type ActivityDeps, createLoadActivities } from '../../activities/create-activities.ts';
 import {
   batchOf,
   type FoldedBatch,
@@ -350,6 +351,15 @@ describe('a warehouse that comes later', () => {
     await pipeline.drain(added);
     expect(Object.keys(await statuses(added))).toEqual(['a', 'w']);
     expect((await added.warehouse.countRows()).deliveries).toBe(1);
+  });
+
+  test('is not loaded by a worker that does not know it, which says so', async () => {
+    const { loadPending } = createLoadActivities(pipeline.deps as ActivityDeps);
+    await registerWarehouse(pipeline.store.pool, 'unknown here');
+    const load = () => loadPending({ warehouse: 'unknown here', origin: 'fill' });
+    await expect(load()).rejects.toMatchObject({ type: 'WAREHOUSE_ELSEWHERE', nonRetryable: false });
+    await lapse('unknown here');
+    expect(await load()).toEqual({ sent: 0, changed: 0, more: false });
   });
 
   test('that nobody has configured for long is not waited for, and gets everything when it comes back', async () => {
