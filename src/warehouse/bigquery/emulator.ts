@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { terminal } from '../../errors.ts';
 import { sendSignal, startLocalProcess, stopLocalProcess } from '../../local-process.ts';
 import { locateEmulator } from './emulator-install.ts';
+import { type EmulatorQueue, openEmulatorQueue } from './emulator-queue.ts';
 
 export interface BigQueryEmulatorOptions {
   /** Folder for its log and, unless `ephemeral`, its data, which the next start finds again. */
@@ -44,7 +45,7 @@ export async function startBigQueryEmulator(options: BigQueryEmulatorOptions): P
     program,
     args: [
       ...['start', '--project', project, '--rest-host', '127.0.0.1', '--grpc-host', '127.0.0.1'],
-      ...['--rest-port', String(options.restPort ?? 0), '--grpc-port', String(options.grpcPort ?? 0)],
+      ...['--rest-port', '0', '--grpc-port', String(options.grpcPort ?? 0)],
       ...(options.ephemeral ? ['--ephemeral'] : ['--persistent', '--data-dir', join(home, 'data')]),
       ...['--log-format', 'json', '--log-level', 'info'],
     ],
@@ -63,15 +64,29 @@ export async function startBigQueryEmulator(options: BigQueryEmulatorOptions): P
       },
     );
   }
+  const queue = await openQueue(ports.rest, options.restPort ?? 0, server.pid);
   return {
-    restUrl: `http://127.0.0.1:${ports.rest}`,
+    restUrl: `http://127.0.0.1:${queue.port}`,
     grpcAddress: `127.0.0.1:${ports.grpc}`,
     project,
     pid: server.pid,
     async stop() {
+      await queue.close();
       await stopLocalProcess(server.pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
     },
   };
+}
+
+async function openQueue(upstreamPort: number, port: number, pid: number): Promise<EmulatorQueue> {
+  try {
+    return await openEmulatorQueue(upstreamPort, port);
+  } catch (cause) {
+    await stopLocalProcess(pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
+    throw terminal('BIGQUERY_EMULATOR', `The local BigQuery cannot listen on port ${port}.`, {
+      mend: 'Choose another port, or 0 for any free one.',
+      cause,
+    });
+  }
 }
 
 /** The emulator writes the ports that it chose into its log once it listens, gRPC last. */

@@ -40,6 +40,43 @@ it('is shared by the tests of a run', async () => {
   expect(rows).toEqual([{ one: 1 }]);
 });
 
+it('answers with its own rows, whatever else is asked at the same time', async () => {
+  const { restUrl, project, dataset } = await useBigQuery();
+  const client = connect({ restUrl, project });
+  await client.createDataset(dataset);
+  const names = ['a', 'b', 'c'];
+  for (const name of names) {
+    await client.query(
+      `CREATE TABLE ${dataset}.${name} AS SELECT '${name}' AS name, n FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n`,
+    );
+  }
+  const list = async (name: string) => {
+    const answer = await fetch(`${restUrl}/bigquery/v2/projects/${project}/datasets/${dataset}/tables/${name}/data`);
+    const { rows } = (await answer.json()) as { rows: { f: { v: string }[] }[] };
+    return [rows.length, ...new Set(rows.map((row) => row.f[0]?.v))];
+  };
+  const asked = Array.from({ length: 30 }, (_, index) => names[index % 3] as string);
+  const [listed] = await Promise.all([
+    Promise.all(asked.map(list)),
+    ...asked.map((name) => client.query(`SELECT COUNT(*) FROM ${dataset}.${name}`)),
+  ]);
+  expect(listed).toEqual(asked.map((name) => [2_000, name]));
+});
+
+it('goes on after a client that leaves, and says when its port is taken', async () => {
+  const { restUrl } = await useBigQuery();
+  const left = fetch(`${restUrl}/bigquery/v2/projects/demo/datasets`, { signal: AbortSignal.timeout(1) });
+  await left.catch(() => undefined);
+  expect((await fetch(`${restUrl}/bigquery/v2/projects/demo/datasets`)).status).toBe(200);
+  const dataDir = await mkdtemp(join(tmpdir(), 'callsync-emulator-'));
+  try {
+    const taken = startBigQueryEmulator({ dataDir, ephemeral: true, restPort: Number(new URL(restUrl).port) });
+    await expect(taken).rejects.toMatchObject({ code: 'BIGQUERY_EMULATOR', message: expect.stringMatching(/port/) });
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
 it('refuses a configured program that is not there', async () => {
   const env = { CALLSYNC_BQEMULATOR: '/nowhere/bqemulator' };
   await expect(locateEmulator({ env, log: () => undefined })).rejects.toMatchObject({ code: 'BIGQUERY_EMULATOR' });
