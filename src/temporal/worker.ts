@@ -44,8 +44,6 @@ export const installRuntime = (log: (level: string, message: string) => void): v
   runtimeInstalled = true;
   Runtime.install({
     logger: new DefaultLogger('WARN', ({ level, message }) => log(level, message)),
-    // Without this, the SDK's native side writes its warnings to standard error, past our log and its level.
-    telemetryOptions: { logging: { forward: {} } },
     shutdownSignals: [],
   });
 };
