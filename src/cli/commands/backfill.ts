@@ -87,7 +87,7 @@ const watch = async (options: CommonOptions, name: string, handle: Handle): Prom
   const progress = await watchBackfill(handle, name, signal);
   print(options, { backfill: name, ...progress }, describeBackfill(name, progress));
   if (progress.state !== 'done')
-    say(`The backfill goes on in its workers: callsync backfill watch ${name}, or backfill cancel ${name}.`);
+    say(`The backfill goes on in its workers: callsync backfill watch ${name}, or callsync backfill cancel ${name}.`);
   if (progress.state !== 'done' || progress.totals.problems > 0) process.exitCode = exitCodes.incomplete;
 };
 
