@@ -23,7 +23,11 @@ const foldAll = (sights: readonly Observation[]): LedgerRow =>
   sights.map(prepareObservation).reduce(fold, emptyRow('c'));
 
 /** As it is once stored and read again. */
-const stored = (row: LedgerRow): LedgerRow => ({ ...row, document: JSON.parse(renderDocument(row).toString()), json: {} });
+const stored = (row: LedgerRow): LedgerRow => ({
+  ...row,
+  document: JSON.parse(renderDocument(row).toString()),
+  json: {},
+});
 
 /** What warehouses show of a call, without what says how it came (seen times). */
 const flatRows = (row: LedgerRow): Record<string, string[]> => {
