@@ -45,7 +45,7 @@ const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
     ...Object.entries(summary.watermarks).map(([name, at]) => `watermark   ${name}: ${at}`),
     `windows     ${summary.windowsRead} read`,
     `quarantine  ${summary.quarantineOpen} open${summary.quarantineOpen > 0 ? ': callsync quarantine list' : ''}`,
-    `rereads     ${summary.rereadsWaiting} waiting`,
+    `rereads     ${summary.rereadsWaiting} waiting${summary.rereadsUnanswered === 0 ? '' : `, ${summary.rereadsUnanswered} without an answer: not in the list where they were looked for`}`,
     ...(summary.drift.length > 0
       ? [`drift       ${summary.drift.length} differences of records: callsync schema drift`]
       : []),
