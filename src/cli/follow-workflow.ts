@@ -20,6 +20,9 @@ export interface FollowOptions<Progress> {
   readonly say: (message: string) => void;
 }
 
+/** A worker that is there answers within a second or two. */
+const silentMs = 30_000;
+
 export type Followed<Result> = { readonly ended: true; readonly result: Result } | { readonly ended: false };
 
 /**
@@ -51,9 +54,21 @@ export const followWorkflow = async <Result, Progress = never>(
   }
 };
 
-const keepLooking = async <Progress>({ look }: FollowOptions<Progress>, over: AbortSignal): Promise<void> => {
-  while (look !== undefined && !over.aborted) {
+const keepLooking = async <Progress>(
+  { look, what, say }: FollowOptions<Progress>,
+  over: AbortSignal,
+): Promise<void> => {
+  if (look === undefined) return;
+  let answered = Date.now();
+  const remind = setInterval(() => {
+    const seconds = Math.round((Date.now() - answered) / 1000);
+    if (seconds * 1000 < silentMs) return;
+    say(`The ${what} has told no progress for ${seconds} s; the worker's log or Temporal's interface may say why.`);
+  }, silentMs);
+  over.addEventListener('abort', () => clearInterval(remind), { once: true });
+  while (!over.aborted) {
     const progress = await look.ask().catch(() => undefined);
+    if (progress !== undefined) answered = Date.now();
     if (progress !== undefined && !over.aborted) look.show(progress);
     await delay(look.everyMs, undefined, { signal: over }).catch(() => undefined);
   }
