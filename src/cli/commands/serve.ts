@@ -6,23 +6,25 @@ import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { createLogger } from '../log.ts';
 import { openReceiver } from '../open-receiver.ts';
-import { openStoreService, openTemporal, type Services } from '../services.ts';
+import { openStoreService, openTemporal, type Services, type TemporalService } from '../services.ts';
+
+const open = (services: Services): Promise<Pick<TemporalService, 'client'>> => {
+  const { temporal } = services.config;
+  if (temporal.address === undefined) return openTemporal(services);
+  installRuntime((level, message) => services.log(message, { level }));
+  return connectClient(temporal, temporal.address);
+};
 
 /** Temporal may be away: the inbox waits and a sweep finds it, so each wake-up connects anew until one succeeds. */
 const createWake = (services: Services): (() => Promise<void>) => {
-  const { temporal } = services.config;
-  let connecting: ReturnType<typeof connectClient> | undefined;
+  let opening: ReturnType<typeof open> | undefined;
   return async () => {
-    if (temporal.address === undefined) {
-      const embedded = await openTemporal(services);
-      return wakeMergeInbox(embedded.client, temporal.task_queue);
-    }
-    installRuntime((level, message) => services.log(message, { level }));
-    connecting ??= connectClient(temporal, temporal.address);
+    opening ??= open(services);
     try {
-      await wakeMergeInbox((await connecting).client, temporal.task_queue);
+      await wakeMergeInbox((await opening).client, services.config.temporal.task_queue);
     } catch (error) {
-      connecting = undefined;
+      // The development server may be gone for good, and come back elsewhere.
+      opening = undefined;
       throw error;
     }
   };
