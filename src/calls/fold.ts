@@ -126,10 +126,14 @@ const versionOf = (observation: PreparedObservation, name: string): FieldVersion
   observation.hashes[name] as string,
 ];
 
+/** Warehouses show the earliest sight, and rows of one revision are the same everywhere: an earlier one raises it. */
+const isEarlier = (row: LedgerRow, observation: Observation): boolean =>
+  row.firstSeenAt !== null && observation.observedAt < row.firstSeenAt;
+
 /** True when folding this observation may change the document, so that the stored one has to be fetched before. */
 export const needsDocument = (row: LedgerRow, observation: PreparedObservation): boolean => {
   if (row.document !== null || row.tombstone) return false;
-  if (row.missingSince !== null) return true;
+  if (row.missingSince !== null || isEarlier(row, observation)) return true;
   for (const name of Object.keys(observation.json)) {
     const standing = own(row.versions, name);
     if (standing === undefined) return true;
@@ -153,7 +157,8 @@ const higher = (a: number | null, b: number): number => (a === null ? b : Math.m
 
 /**
  * (ledger row, observation) → ledger row. A field that the observation does not carry stays; an equal value with a
- * higher order raises the field's version and nothing else; a tombstone stays a tombstone.
+ * higher order raises the field's version and nothing else, unless it is the earliest sight; a tombstone stays a
+ * tombstone.
  * @throws Error when `needsDocument` holds: the caller fetches the document first.
  */
 export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRow => {
@@ -184,7 +189,7 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
     },
   };
   const found = row.missingSince !== null && observation.source === 'poll' && observation.observedAt > row.missingSince;
-  if (changes.length === 0 && row.revision > 0 && !found) return { ...row, ...seen };
+  if (changes.length === 0 && row.revision > 0 && !found && !isEarlier(row, observation)) return { ...row, ...seen };
 
   if (row.document === null) throw new Error('fold: the document was not fetched');
   const document: CallDocument = Object.defineProperties(bare(), Object.getOwnPropertyDescriptors(row.document));

@@ -67,6 +67,29 @@ describe('sights in any order and number', () => {
     );
   });
 
+  test('rows of one revision are the same, whatever was seen since: warehouses load them at different times', () => {
+    const shown = ({ document, firstSeenAt, changedAt, missingSince }: LedgerRow): unknown => ({
+      document,
+      firstSeenAt,
+      changedAt,
+      missingSince,
+    });
+    fc.assert(
+      fc.property(sightsInOrders('c'), ({ arrivals }) => {
+        for (const sights of arrivals) {
+          const revisions = new Map<number, unknown>();
+          let row = emptyRow('c');
+          for (const sight of sights.map(prepareObservation)) {
+            row = fold(row, sight);
+            if (revisions.has(row.revision)) expect(shown(row)).toEqual(revisions.get(row.revision));
+            revisions.set(row.revision, shown(row));
+          }
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   test('end the same whether the row went through the store in between or not, with the document fetched only when asked for', () => {
     fc.assert(
       fc.property(sightsInOrders('c', 1), ({ arrivals: [arrival = []] }) => {
