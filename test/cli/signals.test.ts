@@ -1,12 +1,12 @@
 /** A command that is ended by a signal takes the servers that it started with it, unless another command uses them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { findFreePort, isAlive } from '../../src/local-process.ts';
+import { findFreePort, isAlive, sendSignal } from '../../src/local-process.ts';
 import { endProcess, until } from '../support/installation.ts';
 import { makeServerFolder } from '../support/postgres.ts';
 
@@ -19,6 +19,14 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const child of children.splice(0)) await endProcess(child, 'SIGTERM');
+  // What a failed test left.
+  for (const [pid, signal] of [
+    [(await postmaster()).pid, 'SIGINT'] as const,
+    [await temporalPid(), 'SIGTERM'] as const,
+  ])
+    sendSignal(pid, signal);
+  await until('no server is left', async () => !isAlive((await postmaster()).pid) && !isAlive(await temporalPid()));
+  await rm(folder, { recursive: true, force: true });
 });
 
 const start = async (args: readonly string[], port = 0): Promise<ChildProcess> => {
