@@ -207,17 +207,21 @@ export class ValueScanner {
     const isNegative = bytes[this.at] === minus;
     if (isNegative) this.at += 1;
     const startsWithZero = bytes[this.at] === zero;
-    let count = this.digits();
-    if (startsWithZero && count > 1) this.fail();
+    let significant = this.digits();
+    if (startsWithZero) {
+      if (significant > 1) this.fail();
+      significant = 0;
+    }
     if (bytes[this.at] === dot) {
       this.at += 1;
       const start = this.at;
-      count += this.digits();
+      significant += this.digits();
+      if (startsWithZero && bytes[start] === zero) significant -= 1;
       if (bytes[this.at - 1] === zero) this.plain = false;
       // JavaScript prints what is below a millionth with an exponent.
       if (startsWithZero && bytes[start] === zero && bytes[start + 1] === zero) this.plain = false;
     } else if (startsWithZero && isNegative) this.plain = false;
-    if (count > maxDigits) this.plain = false;
+    if (significant > maxDigits) this.plain = false;
     const byte = bytes[this.at];
     if (byte === 0x65 || byte === 0x45) {
       this.plain = false;

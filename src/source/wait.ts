@@ -14,7 +14,7 @@ export const wait = (ms: number, signal?: AbortSignal): Promise<void> =>
         signal?.removeEventListener('abort', onAbort);
         resolve();
       },
-      Math.max(0, ms),
+      Math.max(0, Math.ceil(ms)),
     );
     signal?.addEventListener('abort', onAbort, { once: true });
   });

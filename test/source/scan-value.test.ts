@@ -74,7 +74,7 @@ describe('scanning a record', () => {
           const text = mutate(JSON.stringify(value, undefined, indent), cuts);
           if (!text.startsWith('{')) return;
           const found = scan(text);
-          if (found === undefined || found.end < text.trimEnd().length) {
+          if (found === undefined || found.end < Buffer.byteLength(text.replace(/[ \t\r\n]+$/, ''))) {
             refused += 1;
             expect(parse(text)).toBeUndefined();
             return;
@@ -96,13 +96,18 @@ describe('scanning a record', () => {
 
   it('calls a field plain when JSON.stringify would write the same bytes', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'grapheme' }), fc.double({ noNaN: true }), fc.integer(), (word, number, whole) => {
-        const text = JSON.stringify({ a: { word, list: [number, whole, null, true] } });
-        const [field] = scan(text)?.fields ?? [];
-        // Escapes and exponents are left to the parser, which costs time and nothing else.
-        if (/\\|\de/.test(text) || /0\.00/.test(text)) return;
-        expect(field?.plain).toBe(true);
-      }),
+      fc.property(
+        fc.string({ unit: 'grapheme' }),
+        fc.double({ min: -1e15, max: 1e15, noNaN: true }),
+        fc.integer(),
+        (word, number, whole) => {
+          // Escapes and numbers below a hundredth are left to the parser, which costs time and nothing else.
+          fc.pre(!JSON.stringify(word).includes('\\') && (number === 0 || Math.abs(number) >= 0.01));
+          const text = JSON.stringify({ a: { word, list: [number, whole, null, true] } });
+          expect(scan(text)?.fields.map((field) => field.plain)).toEqual([true]);
+        },
+      ),
+      { numRuns: 1_000 },
     );
     const plain = (value: string): boolean | undefined => scan(`{"a":${value}}`)?.fields[0]?.plain;
     for (const value of [
