@@ -30,6 +30,17 @@ export interface CountedRange {
   readonly indivisible?: boolean;
 }
 
+/** Tells Temporal that the work goes on for as long as it does. */
+const beating = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+  const context = Context.current();
+  const beat = setInterval(() => context.heartbeat(), 5_000);
+  try {
+    return await work(context.cancellationSignal);
+  } finally {
+    clearInterval(beat);
+  }
+};
+
 export const createReadActivities = (deps: ActivityDeps) => ({
   /** Reads a stretch of the axis; heartbeats what is left, and a retry resumes there. */
   readStretch: guarded(deps, 'readStretch', async (input: ReadStretchInput): Promise<ReadStretchResult> => {
@@ -68,18 +79,14 @@ export const createReadActivities = (deps: ActivityDeps) => ({
     return { expected: total, windowLength: Math.round(Math.min(max, Math.max(min, even))) };
   }),
 
-  planSync: guarded(deps, 'planSync', (): Promise<PlannedSync> => planSync(deps)),
+  planSync: guarded(deps, 'planSync', (): Promise<PlannedSync> => beating((signal) => planSync(deps, signal))),
 
   finishSync: guarded(deps, 'finishSync', async (): Promise<{ watermark: number | null }> => {
     const watermark = await advanceWatermark(deps.store.pool, { name: watermarkName, axis: deps.sync.axis });
     return { watermark: watermark ?? null };
   }),
 
-  rereadCalls: guarded(deps, 'rereadCalls', () => {
-    const context = Context.current();
-    const beat = setInterval(() => context.heartbeat(), 5_000);
-    return rereadCalls(deps, context.cancellationSignal).finally(() => clearInterval(beat));
-  }),
+  rereadCalls: guarded(deps, 'rereadCalls', () => beating((signal) => rereadCalls(deps, signal))),
 
   ...createReconcileActivities(deps),
 });
@@ -163,7 +170,7 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
     return counts;
   }),
 
-  keepHouse: guarded(deps, 'keepHouse', (): Promise<KeptHouse> => keepHouse(deps)),
+  keepHouse: guarded(deps, 'keepHouse', (): Promise<KeptHouse> => beating(() => keepHouse(deps))),
 });
 
 export type ReadActivities = ReturnType<typeof createReadActivities>;

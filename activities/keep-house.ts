@@ -1,8 +1,8 @@
 /** What has to be done now and then, so that the store stays small and what other versions left is put right. */
 import { flattenVersion } from '../src/calls/flatten.ts';
 import { expireBodies } from '../src/store/inbox.ts';
-import { abandonLoads, requestRebuild } from '../src/store/loads.ts';
-import { isRefreshDue, keepWarehouses } from '../src/store/warehouses.ts';
+import { abandonLoads, registerWarehouse, requestRebuild } from '../src/store/loads.ts';
+import { forgetWarehouses, isRefreshDue, keepWarehouses } from '../src/store/warehouses.ts';
 import { compactWindows } from '../src/store/windows.ts';
 import type { IngestDeps } from './ingest.ts';
 
@@ -24,8 +24,12 @@ export const keepHouse = async ({ store: { pool }, targets, retentionDays }: Hou
   await keepWarehouses(pool, names);
   let refreshed = 0;
   for (const name of names) {
-    if (await isRefreshDue(pool, name, flattenVersion)) refreshed += await requestRebuild(pool, name, flattenVersion);
+    if (!(await isRefreshDue(pool, name, flattenVersion))) continue;
+    // A fold that began before the warehouse was registered has not marked its calls for it.
+    await registerWarehouse(pool, name);
+    refreshed += await requestRebuild(pool, name, flattenVersion);
   }
+  await forgetWarehouses(pool);
   return {
     expired: await expireBodies(pool, retentionDays),
     windows: await compactWindows(pool, 48),

@@ -34,7 +34,11 @@ export const loadPendingBatch = async (
   const { warehouse } = target;
   const planned = await inTransaction(deps.store.pool, storePurpose, async (client) => {
     const graceSeconds = options.graceSeconds ?? defaultGraceSeconds;
-    const pending = await readPending(client, warehouse.name, warehouse.maxCallsPerLoad, graceSeconds);
+    const pending = await readPending(client, warehouse.name, {
+      limit: warehouse.maxCallsPerLoad,
+      graceSeconds,
+      flattenVersion,
+    });
     const deliveries = await unloadedDeliveries(client, warehouse.name, deliveriesPerLoad);
     const verdicts = await unloadedVerdicts(client, warehouse.name, verdictsPerLoad);
     if (pending.length === 0 && deliveries.length === 0 && verdicts.length === 0) return undefined;

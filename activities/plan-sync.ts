@@ -26,10 +26,10 @@ export const watermarkName = 'sync';
 const second = 1_000_000;
 
 /** The range ends by the service's clock: what a window that ends in its future holds, it cannot know yet. */
-export const planSync = async (deps: SyncDeps): Promise<PlannedSync> => {
+export const planSync = async (deps: SyncDeps, signal?: AbortSignal): Promise<PlannedSync> => {
   const { axis, settle, overlap, start, direction } = deps.sync;
   const watermark = await advanceWatermark(deps.store.pool, { name: watermarkName, axis, start });
-  const to = (await serviceNow(deps)) - settle;
+  const to = (await serviceNow(deps, signal)) - settle;
   const from = Math.max(start, (watermark ?? start) - overlap);
   return { axis, direction, range: { from: Math.min(from, to), to } };
 };
@@ -38,10 +38,13 @@ export const planSync = async (deps: SyncDeps): Promise<PlannedSync> => {
  * The earliest that it can be by the service's clock, in microseconds; the local clock where the service tells none. A
  * process that has asked nothing yet asks for the total of a second.
  */
-const serviceNow = async ({ source, sync: { axis }, now }: SyncDeps): Promise<number> => {
+const serviceNow = async (
+  { source, sync: { axis }, now }: SyncDeps,
+  signal: AbortSignal | undefined,
+): Promise<number> => {
   const local = now().getTime() * 1000;
   if (source.clock.offset() === undefined) {
-    await source.list.readTotal({ window: { axis, from: local - second, to: local } });
+    await source.list.readTotal({ window: { axis, from: local - second, to: local }, signal });
   }
   const offset = source.clock.offset();
   return offset === undefined ? local : Math.floor((steadyNow() + offset.low) * 1000);

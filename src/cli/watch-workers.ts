@@ -9,8 +9,11 @@ export type QueueRole = keyof TaskQueues;
 const allRoles: readonly QueueRole[] = ['workflows', 'read', 'load'];
 const graceMs = 15_000;
 const everyMs = 2_000;
-/** A worker that lives asks for workflow tasks at least once a minute; Temporal remembers it for five. */
-const silentMs = 90_000;
+/**
+ * A worker that lives asks for workflow tasks at least once a minute; Temporal remembers it for five. By the server's
+ * clock, which may not be ours.
+ */
+const silentMs = 180_000;
 
 const askedAt = (time: { seconds?: unknown } | null | undefined): number => Number(time?.seconds ?? 0) * 1000;
 

@@ -8,7 +8,10 @@ export interface FieldSpan {
   readonly name: string;
   readonly from: number;
   readonly to: number;
-  /** The bytes are UTF-8 in the form that JSON.stringify would write: no blanks, no escapes, plain numbers. */
+  /**
+   * The bytes are in the form that JSON.stringify would write: no blanks, no escapes, plain numbers, no keys that would
+   * change places. Only a name repeated inside the value goes unnoticed: it then hashes otherwise than what it says.
+   */
   readonly plain: boolean;
 }
 
@@ -30,8 +33,8 @@ const closeBrace = 0x7d;
 
 /** Well below the depth at which records are refused. */
 const maxDepth = 100;
-/** A double prints at most this many digits. */
-const maxDigits = 17;
+/** Numbers of so many digits print as they were read; longer ones are tried. */
+const safeDigits = 15;
 
 const literals = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
@@ -83,6 +86,11 @@ export class ValueScanner {
     throw new NotScannable('not JSON');
   }
 
+  /** What was passed since `from`. */
+  private text(from: number): string {
+    return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + from, this.at - from).toString('utf8');
+  }
+
   private blanks(): void {
     while (isBlank(this.bytes[this.at])) {
       this.at += 1;
@@ -95,7 +103,7 @@ export class ValueScanner {
     const start = this.at;
     if (this.bytes[start] !== quote) this.fail();
     this.string();
-    const name = Buffer.from(this.bytes.buffer, this.bytes.byteOffset + start, this.at - start).toString('utf8');
+    const name = this.text(start);
     this.colon();
     return this.plain ? name.slice(1, -1) : (JSON.parse(name) as string);
   }
@@ -125,6 +133,7 @@ export class ValueScanner {
     else {
       for (;;) {
         if (bytes[this.at] !== quote) this.fail();
+        if (isDigit(bytes[this.at + 1])) this.plain = false;
         this.string();
         if (bytes[this.at] === colon) {
           this.at += 1;
@@ -204,7 +213,8 @@ export class ValueScanner {
 
   private number(): void {
     const { bytes } = this;
-    const isNegative = bytes[this.at] === minus;
+    const first = this.at;
+    const isNegative = bytes[first] === minus;
     if (isNegative) this.at += 1;
     const startsWithZero = bytes[this.at] === zero;
     let significant = this.digits();
@@ -221,7 +231,10 @@ export class ValueScanner {
       // JavaScript prints what is below a millionth with an exponent.
       if (startsWithZero && bytes[start] === zero && bytes[start + 1] === zero) this.plain = false;
     } else if (startsWithZero && isNegative) this.plain = false;
-    if (significant > maxDigits) this.plain = false;
+    if (significant > safeDigits && this.plain) {
+      const text = this.text(first);
+      this.plain = String(Number(text)) === text;
+    }
     const byte = bytes[this.at];
     if (byte === 0x65 || byte === 0x45) {
       this.plain = false;

@@ -1,6 +1,7 @@
 /** Writes deliveries to `callsync.inbox` in groups: one statement and one commit for many. */
 import type pg from 'pg';
 import { transient } from '../errors.ts';
+import { concernedWarehouses } from './warehouses.ts';
 
 /** A verified delivery, on its way to the inbox. */
 export interface Delivery {
@@ -106,7 +107,8 @@ export function createInboxWriter(options: {
       await run(
         deadlineMs,
         `INSERT INTO ${schema}.inbox (arrival_id, delivery_id, hook_id, agent, received_at, reason, outcome, unloaded)
-         SELECT arrival_id, delivery_id, hook_id, agent, received_at, reason, 'rejected', $2
+         SELECT arrival_id, delivery_id, hook_id, agent, received_at, reason, 'rejected',
+                ARRAY(${concernedWarehouses('$2', `${schema}.meta`)})
          FROM jsonb_to_recordset($1::jsonb) AS rejected
               (arrival_id uuid, delivery_id text, hook_id text, agent text, received_at timestamptz, reason text)
          ON CONFLICT (arrival_id) DO NOTHING`,

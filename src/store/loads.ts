@@ -147,20 +147,23 @@ const pendingBytes = 8 * 1024 * 1024;
 
 /**
  * The next pending calls of a warehouse in key order with their documents, bounded in number and bytes. Calls in a
- * load that was planned within `graceSeconds` are left to it, unless they have changed since.
+ * load that was planned within `graceSeconds` are left to it, unless they have changed since. Rows that a newer flatten
+ * version wrote wait for a worker of that version: they would win over what this one can send, again and again.
  */
 export const readPending = async (
   client: pg.PoolClient,
   warehouse: string,
-  limit: number,
-  graceSeconds: number,
+  rules: { readonly limit: number; readonly graceSeconds: number; readonly flattenVersion: number },
 ): Promise<PendingCall[]> => {
   const { rows } = await client.query<StoredLedgerRow & { partitions: (string | null)[]; rewrite: number | null }>(
     `SELECT ${ledgerColumns}, p.partitions, p.rewrite, d.body
        FROM (SELECT c.call_id, c.partitions, c.rewrite, sum(octet_length(d.body)) OVER (ORDER BY c.call_id) AS bytes,
                     row_number() OVER (ORDER BY c.call_id) AS position
-               FROM (SELECT call_id, partitions::text[] AS partitions, rewrite FROM warehouse_calls
-                      WHERE warehouse = $1 AND pending AND call_id NOT IN (
+               FROM (SELECT call_id, partitions::text[] AS partitions, rewrite FROM warehouse_calls w
+                      WHERE warehouse = $1 AND pending
+                        AND (applied_flatten <= $5 OR applied_epoch < (SELECT max(epoch) FROM epochs)
+                             OR applied_revision < (SELECT h.revision FROM ledger h WHERE h.call_id = w.call_id))
+                        AND call_id NOT IN (
                             SELECT lc.call_id FROM load_calls lc JOIN loads USING (load_id) JOIN ledger h USING (call_id)
                              WHERE loads.warehouse = $1 AND loads.state = 'planned' AND lc.revision >= h.revision
                                AND loads.created_at > now() - make_interval(secs => $3))
@@ -169,7 +172,7 @@ export const readPending = async (
        JOIN ledger l USING (call_id) LEFT JOIN ledger_documents d USING (call_id)
       WHERE (p.bytes IS NULL OR p.bytes <= $4 OR p.position = 1) AND l.revision > 0
       ORDER BY call_id`,
-    [warehouse, limit, graceSeconds, pendingBytes],
+    [warehouse, rules.limit, rules.graceSeconds, pendingBytes, rules.flattenVersion],
   );
   return await Promise.all(
     rows.map(async (row) => ({

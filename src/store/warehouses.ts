@@ -10,9 +10,9 @@ const keyOf = (name: string): string => `'warehouse:' || ${name}`;
 const present = `updated_at > now() - interval '7 days'`;
 
 /** SQL of a query for the names of all warehouses to be told of a change; `parameter` holds the configured ones. */
-export const concernedWarehouses = (parameter: string): string =>
+export const concernedWarehouses = (parameter: string, meta = 'meta'): string =>
   `SELECT unnest(${parameter}::text[]) AS warehouse
-    UNION SELECT substr(key, ${'warehouse:'.length + 1}) FROM meta WHERE key LIKE 'warehouse:%' AND ${present}`;
+    UNION SELECT substr(key, ${'warehouse:'.length + 1}) FROM ${meta} WHERE key LIKE 'warehouse:%' AND ${present}`;
 
 /** Returns whether the books of the warehouse begin, or begin again: then it also lacks deliveries. */
 export const enterWarehouse = async (client: pg.PoolClient, warehouse: string): Promise<boolean> => {
@@ -37,6 +37,27 @@ export const keepWarehouses = async (pool: pg.Pool, warehouses: readonly string[
         AND ${present}`,
     [warehouses],
   );
+};
+
+/**
+ * Takes warehouses that nobody has configured for a while off the deliveries that still wait for them; one that comes
+ * back gets every delivery anew.
+ */
+export const forgetWarehouses = async (pool: pg.Pool): Promise<void> => {
+  const gone = await runQuery<{ name: string }>(
+    pool,
+    storePurpose,
+    `SELECT substr(key, ${'warehouse:'.length + 1}) AS name FROM meta WHERE key LIKE 'warehouse:%' AND NOT (${present})`,
+  );
+  for (const { name } of gone) {
+    await runQuery(
+      pool,
+      storePurpose,
+      `UPDATE inbox SET unloaded = array_remove(unloaded, $1::text)
+        WHERE unloaded <> '{}' AND unloaded @> ARRAY[$1::text]`,
+      [name],
+    );
+  }
 };
 
 /** Whether some worker has configured the warehouse lately. */

@@ -40,4 +40,29 @@ describe('house keeping', () => {
     );
     expect(rows).toEqual([{ key: 'warehouse:main' }]);
   });
+
+  test('takes a warehouse that nobody configures any more off the deliveries that wait for it', async () => {
+    const { pool } = pipeline.store;
+    await registerWarehouse(pool, 'gone');
+    await pool.query(
+      `INSERT INTO inbox (received_at, outcome, unloaded) VALUES (now(), 'rejected', '{gone,main}'), (now(), 'rejected', '{gone}')`,
+    );
+    const waiting = async () =>
+      (await pool.query('SELECT unloaded FROM inbox ORDER BY seq')).rows.map((r) => r.unloaded);
+    await keep();
+    expect(await waiting()).toEqual([['gone', 'main'], ['gone']]);
+    await ageMeta('warehouse:gone', '8 days');
+    await keep();
+    expect(await waiting()).toEqual([['main'], []]);
+  });
+
+  test('marks calls for a warehouse whose registration a fold under way did not see', async () => {
+    const observations = [observationOf('a', 1)];
+    await loadFolded(pipeline.deps, await foldBatch(pipeline.deps, { observations, rejected: [], origin: 'test' }));
+    await keep();
+    await pipeline.store.pool.query('DELETE FROM warehouse_calls');
+    await ageMeta('refresh:%', '11 minutes');
+    await keep();
+    expect(await pipeline.drain()).toMatchObject({ sent: 1 });
+  });
 });

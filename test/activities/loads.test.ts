@@ -258,6 +258,20 @@ describe('what reaches every row', () => {
     expect(rows).toEqual([{ flatten_version: 1 }]);
   });
 
+  test('rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {
+    await ingest([sight('a', 1), sight('b', 1), sight('c', 1)]);
+    await pipeline.store.pool.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
+    await pipeline.store.pool.query(`UPDATE warehouse_calls SET applied_flatten = 9 WHERE call_id < 'c'`);
+    expect(await requestRebuild(pipeline.store.pool, 'main')).toBe(3);
+    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+    expect(await pending()).toBe(2);
+    await ingest([sight('b', 2)]);
+    expect(await statuses()).toEqual({ a: 'v1', b: 'v2', c: 'v1' });
+    await issueEpoch(pipeline.store.pool, 'restored', 0);
+    expect(await pipeline.drain()).toMatchObject({ changed: 3 });
+    expect(await pending()).toBe(0);
+  });
+
   test('a forced rebuild heals rows that somebody deleted or changed', async () => {
     await ingest([sight('a', 1), sight('b', 1)]);
     const digests = await pipeline.warehouse.digestTables();

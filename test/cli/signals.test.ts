@@ -77,9 +77,8 @@ it('servers outlive the command that started them for as long as another uses th
   const { pid } = await postmaster();
   // It needs Temporal too, and waits there for a worker that does not come.
   const second = await start(['backfill', '--from', '2025-01-01']);
-  await once(second.stderr as NodeJS.ReadableStream, 'data');
+  await until('Temporal runs', async () => isAlive(await temporalPid()), 60_000);
   const temporal = await temporalPid();
-  expect(isAlive(temporal)).toBe(true);
   const third = await start(['serve']);
   await once(third.stdout as NodeJS.ReadableStream, 'data');
 

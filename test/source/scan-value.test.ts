@@ -121,9 +121,23 @@ describe('scanning a record', () => {
       '"\\u0041"',
       '"\\/"',
       '123456789012345678',
+      '9007199254740993',
+      '0.10000000000000001',
+      '{"b":1,"1":2}',
     ])
       expect([value, plain(value)]).toEqual([value, false]);
-    for (const value of ['1', '-1.5', '0.05', '"é"', '[]', '{}', '[1,{"b":null}]']) expect(plain(value)).toBe(true);
+    for (const value of [
+      '0.9342876672744751',
+      '12345678901234567000',
+      '1',
+      '-1.5',
+      '0.05',
+      '"é"',
+      '[]',
+      '{}',
+      '[1,{"b":null}]',
+    ])
+      expect(plain(value)).toBe(true);
   });
 
   it('refuses what is nested too deeply for it', () => {

@@ -52,32 +52,36 @@ const fakes = (direction: Direction, read: Range[]) => {
   return { activities, counts };
 };
 
-it.each(['newest_first', 'oldest_first'] as const)('%s, is read once, over several runs', async (direction) => {
-  const queues = taskQueuesOf(`sync-${direction}`);
-  const read: Range[] = [];
-  const { activities, counts } = fakes(direction, read);
-  const workflowBundle = { codePath: new URL('../../dist/workflow-bundle.js', import.meta.url).pathname };
-  const workers = await Promise.all([
-    Worker.create({ connection: native, taskQueue: queues.workflows, workflowBundle }),
-    Worker.create({ connection: native, taskQueue: queues.read, activities }),
-  ]);
-  const runs = workers.map((worker) => worker.run());
-  try {
-    const { workflow } = new Client({ connection });
-    const handle = await workflow.start('syncRecent', {
-      workflowId: queues.workflows,
-      taskQueue: queues.workflows,
-      args: [{ queues }],
-    });
-    expect(await handle.result()).toMatchObject({ calls: hours * 10, windows: hours, watermark: hours * hour });
-    const { runId } = await workflow.getHandle(queues.workflows).describe();
-    expect(runId).not.toBe(handle.firstExecutionRunId);
-  } finally {
-    for (const worker of workers) worker.shutdown();
-    await Promise.all(runs);
-  }
-  expect(counts).toEqual({ plans: 1, finishes: 1 });
-  const starts = read.map(({ from }) => from / hour);
-  const ordered = Array.from({ length: hours }, (_, n) => n);
-  expect(starts).toEqual(direction === 'newest_first' ? ordered.reverse() : ordered);
-});
+it.each(['newest_first', 'oldest_first'] as const)(
+  '%s, is read once, over several runs',
+  async (direction) => {
+    const queues = taskQueuesOf(`sync-${direction}`);
+    const read: Range[] = [];
+    const { activities, counts } = fakes(direction, read);
+    const workflowBundle = { codePath: new URL('../../dist/workflow-bundle.js', import.meta.url).pathname };
+    const workers = await Promise.all([
+      Worker.create({ connection: native, taskQueue: queues.workflows, workflowBundle }),
+      Worker.create({ connection: native, taskQueue: queues.read, activities }),
+    ]);
+    const runs = workers.map((worker) => worker.run());
+    try {
+      const { workflow } = new Client({ connection });
+      const handle = await workflow.start('syncRecent', {
+        workflowId: queues.workflows,
+        taskQueue: queues.workflows,
+        args: [{ queues }],
+      });
+      expect(await handle.result()).toMatchObject({ calls: hours * 10, windows: hours, watermark: hours * hour });
+      const { runId } = await workflow.getHandle(queues.workflows).describe();
+      expect(runId).not.toBe(handle.firstExecutionRunId);
+    } finally {
+      for (const worker of workers) worker.shutdown();
+      await Promise.all(runs);
+    }
+    expect(counts).toEqual({ plans: 1, finishes: 1 });
+    const starts = read.map(({ from }) => from / hour);
+    const ordered = Array.from({ length: hours }, (_, n) => n);
+    expect(starts).toEqual(direction === 'newest_first' ? ordered.reverse() : ordered);
+  },
+  240_000,
+);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { terminal } from '../../errors.ts';
-import { registerWarehouse, requestRebuild } from '../../store/loads.ts';
+import { countPending, registerWarehouse, requestRebuild } from '../../store/loads.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withExamples, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -21,22 +21,36 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
     const temporal = await openTemporal(services);
     services.say(`${name}: loading what is pending${force ? ` (${requested} calls again)` : ''} …`);
     const origin = force ? 'rebuild' : 'fill';
-    const handle = await startLoadWarehouse(temporal.client, services.config.temporal.task_queue, {
-      warehouse: name,
-      origin,
-    });
-    const followed = await followWorkflow<{ changed: number }>(handle, {
-      what: 'load',
-      roles: ['workflows', 'load'],
-      signal: untilStopped().signal,
-      say: services.say,
-    });
-    if (!followed.ended) {
-      services.say(`The load goes on in its workers: callsync status, or callsync warehouse fill ${name} to join it.`);
-      process.exitCode = exitCodes.incomplete;
-      return;
+    const { signal } = untilStopped();
+    let changed = 0;
+    let left = Number.POSITIVE_INFINITY;
+    // A load that was already under way may end without what was asked for just now; then the next one brings it.
+    for (let before = left; left > 0; before = left) {
+      const handle = await startLoadWarehouse(temporal.client, services.config.temporal.task_queue, {
+        warehouse: name,
+        origin,
+      });
+      const followed = await followWorkflow<{ changed: number }>(handle, {
+        what: 'load',
+        roles: ['workflows', 'load'],
+        signal,
+        say: services.say,
+      });
+      if (!followed.ended) {
+        services.say(
+          `The load goes on in its workers: callsync status, or callsync warehouse fill ${name} to join it.`,
+        );
+        process.exitCode = exitCodes.incomplete;
+        return;
+      }
+      changed += followed.result.changed;
+      left = await countPending(store.pool, name);
+      if (left >= before) {
+        services.say(`${left} calls are still pending: callsync status says what the last load met.`);
+        process.exitCode = exitCodes.incomplete;
+        break;
+      }
     }
-    const { changed } = followed.result;
     print(options, { warehouse: name, origin, changed }, `${name}: ${changed} calls written`);
   });
 
