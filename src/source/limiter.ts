@@ -14,10 +14,10 @@ export interface BudgetRules {
 }
 
 /**
- * The service counts arrivals, we count departures: requests travel for unequal times, so the window is taken a little
- * longer than it is.
+ * The service counts arrivals, we count departures: requests travel for unequal times, and a busy process sends late, so
+ * the window is taken a little longer than it is. At 3% and 2 busy cores, 1 to 2 of 100 requests were answered 429.
  */
-export const budgetMarginMs = (rules: BudgetRules): number => Math.max(5, rules.perMs * 0.03);
+export const budgetMarginMs = (rules: BudgetRules): number => Math.max(5, rules.perMs * 0.05);
 
 export interface Grant {
   /** Milliseconds until the granted slot, from now. */

@@ -1,0 +1,157 @@
+/**
+ * A backfill by preset `activate` at its documented limits, through Temporal and three worker processes, while calls
+ * join ranges that are read already, change, and were processed days after their time.
+ */
+import { readFile, writeFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startBackfill } from '../../src/temporal/workflow-client.ts';
+import type { BackfillProgress } from '../../workflows/messages.ts';
+import { type Installation, install } from '../support/installation.ts';
+
+const day = 86_400_000;
+/** As documented: 40 requests in any 10 seconds, offsets up to 10,000. */
+const allowed = { requests: 40, seconds: 10 };
+const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
+
+export interface ActivateCase {
+  readonly calls: number;
+  /** Records a page; the documented most is 200. */
+  readonly pageSize: number;
+  /** Greatest offset; 10,000 as documented. */
+  readonly maxOffset: number;
+  /** Calls that a window should hold: more than one query can give. */
+  readonly targetCalls: number;
+  /** Share of the calls that is then read again on the axis of the call's own time, where calls join past windows. */
+  readonly again: number;
+  /** Least share of the allowed requests that must be used: 40 come at once, so the end of a short run weighs much. */
+  readonly leastShare: number;
+}
+
+const openSite = async ({ calls, pageSize, maxOffset, targetCalls }: ActivateCase): Promise<Installation> => {
+  const site = await install({
+    simulator: {
+      seed: 17,
+      calls: {
+        count: calls,
+        // All of them are processed by now, some of them days after their time.
+        from: new Date(Date.now() - 36 * day).toISOString(),
+        to: new Date(Date.now() - 6 * day).toISOString(),
+        utterances: 1,
+        words: 2,
+        tags: 1,
+        otherShare: 0,
+        lateShare: 0.1,
+        lateMaxDays: 5,
+      },
+      dialectOverrides: {
+        paging: { style: 'offset', offset: 'offset', size: 'limit', defaultSize: 50, maxSize: 200, maxOffset },
+      },
+      rateLimit: allowed,
+    },
+    source: {
+      list: {
+        preset: 'activate',
+        max_results: maxOffset,
+        pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: pageSize },
+      },
+    },
+    config: { sync: { window: { initial: '31d', target_calls: targetCalls } } },
+  });
+  // The gate before the service would make requests travel for unequal times.
+  const text = await readFile(site.configPath, 'utf8');
+  await writeFile(site.configPath, text.replace(site.gate.url, site.simulator.url));
+  return site;
+};
+
+/**
+ * Until `work` has ended, five calls a second join anywhere in the past, and one changes every 20 seconds. A changed
+ * call leaves its window on the axis of the end of processing, so that one that is being paged is read again.
+ */
+const disturb = async (site: Installation, work: Promise<unknown>): Promise<number> => {
+  let going = true;
+  const end = work.catch(() => undefined).then(() => (going = false));
+  const { from, to } = site.simulator.range;
+  let changes = 0;
+  for (let turn = 0; going; turn += 1) {
+    for (let n = 0; n < 5; n += 1) {
+      const share = ((turn * 5 + n) * 0.618) % 1;
+      const timestamp = new Date(Date.parse(from) + share * (Date.parse(to) - Date.parse(from))).toISOString();
+      await site.control.insert({ timestamp, status: 'qualified' });
+    }
+    const edited = turn % 20 === 10 ? await site.control.edit({ random: 1, seed: turn, requalify: true }) : [];
+    changes += 5 + edited.length;
+    await Promise.race([delay(1_000), end]);
+  }
+  return changes;
+};
+
+const readRange = async (
+  site: Installation,
+  name: string,
+  axis: string,
+  range: { from: number; to: number },
+): Promise<BackfillProgress> => {
+  const handle = await startBackfill(site.client, site.prefix, {
+    name,
+    axis,
+    range: { from: range.from * 1000, to: range.to * 1000 },
+    direction: 'newest_first',
+    concurrency: 6,
+    force: true,
+  });
+  return (await handle.result()) as BackfillProgress;
+};
+
+export const describeActivateBackfill = (label: string, options: ActivateCase): void => {
+  describe(`preset activate at its documented limits, ${label}`, () => {
+    let site: Installation;
+    beforeAll(async () => {
+      site = await openSite(options);
+    });
+    afterAll(() => site?.dispose());
+
+    it('is read completely by three workers, which use what requests they are allowed and no more', async () => {
+      const from = Date.parse(site.simulator.range.from);
+      await Promise.all([site.startWorker(), site.startWorker(), site.startWorker()]);
+      const begunAt = Date.now();
+      const backfill = readRange(site, 'everything', 'qualified', { from, to: begunAt });
+      const changes = await disturb(site, backfill);
+      const { totals } = await backfill;
+      const { rate, requests } = await site.control.stats();
+      const seconds = ((requests.lastAt ?? 0) - (requests.firstAt ?? 0)) / 1000;
+      // The first 40 may come at once.
+      const share = rate.granted / (allowed.requests * (1 + seconds / allowed.seconds));
+      console.log(
+        `activate, ${label}: ${totals.calls} calls in ${totals.windows} windows and ${seconds.toFixed(0)} s, ${changes} changes meanwhile; ` +
+          `${rate.granted} requests, ${(100 * share).toFixed(1)}% of those allowed, ${rate.refused} answered 429`,
+      );
+      // What joined or changed since it began lies behind its end, as continuous sync would read it.
+      await delay(1_100);
+      await readRange(site, 'since', 'qualified', { from: begunAt - 60_000, to: Date.now() });
+      const truth = await site.checkTruth();
+      expect(truth).toMatchObject(none);
+      expect(truth.calls).toBeGreaterThan(options.calls);
+      expect(totals.problems).toBe(0);
+      expect(rate.windowMax).toBeLessThanOrEqual(allowed.requests);
+      expect(rate.refusedShare).toBeLessThanOrEqual(0.01);
+      expect(share).toBeGreaterThanOrEqual(options.leastShare);
+    }, 1_800_000);
+
+    it.skipIf(options.again === 0)(
+      'is read completely on the axis on which calls join and leave windows that are being paged',
+      async () => {
+        const to = Date.parse(site.simulator.range.to);
+        const from = to - (to - Date.parse(site.simulator.range.from)) * options.again;
+        await site.control.configure({ churn: { everyPages: 2, limit: 60 } });
+        const { totals } = await readRange(site, 'again', 'timestamp', { from, to });
+        const { churn } = await site.control.stats();
+        console.log(`activate, ${label}: ${totals.calls} calls read while ${churn.joined} joined and as many left`);
+        expect(churn.joined).toBeGreaterThan(20);
+        expect(totals.problems).toBe(0);
+        expect(await site.checkTruth()).toMatchObject(none);
+      },
+      1_800_000,
+    );
+  });
+};
