@@ -88,7 +88,8 @@ export const install = async (input: {
   const configPath = join(folder, 'callsync.yaml');
   await writeFile(configPath, stringify(config), { mode: 0o600 });
   const { client, connection } = await connectClient(temporalConfigSchema.parse({}), address);
-  closers.push(() => connection.close());
+  // A call that was given up while the server was away is tried again by its client for a while, and must find a channel.
+  closers.push(async () => void setTimeout(() => void connection.close(), 60_000).unref());
   const store = await openStore({ url: database.url });
   closers.push(() => store.close());
   const warehouse = createPostgresWarehouse({

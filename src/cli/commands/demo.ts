@@ -24,7 +24,8 @@ const renderEqual = (equal: NonNullable<RunningDemo['result']['equal']>): string
   '',
 ];
 
-const renderSummary = async (demo: RunningDemo): Promise<string> => {
+/** @param staysUp only then do the addresses still answer when somebody reads them. */
+const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<string> => {
   const { result, warehouse } = demo;
   const lines = [
     '',
@@ -43,11 +44,12 @@ const renderSummary = async (demo: RunningDemo): Promise<string> => {
     `Seconds: ${Object.entries(result.seconds)
       .map(([name, value]) => `${name} ${value}`)
       .join(', ')}`,
-    '',
-    psqlCommand(demo.storeUrl),
-    ...(demo.temporalUi === undefined ? [] : [`Temporal's interface: ${demo.temporalUi}`]),
-    `Webhook receiver: ${demo.webhookAddress}`,
   );
+  if (staysUp) {
+    lines.push('', psqlCommand(demo.storeUrl));
+    if (demo.temporalUi !== undefined) lines.push(`Temporal's interface: ${demo.temporalUi}`);
+    lines.push(`Webhook receiver: ${demo.webhookAddress}`);
+  } else lines.push('', 'Without --exit it stays up, for psql and Temporal’s interface.');
   return lines.join('\n');
 };
 
@@ -74,10 +76,13 @@ export const addDemo = (program: Command): void => {
       '\nExamples:\n  callsync demo\n  callsync demo --exit --json\n  callsync demo --warehouse bigquery --exit\n  callsync demo --warehouse both --exit --json',
     )
     .action(async (options: DemoOptions & CommonOptions & { exit?: boolean }) => {
-      const { stopped, signal } = untilStopped();
-      const demo = await runDemo(options, signal);
+      // Until the summary, Ctrl-C ends everything at once; what was loaded is kept.
+      const sayKept = (): void => say('Stopped. What was loaded is kept; the next start goes on from there.');
+      process.once('exit', sayKept);
+      const demo = await runDemo(options).finally(() => process.off('exit', sayKept));
+      const { stopped } = untilStopped();
       try {
-        if (options.json !== true) print({}, null, await renderSummary(demo));
+        if (options.json !== true) print({}, null, await renderSummary(demo, options.exit !== true));
         const { lost, duplicated, stale, mismatched } = demo.result.truth;
         const different = countDifferent({ equal: demo.result.equal ?? {} });
         if (lost + duplicated + stale + mismatched + different > 0) process.exitCode = exitCodes.incomplete;

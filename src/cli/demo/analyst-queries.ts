@@ -15,7 +15,7 @@ FROM tags GROUP BY display_name ORDER BY calls DESC, display_name LIMIT 5`,
     sql: `SELECT u.call_id, u.side, sum(u.word_count) AS words, round(sum(u.duration)) AS spoken
 FROM utterances u
 JOIN (SELECT call_id FROM calls ORDER BY duration DESC, call_id LIMIT 10) longest ON longest.call_id = u.call_id
-GROUP BY u.call_id, u.side ORDER BY words DESC, u.call_id, u.side LIMIT 6`,
+GROUP BY u.call_id, u.side ORDER BY words DESC, u.call_id, u.side`,
   },
 ];
 

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { checkConfig } from '../../config/load.ts';
 import type { Raw } from '../../config/raw.ts';
-import { transient } from '../../errors.ts';
+import { terminal, transient } from '../../errors.ts';
 import { findFreePort } from '../../local-process.ts';
 import { RemoteControl } from '../../simulator/remote-control.ts';
 import { defaultAxis } from '../../source/list-query.ts';
@@ -73,7 +73,11 @@ const readOrMakeSetting = async (dir: string): Promise<{ to: string }> => {
     return JSON.parse(await readFile(file, 'utf8')) as { to: string };
   } catch {
     const setting = { to: new Date(Math.floor(Date.now() / 60_000) * 60_000).toISOString() };
-    await mkdir(dir, { recursive: true });
+    await mkdir(dir, { recursive: true }).catch((error: Error) => {
+      throw terminal('USAGE_DATA_DIR', `The folder ${dir} cannot be made: ${error.message}.`, {
+        mend: 'Give another one with --data-dir.',
+      });
+    });
     await writeFile(file, JSON.stringify(setting));
     return setting;
   }
@@ -116,7 +120,7 @@ const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => 
 const folders = { postgres: 'demo', bigquery: 'demo-bigquery', both: 'demo-both' } as const;
 
 /** Runs the main job to its truth check. What it started keeps running until `services` are closed. */
-export const runDemo = async (options: DemoOptions, signal: AbortSignal): Promise<RunningDemo> => {
+export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
   const dir = join(resolveDataDir(options.dataDir), folders[options.warehouse]);
   const seconds: Record<string, number> = {};
   let phaseStart = performance.now();
@@ -133,6 +137,9 @@ export const runDemo = async (options: DemoOptions, signal: AbortSignal): Promis
   const simulator = await startSimulatorProcess({
     seed: 1,
     calls: { count: options.calls, to, lateMaxDays: 0.5 },
+    // The service starts anew with every run, without the edits of the one before. A transcript that came by an edit where
+    // the list had none would rightly survive that, so edits change what the list always carries.
+    edits: { kinds: ['tags', 'metadata'] },
     webhooks: { url: `http://127.0.0.1:${webhookPort}/webhook` },
   });
   closers.push(() => simulator.stop());
@@ -184,12 +191,12 @@ export const runDemo = async (options: DemoOptions, signal: AbortSignal): Promis
       concurrency: config.sync.concurrency,
       force: true,
     });
-    const backfill = await watchBackfill(handle, 'backfill', signal);
+    const backfill = await watchBackfill(handle, 'backfill');
     endPhase('backfill');
 
     say('Waiting for the live webhooks and continuous sync to catch up …');
     await control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
-    const settle = () => settleLive(services, { pool: store.pool, control, signal });
+    const settle = () => settleLive(services, { pool: store.pool, control });
     await settle();
     endPhase('live');
 
@@ -251,14 +258,12 @@ const settleLive = async (
   input: {
     readonly pool: Parameters<typeof summarizeStore>[0];
     readonly control: RemoteControl;
-    readonly signal: AbortSignal;
   },
 ): Promise<void> => {
   // The last live call is processed a second after it appeared; then all that will be sent has been queued.
   const quietFrom = Date.now() + 2_000;
   const deadline = Date.now() + catchUpDeadlineMs;
   for (;;) {
-    input.signal.throwIfAborted();
     await input.control.drainWebhooks();
     const { inbox, warehouses, watermarks, rereadsWaiting } = await summarizeStore(input.pool);
     const pending = Object.values(warehouses).reduce((sum, state) => sum + state.pending, 0);
