@@ -2,20 +2,25 @@
 import { Context } from '@temporalio/activity';
 import type { Range } from '../schemas/orchestration.ts';
 import { transient } from '../src/errors.ts';
-import { axisOf, isCuttable } from '../src/source/list-query.ts';
-import { countPending } from '../src/store/loads.ts';
-import { isConfiguredSomewhere } from '../src/store/warehouses.ts';
-import { advanceWatermark } from '../src/store/windows.ts';
+import { loadFolded } from '../src/pipeline/load/ingest.ts';
+import { loadPendingBatch } from '../src/pipeline/load/load-pending.ts';
+import { type KeptHouse, keepHouse } from '../src/pipeline/load/maintenance.ts';
+import { mergeBatch } from '../src/pipeline/load/merge-inbox.ts';
+import { callsToLoad } from '../src/pipeline/load/pace-loads.ts';
+import { type PlannedSync, planSync, type SyncDeps, watermarkName } from '../src/pipeline/read/plan-sync.ts';
+import {
+  type ReadStretchInput,
+  type ReadStretchResult,
+  readStretch,
+  type StretchProgress,
+} from '../src/pipeline/read/read-range-part.ts';
+import { rereadCalls } from '../src/pipeline/read/reread-calls.ts';
+import { axisOf, isCuttable } from '../src/source/list/list-query.ts';
+import { countPending } from '../src/store/loads/loads.ts';
+import { isConfiguredSomewhere } from '../src/store/loads/warehouses.ts';
+import { advanceWatermark } from '../src/store/windows/windows.ts';
 import { type CompletenessDeps, createReconcileActivities } from './create-reconcile-activities.ts';
 import { guarded } from './failure.ts';
-import { loadFolded } from './ingest.ts';
-import { type KeptHouse, keepHouse } from './keep-house.ts';
-import { loadPendingBatch } from './load-pending.ts';
-import { mergeBatch } from './merge-inbox.ts';
-import { callsToLoad } from './pace-loads.ts';
-import { type PlannedSync, planSync, type SyncDeps, watermarkName } from './plan-sync.ts';
-import { type ReadStretchInput, type ReadStretchResult, readStretch, type StretchProgress } from './read-stretch.ts';
-import { rereadCalls } from './reread-calls.ts';
 
 export interface ActivityDeps extends SyncDeps, CompletenessDeps {
   readonly retentionDays: number;

@@ -1,15 +1,20 @@
 /** Activities of re-reading and reconciling; they run where the service is read. */
 import { Context } from '@temporalio/activity';
 import type { ReconcilePlan, ReconcileRequest, ReconcileTotals, RereadTotals } from '../schemas/orchestration.ts';
-import { guarded } from './failure.ts';
-import { planReconcile, type ReconcileDeps, type ReconcileSettings, reconcileWindows } from './reconcile.ts';
 import {
   type PlannedRereads,
   planRereads,
   type RereadDeps,
   type RereadProgress,
   rereadWindows,
-} from './reread-windows.ts';
+} from '../src/pipeline/read/reread-windows.ts';
+import {
+  planReconcile,
+  type ReconcileDeps,
+  type ReconcileSettings,
+  reconcileWindows,
+} from '../src/pipeline/reconcile/plan-reconcile.ts';
+import { guarded } from './failure.ts';
 
 export interface CompletenessDeps extends RereadDeps, ReconcileDeps {
   readonly reconcile: ReconcileSettings;

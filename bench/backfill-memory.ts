@@ -6,8 +6,8 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startSimulatorProcess } from '../src/cli/demo/simulator-process.ts';
-import { startEmbeddedPostgres } from '../src/store/embedded-postgres.ts';
-import { startTemporalDevServer } from '../src/temporal/dev-server.ts';
+import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
+import { startTemporalDevServer } from '../src/local/temporal/dev-server.ts';
 import { loadThroughCallsync } from './load-callsync.ts';
 
 const calls = 1_000;

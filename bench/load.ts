@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startSimulatorProcess } from '../src/cli/demo/simulator-process.ts';
-import { startEmbeddedPostgres } from '../src/store/embedded-postgres.ts';
-import { startTemporalDevServer } from '../src/temporal/dev-server.ts';
+import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
+import { startTemporalDevServer } from '../src/local/temporal/dev-server.ts';
 import { loadThroughCallsync } from './load-callsync.ts';
 import { loadLimitA, prepareLimitA } from './load-limit-a.ts';
 

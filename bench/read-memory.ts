@@ -8,9 +8,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { sourceConfigSchema } from '../schemas/config/source.ts';
 import type { SimulatorOptions } from '../schemas/simulator.ts';
-import type { SimulatorAddresses } from '../src/simulator/control.ts';
-import { applyPreset } from '../src/source/presets.ts';
-import { readWindow } from '../src/source/read-window.ts';
+import type { SimulatorAddresses } from '../src/simulator/control/control.ts';
+import { applyPreset } from '../src/source/presets/presets.ts';
+import { readWindow } from '../src/source/read/read-window.ts';
 import { createSource } from '../src/source/source.ts';
 
 const mib = 1024 * 1024;
@@ -20,10 +20,14 @@ const options: SimulatorOptions = {
 };
 
 const startService = async (): Promise<{ addresses: SimulatorAddresses; stop: () => void }> => {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('../src/simulator/child.js', import.meta.url))], {
-    env: { ...process.env, CALLSYNC_SIMULATOR: JSON.stringify(options) },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('../src/simulator/control/child.js', import.meta.url))],
+    {
+      env: { ...process.env, CALLSYNC_SIMULATOR: JSON.stringify(options) },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
   return { addresses: JSON.parse(line) as SimulatorAddresses, stop: () => child.kill('SIGTERM') };
 };

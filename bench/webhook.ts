@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import { startEmbeddedPostgres } from '../src/store/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
 import { openStore } from '../src/store/store.ts';
 import type { LoadOrder, LoadResult } from './webhook/load.ts';
 import { measureVisibility } from './webhook/visible.ts';

@@ -1,7 +1,7 @@
 /** Deliveries of the usual size: the simulator's calls of 40 utterances, about 40 KB each. */
 import { simulatorOptionsSchema } from '../../schemas/simulator.ts';
-import { callIdOf } from '../../src/simulator/call-id.ts';
-import { generateCall } from '../../src/simulator/generate-call.ts';
+import { callIdOf } from '../../src/simulator/calls/call-id.ts';
+import { generateCall } from '../../src/simulator/calls/generate-call.ts';
 
 /** @param bytes filled up to about this size, so that ratios compare between versions of the generator. */
 export function makeCallBodies(count: number, bytes = 40_000): readonly Buffer[] {

@@ -7,10 +7,10 @@ import { fastify } from 'fastify';
 import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
 import { openPool } from '../../src/postgres/connection.ts';
-import { createInboxWriter } from '../../src/store/inbox-writer.ts';
-import { createReceiver } from '../../src/webhook/receiver.ts';
-import { openSigningKeys } from '../../src/webhook/signing-keys.ts';
-import { openSpool } from '../../src/webhook/spool.ts';
+import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
+import { createReceiver } from '../../src/webhook/server/receiver.ts';
+import { openSigningKeys } from '../../src/webhook/server/signing-keys.ts';
+import { openSpool } from '../../src/webhook/spool/spool.ts';
 
 interface Running {
   readonly port: number;

@@ -7,9 +7,9 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { openPool } from '../../src/postgres/connection.ts';
-import { startTemporalDevServer } from '../../src/temporal/dev-server.ts';
-import { sendWebhook } from '../../src/webhook/send.ts';
 import { makeCallBodies } from './bodies.ts';
 
 export interface Visibility {

@@ -1,7 +1,7 @@
 import type { WarehouseConfig } from '../../schemas/config/warehouses.ts';
 import { openSecret } from '../config/secret.ts';
-import { createBudgetMemory } from '../store/budget-memory.ts';
-import { createLease } from '../store/lease.ts';
+import { createLease } from '../store/loads/lease.ts';
+import { createBudgetMemory } from '../store/quota-memory.ts';
 import type { Store } from '../store/store.ts';
 import type { SpentCommit } from '../warehouse/bigquery/budget.ts';
 import { createBigqueryWarehouse } from '../warehouse/bigquery/warehouse.ts';

@@ -1,6 +1,6 @@
 /** Progress of an import on standard error: a bar on a terminal where the size is known, else a line now and then. */
 import { SingleBar } from 'cli-progress';
-import type { ImportProgress } from '../../activities/import-file.ts';
+import type { ImportProgress } from '../pipeline/import/import-file.ts';
 
 const lineEveryMs = 5_000;
 

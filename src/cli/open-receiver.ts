@@ -5,11 +5,11 @@ import { resolveDataDir } from '../config/data-dir.ts';
 import { watchInbox } from '../metrics/inbox-gauges.ts';
 import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import { openPool } from '../postgres/connection.ts';
-import { createInboxWriter } from '../store/inbox-writer.ts';
-import { createReceiver, type Receiver } from '../webhook/receiver.ts';
-import type { ReceiverLog } from '../webhook/receiver-log.ts';
-import { openSigningKeys } from '../webhook/signing-keys.ts';
-import { openSpool } from '../webhook/spool.ts';
+import { createInboxWriter } from '../store/delivery/inbox-writer.ts';
+import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';
+import type { ReceiverLog } from '../webhook/server/receiver-log.ts';
+import { openSigningKeys } from '../webhook/server/signing-keys.ts';
+import { openSpool } from '../webhook/spool/spool.ts';
 import { openMetrics } from './open-metrics.ts';
 import type { Services } from './services.ts';
 

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
 import { type Config, configSchema } from '../../schemas/config.ts';
 import { terminal } from '../errors.ts';
-import { applyPreset } from '../source/presets.ts';
+import { applyPreset } from '../source/presets/presets.ts';
 import { applyEnvironment } from './environment.ts';
 import { describeIssues } from './problems.ts';
 import { dropNulls, isRaw, mergeRaw, type Raw } from './raw.ts';

@@ -1,7 +1,7 @@
 /** Which days are proven, healed, unproven or unread, per warehouse: pure, from verdicts and read ranges. */
 import { type Interval, intersect, lengthOf, subtract } from '../intervals.ts';
-import type { Arrivals, DayArrivals, WebhookQuality } from '../store/arrivals.ts';
-import type { Outcome, StoredVerdict } from '../store/verdicts.ts';
+import type { Arrivals, DayArrivals, WebhookQuality } from '../store/delivery/delivery-statistics.ts';
+import type { Outcome, StoredVerdict } from '../store/windows/verdicts.ts';
 
 /** `unproven`: read, but without a good verdict. */
 export type CoverageState = Outcome | 'unread';

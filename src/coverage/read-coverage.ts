@@ -1,7 +1,7 @@
 /** Coverage of a range, read from the operational store: neither the service nor a warehouse is asked. */
 import type pg from 'pg';
-import { measureWebhooks, readArrivals, readRanges } from '../store/arrivals.ts';
-import { latestVerdicts } from '../store/verdicts.ts';
+import { measureWebhooks, readArrivals, readRanges } from '../store/delivery/delivery-statistics.ts';
+import { latestVerdicts } from '../store/windows/verdicts.ts';
 import { buildCoverage, type Coverage } from './coverage.ts';
 
 /** A delivery and its one retry have had their chance after this. */

@@ -1,6 +1,6 @@
 /** Runs a simulator until it is told to stop; for the `simulate` command and the child process. */
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import type { SimulatorAddresses } from './control.ts';
+import type { SimulatorAddresses } from './control/control.ts';
 import { type Simulator, startSimulator } from './start-simulator.ts';
 
 /** The addresses and credentials of a simulator, as one plain object that can be printed as JSON. */

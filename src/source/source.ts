@@ -1,14 +1,14 @@
 /** Puts the parts of a source together: tokens, requests, list. */
 import type { SourceConfig } from '../../schemas/config/source.ts';
 import { terminal } from '../errors.ts';
-import { type Api, createApi } from './api.ts';
-import { createGrant, tokenEndpoint } from './grant.ts';
-import { createHttp, type Http } from './http.ts';
-import { type BudgetRules, createLocalBudget, type RequestBudget } from './limiter.ts';
-import { createListClient, type ListClient } from './list-client.ts';
-import { secretFrom } from './secret.ts';
-import { createServiceClock, type ServiceClock } from './service-clock.ts';
-import { createFixedTokenSource, createTokenSource, type TokenSource } from './tokens.ts';
+import { type Api, createApi } from './http/api.ts';
+import { createGrant, tokenEndpoint } from './http/grant.ts';
+import { createHttp, type Http } from './http/http.ts';
+import { type BudgetRules, createLocalBudget, type RequestBudget } from './http/limiter.ts';
+import { secretFrom } from './http/secret.ts';
+import { createServiceClock, type ServiceClock } from './http/service-clock.ts';
+import { createFixedTokenSource, createTokenSource, type TokenSource } from './http/tokens.ts';
+import { createListClient, type ListClient } from './list/list-client.ts';
 
 export interface Source {
   readonly config: SourceConfig;

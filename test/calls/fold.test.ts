@@ -13,10 +13,10 @@ import {
   prepareObservation,
   renderDocument,
 } from '../../src/calls/fold.ts';
-import { observeRecord } from '../../src/source/observe.ts';
+import { observeRecord } from '../../src/source/list/observe.ts';
 import { canonicalRow } from '../../src/warehouse/digest.ts';
 import { observationOf } from '../support/pipeline.ts';
-import { sightOf, sightsInOrders } from './sights.ts';
+import { sightOf, sightsInOrders } from './observations.ts';
 import { expectedDocument } from './winner.ts';
 
 const foldAll = (sights: readonly Observation[]): LedgerRow =>

@@ -1,5 +1,5 @@
 /** `npm run campaign:probe-backfill`: every dialect that the simulated service speaks. About 3 minutes. */
-import { dialects } from '../../src/simulator/dialects.ts';
+import { dialects } from '../../src/simulator/service/dialects.ts';
 import { describeProbeBackfill } from '../e2e/probe-backfill-cases.ts';
 
 describeProbeBackfill(Object.keys(dialects));

@@ -12,12 +12,12 @@ import { temporalChecks } from '../../src/cli/doctor/check-temporal.ts';
 import { roundTrip, webhookChecks } from '../../src/cli/doctor/check-webhook.ts';
 import { openReceiver } from '../../src/cli/open-receiver.ts';
 import { createServices, openStoreService, type Services } from '../../src/cli/services.ts';
+import { checkPublicUrl } from '../../src/cli/webhook/check-public-url.ts';
+import { tryRoundTrip } from '../../src/cli/webhook/round-trip.ts';
 import { checkConfig } from '../../src/config/load.ts';
-import { findFreePort } from '../../src/local-process.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { createSampleStore } from '../../src/store/sample-delivery.ts';
-import { checkPublicUrl } from '../../src/webhook/check-public-url.ts';
-import { tryRoundTrip } from '../../src/webhook/round-trip.ts';
+import { createSampleStore } from '../../src/store/delivery/sample-delivery.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type TestTemporal, useTemporal } from '../support/temporal.ts';
 

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { verifySignature } from '../../src/webhook/signature.ts';
+import { verifySignature } from '../../src/webhook/server/signature.ts';
 import { startSink } from '../simulator/webhook-sink.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

@@ -1,7 +1,7 @@
 /** What a user reads when something is wrong: one sentence, what to do, no stack trace, an exit code. */
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findFreePort } from '../../src/local-process.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { type CliFolder, type CliResult, openCliFolder } from '../support/cli.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { findFreePort } from '../../src/local-process.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { endProcess, type Installation, install } from '../support/installation.ts';

@@ -1,7 +1,7 @@
 /** Files in, quarantine out: the commands as a user runs them, on a real database. */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sampleCall } from '../../src/webhook/sample-call.ts';
+import { sampleCall } from '../../src/cli/webhook/sample-call.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 

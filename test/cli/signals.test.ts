@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { findFreePort, isAlive, sendSignal } from '../../src/local-process.ts';
+import { findFreePort, isAlive, sendSignal } from '../../src/local/local-process.ts';
 import { endProcess, until } from '../support/installation.ts';
 import { makeServerFolder } from '../support/postgres.ts';
 

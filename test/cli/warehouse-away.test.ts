@@ -2,14 +2,14 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import type { WarehouseTarget } from '../../activities/ingest.ts';
 import { warehousesConfigSchema } from '../../schemas/config/warehouses.ts';
 import { createServices, openStoreService, openWarehouses } from '../../src/cli/services.ts';
 import { checkConfig } from '../../src/config/load.ts';
 import { CallsyncError } from '../../src/errors.ts';
-import { findFreePort } from '../../src/local-process.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
+import type { WarehouseTarget } from '../../src/pipeline/load/ingest.ts';
 import { inTransaction } from '../../src/postgres/connection.ts';
-import { countPending, markPending, planLoad } from '../../src/store/loads.ts';
+import { countPending, markPending, planLoad } from '../../src/store/loads/loads.ts';
 import { type Store, storePurpose } from '../../src/store/store.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { createDatabase } from '../support/postgres.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { buildCoverage, type CoverageInput } from '../../src/coverage/coverage.ts';
 import { drawCoverageHtml } from '../../src/coverage/draw-html.ts';
 import { drawCoverage } from '../../src/coverage/draw-text.ts';
-import type { Outcome, StoredVerdict } from '../../src/store/verdicts.ts';
+import type { Outcome, StoredVerdict } from '../../src/store/windows/verdicts.ts';
 
 const day = 86_400_000_000;
 const start = (Date.parse('2025-03-01T00:00:00Z') / 1000) * 1e6;

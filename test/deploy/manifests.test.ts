@@ -10,7 +10,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { applyEnvironment } from '../../src/config/environment.ts';
 import { checkConfig } from '../../src/config/load.ts';
 import type { Raw } from '../../src/config/raw.ts';
-import { applyPreset } from '../../src/source/presets.ts';
+import { applyPreset } from '../../src/source/presets/presets.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const require = createRequire(import.meta.url);

@@ -1,7 +1,7 @@
 /** Continuous sync after a downtime: the schedule alone brings everything back. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
-import { summarizeStore } from '../../src/store/summary.ts';
+import { summarizeStore } from '../../src/store/status/summary.ts';
 import { ensureSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
 import { type Installation, install, until } from '../support/installation.ts';
 

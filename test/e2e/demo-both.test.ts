@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
-import { startBigQueryEmulator } from '../../src/warehouse/bigquery/emulator.ts';
+import { startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
 import { isLoopback, listeningOf } from '../support/listening.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 

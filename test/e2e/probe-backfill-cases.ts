@@ -7,8 +7,8 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { ListConfig } from '../../schemas/config/list.ts';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
-import { defaultAxis } from '../../src/source/list-query.ts';
-import { applyPreset } from '../../src/source/presets.ts';
+import { defaultAxis } from '../../src/source/list/list-query.ts';
+import { applyPreset } from '../../src/source/presets/presets.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { type Installation, install } from '../support/installation.ts';
 

@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { findFreePort } from '../../src/local-process.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
 import { endProcess, type Installation, install, until } from '../support/installation.ts';
 

@@ -6,7 +6,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FaultKind } from '../../schemas/simulator.ts';
-import { summarizeStore } from '../../src/store/summary.ts';
+import { summarizeStore } from '../../src/store/status/summary.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
 import { type Installation, install, until } from '../support/installation.ts';
 

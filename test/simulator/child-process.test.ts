@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import type { SimulatorAddresses } from '../../src/simulator/control.ts';
-import { RemoteControl } from '../../src/simulator/remote-control.ts';
+import type { SimulatorAddresses } from '../../src/simulator/control/control.ts';
+import { RemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { clientOf, collect } from './api.ts';
 import { startSink } from './webhook-sink.ts';
 
@@ -18,9 +18,16 @@ let entry: string;
 beforeAll(async () => {
   await mkdir(cache, { recursive: true });
   folder = await mkdtemp(join(cache, 'simulator-'));
-  entry = join(folder, 'src/simulator/child.js');
+  entry = join(folder, 'src/simulator/control/child.js');
   const compile = ['--ignoreConfig', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck'];
-  const files = ['--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', folder, 'src/simulator/child.ts'];
+  const files = [
+    '--rewriteRelativeImportExtensions',
+    '--rootDir',
+    '.',
+    '--outDir',
+    folder,
+    'src/simulator/control/child.ts',
+  ];
   await promisify(execFile)(process.execPath, ['node_modules/typescript/bin/tsc', ...compile, ...files]);
 });
 afterAll(() => rm(folder, { recursive: true }));

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
-import { dialectOf, dialects } from '../../src/simulator/dialects.ts';
+import { dialectOf, dialects } from '../../src/simulator/service/dialects.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { clientOf, collect } from './api.ts';
 

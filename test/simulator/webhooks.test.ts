@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { signBody } from '../../src/simulator/webhook-request.ts';
+import { signBody } from '../../src/simulator/webhooks/webhook-request.ts';
 import { clientOf, collect, until } from './api.ts';
 import { type Reaction, startSink } from './webhook-sink.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countFields, createTally, findDrift, settledFields } from '../../src/source/drift.ts';
+import { countFields, createTally, findDrift, settledFields } from '../../src/source/list/drift.ts';
 
 const tallyOf = (documents: readonly Record<string, unknown>[]) => {
   const tally = createTally();

@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { CallsyncError } from '../../src/errors.ts';
-import { backoffMs, readRetryAfter } from '../../src/source/backoff.ts';
+import { backoffMs, readRetryAfter } from '../../src/source/http/backoff.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
 import { answerToken, configFor, type Handler, json, type LocalServer, startServer } from './local-server.ts';
 

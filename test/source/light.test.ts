@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
-import { digestFields, type FetchCosts, fetchWanted, listLight, planFetches } from '../../src/source/light.ts';
+import { digestFields, type FetchCosts, fetchWanted, listLight, planFetches } from '../../src/source/read/light.ts';
 import { readSimulated, simulatedSource, wholeRange } from './simulated.ts';
 
 const closers: (() => Promise<unknown>)[] = [];

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CallsyncError } from '../../src/errors.ts';
-import { observeRecord } from '../../src/source/observe.ts';
-import { readWindow } from '../../src/source/read-window.ts';
-import { MalformedList, scanRecords } from '../../src/source/record-scan.ts';
+import { MalformedList, scanRecords } from '../../src/source/json/record-scan.ts';
+import { observeRecord } from '../../src/source/list/observe.ts';
+import { readWindow } from '../../src/source/read/read-window.ts';
 import { createSource } from '../../src/source/source.ts';
 import { answerToken, configFor, type LocalServer, startServer } from './local-server.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { checkMrcp } from '../../src/source/mrcp.ts';
+import { checkMrcp } from '../../src/source/mrcp/mrcp.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { observeRecord } from '../../src/source/observe.ts';
+import { observeRecord } from '../../src/source/list/observe.ts';
 
 const observe = (record: unknown, carries: string[] = [], leftOut: string[] = []) =>
   observeRecord(record, { observedAt: 5, carries: new Set(carries), leftOut });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
-import { applyPreset, listPresets, readPreset } from '../../src/source/presets.ts';
+import { applyPreset, listPresets, readPreset } from '../../src/source/presets/presets.ts';
 
 const base = { base_url: 'https://api.example.org', auth_url: 'https://id.example.org', realm: 'r', client_id: 'c' };
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { defaultAxis } from '../../src/source/list-query.ts';
+import { defaultAxis } from '../../src/source/list/list-query.ts';
 import { type ProbeReport, probeSource } from '../../src/source/probe/probe.ts';
 import { renderProbe, writeListSection } from '../../src/source/probe/render-probe.ts';
 import { createSource } from '../../src/source/source.ts';

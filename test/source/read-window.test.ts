@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
-import { applyPreset } from '../../src/source/presets.ts';
-import { type ReadWindowOptions, readWindow, type WindowResult } from '../../src/source/read-window.ts';
+import type { Window } from '../../src/source/list/windows.ts';
+import { applyPreset } from '../../src/source/presets/presets.ts';
+import { type ReadWindowOptions, readWindow, type WindowResult } from '../../src/source/read/read-window.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
-import type { Window } from '../../src/source/windows.ts';
 import {
   type ActivateOptions,
   type ActivateServer,

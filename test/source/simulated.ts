@@ -2,10 +2,10 @@
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { Observation } from '../../schemas/observation.ts';
 import type { Simulator } from '../../src/simulator/start-simulator.ts';
-import { applyPreset } from '../../src/source/presets.ts';
-import { type ReadWindowOptions, readWindow, type WindowResult } from '../../src/source/read-window.ts';
+import type { Window } from '../../src/source/list/windows.ts';
+import { applyPreset } from '../../src/source/presets/presets.ts';
+import { type ReadWindowOptions, readWindow, type WindowResult } from '../../src/source/read/read-window.ts';
 import { createSource, type Source, type SourceDeps } from '../../src/source/source.ts';
-import type { Window } from '../../src/source/windows.ts';
 
 type Section = Partial<SourceConfigInput>;
 

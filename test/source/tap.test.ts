@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { openTap, type TapEvent, type TapFrame, type TapResult } from '../../src/source/tap.ts';
+import { openTap, type TapEvent, type TapFrame, type TapResult } from '../../src/source/websocket/tap.ts';
 import { simulatedSource } from './simulated.ts';
 
 const closers: (() => Promise<unknown>)[] = [];

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { CallsyncError } from '../../src/errors.ts';
+import { createTokenSource } from '../../src/source/http/tokens.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
-import { createTokenSource } from '../../src/source/tokens.ts';
 import { configFor, type Handler, json, type LocalServer, startServer } from './local-server.ts';
 
 const closers: (() => Promise<unknown>)[] = [];

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatInstant, parseInstant } from '../../src/source/instants.ts';
+import { formatInstant, parseInstant } from '../../src/source/list/timestamps.ts';
 import {
   contains,
   halveWindow,
@@ -9,7 +9,7 @@ import {
   tightBounds,
   type Window,
   wideBounds,
-} from '../../src/source/windows.ts';
+} from '../../src/source/list/windows.ts';
 
 const day = 86_400_000_000;
 const base = Date.UTC(2024, 6, 1) * 1000;

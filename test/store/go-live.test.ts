@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { foldBatch } from '../../activities/ingest.ts';
-import { measureOverlap } from '../../src/store/go-live.ts';
+import { foldBatch } from '../../src/pipeline/load/ingest.ts';
+import { measureOverlap } from '../../src/store/status/go-live.ts';
 import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
 
 let pipeline: Pipeline;

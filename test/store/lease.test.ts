@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLease } from '../../src/store/lease.ts';
+import { createLease } from '../../src/store/loads/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 

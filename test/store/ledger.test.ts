@@ -1,13 +1,13 @@
 /** The fold through the real database: random batches, crashes of no kind left out by the pure tests. */
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { foldBatch, loadFolded } from '../../activities/ingest.ts';
 import type { Observation } from '../../schemas/observation.ts';
 import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
+import { foldBatch, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { inTransaction } from '../../src/postgres/connection.ts';
-import { eraseFromLedger, foldIntoLedger, readHeads, readRows } from '../../src/store/ledger.ts';
-import { markPending } from '../../src/store/loads.ts';
-import { sightsInOrders } from '../calls/sights.ts';
+import { eraseFromLedger, foldIntoLedger, readHeads, readRows } from '../../src/store/ledger/ledger.ts';
+import { markPending } from '../../src/store/loads/loads.ts';
+import { sightsInOrders } from '../calls/observations.ts';
 import { expectedDocument } from '../calls/winner.ts';
 import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
 

@@ -1,7 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { foldBatch } from '../../activities/ingest.ts';
 import type { RejectedRecord } from '../../schemas/observation.ts';
-import { listQuarantine, quarantineRecords, readQuarantine, settleQuarantine } from '../../src/store/quarantine.ts';
+import { foldBatch } from '../../src/pipeline/load/ingest.ts';
+import {
+  listQuarantine,
+  quarantineRecords,
+  readQuarantine,
+  settleQuarantine,
+} from '../../src/store/delivery/quarantine.ts';
 import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
 
 let pipeline: Pipeline;

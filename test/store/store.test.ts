@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inTransaction } from '../../src/postgres/connection.ts';
-import { expireBodies, listRereads, requestRereads, settleRereads } from '../../src/store/inbox.ts';
+import { expireBodies, listRereads, requestRereads, settleRereads } from '../../src/store/delivery/inbox.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { issueEpoch, openStore } from '../../src/store/store.ts';
 import { deliver, openPipeline, type Pipeline } from '../support/pipeline.ts';

@@ -7,7 +7,7 @@ import {
   recordProblem,
   recordWindow,
   uncoveredRanges,
-} from '../../src/store/windows.ts';
+} from '../../src/store/windows/windows.ts';
 import { openPipeline, type Pipeline } from '../support/pipeline.ts';
 
 let pipeline: Pipeline;

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { startBigQueryEmulator } from '../../src/warehouse/bigquery/emulator.ts';
+import { startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
 import { knock, openDoor } from './shared-server.ts';
 
 declare module 'vitest' {

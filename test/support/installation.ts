@@ -13,7 +13,7 @@ import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { checkTruth, type TruthReport } from '../../src/cli/demo/check-truth.ts';
 import { type SimulatorProcess, startSimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
-import { RemoteControl } from '../../src/simulator/remote-control.ts';
+import { RemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { startBackfill } from '../../src/temporal/workflow-client.ts';

@@ -5,11 +5,11 @@
  *   await pipeline.close();                    // in afterAll
  */
 import { createHash, randomUUID } from 'node:crypto';
-import type { IngestDeps, WarehouseTarget } from '../../activities/ingest.ts';
-import { loadPendingBatch } from '../../activities/load-pending.ts';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../schemas/observation.ts';
-import { registerWarehouse } from '../../src/store/loads.ts';
+import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/load/ingest.ts';
+import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
+import { registerWarehouse } from '../../src/store/loads/loads.ts';
 import { issueEpoch, openStore, type Store } from '../../src/store/store.ts';
 import { createPostgresWarehouse, type PostgresWarehouseOptions } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';

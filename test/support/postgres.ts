@@ -12,8 +12,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
-import { mayReach, resolvePostgresAccount } from '../../src/store/postgres-account.ts';
+import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
+import { mayReach, resolvePostgresAccount } from '../../src/local/postgres/postgres-account.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -13,7 +13,7 @@ import {
   type SearchAttributeKind,
   startTemporalDevServer,
   type TemporalDevServer,
-} from '../../src/temporal/dev-server.ts';
+} from '../../src/local/temporal/dev-server.ts';
 import { knock, openDoor } from './shared-server.ts';
 
 declare module 'vitest' {

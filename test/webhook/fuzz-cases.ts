@@ -4,7 +4,7 @@
  */
 import { createHash, createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Verify } from '../../src/webhook/signature.ts';
+import type { Verify } from '../../src/webhook/server/signature.ts';
 import { type Answered, fuzzReceiver } from './support/fuzz.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { startReceiver } from './support/receiver.ts';

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { findFreePort } from '../../src/local-process.ts';
-import { type SendResult, sendWebhook } from '../../src/webhook/send.ts';
+import { type SendResult, sendWebhook } from '../../src/cli/webhook/send.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
 import { compileReceiver, type ReceiverChild, type ReceiverProgram } from './support/child.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { mergeAll } from './support/merge-all.ts';

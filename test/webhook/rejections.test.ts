@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { RejectedDelivery } from '../../src/store/inbox-writer.ts';
-import { createRejections } from '../../src/webhook/rejections.ts';
+import type { RejectedDelivery } from '../../src/store/delivery/inbox-writer.ts';
+import { createRejections } from '../../src/webhook/server/rejections.ts';
 import { until } from './support/until.ts';
 
 const rejected = (n: number) => ({

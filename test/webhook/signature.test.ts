@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type SigningKey, signBody, type VerifyInput, verifySignature } from '../../src/webhook/signature.ts';
+import { type SigningKey, signBody, type VerifyInput, verifySignature } from '../../src/webhook/server/signature.ts';
 
 const key = (name: string, secret = name, hookIds?: readonly string[]): SigningKey => ({
   name,

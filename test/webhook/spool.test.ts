@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } fro
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Delivery } from '../../src/store/inbox-writer.ts';
-import { openSpool, type Spool, type SpoolOptions } from '../../src/webhook/spool.ts';
+import type { Delivery } from '../../src/store/delivery/inbox-writer.ts';
+import { openSpool, type Spool, type SpoolOptions } from '../../src/webhook/spool/spool.ts';
 import { makeDelivery } from './support/deliveries.ts';
 
 let dir: string;

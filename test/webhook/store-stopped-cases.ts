@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
+import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { openStore } from '../../src/store/store.ts';
-import { sendWebhook } from '../../src/webhook/send.ts';
 import { makeServerFolder } from '../support/postgres.ts';
 import { readInbox } from './support/inbox-database.ts';
 import { mergeAll } from './support/merge-all.ts';

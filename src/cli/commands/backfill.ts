@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
 import { parseTimestamp } from '../../calls/parse-values.ts';
 import { terminal } from '../../errors.ts';
-import { axisOf, defaultAxis } from '../../source/list-query.ts';
+import { axisOf, defaultAxis } from '../../source/list/list-query.ts';
 import { backfillHandle, startBackfill } from '../../temporal/workflow-client.ts';
 import {
   type CommonOptions,

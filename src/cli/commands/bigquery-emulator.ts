@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { resolveDataDir } from '../../config/data-dir.ts';
-import { startBigQueryEmulator } from '../../warehouse/bigquery/emulator.ts';
+import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
 import { print, say, untilStopped } from '../command.ts';
 
 interface EmulatorOptions {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { listPresets, readPreset } from '../../source/presets.ts';
+import { listPresets, readPreset } from '../../source/presets/presets.ts';
 import { type CommonOptions, print, withExamples } from '../command.ts';
 
 export const addPresets = (program: Command): void => {

@@ -1,9 +1,14 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import { replayQuarantine } from '../../../activities/replay-quarantine.ts';
 import { describeShape } from '../../calls/describe-shape.ts';
 import { terminal } from '../../errors.ts';
-import { listQuarantine, type QuarantineEntry, readQuarantine, settleQuarantine } from '../../store/quarantine.ts';
+import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
+import {
+  listQuarantine,
+  type QuarantineEntry,
+  readQuarantine,
+  settleQuarantine,
+} from '../../store/delivery/quarantine.ts';
 import {
   type CommonOptions,
   print,

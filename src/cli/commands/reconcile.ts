@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
-import { verifyVerdicts } from '../../../activities/verify-verdicts.ts';
 import type { ReconcileLevel } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
 import { terminal } from '../../errors.ts';
+import { verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
 import {
   type CommonOptions,

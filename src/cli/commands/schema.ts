@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { listAgents } from '../../store/agents.ts';
-import { clearDrift, listDrift, type RecordedDrift } from '../../store/drift.ts';
+import { listAgents } from '../../store/delivery/agents.ts';
+import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/drift.ts';
 import { type CommonOptions, print, withCommonOptions, withExamples, withServices } from '../command.ts';
 import { openStoreService } from '../services.ts';
 

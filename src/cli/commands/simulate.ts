@@ -3,9 +3,9 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { type SimulatorOptions, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
 import { terminal } from '../../errors.ts';
-import type { SimulatorAddresses } from '../../simulator/control.ts';
-import { dialectOf, dialects } from '../../simulator/dialects.ts';
+import type { SimulatorAddresses } from '../../simulator/control/control.ts';
 import { runSimulator } from '../../simulator/main.ts';
+import { dialectOf, dialects } from '../../simulator/service/dialects.ts';
 import { type CommonOptions, print, untilStopped, wholeNumber, withExamples } from '../command.ts';
 
 interface SimulateOptions extends CommonOptions {

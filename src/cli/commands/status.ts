@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { type LateEditStatus, readLateEditStatus } from '../../../activities/reread-windows.ts';
 import { CallsyncError } from '../../errors.ts';
-import { type Agent, listAgents } from '../../store/agents.ts';
-import { listDrift, type RecordedDrift } from '../../store/drift.ts';
+import { type LateEditStatus, readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
+import { type Agent, listAgents } from '../../store/delivery/agents.ts';
+import { listDrift, type RecordedDrift } from '../../store/status/drift.ts';
+import { type StoreSummary, summarizeStore } from '../../store/status/summary.ts';
 import type { Store } from '../../store/store.ts';
-import { type StoreSummary, summarizeStore } from '../../store/summary.ts';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
 import { createWarehouse } from '../create-warehouse.ts';
 import { activityDeps, openSource, openStoreService, type Services } from '../services.ts';

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../../schemas/config/duration.ts';
-import { openTap, type TapEvent } from '../../source/tap.ts';
-import { storeFrame } from '../../store/frames.ts';
+import { openTap, type TapEvent } from '../../source/websocket/tap.ts';
+import { storeFrame } from '../../store/delivery/websocket-frames.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { openSource, openStoreService } from '../services.ts';
 

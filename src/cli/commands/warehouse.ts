@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { terminal } from '../../errors.ts';
-import { countPending, registerWarehouse, requestRebuild } from '../../store/loads.ts';
+import { countPending, registerWarehouse, requestRebuild } from '../../store/loads/loads.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withExamples, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';

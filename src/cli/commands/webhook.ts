@@ -3,13 +3,13 @@ import type { Command } from 'commander';
 import type { Config } from '../../../schemas/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { terminal } from '../../errors.ts';
-import { webhookKeyUsage } from '../../webhook/key-usage.ts';
-import { sampleCall } from '../../webhook/sample-call.ts';
-import { type SendResult, sendWebhook } from '../../webhook/send.ts';
-import { readSigningKey } from '../../webhook/signing-keys.ts';
+import { webhookKeyUsage } from '../../webhook/server/key-usage.ts';
+import { readSigningKey } from '../../webhook/server/signing-keys.ts';
 import { type CommonOptions, print, wholeNumber, withCommonOptions, withExamples, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { openStoreService } from '../services.ts';
+import { sampleCall } from '../webhook/sample-call.ts';
+import { type SendResult, sendWebhook } from '../webhook/send.ts';
 
 const keys = (options: CommonOptions): Promise<void> =>
   withServices(options, async (services) => {

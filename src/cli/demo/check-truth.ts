@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
 import { type CallTableName, tableOf } from '../../../schemas/tables.ts';
 import { flattenCall } from '../../calls/flatten.ts';
-import type { SimulatorControl } from '../../simulator/control.ts';
-import type { TruthEntry } from '../../simulator/truth.ts';
+import type { TruthEntry } from '../../simulator/calls/truth.ts';
+import type { SimulatorControl } from '../../simulator/control/control.ts';
 import { canonicalRow } from '../../warehouse/digest.ts';
 import type { Row, Warehouse } from '../../warehouse/warehouse.ts';
 

@@ -4,14 +4,14 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { terminal } from '../../errors.ts';
-import type { SimulatorAddresses } from '../../simulator/control.ts';
+import type { SimulatorAddresses } from '../../simulator/control/control.ts';
 
 export interface SimulatorProcess extends SimulatorAddresses {
   stop(): Promise<void>;
 }
 
 const locateChild = (): string => {
-  const places = ['../../simulator/child.js', '../../../dist/src/simulator/child.js'];
+  const places = ['../../simulator/control/child.js', '../../../dist/src/simulator/control/child.js'];
   const found = places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));
   if (found === undefined)
     throw terminal('BUILD_MISSING', 'The simulator is not built.', { mend: 'Run npm run build.' });

@@ -1,9 +1,9 @@
 /** Checks of the service: token, list, clock, WebSocket, MRCP. */
 import { CallsyncError } from '../../errors.ts';
-import { checkMrcp } from '../../source/mrcp.ts';
+import { checkMrcp } from '../../source/mrcp/mrcp.ts';
 import { findRecordsPath } from '../../source/probe/session.ts';
 import type { Source } from '../../source/source.ts';
-import { openTap } from '../../source/tap.ts';
+import { openTap } from '../../source/websocket/tap.ts';
 import { openSource, type Services } from '../services.ts';
 import { type Check, type Finding, failed, NotChecked, ok, skipped, warning } from './check.ts';
 

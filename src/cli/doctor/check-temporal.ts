@@ -2,7 +2,7 @@
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { taskQueuesOf } from '../../../workflows/messages.ts';
 import { terminal } from '../../errors.ts';
-import { findTemporalCli } from '../../temporal/locate-cli.ts';
+import { findTemporalCli } from '../../local/temporal/locate-cli.ts';
 import { schedulesOf } from '../../temporal/schedules.ts';
 import { openTemporal, type Services, type TemporalService } from '../services.ts';
 import { unpolledQueues } from '../watch-workers.ts';

@@ -1,11 +1,11 @@
 /** Checks of the webhook: keys, the public address, and a round trip through it. */
 
-import { createSampleStore } from '../../store/sample-delivery.ts';
+import { createSampleStore } from '../../store/delivery/sample-delivery.ts';
 import type { Store } from '../../store/store.ts';
-import { checkPublicUrl } from '../../webhook/check-public-url.ts';
-import { type RoundTripFinding, tryRoundTrip } from '../../webhook/round-trip.ts';
-import { readSigningKey } from '../../webhook/signing-keys.ts';
+import { readSigningKey } from '../../webhook/server/signing-keys.ts';
 import type { Services } from '../services.ts';
+import { checkPublicUrl } from '../webhook/check-public-url.ts';
+import { type RoundTripFinding, tryRoundTrip } from '../webhook/round-trip.ts';
 import { type Check, type Finding, failed, ok, skipped, warning } from './check.ts';
 import { needStore } from './check-store.ts';
 

@@ -1,7 +1,7 @@
 /** Going live without a gap: receiver first, then the past, then both held against each other, then the schedules. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { terminal, transient } from '../../errors.ts';
-import { defaultAxis } from '../../source/list-query.ts';
+import { defaultAxis } from '../../source/list/list-query.ts';
 import {
   countPendingDeliveries,
   type GoLiveState,
@@ -10,14 +10,14 @@ import {
   type Overlap,
   readGoLive,
   saveGoLive,
-} from '../../store/go-live.ts';
+} from '../../store/status/go-live.ts';
 import type { Store } from '../../store/store.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
 import { startBackfill, wakeMergeInbox } from '../../temporal/workflow-client.ts';
-import { checkPublicUrl } from '../../webhook/check-public-url.ts';
 import { roundTrip } from '../doctor/check-webhook.ts';
 import type { Services, TemporalService } from '../services.ts';
 import { watchBackfill } from '../watch-backfill.ts';
+import { checkPublicUrl } from '../webhook/check-public-url.ts';
 
 export interface GoLiveInput {
   /** Microseconds; where the past begins. */

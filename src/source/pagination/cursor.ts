@@ -1,5 +1,5 @@
 import type { PaginationConfig } from '../../../schemas/config/list.ts';
-import { valueAt } from '../json-path.ts';
+import { valueAt } from '../json/json-path.ts';
 import { type Pagination, sizeParam } from './pagination.ts';
 
 /** A cursor in the body or a header leads on; it ends where there is none. A cursor that is an address is followed. */

@@ -1,7 +1,7 @@
 /** Finds out what the records carry, what can be left out, how statuses filter, and whether one call can be asked for. */
 import { knownCallFields } from '../../../schemas/call.ts';
 import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
-import { parseInstant } from '../instants.ts';
+import { parseInstant } from '../list/timestamps.ts';
 import type { Finding } from './finding.ts';
 import {
   fieldsWithContent,

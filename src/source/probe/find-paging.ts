@@ -1,6 +1,6 @@
 /** Finds out what pages the list. */
 import type { PaginationConfig } from '../../../schemas/config/list.ts';
-import { valueAt } from '../json-path.ts';
+import { valueAt } from '../json/json-path.ts';
 import { findStyle } from './find-style.ts';
 import type { Finding } from './finding.ts';
 import { allAt, findEffective, isRefusal, type Look, leavesBeside, type Params, type ProbeSession } from './session.ts';

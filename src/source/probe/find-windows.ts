@@ -1,6 +1,6 @@
 /** Finds out which parameters cut the list by time, by which field of the record, and what their bounds mean. */
 import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
-import { formatInstant, formatStep, type Micros, parseInstant, type TimeFormat } from '../instants.ts';
+import { formatInstant, formatStep, type Micros, parseInstant, type TimeFormat } from '../list/timestamps.ts';
 import type { Finding } from './finding.ts';
 import { findEffective, isRefusal, type Look, type Params, type ProbeSession, timeFields } from './session.ts';
 

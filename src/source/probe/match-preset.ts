@@ -1,7 +1,7 @@
 /** Names the preset whose settings agree with what a probe found. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import { listConfigSchema } from '../../../schemas/config/list.ts';
-import { listPresets } from '../presets.ts';
+import { listPresets } from '../presets/presets.ts';
 
 /** Settings in which a preset must agree to fit. */
 const decisive = (list: ListConfig): string =>

@@ -2,7 +2,7 @@
 import { type ListConfig, listConfigSchema } from '../../../schemas/config/list.ts';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal } from '../../errors.ts';
-import type { RequestBudget } from '../limiter.ts';
+import type { RequestBudget } from '../http/limiter.ts';
 import { createSource, type Source } from '../source.ts';
 import { findFields } from './find-fields.ts';
 import { findPaging } from './find-paging.ts';

@@ -1,9 +1,9 @@
 /** A probe's requests: few, counted, never more than stated. */
-import type { Api } from '../api.ts';
-import type { HttpResponse } from '../http.ts';
-import { parseInstant } from '../instants.ts';
-import { pathKeys, valueAt } from '../json-path.ts';
-import { isEmpty } from '../observe.ts';
+import type { Api } from '../http/api.ts';
+import type { HttpResponse } from '../http/http.ts';
+import { pathKeys, valueAt } from '../json/json-path.ts';
+import { isEmpty } from '../list/observe.ts';
+import { parseInstant } from '../list/timestamps.ts';
 
 export type Params = Readonly<Record<string, string>>;
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
-import { findFreePort } from '../../../src/local-process.ts';
+import { findFreePort } from '../../../src/local/local-process.ts';
 import { checkBigqueryAccess } from '../../../src/warehouse/bigquery/check-access.ts';
 import { useBigQuery } from '../../support/bigquery.ts';
 import { bePatient } from '../patience.ts';

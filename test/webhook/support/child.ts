@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import type { ReceiverStatus } from '../../../src/webhook/receiver.ts';
+import type { ReceiverStatus } from '../../../src/webhook/server/receiver.ts';
 import type { ReceiverProcessOptions } from './receiver-process.ts';
 
 export interface ReceiverChild {

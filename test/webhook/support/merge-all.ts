@@ -1,9 +1,9 @@
 /** Merges a whole inbox into a Postgres warehouse, as workers do, and returns how often each call stands there. */
-import type { IngestDeps } from '../../../activities/ingest.ts';
-import { loadFolded } from '../../../activities/ingest.ts';
-import { loadPendingBatch } from '../../../activities/load-pending.ts';
-import { mergeBatch } from '../../../activities/merge-inbox.ts';
-import { registerWarehouse } from '../../../src/store/loads.ts';
+import type { IngestDeps } from '../../../src/pipeline/load/ingest.ts';
+import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
+import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
+import { registerWarehouse } from '../../../src/store/loads/loads.ts';
 import { issueEpoch, openStore } from '../../../src/store/store.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 

@@ -7,12 +7,12 @@ import type { z } from 'zod';
 import { webhookConfigSchema } from '../../../schemas/config/webhook.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics/metrics.ts';
 import { openPool } from '../../../src/postgres/connection.ts';
-import { createInboxWriter, type InboxWriter } from '../../../src/store/inbox-writer.ts';
-import { createReceiver, type Receiver } from '../../../src/webhook/receiver.ts';
-import type { ReceiverLog } from '../../../src/webhook/receiver-log.ts';
-import type { Verify } from '../../../src/webhook/signature.ts';
-import { openSigningKeys } from '../../../src/webhook/signing-keys.ts';
-import { openSpool, type Spool } from '../../../src/webhook/spool.ts';
+import { createInboxWriter, type InboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
+import { createReceiver, type Receiver } from '../../../src/webhook/server/receiver.ts';
+import type { ReceiverLog } from '../../../src/webhook/server/receiver-log.ts';
+import type { Verify } from '../../../src/webhook/server/signature.ts';
+import { openSigningKeys } from '../../../src/webhook/server/signing-keys.ts';
+import { openSpool, type Spool } from '../../../src/webhook/spool/spool.ts';
 
 export const testSecret = 'test-signing-secret';
 

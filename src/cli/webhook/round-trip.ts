@@ -1,0 +1,109 @@
+/** A signed sample to the webhook's address, found again in the inbox and removed: it never becomes a call. */
+import { createHash, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SigningKey } from '../../webhook/server/signature.ts';
+import { sendWebhook } from './send.ts';
+
+/** What the operational store knows of one body; both are idempotent. */
+export interface SampleStore {
+  hasDelivery(bodyHash: Buffer): Promise<boolean>;
+  removeDelivery(bodyHash: Buffer): Promise<void>;
+}
+
+export interface RoundTripFinding {
+  readonly outcome: 'ok' | 'warning' | 'failed';
+  /** One sentence. */
+  readonly message: string;
+  readonly mend?: string;
+}
+
+export interface RoundTripOptions {
+  readonly url: string;
+  readonly headerPrefix: string;
+  /** Undefined where unsigned deliveries are taken. */
+  readonly key: SigningKey | undefined;
+  readonly store: SampleStore;
+  readonly ca?: string;
+  /** How long the delivery may take from the answer to the inbox. */
+  readonly landMs?: number;
+}
+
+/** Sends the sample, then the same with a wrong signature, which must be refused. Rejects when the store is away. */
+export const tryRoundTrip = async (options: RoundTripOptions): Promise<RoundTripFinding> => {
+  const { url, headerPrefix: prefix, key, store, ca, landMs = 15_000 } = options;
+  // Without unique_id it is not a call, whatever becomes of it.
+  const body = Buffer.from(JSON.stringify({ callsync_check: randomUUID() }));
+  const hash = createHash('sha256').update(body).digest();
+  const hookId = [...(key?.hookIds ?? [])][0];
+  const common = {
+    url,
+    body,
+    prefix,
+    ...(hookId === undefined ? {} : { hookId }),
+    ...(ca === undefined ? {} : { ca }),
+  };
+  const sent = await sendWebhook({ ...common, ...(key === undefined ? {} : { secret: key.secret }) });
+  if (!sent.delivered) return explainRefusal(url, sent.attempts.at(-1));
+  try {
+    if (!(await isThere(store, hash, landMs))) {
+      return {
+        outcome: 'failed',
+        message: `${url} took a delivery that does not arrive in this inbox.`,
+        mend: 'Check that the address leads to the receiver of this configuration, and that its store is this one.',
+      };
+    }
+  } finally {
+    await store.removeDelivery(hash);
+  }
+  if (key === undefined) {
+    return {
+      outcome: 'warning',
+      message: 'A delivery arrived, and so would anybody’s: unsigned ones are taken.',
+      mend: 'Ask the account manager for a signing secret, set webhook.secrets and remove webhook.allow_unsigned.',
+    };
+  }
+  const forged = await sendWebhook({ ...common, secret: randomUUID(), retry: false });
+  if (forged.delivered) {
+    await store.removeDelivery(hash);
+    return {
+      outcome: 'failed',
+      message: `${url} takes deliveries with a wrong signature.`,
+      mend: 'Remove webhook.allow_unsigned, and check that nothing else answers at that address.',
+    };
+  }
+  const ms = sent.attempts.at(-1)?.ms ?? 0;
+  return { outcome: 'ok', message: `A signed delivery was taken in ${ms} ms and arrived; a forged one was refused.` };
+};
+
+const isThere = async (store: SampleStore, hash: Buffer, withinMs: number): Promise<boolean> => {
+  for (const until = Date.now() + withinMs; ; await delay(100)) {
+    if (await store.hasDelivery(hash)) return true;
+    if (Date.now() > until) return false;
+  }
+};
+
+const explainRefusal = (
+  url: string,
+  attempt: { readonly status?: number; readonly failure?: string } | undefined,
+): RoundTripFinding => {
+  const { status, failure } = attempt ?? {};
+  if (status === undefined) {
+    return {
+      outcome: 'failed',
+      message: `${url} cannot be reached (${failure ?? 'no answer'}).`,
+      mend: 'Start the receiver (callsync up or callsync serve), and open the way from outside to it.',
+    };
+  }
+  const mends: Record<number, string> = {
+    403: 'The receiver does not know this signing secret: restart it with this configuration, and check webhook.allow_from.',
+    404: 'Check the path: webhook.public_url must end where the proxy leads to webhook.path.',
+    503: 'The receiver is overloaded or cannot store: see its log and callsync status.',
+  };
+  return {
+    outcome: 'failed',
+    message: `${url} answers ${status} to a signed delivery.`,
+    mend:
+      mends[status] ??
+      'Check that the address leads to the receiver and that its proxy passes POST and all headers on.',
+  };
+};

@@ -1,0 +1,108 @@
+/** Finds the local BigQuery (`bqemulator`, a Python program), or installs it into our cache folder. */
+import { execFile } from 'node:child_process';
+import { access, constants, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { terminal } from '../../errors.ts';
+import { isAlive } from '../local-process.ts';
+
+const run = promisify(execFile);
+export const emulatorVersion = '1.4.0';
+const duckdbVersion = '1.5.5';
+const packages = [
+  `bqemulator==${emulatorVersion}`,
+  `duckdb==${duckdbVersion}`,
+  `duckdb-extension-spatial==${duckdbVersion}`,
+  'numpy',
+];
+
+/** DuckDB would fetch this extension from the internet at its first start; the wheel has it inside. */
+const placeExtension = `
+import duckdb, duckdb_extension_spatial, pathlib, shutil
+platform = duckdb.sql('PRAGMA platform').fetchone()[0]
+target = pathlib.Path.home() / '.duckdb' / 'extensions' / 'v${duckdbVersion}' / platform
+target.mkdir(parents=True, exist_ok=True)
+source = next(pathlib.Path(duckdb_extension_spatial.__path__[0]).rglob('spatial.duckdb_extension'))
+if not (target / source.name).exists():
+    shutil.copy(source, target / source.name)
+`;
+
+export interface LocateEmulatorOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly log: (message: string) => void;
+}
+
+/** In this order: CALLSYNC_BQEMULATOR, PATH, our cache, an installation into the cache. Returns the program's path. */
+export async function locateEmulator({ env = process.env, log }: LocateEmulatorOptions): Promise<string> {
+  const configured = env.CALLSYNC_BQEMULATOR;
+  if (configured) {
+    if (await isExecutable(configured)) return configured;
+    throw terminal('BIGQUERY_EMULATOR', `There is no program at ${configured}, as CALLSYNC_BQEMULATOR says.`, {
+      mend: 'Correct CALLSYNC_BQEMULATOR, or leave it out.',
+    });
+  }
+  for (const folder of (env.PATH ?? '').split(delimiter).filter(Boolean)) {
+    if (await isExecutable(join(folder, 'bqemulator'))) return join(folder, 'bqemulator');
+  }
+  const folder = join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'callsync', `bqemulator-${emulatorVersion}`);
+  await mkdir(folder, { recursive: true });
+  await withLock(join(folder, 'install.lock'), async () => {
+    if (!(await isExecutable(join(folder, 'ready'), constants.F_OK))) await install(folder, log);
+  });
+  return join(folder, 'venv', 'bin', 'bqemulator');
+}
+
+async function install(folder: string, log: (message: string) => void): Promise<void> {
+  log(`Installing the local BigQuery (bqemulator ${emulatorVersion}) into ${folder}, once: about a minute, 600 MB.`);
+  const venv = join(folder, 'venv');
+  await rm(venv, { recursive: true, force: true });
+  try {
+    await run('python3', ['-m', 'venv', venv]);
+    await run(join(venv, 'bin', 'pip'), [
+      'install',
+      '--no-input',
+      '--quiet',
+      '--disable-pip-version-check',
+      ...packages,
+    ]);
+    await run(join(venv, 'bin', 'python'), ['-c', placeExtension]);
+    await writeFile(join(folder, 'ready'), '');
+  } catch (cause) {
+    const said = (cause as { stderr?: string }).stderr?.trim().split('\n').at(-1) ?? (cause as Error).message;
+    throw terminal('BIGQUERY_EMULATOR', `The local BigQuery could not be installed: ${said}`, {
+      mend: 'Install Python 3.11 or newer with venv, check that pip reaches its package index, and try again.',
+      cause,
+    });
+  }
+}
+
+/** One installer at a time; a lock whose owner has died is taken over. */
+async function withLock(path: string, work: () => Promise<void>): Promise<void> {
+  while (true) {
+    const handle = await open(path, 'wx').catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code !== 'EEXIST') throw cause;
+    });
+    if (handle !== undefined) {
+      await handle.writeFile(String(process.pid));
+      await handle.close();
+      break;
+    }
+    const owner = Number(await readFile(path, 'utf8').catch(() => ''));
+    if (owner > 0 && !isAlive(owner)) await rm(path, { force: true });
+    else await delay(200);
+  }
+  try {
+    await work();
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+function isExecutable(path: string, mode = constants.X_OK): Promise<boolean> {
+  return access(path, mode).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,119 @@
+/** A local BigQuery on loopback, for demos and tests: REST, and gRPC for the Storage APIs. Not the real service. */
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { terminal } from '../../errors.ts';
+import { sendSignal, startLocalProcess, stopLocalProcess } from '../local-process.ts';
+import { locateEmulator } from './emulator-install.ts';
+import { type EmulatorQueue, openEmulatorQueue } from './emulator-queue.ts';
+
+export interface BigQueryEmulatorOptions {
+  /** Folder for its log and, unless `ephemeral`, its data, which the next start finds again. */
+  readonly dataDir: string;
+  /** True keeps everything in memory. */
+  readonly ephemeral?: boolean;
+  /** Project of requests that name none; `demo` by default. */
+  readonly project?: string;
+  /** 0 or absent = any free port. */
+  readonly restPort?: number;
+  readonly grpcPort?: number;
+  readonly log?: (message: string) => void;
+}
+
+export interface BigQueryEmulator {
+  /** For the client's `apiEndpoint`; no credentials. */
+  readonly restUrl: string;
+  /** host:port of the Storage Read and Write APIs, without TLS. */
+  readonly grpcAddress: string;
+  readonly project: string;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+const startDeadlineMs = 90_000;
+const stopDeadlineMs = 15_000;
+
+/** Installs the emulator first where that has not been done. Errors: `CallsyncError` `BIGQUERY_EMULATOR`. */
+export async function startBigQueryEmulator(options: BigQueryEmulatorOptions): Promise<BigQueryEmulator> {
+  const { project = 'demo', log = () => undefined } = options;
+  const program = await locateEmulator({ log });
+  const home = resolve(options.dataDir);
+  await mkdir(home, { recursive: true });
+  const logFile = join(home, 'bqemulator.log');
+  await rm(logFile, { force: true });
+  const server = startLocalProcess({
+    program,
+    args: [
+      ...['start', '--project', project, '--rest-host', '127.0.0.1', '--grpc-host', '127.0.0.1'],
+      ...['--rest-port', '0', '--grpc-port', String(options.grpcPort ?? 0)],
+      ...(options.ephemeral ? ['--ephemeral'] : ['--persistent', '--data-dir', join(home, 'data')]),
+      ...['--log-format', 'json', '--log-level', 'info'],
+    ],
+    cwd: home,
+    logFile,
+    exitSignal: 'SIGTERM',
+  });
+  const ports = await awaitPorts(server.failure, logFile);
+  if (ports === undefined) {
+    sendSignal(server.pid, 'SIGKILL');
+    throw terminal(
+      'BIGQUERY_EMULATOR',
+      `The local BigQuery did not start: ${server.failure() ?? 'no answer in time'}.`,
+      {
+        mend: `See ${logFile}.`,
+      },
+    );
+  }
+  const queue = await openQueue(ports.rest, options.restPort ?? 0, server.pid);
+  return {
+    restUrl: `http://127.0.0.1:${queue.port}`,
+    grpcAddress: `127.0.0.1:${ports.grpc}`,
+    project,
+    pid: server.pid,
+    async stop() {
+      await queue.close();
+      await stopLocalProcess(server.pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
+    },
+  };
+}
+
+async function openQueue(upstreamPort: number, port: number, pid: number): Promise<EmulatorQueue> {
+  try {
+    return await openEmulatorQueue(upstreamPort, port);
+  } catch (cause) {
+    await stopLocalProcess(pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
+    throw terminal('BIGQUERY_EMULATOR', `The local BigQuery cannot listen on port ${port}.`, {
+      mend: 'Choose another port, or 0 for any free one.',
+      cause,
+    });
+  }
+}
+
+/** The emulator writes the ports that it chose into its log once it listens, gRPC last. */
+async function awaitPorts(
+  failure: () => string | undefined,
+  logFile: string,
+): Promise<{ rest: number; grpc: number } | undefined> {
+  const deadline = Date.now() + startDeadlineMs;
+  while (failure() === undefined && Date.now() < deadline) {
+    const lines = (await readFile(logFile, 'utf8').catch(() => '')).split('\n');
+    const rest = findPort(lines, 'rest.listen');
+    const grpc = findPort(lines, 'grpc.listen');
+    if (rest !== undefined && grpc !== undefined && (await answers(rest))) return { rest, grpc };
+    await delay(100);
+  }
+  return undefined;
+}
+
+function findPort(lines: readonly string[], event: string): number | undefined {
+  const line = lines.find((candidate) => candidate.startsWith('{') && candidate.includes(`"event": "${event}"`));
+  return line === undefined ? undefined : (JSON.parse(line) as { port: number }).port;
+}
+
+async function answers(port: number): Promise<boolean> {
+  try {
+    return (await fetch(`http://127.0.0.1:${port}/bigquery/v2/projects/demo/datasets`)).ok;
+  } catch {
+    return false;
+  }
+}

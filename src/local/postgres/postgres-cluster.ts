@@ -1,0 +1,141 @@
+/** The parts of starting PostgreSQL: make its database folder, find it running, launch it. */
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { terminal } from '../../errors.ts';
+import { findFreePort, isAlive, sendSignal, startLocalProcess } from '../local-process.ts';
+import type { Account } from './postgres-account.ts';
+import type { PostgresBinaries } from './postgres-binaries.ts';
+
+export interface Cluster {
+  /** Holds the log, and the data folder while it is made. */
+  readonly home: string;
+  readonly data: string;
+  readonly account: Account | undefined;
+  readonly binaries: PostgresBinaries;
+}
+
+export interface RunningServer {
+  readonly pid: number;
+  readonly port: number;
+}
+
+export const superuser = 'callsync';
+const startDeadlineMs = 60_000;
+const passwordName = 'callsync.password';
+
+export async function readPassword(data: string): Promise<string> {
+  return (await readFile(join(data, passwordName), 'utf8')).trim();
+}
+
+/** Into a folder of its own and then renamed: a crash, or two processes at once, never leave half a database behind. */
+export async function createCluster({ home, data, account, binaries }: Cluster, durable: boolean): Promise<void> {
+  const suffix = randomBytes(4).toString('hex');
+  const partial = `${data}.${suffix}`;
+  const passwordFile = join(home, `password.${suffix}`);
+  try {
+    await mkdir(partial, { mode: 0o700 });
+    await writeFile(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600 });
+    if (account !== undefined) {
+      await chown(partial, account.uid, account.gid);
+      await chown(passwordFile, account.uid, account.gid);
+    }
+    await promisify(execFile)(
+      binaries.initdb,
+      [
+        ...['--pgdata', partial, '--username', superuser, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
+        // The collation inside PostgreSQL: the same on every machine, whatever locales it has.
+        ...['--encoding', 'UTF8', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8', '--locale', 'C'],
+        ...(durable ? [] : ['--no-sync']),
+      ],
+      { ...account, cwd: '/' },
+    );
+    await rename(passwordFile, join(partial, passwordName));
+    await rename(partial, data).catch(async (cause: unknown) => {
+      if ((await stat(join(data, 'PG_VERSION')).catch(() => undefined)) === undefined) throw cause;
+    });
+  } catch (cause) {
+    throw terminal('STORE_INIT', `The embedded PostgreSQL database could not be created in ${home}.`, {
+      mend: 'Check that the folder is writable and the disk has room, or set store.url to a server of your own.',
+      cause,
+    });
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+    await rm(passwordFile, { force: true });
+  }
+}
+
+/** From postmaster.pid: line 1 the process, line 4 the port, line 8 the state. Waits while that server is starting. */
+export async function findRunning(data: string): Promise<RunningServer | undefined> {
+  const deadline = Date.now() + startDeadlineMs;
+  while (Date.now() < deadline) {
+    const { pid, port, ready } = await readPidFile(data);
+    if (!isAlive(pid)) return undefined;
+    // The file of a killed server says "ready" too, for as long as its process is not quite gone.
+    if (ready && (await accepts(port))) return { pid, port };
+    await delay(25);
+  }
+  return undefined;
+}
+
+/**
+ * Starts a server of our own. Undefined = another process was quicker, or the last server is not quite gone: look again.
+ */
+export async function launch(
+  { home, data, account, binaries }: Cluster,
+  wantedPort: number | undefined,
+  settings: Readonly<Record<string, string>>,
+): Promise<RunningServer | undefined> {
+  const port = wantedPort || (await findFreePort(await lastPort(data)));
+  const logFile = join(home, 'postgres.log');
+  const logStart = (await stat(logFile).catch(() => ({ size: 0 }))).size;
+  const server = startLocalProcess({
+    program: binaries.postgres,
+    args: [
+      ...['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
+      ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]),
+    ],
+    cwd: '/',
+    logFile,
+    ...account,
+  });
+  const deadline = Date.now() + startDeadlineMs;
+  while (server.failure() === undefined && Date.now() < deadline) {
+    const file = await readPidFile(data);
+    if (file.pid === server.pid && file.ready) return { pid: server.pid, port };
+    await delay(25);
+  }
+  sendSignal(server.pid, 'SIGQUIT');
+  const said = (await readFile(logFile)).subarray(logStart).toString();
+  // Both are said when a postmaster, or a child of a killed one, still holds the data.
+  if (/lock file .* already exists|shared memory block .* still in use/.test(said)) return undefined;
+  const reason = said.split('\n').findLast((line) => /FATAL|could not/.test(line)) ?? server.failure();
+  throw terminal('STORE_START', `The embedded PostgreSQL did not start: ${reason ?? 'no answer in time'}.`, {
+    mend: `See ${logFile}, or set store.url to a server of your own.`,
+  });
+}
+
+async function readPidFile(data: string): Promise<RunningServer & { ready: boolean }> {
+  const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
+  return { pid: Number(lines[0]), port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' };
+}
+
+async function lastPort(data: string): Promise<number> {
+  const options = await readFile(join(data, 'postmaster.opts'), 'utf8').catch(() => '');
+  return Number(/"-p" "(\d+)"/.exec(options)?.[1] ?? 0);
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('error', () => done(false));
+    socket.once('connect', () => {
+      socket.destroy();
+      done(true);
+    });
+  });
+}

@@ -1,0 +1,228 @@
+/** Brings the records of a file or stream in, as observations with source `import`. */
+import { createReadStream } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { allowedSkew } from '../../calls/observed-at.ts';
+import { terminal } from '../../errors.ts';
+import { type ImportState, importKey, readImportState, saveImportState } from '../../store/windows/imports.ts';
+import { foldBatch, type IngestDeps, loadFolded } from '../load/ingest.ts';
+import { readBatch } from './import-batch.ts';
+import { type Bytes, magicBytes, packingOf, peek, skip, unpack } from './open-bytes.ts';
+import { BrokenArray, findForm, type Position, type SplitRecord, splitRecords } from './split-records.ts';
+
+export interface ImportInput {
+  /** A path, or a stream with the name under which its lines are reported. Only a file can be gone on with. */
+  readonly from: string | { readonly name: string; readonly bytes: Bytes };
+  /** observed_at of every record, in microseconds; else each record's own time is taken. */
+  readonly observedAt?: number;
+  /** Begin again, although an earlier import of the file has come further. */
+  readonly restart?: boolean;
+}
+
+export interface ImportProgress {
+  /** Bytes read of the file as it lies there. */
+  readonly bytes: number;
+  /** Size of the file; null for a stream. */
+  readonly size: number | null;
+  readonly records: number;
+  /** Records that went to quarantine. */
+  readonly refused: number;
+  /** Calls whose document changed. */
+  readonly changed: number;
+}
+
+export interface ImportResult extends ImportProgress {
+  /** True when the file had been imported before, and nothing was read. */
+  readonly alreadyDone: boolean;
+}
+
+export interface ImportOptions {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: ImportProgress) => void;
+  /** Microseconds since the epoch. */
+  readonly now?: () => number;
+  /** Bytes of records that one transaction takes. */
+  readonly batchBytes?: number;
+  /** Longest record. */
+  readonly recordBytes?: number;
+}
+
+const headBytes = 64 * 1024;
+const batchRecords = 500;
+const defaultBatchBytes = 4 * 1024 * 1024;
+/** Four times the largest delivery that the receiver takes by default. */
+const defaultRecordBytes = 64 * 1024 * 1024;
+
+interface Opened {
+  readonly name: string;
+  readonly size: number | null;
+  /** Undefined where there is nothing to remember. */
+  readonly key: string | undefined;
+  readonly bytes: Bytes;
+  readonly close: () => void;
+}
+
+/**
+ * Reads NDJSON or a JSON array, plain, gzip or zstd, in batches of bounded bytes; memory does not grow with the file.
+ * Records that are none go to quarantine under `name:line`. An interrupted import of a file goes on where it was.
+ * @throws CallsyncError IMPORT_… when the file cannot be read; what came before is in the ledger.
+ */
+export const importFile = async (
+  deps: IngestDeps,
+  input: ImportInput,
+  options: ImportOptions = {},
+): Promise<ImportResult> => {
+  const now = options.now ?? (() => Date.now() * 1000);
+  if (input.observedAt !== undefined && input.observedAt > now() + allowedSkew) {
+    throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records lies in the future.', {
+      mend: 'Give the time at which the file was written.',
+    });
+  }
+  const file = await openInput(input.from);
+  try {
+    return await importOpened(deps, input, file, { ...options, now });
+  } finally {
+    file.close();
+  }
+};
+
+const importOpened = async (
+  deps: IngestDeps,
+  input: ImportInput,
+  file: Opened,
+  options: ImportOptions & { readonly now: () => number },
+): Promise<ImportResult> => {
+  const { now } = options;
+  const known = file.key === undefined ? undefined : await readImportState(deps.store.pool, file.key);
+  const state = input.restart === true ? undefined : known;
+  if (state?.done === true) {
+    const { records, refused, changed } = state;
+    return { bytes: file.size ?? 0, size: file.size, records, refused, changed, alreadyDone: true };
+  }
+
+  let bytes = 0;
+  const counted = async function* (): Bytes {
+    for await (const chunk of file.bytes) {
+      bytes += chunk.length;
+      yield chunk;
+    }
+  };
+  let { records = 0, refused = 0, changed = 0 } = state ?? {};
+  let position: Position | undefined;
+  let loading: Promise<unknown> = Promise.resolve();
+  const progress = (): ImportProgress => ({ bytes, size: file.size, records, refused, changed });
+  const remember = async (done: boolean): Promise<void> => {
+    if (file.key === undefined || position === undefined) return;
+    const saved: ImportState = { ...position, records, refused, changed, done };
+    await saveImportState(deps.store.pool, file.key, saved);
+  };
+
+  const take = async (batch: readonly SplitRecord[]): Promise<void> => {
+    const read = readBatch(batch, { name: file.name, now: now(), given: input.observedAt, ...deps });
+    const folded = await foldBatch(deps, { ...read, origin: 'import' });
+    records += batch.length;
+    refused += folded.rejected;
+    changed += folded.changed.length;
+    position = batch.at(-1)?.next;
+    await loading;
+    loading = loadFolded(deps, folded);
+    // Awaited with the next batch or at the end; until then its failure must not count as unhandled.
+    loading.catch(() => undefined);
+    await remember(false);
+    options.onProgress?.(progress());
+  };
+
+  let batch: SplitRecord[] = [];
+  let size = 0;
+  const limit = options.batchBytes ?? defaultBatchBytes;
+  try {
+    const { start, rest } = await beginning(counted(), state);
+    position = start;
+    for await (const record of splitRecords(rest, start, options.recordBytes ?? defaultRecordBytes)) {
+      options.signal?.throwIfAborted();
+      batch.push(record);
+      size += record.bytes.length;
+      if (size < limit && batch.length < batchRecords) continue;
+      await take(batch);
+      batch = [];
+      size = 0;
+    }
+  } catch (cause) {
+    options.signal?.throwIfAborted();
+    const broken = brokenFile(cause, file.name);
+    if (broken === undefined) throw cause;
+    if (batch.length > 0) await take(batch);
+    await loading;
+    throw broken;
+  }
+  if (batch.length > 0) await take(batch);
+  await loading;
+  await remember(true);
+  options.onProgress?.(progress());
+  return { ...progress(), alreadyDone: false };
+};
+
+/** Plain bytes from where reading starts or goes on. */
+const beginning = async (
+  packed: Bytes,
+  state: ImportState | undefined,
+): Promise<{ readonly start: Position; readonly rest: Bytes }> => {
+  const { head, rest } = await peek(packed, magicBytes);
+  if (head[0] === 0xff && head[1] === 0xfe) throw new UnknownEncoding();
+  if (head[0] === 0xfe && head[1] === 0xff) throw new UnknownEncoding();
+  const plain = unpack(rest, packingOf(head));
+  const found = state === undefined ? await findForm(plain) : { start: state, rest: plain };
+  return { start: found.start, rest: skip(found.rest, found.start.offset) };
+};
+
+class UnknownEncoding extends Error {}
+
+const openInput = async (from: ImportInput['from']): Promise<Opened> => {
+  if (typeof from !== 'string') {
+    return { name: from.name, size: null, key: undefined, bytes: from.bytes, close: () => undefined };
+  }
+  const path = resolve(from);
+  const name = basename(path);
+  try {
+    const { size } = await stat(path);
+    const handle = await open(path);
+    try {
+      const head = Buffer.alloc(Math.min(headBytes, size));
+      await handle.read(head, 0, head.length, 0);
+      const stream = createReadStream(path, { highWaterMark: 256 * 1024 });
+      return { name, size, key: importKey({ path, size, head }), bytes: stream, close: () => void stream.destroy() };
+    } finally {
+      await handle.close();
+    }
+  } catch (cause) {
+    throw terminal(
+      'IMPORT_FILE_UNREADABLE',
+      `The file ${name} cannot be read (${(cause as { code?: string }).code}).`,
+      {
+        mend: 'Check that it exists, is a file, and may be read.',
+        cause,
+      },
+    );
+  }
+};
+
+/** Undefined for what is not the file's fault. */
+const brokenFile = (cause: unknown, name: string): Error | undefined => {
+  const came = 'what came before is imported';
+  if (cause instanceof UnknownEncoding) {
+    return terminal('IMPORT_ENCODING', `The file ${name} is in UTF-16.`, { mend: 'Convert it to UTF-8 first.' });
+  }
+  if (cause instanceof BrokenArray) {
+    return terminal('IMPORT_FILE_BROKEN', `The JSON array in ${name} breaks at line ${cause.line}; ${came}.`, {
+      mend: 'Mend or complete the file and import it again.',
+      cause,
+    });
+  }
+  const { code } = cause as { code?: unknown };
+  const isUnpackers = (typeof code === 'string' && code.startsWith('Z_')) || typeof code === 'number';
+  if (!isUnpackers) return undefined;
+  return terminal('IMPORT_FILE_BROKEN', `The compressed file ${name} is damaged or cut off; ${came}.`, {
+    mend: 'Fetch it again and import it again.',
+    cause,
+  });
+};

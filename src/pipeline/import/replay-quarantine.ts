@@ -1,0 +1,117 @@
+/** Reads what lies in quarantine again, after a fix or with a time that was missing. */
+import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import { identifyRecord } from '../../calls/identify.ts';
+import { webhookObservedAt } from '../../calls/observed-at.ts';
+import { observeRecord } from '../../source/list/observe.ts';
+import { settleReplayed } from '../../store/delivery/inbox.ts';
+import { type QuarantinedRecord, readOpenBatch, settleQuarantine } from '../../store/delivery/quarantine.ts';
+import { foldBatch, type IngestDeps, loadFolded } from '../load/ingest.ts';
+import { readImported } from './import-batch.ts';
+
+export interface ReplayInput {
+  /** Entries to replay; all open ones by default. */
+  readonly ids?: readonly number[];
+  /** Fields for which null or empty in the list is content (`source.list.carries`). */
+  readonly carries: ReadonlySet<string>;
+  /** observed_at of imported records, in microseconds; else each record's own time is taken. */
+  readonly observedAt?: number;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (result: ReplayResult) => void;
+}
+
+export interface ReplayResult {
+  readonly replayed: number;
+  /** Still refused: they stay open, with the reason of now. */
+  readonly refused: number;
+  /** Calls whose document changed. */
+  readonly changed: number;
+}
+
+const batchRecords = 200;
+
+/**
+ * Folds quarantined records as what they were: with their source, and the time at which they were received. Bytes that
+ * are still refused stay open with their new reason. May be interrupted and run again.
+ */
+export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Promise<ReplayResult> => {
+  let result: ReplayResult = { replayed: 0, refused: 0, changed: 0 };
+  for (let after = 0; ; ) {
+    input.signal?.throwIfAborted();
+    const batch = await readOpenBatch(deps.store.pool, { after, ids: input.ids, limit: batchRecords });
+    const last = batch.at(-1);
+    if (last === undefined) return result;
+    after = last.id;
+    const done = await replayBatch(deps, input, batch);
+    result = {
+      replayed: result.replayed + done.replayed,
+      refused: result.refused + done.refused,
+      changed: result.changed + done.changed,
+    };
+    input.onProgress?.(result);
+  }
+};
+
+const replayBatch = async (
+  deps: IngestDeps,
+  input: ReplayInput,
+  batch: readonly QuarantinedRecord[],
+): Promise<ReplayResult> => {
+  const observed = new Map<Observation, QuarantinedRecord>();
+  const rejected: RejectedRecord[] = [];
+  for (const entry of batch) {
+    const read = readAgain(entry, { ...input, processedField: deps.processedField });
+    if ('reason' in read) rejected.push({ ...entry.record, reason: read.reason });
+    else observed.set(read.observation, entry);
+  }
+  const folded = await foldBatch(deps, {
+    observations: [...observed.keys()],
+    rejected,
+    origin: 'replay',
+    refuse: (observation, reason) => {
+      const entry = observed.get(observation) as QuarantinedRecord;
+      observed.delete(observation);
+      return { ...entry.record, reason };
+    },
+  });
+  await loadFolded(deps, folded);
+  await settleReplayed(
+    deps.store.pool,
+    [...observed].flatMap(([{ callId }, { delivery }]) =>
+      delivery === undefined ? [] : [{ seq: delivery.seq, callId }],
+    ),
+    deps.targets.map((target) => target.warehouse.name),
+  );
+  const ids = [...observed.values()].map((entry) => entry.id);
+  await settleQuarantine(deps.store.pool, ids, 'replayed');
+  return { replayed: ids.length, refused: folded.rejected, changed: folded.changed.length };
+};
+
+type Read = { readonly observation: Observation } | { readonly reason: string };
+
+const readAgain = (
+  { record, delivery }: QuarantinedRecord,
+  rules: Pick<ReplayInput, 'carries' | 'observedAt'> & { readonly processedField: string },
+): Read => {
+  const receivedAt = record.receivedAt.getTime() * 1000;
+  if (record.source === 'import') {
+    return readImported(record.body, {
+      now: receivedAt,
+      given: rules.observedAt,
+      processedField: rules.processedField,
+    });
+  }
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(record.body.toString('utf8'));
+  } catch {
+    return { reason: 'not JSON' };
+  }
+  if (record.source === 'poll') {
+    const observed = observeRecord(parsed, { observedAt: receivedAt, carries: rules.carries });
+    return observed.kind === 'observation' ? { observation: observed.observation } : { reason: observed.reason };
+  }
+  const identified = identifyRecord(parsed);
+  if ('reason' in identified) return identified;
+  const observedAt = webhookObservedAt(delivery?.deliveryId ?? null, receivedAt);
+  return { observation: { callId: identified.callId, source: 'webhook', observedAt, fields: identified.record } };
+};

@@ -1,0 +1,39 @@
+/** What has to be done now and then, so that the store stays small and what other versions left is put right. */
+import { flattenVersion } from '../../calls/flatten.ts';
+import { expireBodies } from '../../store/delivery/inbox.ts';
+import { abandonLoads, registerWarehouse, requestRebuild } from '../../store/loads/loads.ts';
+import { forgetWarehouses, isRefreshDue, keepWarehouses } from '../../store/loads/warehouses.ts';
+import { compactWindows } from '../../store/windows/windows.ts';
+import type { IngestDeps } from './ingest.ts';
+
+export interface HouseDeps extends Pick<IngestDeps, 'store' | 'targets'> {
+  readonly retentionDays: number;
+}
+
+export interface KeptHouse {
+  readonly expired: number;
+  readonly windows: number;
+  readonly loads: number;
+  /** Calls to be loaded again, because a worker of an older version flattened them since the last look. */
+  readonly refreshed: number;
+}
+
+/** Deletes expired bodies, joins old windows, gives up loads that nobody finished, refreshes rows of older versions. */
+export const keepHouse = async ({ store: { pool }, targets, retentionDays }: HouseDeps): Promise<KeptHouse> => {
+  const names = targets.map((target) => target.warehouse.name);
+  await keepWarehouses(pool, names);
+  let refreshed = 0;
+  for (const name of names) {
+    if (!(await isRefreshDue(pool, name, flattenVersion))) continue;
+    // A fold that began before the warehouse was registered has not marked its calls for it.
+    await registerWarehouse(pool, name);
+    refreshed += await requestRebuild(pool, name, flattenVersion);
+  }
+  await forgetWarehouses(pool);
+  return {
+    expired: await expireBodies(pool, retentionDays),
+    windows: await compactWindows(pool, 48),
+    loads: await abandonLoads(pool, 24),
+    refreshed,
+  };
+};

@@ -1,0 +1,97 @@
+/** Notices records of an unknown shape as they come in. They land all the same. */
+import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
+import {
+  countFields,
+  createTally,
+  type DriftFinding,
+  type FieldTally,
+  findDrift,
+  settledFields,
+} from '../../source/list/drift.ts';
+import { addSettledFields, readSettledFields, recordDrift } from '../../store/status/drift.ts';
+import type { Store } from '../../store/store.ts';
+
+export interface DriftWatch {
+  /** Counts the fields of what was folded. Never rejects: drift must not hold up a call. */
+  see(observations: readonly Observation[]): Promise<void>;
+  /** Fields that the list sent empty without being known to carry them, and how often. */
+  seeEmpty(uncarried: Readonly<Record<string, number>>): Promise<void>;
+}
+
+const names: Readonly<Record<ObservationSource, string>> = { poll: 'list', webhook: 'webhook', import: 'import' };
+/** Records between two comparisons that found nothing unheard of, and the time after which counts are stored. */
+const enoughRecords = 20;
+const flushMs = 30_000;
+/** A source whose field names never end is reported by this many. */
+const mostFindings = 500;
+
+interface Watched {
+  tally: FieldTally;
+  before: ReadonlySet<string> | undefined;
+  readonly reported: Set<string>;
+  flushedAt: number;
+}
+
+/** One of a process: counting is cheap, and the store is asked only when something is new or half a minute has passed. */
+export const createDriftWatch = (
+  store: Pick<Store, 'pool'>,
+  log: (event: string, fields: Record<string, unknown>) => void,
+): DriftWatch => {
+  const watched = new Map<string, Watched>();
+
+  const stateOf = (source: string): Watched => {
+    const state = watched.get(source) ?? {
+      tally: createTally(),
+      before: undefined,
+      reported: new Set(),
+      flushedAt: -Infinity,
+    };
+    watched.set(source, state);
+    return state;
+  };
+
+  const compare = async (source: string, state: Watched): Promise<void> => {
+    state.before ??= new Set(await readSettledFields(store.pool, source));
+    const { tally, before } = state;
+    const findings = findDrift({ source, tally, before }).filter(
+      (finding) => state.reported.has(keyOf(finding)) || state.reported.size < mostFindings,
+    );
+    const unheard = findings.some((finding) => !state.reported.has(keyOf(finding)));
+    const due = tally.records >= enoughRecords && performance.now() - state.flushedAt > flushMs;
+    if (!unheard && !due) return;
+    state.tally = createTally();
+    if (tally.records >= enoughRecords) state.flushedAt = performance.now();
+    for (const finding of findings) state.reported.add(keyOf(finding));
+    await recordDrift(store.pool, findings);
+    const settled = settledFields(tally);
+    if (settled.some((field) => !before.has(field))) {
+      state.before = new Set(await addSettledFields(store.pool, source, settled));
+    }
+  };
+
+  const quietly = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      log('drift could not be recorded', { error });
+    }
+  };
+
+  return {
+    see: (observations) =>
+      quietly(async () => {
+        const sources = new Set<string>();
+        for (const { source, fields, encoded } of observations) {
+          sources.add(names[source]);
+          countFields(stateOf(names[source]).tally, fields, encoded);
+        }
+        for (const source of sources) await compare(source, stateOf(source));
+      }),
+    seeEmpty: (uncarried) =>
+      quietly(() =>
+        recordDrift(store.pool, findDrift({ source: names.poll, tally: createTally(), before: new Set(), uncarried })),
+      ),
+  };
+};
+
+const keyOf = ({ kind, field }: DriftFinding): string => `${kind} ${field}`;

@@ -1,0 +1,112 @@
+/** Lists a window and holds every record against the ledger, page by page, so that memory holds ids and not records. */
+import type { Observation } from '../../../schemas/observation.ts';
+import type { Range, ReconcileLevel } from '../../../schemas/orchestration.ts';
+import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
+import { axisTime } from '../../source/list/list-query.ts';
+import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
+import { readHeads, readRows } from '../../store/ledger/ledger.ts';
+import { tryPrepare } from '../load/ingest.ts';
+import type { ReadDeps } from './read-range-part.ts';
+
+/** `same`: the ledger holds every value that was listed. */
+export type CallState = 'same' | 'new' | 'changed';
+
+export interface SurveyedCall {
+  readonly state: CallState;
+  /** Microseconds on the axis; undefined where the record has none. */
+  readonly time: number | undefined;
+}
+
+export interface Survey {
+  readonly calls: ReadonlyMap<string, SurveyedCall>;
+  readonly result: WindowResult;
+  /** Service time of the latest page, in microseconds; 0 when nothing came. */
+  readonly observedAt: number;
+}
+
+export interface SurveyInput {
+  readonly axis: string;
+  readonly range: Range;
+  /** `full` lists whole records; `ids` compares nothing but presence. */
+  readonly level: ReconcileLevel;
+  readonly confirm: 'now' | 'later';
+}
+
+export interface SurveyHandlers {
+  /** Records worth folding as they are: whole ones that are new or changed, and light ones that say something new. */
+  readonly onWorth: (observations: readonly Observation[]) => Promise<void>;
+  readonly signal: AbortSignal;
+  readonly alive: () => void;
+}
+
+interface Compared {
+  readonly observation: PreparedObservation;
+  readonly state: CallState;
+  /** Equal, but seen by the list for the first time, again after it was missing, or written in another order. */
+  readonly worthNoting: boolean;
+}
+
+/** @throws CallsyncError of the source or the store. */
+export const surveyWindow = async (
+  deps: ReadDeps,
+  input: SurveyInput,
+  { onWorth, signal, alive }: SurveyHandlers,
+): Promise<Survey> => {
+  const { list } = deps.source.list;
+  const calls = new Map<string, SurveyedCall>();
+  let observedAt = 0;
+  const result = await readWindow({
+    client: deps.source.list,
+    window: { axis: input.axis, ...input.range },
+    confirm: input.confirm,
+    light: input.level !== 'full',
+    signal,
+    onProgress: alive,
+    onPage: async (observations, meta) => {
+      alive();
+      observedAt = Math.max(observedAt, meta.observedAt);
+      const worth: Observation[] = [];
+      for (const compared of await comparePage(deps, observations, input.level)) {
+        const { observation, state, worthNoting } = compared;
+        calls.set(observation.callId, { state, time: axisTime(list, input.axis, observation.fields) });
+        if (worthNoting || (state !== 'same' && !meta.light)) worth.push(observation);
+      }
+      if (worth.length > 0) await onWorth(worth);
+    },
+  });
+  return { calls, result, observedAt };
+};
+
+const comparePage = async (
+  deps: ReadDeps,
+  observations: readonly Observation[],
+  level: SurveyInput['level'],
+): Promise<Compared[]> => {
+  const prepared = observations
+    .map((observation) => tryPrepare(observation, deps.sanitize))
+    .filter((observation) => observation !== undefined);
+  const heads = await readHeads(
+    deps.store.pool,
+    prepared.map(({ callId }) => callId),
+  );
+  const doubtful = prepared.filter((one) => mayBeEqual(heads.get(one.callId), one)).map(({ callId }) => callId);
+  const whole = await readRows(deps.store.pool, level === 'ids' ? [] : doubtful);
+  return prepared.map((observation) => {
+    const head = heads.get(observation.callId);
+    if (head === undefined) return { observation, state: 'new', worthNoting: false };
+    if (head.tombstone) return { observation, state: 'same', worthNoting: false };
+    const byHash = holdsValues(head, observation);
+    const row = whole.get(observation.callId) ?? head;
+    const same = level === 'ids' || byHash || holdsValues(row, observation);
+    const firstSight = head.seenBy.poll === undefined || head.missingSince !== null;
+    const reordered = level !== 'ids' && same && !byHash;
+    return { observation, state: same ? 'same' : 'changed', worthNoting: same && (firstSight || reordered) };
+  });
+};
+
+/** A field is known with another hash, and none is unknown: its value may be the same in another key order. */
+const mayBeEqual = (head: LedgerRow | undefined, observation: PreparedObservation): boolean =>
+  head !== undefined &&
+  !head.tombstone &&
+  !holdsValues(head, observation) &&
+  Object.keys(observation.json).every((name) => head.versions[name] !== undefined);

@@ -1,0 +1,29 @@
+/** Whether a call stands in a warehouse as the ledger has it: pure. */
+import type { CallGuard } from '../../warehouse/warehouse.ts';
+
+/** `equal`, `missing` (no row) or `different` (another guard, or another number of child rows). */
+export type Standing = 'equal' | 'missing' | 'different';
+
+export interface Expected {
+  readonly epoch: number;
+  readonly revision: number;
+  readonly flattenVersion: number;
+  /** Rows per child table that the ledger's document makes; undefined when it was flattened by another version. */
+  readonly childRows: Readonly<Record<string, number>> | undefined;
+}
+
+export const compareCall = (expected: Expected, guard: CallGuard | undefined): Standing => {
+  if (guard === undefined) return 'missing';
+  const sameGuard =
+    guard.epoch === expected.epoch &&
+    guard.revision === expected.revision &&
+    guard.flattenVersion === expected.flattenVersion;
+  if (!sameGuard) return 'different';
+  const { childRows } = expected;
+  const sameChildren =
+    childRows === undefined ||
+    Object.entries(guard.childRows).every(
+      ([table, rows]) => childRows[table] === undefined || childRows[table] === rows,
+    );
+  return sameChildren ? 'equal' : 'different';
+};

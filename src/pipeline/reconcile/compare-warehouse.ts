@@ -1,0 +1,95 @@
+/** Holds the ledger's calls against what really stands in one warehouse. */
+import type { Range } from '../../../schemas/orchestration.ts';
+import { flattenVersion } from '../../calls/flatten.ts';
+import { readHeads } from '../../store/ledger/ledger.ts';
+import { type ExpectedCall, readExpected } from '../../store/ledger/ledger-windows.ts';
+import type { CallGuard } from '../../warehouse/warehouse.ts';
+import { flattenRow, type IngestDeps, type WarehouseTarget } from '../load/ingest.ts';
+import { compareCall, type Expected } from './compare-call.ts';
+
+export interface Comparison {
+  readonly missing: ReadonlySet<string>;
+  /** Another guard, another number of child rows, or a row of an erased call. */
+  readonly different: ReadonlySet<string>;
+  /** Ids in the warehouse that the ledger does not know. */
+  readonly surplus: readonly string[];
+}
+
+/**
+ * @param range window of call time whose rows are listed at once; without it the calls are asked for by id and surplus
+ * rows are not looked for.
+ * @throws CallsyncError of the store or the warehouse.
+ */
+export const compareWarehouse = async (
+  deps: IngestDeps,
+  target: WarehouseTarget,
+  input: { readonly callIds: readonly string[]; readonly range?: Range; readonly alive: () => void },
+): Promise<Comparison> => {
+  const guards = new Map<string, CallGuard>();
+  if (input.range !== undefined) {
+    for await (const guard of target.warehouse.listGuards(input.range)) guards.set(guard.callId, guard);
+  }
+  const wanted = new Set(input.callIds);
+  const extra = [...guards.keys()].filter((id) => !wanted.has(id));
+  const known = await readHeads(deps.store.pool, extra);
+  for (const id of known.keys()) wanted.add(id);
+  const surplus = extra.filter((id) => !known.has(id));
+
+  const first = await compareIds(deps, target, { callIds: [...wanted], guards, alive: input.alive });
+  // A call may have been loaded between the two readings: what differs is looked at again before it counts.
+  const doubtful = [...first.missing, ...first.different];
+  const second =
+    doubtful.length === 0
+      ? first
+      : await compareIds(deps, target, { callIds: doubtful, guards: new Map(), alive: input.alive });
+  return { missing: second.missing, different: second.different, surplus };
+};
+
+const compareIds = async (
+  deps: IngestDeps,
+  target: WarehouseTarget,
+  input: { readonly callIds: readonly string[]; readonly guards: Map<string, CallGuard>; readonly alive: () => void },
+): Promise<Omit<Comparison, 'surplus'>> => {
+  const { guards } = input;
+  const unlisted = input.callIds.filter((id) => !guards.has(id));
+  if (unlisted.length > 0) {
+    for await (const guard of target.warehouse.listGuards({ callIds: unlisted })) guards.set(guard.callId, guard);
+  }
+  const epoch = await deps.store.epoch();
+  const missing = new Set<string>();
+  const different = new Set<string>();
+  for await (const batch of readExpected(deps.store.pool, target.warehouse.name, input.callIds)) {
+    input.alive();
+    for (const call of batch) {
+      const { callId, tombstone } = call.row;
+      const guard = guards.get(callId);
+      if (tombstone) {
+        if (guard !== undefined) different.add(callId);
+        continue;
+      }
+      const standing = compareCall(expectedOf(deps, target, call, epoch, guard), guard);
+      if (standing === 'missing') missing.add(callId);
+      else if (standing === 'different') different.add(callId);
+    }
+  }
+  return { missing, different };
+};
+
+/** What a load that is known to be committed left there; where a newer one is due, what that one will leave. */
+const expectedOf = (
+  deps: IngestDeps,
+  target: WarehouseTarget,
+  { row, applied }: ExpectedCall,
+  epoch: number,
+  guard: CallGuard | undefined,
+): Expected => {
+  const committed = applied !== undefined && !applied.pending;
+  const expected = committed
+    ? { epoch: applied.epoch, revision: applied.revision, flattenVersion: applied.flattenVersion }
+    : { epoch, revision: row.revision, flattenVersion };
+  const comparable = guard?.revision === row.revision && expected.flattenVersion === flattenVersion;
+  return { ...expected, childRows: comparable ? countRows(deps, target, row) : undefined };
+};
+
+const countRows = (deps: IngestDeps, target: WarehouseTarget, row: ExpectedCall['row']): Record<string, number> =>
+  Object.fromEntries(Object.entries(flattenRow(deps, target, row).rows).map(([table, rows]) => [table, rows.length]));

@@ -1,0 +1,202 @@
+/** Reconciles one window: the API against the ledger against every warehouse; heals, and records a verdict of each. */
+import type { Range, ReconcileLevel } from '../../../schemas/orchestration.ts';
+import { flattenVersion } from '../../calls/flatten.ts';
+import { CallsyncError } from '../../errors.ts';
+import { canLeaveOut } from '../../source/list/list-query.ts';
+import { type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/ledger-windows.ts';
+import { requestRewrite } from '../../store/loads/loads.ts';
+import { addVerdict, listedInEarlierWeeks, type Outcome, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import type { WarehouseTarget } from '../load/ingest.ts';
+import { loadPendingBatch } from '../load/load-pending.ts';
+import { type LightReading, readLight } from '../read/read-changed.ts';
+import type { ReadDeps } from '../read/read-range-part.ts';
+import { type Comparison, compareWarehouse } from './compare-warehouse.ts';
+import { confirmGone, type GoneCalls } from './confirm-gone.ts';
+import { isSuspiciouslyEmpty } from './suspicious.ts';
+
+export interface ReconcileDeps extends ReadDeps {
+  readonly now: () => Date;
+  /** Version of callsync, recorded in verdicts. */
+  readonly version: string;
+}
+
+export interface ReconcileWindowInput {
+  readonly axis: string;
+  readonly column: LedgerAxis;
+  readonly range: Range;
+  readonly level: ReconcileLevel;
+  /** Believe a window that is empty against its history. */
+  readonly acceptEmpty: boolean;
+}
+
+export interface WindowReconciliation {
+  readonly verdicts: readonly StoredVerdict[];
+  /** Calls that the ledger lacked or held otherwise, and calls newly marked missing. */
+  readonly fresh: number;
+  readonly changed: number;
+  readonly markedMissing: number;
+  readonly requests: number;
+  /** Warehouses that could not be compared, with the code of the error. */
+  readonly unreachable: Readonly<Record<string, string>>;
+}
+
+interface Options {
+  readonly signal: AbortSignal;
+  readonly alive: () => void;
+}
+
+/** Loads that one window may take; what is still pending then is left to the sweep, and the verdict says unproven. */
+const maxLoads = 100;
+
+/** @throws CallsyncError of the source or the store; a warehouse that is away is reported and gets no verdict. */
+export const reconcileWindow = async (
+  deps: ReconcileDeps,
+  input: ReconcileWindowInput,
+  options: Options,
+): Promise<WindowReconciliation> => {
+  const { range, axis } = input;
+  const ledger = await listWindowCalls(deps.store.pool, input.column, range);
+  const unreachable: Record<string, string> = {};
+  const attempt = async <T>(target: WarehouseTarget, work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof CallsyncError)) throw error;
+      unreachable[target.warehouse.name] = error.code;
+      deps.log('warehouse could not be reconciled', { warehouse: target.warehouse.name, code: error.code });
+      return undefined;
+    }
+  };
+
+  const before = new Map<WarehouseTarget, Comparison>();
+  for (const target of deps.targets) {
+    const comparison = await attempt(target, () =>
+      compareWarehouse(deps, target, {
+        callIds: ledger.map(({ callId }) => callId),
+        ...(input.column === 'call_timestamp' ? { range } : {}),
+        alive: options.alive,
+      }),
+    );
+    if (comparison !== undefined) before.set(target, comparison);
+  }
+
+  const reading = await readLight(
+    deps,
+    { axis, range, level: input.level, confirm: 'now', origin: 'reconcile' },
+    options,
+  );
+  const present = ledger.filter(({ missingSince }) => missingSince === null).map(({ callId }) => callId);
+  const unlisted = present.filter((id) => !reading.survey.calls.has(id));
+  const suspicious =
+    !input.acceptEmpty &&
+    isSuspiciouslyEmpty({
+      listed: reading.listed,
+      known: present.length,
+      gone: unlisted.length,
+      history: await listedInEarlierWeeks(deps.store.pool, { axis, ...range }),
+    });
+  const gone: GoneCalls = suspicious
+    ? { marked: [], found: [], omitted: 0 }
+    : await confirmGone(deps, { ...input, callIds: unlisted, survey: reading.survey }, options);
+
+  const missingBefore = ledger.filter(
+    ({ callId, missingSince }) => missingSince !== null && !reading.survey.calls.has(callId),
+  ).length;
+  const goneCount = missingBefore + (suspicious ? unlisted.length : gone.marked.length);
+
+  const verdicts: StoredVerdict[] = [];
+  for (const [target, comparison] of before) {
+    const verdict = await attempt(target, async () => {
+      const touched = new Set([...reading.fresh, ...reading.changed, ...gone.marked, ...gone.found]);
+      const unhealed = await healWarehouse(deps, target, { comparison, touched, alive: options.alive });
+      return await judge(deps, { ...input, target, comparison, reading, gone, unhealed, suspicious, goneCount });
+    });
+    if (verdict !== undefined) verdicts.push(verdict);
+  }
+  return {
+    verdicts,
+    fresh: reading.fresh.size,
+    changed: reading.changed.size,
+    markedMissing: gone.marked.length,
+    requests: reading.requests,
+    unreachable,
+  };
+};
+
+/** Sends again what is missing or different, and what was folded just now; returns the ids that still differ. */
+const healWarehouse = async (
+  deps: ReconcileDeps,
+  target: WarehouseTarget,
+  work: { readonly comparison: Comparison; readonly touched: ReadonlySet<string>; readonly alive: () => void },
+): Promise<ReadonlySet<string>> => {
+  const { comparison, touched, alive } = work;
+  const wrong = [...comparison.missing, ...comparison.different];
+  const check = [...new Set([...wrong, ...touched])];
+  if (check.length === 0) return new Set();
+  await requestRewrite(deps.store.pool, target.warehouse.name, wrong);
+  for (let loads = 0; loads < maxLoads; loads += 1) {
+    alive();
+    if ((await loadPendingBatch(deps, target, { origin: 'reconcile' })) === undefined) break;
+  }
+  const after = await compareWarehouse(deps, target, { callIds: check, alive });
+  return new Set([...after.missing, ...after.different]);
+};
+
+interface Judged extends ReconcileWindowInput {
+  readonly target: WarehouseTarget;
+  readonly comparison: Comparison;
+  readonly reading: LightReading;
+  readonly gone: GoneCalls;
+  readonly goneCount: number;
+  readonly unhealed: ReadonlySet<string>;
+  readonly suspicious: boolean;
+}
+
+const judge = async (deps: ReconcileDeps, found: Judged): Promise<StoredVerdict> => {
+  const { comparison, reading, unhealed, target, range } = found;
+  const inWarehouse = new Set(comparison.surplus);
+  const missing = new Set(comparison.missing);
+  const different = new Set(comparison.different);
+  for (const id of reading.fresh) (inWarehouse.has(id) ? different : missing).add(id);
+  for (const id of reading.changed) if (!missing.has(id)) different.add(id);
+  const wrong = new Set([...missing, ...different]);
+  const listedWrong = [...reading.survey.calls.keys()].filter((id) => wrong.has(id)).length;
+  const surplus = comparison.surplus.filter((id) => !reading.fresh.has(id)).length;
+  const { confirmed, problems } = reading.survey.result;
+  const complete =
+    confirmed !== 'none' &&
+    problems.length === 0 &&
+    reading.unfetched.length === 0 &&
+    found.gone.omitted === 0 &&
+    surplus === 0 &&
+    unhealed.size === 0;
+  const outcome: Outcome = found.suspicious
+    ? 'suspicious_empty'
+    : !complete
+      ? 'unproven'
+      : wrong.size > 0
+        ? 'healed'
+        : 'proven';
+  const listedWhole = found.level === 'full' || (found.level === 'light' && !canLeaveOut(deps.source.list.list));
+  return await addVerdict(deps.store.pool, {
+    warehouse: target.warehouse.name,
+    axis: found.axis,
+    window_from: range.from,
+    window_to: range.to,
+    level: listedWhole ? 'full' : found.level,
+    confirmed,
+    calls_listed: reading.listed,
+    calls_found: reading.listed - listedWrong,
+    missing: missing.size,
+    different: different.size,
+    healed: [...wrong].filter((id) => !unhealed.has(id) && !reading.unfetched.includes(id)).length,
+    gone: found.goneCount,
+    surplus,
+    outcome,
+    compared_at: deps.now().getTime() * 1000,
+    ledger_epoch: await deps.store.epoch(),
+    flatten_version: flattenVersion,
+    revisions_digest: await revisionsDigest(deps.store.pool, found.column, range),
+    compared_by: deps.version,
+  });
+};

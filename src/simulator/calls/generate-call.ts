@@ -1,0 +1,148 @@
+/** The content of a call, computed from seed and index: the record of interface §2.1 with its objects. */
+import type { CallDocument } from '../../../schemas/call.ts';
+import type { SimulatorSettings } from '../../../schemas/simulator.ts';
+import { durationSecondsOf } from './population.ts';
+import { hash32, pick, randomStream } from './random.ts';
+import { agents, campaigns, depts, phoneNumber, tagKinds, words } from './vocabulary.ts';
+
+type Random = () => number;
+
+const round = (value: number, digits: 2 | 3): number => {
+  const unit = digits === 2 ? 100 : 1_000;
+  return Math.round(value * unit) / unit;
+};
+const around = (mean: number, random: number): number => Math.max(0, Math.round(mean * (0.75 + random * 0.5)));
+
+const generateUtterance = (from: string, start: number, mean: number, random: Random, scored: boolean) => {
+  const spoken = [];
+  const text = [];
+  let at = start;
+  for (let n = Math.max(1, around(mean, random())); n > 0; n--) {
+    const value = pick(words, random());
+    const length = round(0.12 + random() * 0.5, 2);
+    spoken.push({ score: round(0.5 + random() * 0.5, 3), start: round(at, 2), value, length });
+    text.push(value);
+    at += length + 0.05;
+  }
+  const utterance = {
+    from,
+    words: spoken,
+    content: text.join(' '),
+    datetime: round(start, 2),
+    duration: round(at - start, 2),
+  };
+  return {
+    utterance: scored ? { ...utterance, score: round(0.5 + random() * 0.5, 3) } : utterance,
+    end: at + random(),
+  };
+};
+
+/** Tags of one call; `salt` makes another choice after an edit. */
+export const generateTags = (settings: SimulatorSettings, index: number, salt: number): unknown[] => {
+  const random = randomStream(hash32(settings.seed, index, 100 + salt));
+  const first = Math.floor(random() * tagKinds.length);
+  return Array.from({ length: settings.calls.tags }, (_, i) => {
+    const kind = tagKinds[(first + i * 5) % tagKinds.length];
+    const value =
+      kind?.type === 'number' ? Math.floor(random() * 10) : kind?.type === 'text' ? 'later' : random() < 0.5;
+    return { ...kind, confidence: round(random(), 3), value };
+  });
+};
+
+/** Transcript of one call; after an edit (`salt` > 0) some utterances are another text. */
+export const generateTranscript = (settings: SimulatorSettings, index: number, ivrEnd: number, salt: number) => {
+  const random = randomStream(hash32(settings.seed, index, 200));
+  const { utterances, words: mean, padding } = settings.calls;
+  const scored = random() < 0.12;
+  const callData: unknown[] = [];
+  const n = around(utterances, random());
+  const changed = salt === 0 ? -1 : hash32(settings.seed, index, salt) % Math.max(1, n);
+  let start = ivrEnd;
+  for (let i = 0; i < n; i++) {
+    const stream = i === changed ? randomStream(hash32(settings.seed, index, 300 + salt)) : random;
+    const made = generateUtterance(i % 2 === 0 ? 'out' : 'in', start, mean, stream, scored);
+    callData.push(made.utterance);
+    start = made.end;
+  }
+  return {
+    callData,
+    callUniqueId: random() < 0.5 ? '' : `asr-${hash32(settings.seed, index, 201).toString(16)}`,
+    meta: {
+      ivr_end: ivrEnd,
+      obfuscated: random() < 0.5 ? 'true' : 'false',
+      lang: random() < 0.9 ? 'fr' : 'en',
+      asr_model: 'telephony-2',
+      ...(padding > 0 ? { filler: 'x'.repeat(padding) } : {}),
+      ...(salt > 0 && n === 0 ? { pass: String(salt) } : {}),
+    },
+  };
+};
+
+const captureDate = (timestampMs: number): string => new Date(timestampMs).toISOString().slice(0, 19).replace('T', ' ');
+
+const generateMetadata = (index: number, timestampMs: number, ani: string, random: Random): Record<string, string> => {
+  const unparsable = ['n/a', '12,5', '', '1 000'];
+  const metadata: Record<string, string> = {
+    ClientCaptureDate: captureDate(timestampMs),
+    ClientID: `client-${1 + Math.floor(random() * 5_000)}`,
+    AudioFileLocation: `/audio/${new Date(timestampMs).toISOString().slice(0, 10)}/${index}.wav`,
+    ANI: ani,
+    Agent: pick(agents, random()),
+    Direction: random() < 0.7 ? 'IN' : 'OUT',
+    Dept: pick(depts, random()),
+    UDF_num_01: String(Math.floor(random() * 100)),
+    UDF_num_02: random() < 0.1 ? pick(unparsable, random()) : (random() * 1_000).toFixed(2),
+    UDF_text_01: pick(words, random()),
+    UDF_text_02: String(Math.floor(random() * 100)),
+  };
+  if (random() < 0.2) metadata.UDF_num_14 = `-${Math.floor(random() * 50)}.50`;
+  if (random() < 0.2) metadata.Queue = `queue-${Math.floor(random() * 9)}`;
+  return metadata;
+};
+
+export interface CallSeed {
+  readonly index: number;
+  readonly callId: string;
+  /** The call's own time, in milliseconds and as sent. */
+  readonly timestampMs: number;
+  readonly timestamp: string;
+  readonly status: string;
+}
+
+/** The first version of the webhook record of a call; `light` leaves the costly transcript out. */
+export const generateCall = (settings: SimulatorSettings, seed: CallSeed, light: boolean): CallDocument => {
+  const { index, callId, timestamp, timestampMs, status } = seed;
+  const random = randomStream(hash32(settings.seed, index, 400));
+  const ivrEnd = round(2 + random() * 28, 2);
+  const phone = phoneNumber(random());
+  const metadata = generateMetadata(index, timestampMs, phone, random);
+  const caller = { label: random() < 0.5 ? null : 'Customer', data: phone, type: 'PHONE' };
+  const called = random() < 0.3 ? { label: 'Line', data: phoneNumber(random()), type: 'PHONE' } : null;
+  const inbound = metadata.Direction === 'IN';
+  const visit =
+    random() < 0.3 ? { source: pick(['search', 'ad', 'direct'], random()), pages: 1 + Math.floor(random() * 9) } : null;
+  const tracking =
+    random() < 0.3 ? { gclid: `g-${hash32(settings.seed, index, 401).toString(36)}`, medium: 'cpc' } : null;
+  return {
+    unique_id: callId,
+    timestamp,
+    transcript_json: random() < 0.01 || light ? null : generateTranscript(settings, index, ivrEnd, 0),
+    duration: String(durationSecondsOf(settings.seed, index)),
+    ivr_end: ivrEnd,
+    status,
+    campaign: pick(campaigns, random()),
+    audio_state: random() < 0.95 ? 'AVAILABLE' : 'MISSING',
+    metadata,
+    tags: generateTags(settings, index, 0),
+    visit,
+    tracking_info: tracking,
+    out: inbound ? called : caller,
+    in: inbound ? caller : called,
+  };
+};
+
+/** The list-only object of the public reference. */
+export const generateQualification = (settings: SimulatorSettings, index: number): Record<string, unknown> => ({
+  score: hash32(settings.seed, index, 402) % 101,
+  rule: `rule-${hash32(settings.seed, index, 403) % 7}`,
+});

@@ -1,0 +1,102 @@
+/**
+ * The planned calls: only their times are kept, in typed arrays; everything else is computed from seed and index.
+ * Index order is the order of call times.
+ */
+import type { SimulatorSettings } from '../../../schemas/simulator.ts';
+import { fraction, pick } from './random.ts';
+import { otherStatuses } from './vocabulary.ts';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+export interface Population {
+  readonly count: number;
+  /** Milliseconds since the epoch, by index. */
+  readonly timestamps: Float64Array;
+  readonly qualified: Float64Array;
+  /** Indices in the order of (qualified, index). */
+  readonly byQualified: Uint32Array;
+}
+
+const saltTime = 1;
+const saltDelay = 2;
+const saltLate = 3;
+const saltLateBy = 4;
+const saltStatus = 5;
+const saltMalformed = 6;
+const saltDuration = 7;
+
+/** Length of a call in seconds, known before its content: processing cannot end before the call does. */
+export const durationSecondsOf = (seed: number, index: number): number =>
+  30 + Math.floor(fraction(seed, index, saltDuration) ** 2 * 1_200);
+
+export const statusOf = (settings: SimulatorSettings, index: number): string => {
+  const { voidShare, otherShare } = settings.calls;
+  const at = fraction(settings.seed, index, saltStatus);
+  if (at < voidShare) return 'void';
+  return at < voidShare + otherShare ? pick(otherStatuses, (at - voidShare) / otherShare) : 'qualified';
+};
+
+export type Malformation = 'not_object' | 'no_id' | 'wrong_types';
+
+export const malformationOf = (settings: SimulatorSettings, index: number): Malformation | undefined => {
+  const total = settings.calls.malformedShare;
+  const at = fraction(settings.seed, index, saltMalformed);
+  if (at >= total) return undefined;
+  return pick<Malformation>(['not_object', 'no_id', 'wrong_types'], at / total);
+};
+
+/** Weight of an hour: office hours of weekdays carry most calls. */
+const hourWeight = (atMs: number): number => {
+  const date = new Date(atMs);
+  const weekend = date.getUTCDay() === 0 || date.getUTCDay() === 6;
+  const hour = date.getUTCHours();
+  return (hour >= 8 && hour < 18 ? 1 : hour >= 6 && hour < 21 ? 0.3 : 0.03) * (weekend ? 0.2 : 1);
+};
+
+/** Maps a non-decreasing series of positions in [0, 1) to instants of the range, following the density. */
+const placer = (from: number, to: number, density: 'office' | 'even'): ((position: number) => number) => {
+  if (density === 'even') return (position) => from + position * (to - from);
+  const slots = Math.max(1, Math.ceil((to - from) / hourMs));
+  const weights = Array.from({ length: slots }, (_, i) => {
+    const start = from + i * hourMs;
+    return (hourWeight(start) * Math.min(hourMs, to - start)) / hourMs;
+  });
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  let slot = 0;
+  let before = 0;
+  return (position) => {
+    const target = position * total;
+    while (slot < slots - 1 && before + (weights[slot] ?? 0) <= target) before += weights[slot++] ?? 0;
+    const inside = (target - before) / (weights[slot] ?? 1);
+    return Math.min(to - 1, from + slot * hourMs + inside * hourMs);
+  };
+};
+
+/** The range of call times in milliseconds, `[from, to)`. */
+export const rangeOf = (settings: SimulatorSettings, nowMs: number): { readonly from: number; readonly to: number } => {
+  const to = settings.calls.to === undefined ? Math.floor(nowMs / 60_000) * 60_000 : Date.parse(settings.calls.to);
+  const from = settings.calls.from === undefined ? to - 30 * dayMs : Date.parse(settings.calls.from);
+  return { from, to: Math.max(to, from + 1_000) };
+};
+
+export const planPopulation = (settings: SimulatorSettings, nowMs: number): Population => {
+  const { count, density, precision, processingSeconds, lateShare, lateMaxDays } = settings.calls;
+  const { seed } = settings;
+  const { from, to } = rangeOf(settings, nowMs);
+  const unit = precision === 'seconds' ? 1_000 : 1;
+  const place = placer(from, to, density);
+  const timestamps = new Float64Array(count);
+  const qualified = new Float64Array(count);
+  for (let i = 0; i < count; i++) {
+    const at = Math.floor(place((i + fraction(seed, i, saltTime)) / count) / unit) * unit;
+    timestamps[i] = Math.max(at, from);
+    const typical = -Math.log2(1 - fraction(seed, i, saltDelay)) * processingSeconds * 1_000;
+    const late = fraction(seed, i, saltLate) < lateShare ? fraction(seed, i, saltLateBy) * lateMaxDays * dayMs : 0;
+    const end = at + durationSecondsOf(seed, i) * 1_000 + typical + late;
+    qualified[i] = Math.floor(end / unit) * unit;
+  }
+  const byQualified = Uint32Array.from({ length: count }, (_, i) => i);
+  byQualified.sort((a, b) => (qualified[a] as number) - (qualified[b] as number) || a - b);
+  return { count, timestamps, qualified, byQualified };
+};

@@ -1,0 +1,168 @@
+/** What a perfect client could know of every call, to compare a warehouse with. */
+import { createHash } from 'node:crypto';
+import type { CallDocument } from '../../../schemas/call.ts';
+import type { SimulatorSettings } from '../../../schemas/simulator.ts';
+import { isIdentifiable, listDocument, webhookDocument } from '../service/record-shape.ts';
+import type { WebhookSender } from '../webhooks/webhook-sender.ts';
+import type { World } from './world.ts';
+
+export interface TruthVersion {
+  readonly version: number;
+  /** When it came to be, ISO 8601 on the simulated clock. */
+  readonly at: string;
+  /** Hash of the document that a client would hold if this were the present version. */
+  readonly hash: string;
+  /** Sent by webhook at least once, whatever the answer. */
+  readonly sent: boolean;
+}
+
+export interface TruthEntry {
+  readonly callId: string;
+  /**
+   * Fields that the list carries from the present version; those it omits or empties from the last version whose
+   * webhook was answered 2XX (absent, or as the list sends them, when there is none). Null when nobody could know the
+   * call: it is neither listed nor delivered.
+   */
+  readonly document: CallDocument | null;
+  readonly hash: string | null;
+  readonly version: number;
+  /** All versions, oldest first; their hashes only for calls that have more than one. */
+  readonly versions: readonly TruthVersion[];
+  readonly timestamp: string;
+  readonly qualified: string;
+  readonly status: string;
+  readonly visibleInList: boolean;
+  readonly deletedAt: string | null;
+  /** Whether any version was answered 2XX, and which was the last. */
+  readonly deliveredByWebhook: boolean;
+  readonly deliveredVersion: number | null;
+}
+
+export interface TruthQuery {
+  /** Index to start from, and most entries to return. */
+  readonly after?: number;
+  readonly limit?: number;
+  /** Without documents and hashes: fast, for counting. */
+  readonly light?: boolean;
+  /** Only calls that the list shows or a webhook brought. */
+  readonly knowable?: boolean;
+  /** Only calls of these present statuses, for a client that asks the list for them alone. */
+  readonly statuses?: readonly string[];
+}
+
+const canonical = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(canonical);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, inner]) => [name, canonical(inner)]));
+};
+
+/** SHA-256, hex, over the document with its keys sorted. */
+export const hashDocument = (document: CallDocument): string =>
+  createHash('sha256')
+    .update(JSON.stringify(canonical(document)))
+    .digest('hex');
+
+interface TruthParts {
+  readonly world: World;
+  readonly settings: SimulatorSettings;
+  readonly sender: WebhookSender;
+}
+
+/** The document a client would hold with the list at one version and the last acknowledged webhook at another. */
+const knowableDocument = (
+  { world, settings }: TruthParts,
+  index: number,
+  listed: number | null,
+  delivered: number | null,
+): CallDocument => {
+  const fromWebhook = delivered === null ? {} : webhookDocument(world, settings, index, delivered);
+  if (listed === null) return fromWebhook;
+  const fromList = listDocument(world, settings, index, listed);
+  const hidden = new Set(settings.listEmpties.filter((name) => name in fromWebhook));
+  const carried = Object.entries(fromList).filter(([name]) => !hidden.has(name));
+  return { ...fromWebhook, ...Object.fromEntries(carried) };
+};
+
+const describeVersions = (
+  parts: TruthParts,
+  index: number,
+  delivered: number | null,
+  light: boolean,
+): TruthVersion[] => {
+  const { world, sender } = parts;
+  const latest = world.versionOf(index);
+  const hashed = !light && latest > 1;
+  return Array.from({ length: latest }, (_, i) => {
+    const version = i + 1;
+    const known = delivered === null ? null : Math.min(delivered, version);
+    return {
+      version,
+      at: new Date(world.versionedAt(index, version)).toISOString(),
+      hash: hashed ? hashDocument(knowableDocument(parts, index, version, known)) : '',
+      sent: sender.attempted.get(index)?.has(version) ?? false,
+    };
+  });
+};
+
+/** The truth about the call at an index; undefined for records that nobody can identify. */
+export const truthAt = (parts: TruthParts, index: number, light: boolean): TruthEntry | undefined => {
+  const { world, settings, sender } = parts;
+  if (!isIdentifiable(settings, index)) return undefined;
+  const now = world.now();
+  const place = world.placeOf(index);
+  const deletedAt = world.deletedAt(index);
+  const delivered = sender.delivered.get(index) ?? null;
+  const visible = settings.staticPages || world.isListed(index, now);
+  const version = world.versionOf(index);
+  const everListed = visible || (deletedAt !== undefined && place.qualified <= deletedAt);
+  const document =
+    light || (!everListed && delivered === null)
+      ? null
+      : knowableDocument(parts, index, everListed ? version : null, delivered);
+  return {
+    callId: world.idOf(index),
+    document,
+    hash: document === null ? null : hashDocument(document),
+    version,
+    versions: describeVersions(parts, index, delivered, light),
+    timestamp: world.formatInstant(place.timestamp),
+    qualified: world.formatInstant(place.qualified),
+    status: place.status,
+    visibleInList: visible,
+    deletedAt: deletedAt === undefined ? null : new Date(deletedAt).toISOString(),
+    deliveredByWebhook: delivered !== null,
+    deliveredVersion: delivered,
+  };
+};
+
+/** The truth of all calls in index order, lazily. */
+export function* truthOf(
+  parts: TruthParts,
+  query: TruthQuery,
+): Generator<{ readonly index: number; readonly entry: TruthEntry }> {
+  parts.world.advance();
+  const { after = 0, limit = Number.POSITIVE_INFINITY, light = false, knowable = false, statuses } = query;
+  const now = parts.world.now();
+  let given = 0;
+  for (let index = after; index < parts.world.count && given < limit; index++) {
+    const shown = parts.settings.staticPages || parts.world.isListed(index, now) || parts.sender.delivered.has(index);
+    if (knowable && !shown) continue;
+    if (statuses !== undefined && !statuses.includes(parts.world.placeOf(index).status)) continue;
+    const entry = truthAt(parts, index, light);
+    if (entry === undefined) continue;
+    given++;
+    yield { index, entry };
+  }
+}
+
+/**
+ * The document a client would hold if the given version were the present one; to tell stale from mismatched.
+ * @param delivered version of the last webhook taken instead of the last acknowledged one: a delivery that failed
+ *   may have been stored all the same
+ */
+export const documentAt = (parts: TruthParts, index: number, version: number, delivered?: number): CallDocument => {
+  const acknowledged = parts.sender.delivered.get(index);
+  const known = delivered ?? (acknowledged === undefined ? null : Math.min(acknowledged, version));
+  return knowableDocument(parts, index, version, known);
+};

@@ -1,0 +1,78 @@
+/** What a test or a user can do to a running simulator; the same over HTTP below /__sim. */
+import type { CallDocument } from '../../../schemas/call.ts';
+import type { SimulatorOptions } from '../../../schemas/simulator.ts';
+import type { ClockChange } from '../calls/clock.ts';
+import type { TruthEntry, TruthQuery } from '../calls/truth.ts';
+import type { EditRequest, InsertRequest } from '../calls/world.ts';
+import type { DeliveryRecord } from '../webhooks/webhook-sender.ts';
+import type { SimulatorStats } from './stats.ts';
+
+/** Which calls: by id, or a seeded choice among the listed ones. */
+export interface CallChoice {
+  readonly callIds?: readonly string[];
+  /** How many listed calls, chosen by `seed`; with `withinHours` only those processed in the last hours. */
+  readonly random?: number;
+  readonly seed?: number;
+  readonly withinHours?: number;
+}
+
+export interface ChangedCall {
+  readonly callId: string;
+  readonly version: number;
+}
+
+/** Sections that can be changed while it runs; what is not named stays. */
+export type RuntimeOptions = Omit<
+  SimulatorOptions,
+  'seed' | 'host' | 'port' | 'calls' | 'edits' | 'clock' | 'staticPages'
+>;
+
+export interface SimulatorControl {
+  stats(): Promise<SimulatorStats>;
+  /** Every call that can be identified, in index order. */
+  truth(query?: TruthQuery): AsyncIterable<TruthEntry>;
+  truthOf(callId: string): Promise<TruthEntry | undefined>;
+  /**
+   * The document a client would hold if this version were the present one; `delivered` replaces the version of the last
+   * acknowledged webhook, because one that failed may have been stored all the same.
+   */
+  documentAt(callId: string, version: number, delivered?: number): Promise<CallDocument | undefined>;
+  /** Settled deliveries in the order in which they were settled. */
+  deliveries(): AsyncIterable<DeliveryRecord>;
+  configure(options: RuntimeOptions): Promise<void>;
+  setClock(change: ClockChange): Promise<{ readonly now: string }>;
+  edit(request: CallChoice & EditRequest): Promise<readonly ChangedCall[]>;
+  insert(request: InsertRequest & { readonly count?: number }): Promise<readonly ChangedCall[]>;
+  delete(choice: CallChoice): Promise<readonly ChangedCall[]>;
+  /** Sends what is processed from now on; merges into the `webhooks` section first. */
+  startWebhooks(settings?: RuntimeOptions['webhooks']): Promise<void>;
+  /** Queues nothing new; `discard` also forgets what waits. */
+  stopWebhooks(discard?: boolean): Promise<void>;
+  /** Queues the present version of calls at once, sender started or not; returns how many. */
+  sendWebhooks(choice: CallChoice & { readonly count?: number }): Promise<number>;
+  /** Resolves when nothing waits or is in flight. */
+  drainWebhooks(): Promise<void>;
+  /** Every issued token becomes unknown. */
+  revokeTokens(): Promise<void>;
+  /** Drops all WebSocket connections and refuses new ones for a while. */
+  restartWebSocket(downMs?: number): Promise<void>;
+  closeWebSockets(code?: number): Promise<void>;
+}
+
+export interface SimulatorAddresses {
+  /** base_url of the call API. */
+  readonly url: string;
+  /** Everything below it; equals `url` unless the dialect selects its version by path. */
+  readonly origin: string;
+  readonly authUrl: string;
+  readonly tokenUrl: string;
+  readonly realm: string;
+  readonly port: number;
+  readonly wsUrl: string;
+  readonly mrcp: { readonly host: string; readonly port: number };
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly signingSecret: string | null;
+  /** Range of planned call times, `[from, to)`. */
+  readonly range: { readonly from: string; readonly to: string };
+}

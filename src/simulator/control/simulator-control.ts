@@ -1,0 +1,178 @@
+/** The control of a simulator in this process. */
+import type { CallDocument } from '../../../schemas/call.ts';
+import { type SimulatorSettings, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
+import { terminal } from '../../errors.ts';
+import { everything } from '../calls/axis-index.ts';
+import type { ClockChange, SimulatorClock } from '../calls/clock.ts';
+import { hash32 } from '../calls/random.ts';
+import { documentAt, type TruthEntry, type TruthQuery, truthAt, truthOf } from '../calls/truth.ts';
+import type { EditRequest, InsertRequest, World } from '../calls/world.ts';
+import { dialectOf } from '../service/dialects.ts';
+import type { MrcpPort } from '../service/mrcp-port.ts';
+import type { TokenStore } from '../service/token-store.ts';
+import type { WebSocketEndpoint } from '../service/websocket-endpoint.ts';
+import type { DeliveryRecord, WebhookSender } from '../webhooks/webhook-sender.ts';
+import type { CallChoice, ChangedCall, RuntimeOptions, SimulatorControl } from './control.ts';
+import type { Counters, SimulatorStats } from './stats.ts';
+
+export interface ControlParts {
+  readonly settings: SimulatorSettings;
+  readonly clock: SimulatorClock;
+  readonly world: World;
+  readonly sender: WebhookSender;
+  readonly tokens: TokenStore;
+  readonly counters: Counters;
+  readonly sockets: WebSocketEndpoint;
+  readonly mrcp: MrcpPort;
+}
+
+type Json = Record<string, unknown>;
+/** Sections whose keys are merged; all others are replaced as a whole. */
+const isSection = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const fixed = ['seed', 'host', 'port', 'calls', 'edits', 'clock', 'staticPages'];
+const replaced = ['dialectOverrides', 'listAdds'];
+
+const mergeSettings = (current: Json, change: Json): Json => {
+  const merged: Json = { ...current };
+  for (const [name, value] of Object.entries(change)) {
+    if (fixed.includes(name))
+      throw terminal('SIMULATOR_OPTION_FIXED', `The simulator cannot change ${name} while it runs.`);
+    merged[name] =
+      isSection(value) && isSection(current[name]) && !replaced.includes(name) ? { ...current[name], ...value } : value;
+  }
+  return merged;
+};
+
+export class LocalControl implements SimulatorControl {
+  private readonly parts: ControlParts;
+
+  constructor(parts: ControlParts) {
+    this.parts = parts;
+  }
+
+  async stats(): Promise<SimulatorStats> {
+    const { counters, world } = this.parts;
+    world.advance();
+    return counters.snapshot({ known: world.count, now: new Date(world.now()).toISOString() });
+  }
+
+  async *truth(query: TruthQuery = {}): AsyncIterable<TruthEntry> {
+    for (const { entry } of truthOf(this.parts, query)) yield entry;
+  }
+
+  async truthOf(callId: string): Promise<TruthEntry | undefined> {
+    const index = this.parts.world.indexOf(callId);
+    return index === undefined ? undefined : truthAt(this.parts, index, false);
+  }
+
+  async documentAt(callId: string, version: number, delivered?: number): Promise<CallDocument | undefined> {
+    const { world } = this.parts;
+    const index = world.indexOf(callId);
+    if (index === undefined || version < 1 || version > world.versionOf(index)) return undefined;
+    return documentAt(this.parts, index, version, delivered);
+  }
+
+  async *deliveries(): AsyncIterable<DeliveryRecord> {
+    yield* this.parts.sender.deliveries;
+  }
+
+  async configure(options: RuntimeOptions): Promise<void> {
+    const { settings, mrcp } = this.parts;
+    const next = simulatorOptionsSchema.parse(mergeSettings(settings as unknown as Json, options as Json));
+    dialectOf(next.dialect, next.dialectOverrides);
+    const { mode } = settings.mrcp;
+    Object.assign(settings, next);
+    if (mode !== next.mrcp.mode) await mrcp.open(next.mrcp.mode);
+  }
+
+  async setClock(change: ClockChange): Promise<{ readonly now: string }> {
+    const { clock, world } = this.parts;
+    clock.change(change);
+    world.advance();
+    return { now: new Date(clock.now()).toISOString() };
+  }
+
+  private choose(choice: CallChoice): number[] {
+    const { world } = this.parts;
+    world.advance();
+    if (choice.callIds !== undefined) {
+      return choice.callIds.map((callId) => {
+        const index = world.indexOf(callId);
+        if (index === undefined)
+          throw terminal('SIMULATOR_CALL_UNKNOWN', 'The simulator knows no call with that identifier.');
+        return index;
+      });
+    }
+    const { random = 1, seed = 1, withinHours } = choice;
+    const since = withinHours === undefined ? everything.from : world.now() - withinHours * 3_600_000;
+    const ranked = [...world.listedSince(since)].map((index) => [hash32(seed, index, 96), index] as const);
+    return ranked
+      .sort((a, b) => a[0] - b[0])
+      .slice(0, random)
+      .map(([, index]) => index);
+  }
+
+  async edit(request: CallChoice & EditRequest): Promise<readonly ChangedCall[]> {
+    const { world } = this.parts;
+    return this.choose(request).map((index) => ({ callId: world.idOf(index), version: world.edit(index, request) }));
+  }
+
+  async insert(request: InsertRequest & { readonly count?: number }): Promise<readonly ChangedCall[]> {
+    const { world } = this.parts;
+    world.advance();
+    return Array.from({ length: request.count ?? 1 }, () => ({
+      callId: world.idOf(world.insert(request)),
+      version: 1,
+    }));
+  }
+
+  async delete(choice: CallChoice): Promise<readonly ChangedCall[]> {
+    const { world } = this.parts;
+    return this.choose(choice).map((index) => {
+      world.remove(index);
+      return { callId: world.idOf(index), version: world.versionOf(index) };
+    });
+  }
+
+  async startWebhooks(settings: RuntimeOptions['webhooks'] = {}): Promise<void> {
+    this.parts.world.advance();
+    await this.configure({ webhooks: settings });
+    this.parts.sender.start();
+  }
+
+  async stopWebhooks(discard = false): Promise<void> {
+    this.parts.world.advance();
+    this.parts.sender.stop(discard);
+  }
+
+  async sendWebhooks(choice: CallChoice & { readonly count?: number }): Promise<number> {
+    const { world, sender } = this.parts;
+    const whole = choice.callIds === undefined && choice.random === undefined;
+    world.advance();
+    const indices = whole ? [...world.listedSince(everything.from)] : this.choose(choice);
+    let queued = 0;
+    for (const index of indices) {
+      if (queued >= (choice.count ?? Number.POSITIVE_INFINITY)) break;
+      if (sender.enqueue(index, world.versionOf(index))) queued++;
+    }
+    return queued;
+  }
+
+  async drainWebhooks(): Promise<void> {
+    this.parts.world.advance();
+    await this.parts.sender.drained();
+  }
+
+  async revokeTokens(): Promise<void> {
+    this.parts.tokens.revoke();
+  }
+
+  async restartWebSocket(downMs = 0): Promise<void> {
+    this.parts.sockets.restart(downMs);
+  }
+
+  async closeWebSockets(code = 1001): Promise<void> {
+    this.parts.sockets.closeAll(code);
+  }
+}

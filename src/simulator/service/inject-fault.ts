@@ -1,0 +1,77 @@
+/** Seeded faults: the same seed fails the same requests in the same way. */
+import type { FaultKind } from '../../../schemas/simulator.ts';
+import { fraction } from '../calls/random.ts';
+import { countOne } from '../control/stats.ts';
+import { type Exchange, httpDate, send } from './exchange.ts';
+
+const bodyFaults: readonly FaultKind[] = ['truncated_body', 'slow_body', 'wrong_length', 'invalid_json'];
+
+const chooseFault = (
+  exchange: Exchange,
+  endpoint: 'list' | 'call' | 'token',
+  number: number,
+): FaultKind | undefined => {
+  const { rates, scope } = exchange.settings.faults;
+  if (!scope.includes(endpoint)) return undefined;
+  let at = fraction(exchange.settings.seed, number, 60);
+  for (const [kind, share] of Object.entries(rates) as [FaultKind, number][]) {
+    if (at < share) return kind;
+    at -= share;
+  }
+  return undefined;
+};
+
+const sendFault = async (exchange: Exchange, kind: FaultKind, elsewhere: () => Promise<string>): Promise<void> => {
+  const { response, clock, settings, url } = exchange;
+  const seconds = settings.faults.retryAfterSeconds;
+  switch (kind) {
+    case 'error_500':
+      return send(exchange, { status: 500, body: { detail: 'internal error' } });
+    case 'html_502':
+      return send(exchange, { status: 502, body: '<html><body><h1>502 Bad Gateway</h1></body></html>' });
+    case 'unavailable_503':
+      return send(exchange, { status: 503, body: 'unavailable' });
+    case 'unavailable_503_seconds':
+      return send(exchange, { status: 503, headers: { 'Retry-After': String(seconds) }, body: 'unavailable' });
+    case 'unavailable_503_date': {
+      const date = httpDate(Math.ceil((clock.now() + seconds * 1_000) / 1_000) * 1_000);
+      return send(exchange, { status: 503, headers: { 'Retry-After': date }, body: 'unavailable' });
+    }
+    case 'too_many_429':
+      return send(exchange, { status: 429, body: { detail: 'too many requests' } });
+    case 'reset_before_headers':
+      response.socket?.resetAndDestroy();
+      return;
+    case 'reset_after_headers':
+      response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000000' });
+      response.write('{', () => response.socket?.resetAndDestroy());
+      return;
+    case 'redirect':
+      return send(exchange, { status: 302, headers: { Location: `${await elsewhere()}${url.pathname}${url.search}` } });
+    default:
+      // `hang`: the connection stays open without an answer until the client gives up or the simulator stops.
+      return;
+  }
+};
+
+/**
+ * Perhaps fails a request. Returns true when it was answered (or abandoned); a fault of the body is left on the
+ * exchange for `send`.
+ * @param elsewhere starts the other host that redirects point to, and returns its origin
+ */
+export const injectFault = async (
+  exchange: Exchange,
+  endpoint: 'list' | 'call' | 'token',
+  number: number,
+  elsewhere: () => Promise<string>,
+): Promise<boolean> => {
+  const kind = chooseFault(exchange, endpoint, number);
+  if (kind === undefined) return false;
+  countOne(exchange.counters.faults, kind);
+  if (bodyFaults.includes(kind)) {
+    exchange.bodyFault = kind;
+    return false;
+  }
+  await sendFault(exchange, kind, elsewhere);
+  return true;
+};

@@ -1,0 +1,150 @@
+/** Reads the query of a call-list request in any dialect. */
+import type { Dialect } from '../../../schemas/simulator-dialect.ts';
+import { type AxisRange, everything } from '../calls/axis-index.ts';
+import type { Axis } from '../calls/world.ts';
+
+export interface ListQuery {
+  /** Axis of the order. */
+  readonly axis: Axis;
+  readonly ranges: Readonly<Record<Axis, AxisRange>>;
+  readonly statuses: ReadonlySet<string> | undefined;
+  readonly exclude: ReadonlySet<string>;
+  /** Records a page; Infinity where nothing paginates. */
+  readonly size: number;
+  readonly offset: number;
+  /** Position (key, index) after which a cursor continues. */
+  readonly after: readonly [number, number] | undefined;
+  /** The parameters without the cursor, for the next one. */
+  readonly parameters: URLSearchParams;
+}
+
+/** What the API answers with 400. */
+export class BadQuery extends Error {}
+
+export const excludable: readonly string[] = [
+  'timestamp',
+  'transcript_json',
+  'duration',
+  'ivr_end',
+  'status',
+  'campaign',
+  'audio_state',
+  'metadata',
+  'tags',
+  'visit',
+  'tracking_info',
+  'out',
+  'in',
+  'qualified',
+  'qualification',
+];
+
+const parseInteger = (name: string, text: string | null, fallback: number): number => {
+  if (text === null) return fallback;
+  if (!/^\d{1,9}$/.test(text)) throw new BadQuery(`${name}: not a non-negative integer`);
+  return Number(text);
+};
+
+const parseInstant = (name: string, text: string, format: Dialect['format']): number => {
+  if (format !== 'iso') {
+    if (!/^\d+(\.\d+)?$/.test(text)) throw new BadQuery(`${name}: not a number of ${format.slice(6)}`);
+    return Number(text) * (format === 'epoch_seconds' ? 1_000 : 1);
+  }
+  const shape = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/.exec(text);
+  const at =
+    shape === null ? Number.NaN : Date.parse(shape[1] === undefined || shape[4] !== undefined ? text : `${text}Z`);
+  if (Number.isNaN(at)) throw new BadQuery(`${name}: not an ISO 8601 date-time`);
+  return at;
+};
+
+const parseRange = (dialect: Dialect, axis: Axis, parameters: URLSearchParams): AxisRange => {
+  const window = dialect.windows.find((candidate) => candidate.axis === axis);
+  if (window === undefined) return everything;
+  const from = parameters.get(window.from);
+  const to = parameters.get(window.to);
+  return {
+    from: from === null ? everything.from : parseInstant(window.from, from, dialect.format),
+    to: to === null ? everything.to : parseInstant(window.to, to, dialect.format),
+    toInclusive: dialect.bounds === 'inclusive',
+  };
+};
+
+const parseAxis = (dialect: Dialect, parameters: URLSearchParams): Axis => {
+  const order = dialect.order === undefined ? null : parameters.get(dialect.order);
+  if (order === null || order === 'timestamp') return 'timestamp';
+  if (order === 'qualified') return 'qualified';
+  throw new BadQuery(`${dialect.order}: timestamp or qualified`);
+};
+
+const parseNames = (name: string | undefined, parameters: URLSearchParams, known: readonly string[]): Set<string> => {
+  const names = new Set(
+    (name === undefined ? '' : (parameters.get(name) ?? '')).split(',').filter((part) => part !== ''),
+  );
+  for (const each of names)
+    if (!known.includes(each)) throw new BadQuery(`${name}: unknown value ${each.slice(0, 40)}`);
+  return names;
+};
+
+const parseSize = (dialect: Dialect, parameters: URLSearchParams): number => {
+  const { paging } = dialect;
+  if (paging.style === 'none') return Number.POSITIVE_INFINITY;
+  const size = parseInteger(paging.size, parameters.get(paging.size), paging.defaultSize);
+  if (size > paging.maxSize && dialect.overMax === 'refuse')
+    throw new BadQuery(`${paging.size}: at most ${paging.maxSize}`);
+  if (size === 0) throw new BadQuery(`${paging.size}: at least 1`);
+  return Math.min(size, paging.maxSize);
+};
+
+const parseOffset = (dialect: Dialect, parameters: URLSearchParams, size: number): number => {
+  const { paging } = dialect;
+  if (paging.style === 'offset') {
+    const offset = parseInteger(paging.offset, parameters.get(paging.offset), 0);
+    if (offset > (paging.maxOffset ?? offset)) throw new BadQuery(`${paging.offset}: at most ${paging.maxOffset}`);
+    return offset;
+  }
+  if (paging.style !== 'page') return 0;
+  const page = parseInteger(paging.page, parameters.get(paging.page), paging.first);
+  if (page < paging.first) throw new BadQuery(`${paging.page}: at least ${paging.first}`);
+  return (page - paging.first) * size;
+};
+
+interface Cursor {
+  readonly after: readonly [number, number];
+  readonly query: string;
+}
+
+export const formatCursor = (query: ListQuery, after: readonly [number, number]): string =>
+  Buffer.from(JSON.stringify({ after, query: query.parameters.toString() } satisfies Cursor)).toString('base64url');
+
+const parseCursor = (name: string, text: string): Cursor => {
+  try {
+    const cursor = JSON.parse(Buffer.from(text, 'base64url').toString()) as Cursor;
+    if (Array.isArray(cursor.after) && typeof cursor.query === 'string') return cursor;
+  } catch {
+    // Falls through to the refusal: what is not ours is not a cursor.
+  }
+  throw new BadQuery(`${name}: not a cursor`);
+};
+
+/** A cursor carries the whole query it continues, so other parameters beside it have no effect. */
+export const parseListQuery = (dialect: Dialect, given: URLSearchParams): ListQuery => {
+  const { paging } = dialect;
+  const text = paging.style === 'cursor' || paging.style === 'link' ? given.get(paging.cursor) : null;
+  const cursor = text === null ? undefined : parseCursor('cursor', text);
+  const parameters = cursor === undefined ? given : new URLSearchParams(cursor.query);
+  const size = parseSize(dialect, parameters);
+  const statuses = parseNames(dialect.status, parameters, ['qualified', 'void']);
+  return {
+    axis: parseAxis(dialect, parameters),
+    ranges: {
+      timestamp: parseRange(dialect, 'timestamp', parameters),
+      qualified: parseRange(dialect, 'qualified', parameters),
+    },
+    statuses: statuses.size === 0 ? undefined : statuses,
+    exclude: parseNames(dialect.exclude, parameters, excludable),
+    size,
+    offset: parseOffset(dialect, parameters, size),
+    after: cursor?.after,
+    parameters,
+  };
+};

@@ -1,0 +1,256 @@
+/**
+ * The webhook sender: a queue of (call, version), sent with bounded concurrency; one retry under the same delivery id,
+ * then failed (interface §3). What was answered 2XX is remembered, because only that can be expected downstream.
+ */
+import { createHash } from 'node:crypto';
+import type { SimulatorSettings } from '../../../schemas/simulator.ts';
+import { fraction } from '../calls/random.ts';
+import type { World } from '../calls/world.ts';
+import { type Counters, countOne } from '../control/stats.ts';
+import { serialiseRecord, webhookDocument } from '../service/record-shape.ts';
+import { type AttemptResult, isSuccess, type OutgoingDelivery, signBody, WebhookTransport } from './webhook-request.ts';
+
+export interface DeliveryRecord {
+  readonly deliveryId: string;
+  readonly callId: string;
+  readonly version: number;
+  /** SHA-256 of the body, hex; empty for what was dropped before it was made. */
+  readonly bodyHash: string;
+  readonly outcome: 'delivered' | 'failed' | 'dropped';
+  readonly answers: readonly AttemptResult[];
+  /** Real milliseconds since the epoch. */
+  readonly queuedAt: number;
+  readonly sentAt: number;
+  readonly settledAt: number;
+}
+
+interface Queued {
+  readonly index: number;
+  readonly version: number;
+  readonly queuedAt: number;
+}
+
+export class WebhookSender {
+  readonly deliveries: DeliveryRecord[] = [];
+  /** Highest version of each call (by index) that was answered 2XX. */
+  readonly delivered = new Map<number, number>();
+  /** Versions of each call that were sent at all, whatever the answer. */
+  readonly attempted = new Map<number, Set<number>>();
+  private readonly world: World;
+  private readonly settings: SimulatorSettings;
+  private readonly counters: Counters;
+  private readonly transport = new WebhookTransport();
+  private readonly secret: () => string | undefined;
+  private queue: Queued[] = [];
+  private head = 0;
+  private active = false;
+  private nextAt = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private lastMicros = 0;
+  private sequence = 0;
+  private idle: (() => void)[] = [];
+
+  constructor(world: World, settings: SimulatorSettings, counters: Counters, secret: () => string | undefined) {
+    this.world = world;
+    this.settings = settings;
+    this.counters = counters;
+    this.secret = secret;
+    world.onSend((index, version) => {
+      if (this.active) this.enqueue(index, version);
+    });
+  }
+
+  /** From now on, what is processed or edited is sent; `webhooks.from` also brings what was processed since then. */
+  start(): void {
+    this.active = true;
+    const { from } = this.settings.webhooks;
+    if (from !== undefined)
+      for (const index of this.world.listedSince(Date.parse(from))) this.enqueue(index, this.world.versionOf(index));
+    this.pump();
+  }
+
+  /** Nothing new is queued; what is queued is still sent unless `discard`. */
+  stop(discard: boolean): void {
+    this.active = false;
+    if (!discard) return;
+    this.queue = [];
+    this.head = 0;
+    this.counters.webhooks.waiting = 0;
+    this.announceIdle();
+  }
+
+  /** Only qualified and void calls are sent (§3). */
+  enqueue(index: number, version: number): boolean {
+    const { status } = this.world.documentOf(index, version, true);
+    if (status !== 'qualified' && status !== 'void') return false;
+    this.queue.push({ index, version, queuedAt: Date.now() });
+    this.counters.webhooks.queued++;
+    this.counters.webhooks.waiting++;
+    this.pump();
+    return true;
+  }
+
+  /** Resolves when nothing is queued or in flight. */
+  drained(): Promise<void> {
+    if (this.isIdle()) return Promise.resolve();
+    return new Promise((resolve) => this.idle.push(resolve));
+  }
+
+  close(): void {
+    this.stop(true);
+    clearTimeout(this.timer);
+    this.transport.close();
+  }
+
+  private isIdle(): boolean {
+    return this.head >= this.queue.length && this.counters.webhooks.inFlight === 0;
+  }
+
+  private announceIdle(): void {
+    if (!this.isIdle()) return;
+    for (const resolve of this.idle.splice(0)) resolve();
+  }
+
+  /** A time-like decimal, strictly increasing, on the simulated clock. */
+  private nextDeliveryId(): string {
+    this.lastMicros = Math.max(this.world.now() * 1_000, this.lastMicros + 1);
+    return `${Math.floor(this.lastMicros / 1_000_000)}.${String(this.lastMicros % 1_000_000).padStart(6, '0')}`;
+  }
+
+  private pump(): void {
+    const { webhooks } = this.settings;
+    const { webhooks: counts } = this.counters;
+    clearTimeout(this.timer);
+    while (webhooks.url !== undefined && this.head < this.queue.length && counts.inFlight < webhooks.concurrency) {
+      const now = performance.now();
+      if (webhooks.perSecond > 0) {
+        if (now < this.nextAt) {
+          this.timer = setTimeout(() => this.pump(), this.nextAt - now);
+          return;
+        }
+        this.nextAt = Math.max(this.nextAt, now - 100) + 1_000 / webhooks.perSecond;
+      }
+      void this.deliver(this.take());
+    }
+    this.announceIdle();
+  }
+
+  private take(): Queued {
+    const { shuffle } = this.settings.webhooks;
+    if (shuffle > 1) {
+      const reach = Math.min(shuffle, this.queue.length - this.head);
+      const other = this.head + Math.floor(fraction(this.settings.seed, this.sequence, 90) * reach);
+      const [a, b] = [this.queue[this.head] as Queued, this.queue[other] as Queued];
+      this.queue[this.head] = b;
+      this.queue[other] = a;
+    }
+    const taken = this.queue[this.head++] as Queued;
+    if (this.head > 10_000 && this.head * 2 > this.queue.length) {
+      this.queue = this.queue.slice(this.head);
+      this.head = 0;
+    }
+    this.counters.webhooks.waiting--;
+    return taken;
+  }
+
+  private chance(share: number, salt: number, sequence: number): boolean {
+    return share > 0 && fraction(this.settings.seed, sequence, salt) < share;
+  }
+
+  private make(index: number, version: number): OutgoingDelivery {
+    const document = webhookDocument(this.world, this.settings, index, version);
+    const body = Buffer.from(serialiseRecord(this.settings, index, document));
+    const secret = this.secret();
+    return {
+      deliveryId: this.nextDeliveryId(),
+      body,
+      signature: secret === undefined ? undefined : signBody(secret, body),
+    };
+  }
+
+  private async deliver(queued: Queued): Promise<void> {
+    const { webhooks: counts } = this.counters;
+    const { dropShare, duplicateShare, resendShare, forgeShare } = this.settings.webhooks;
+    const sequence = this.sequence++;
+    if (this.chance(dropShare, 91, sequence)) {
+      counts.dropped++;
+      this.record(queued, undefined, 'dropped', [], Date.now());
+      return;
+    }
+    counts.inFlight++;
+    const delivery = this.make(queued.index, queued.version);
+    if (this.chance(forgeShare, 92, sequence)) await this.forge(delivery);
+    if (await this.sendWithRetry(queued, delivery)) {
+      if (this.chance(duplicateShare, 93, sequence)) {
+        counts.duplicates++;
+        await this.attempt(delivery);
+      }
+      if (this.chance(resendShare, 94, sequence)) {
+        counts.resent++;
+        await this.attempt({ ...delivery, deliveryId: this.nextDeliveryId() });
+      }
+    }
+    counts.inFlight--;
+    this.pump();
+  }
+
+  private async sendWithRetry(queued: Queued, delivery: OutgoingDelivery): Promise<boolean> {
+    const { webhooks: counts } = this.counters;
+    const sentAt = Date.now();
+    const versions = this.attempted.get(queued.index) ?? new Set();
+    this.attempted.set(queued.index, versions.add(queued.version));
+    const answers = [await this.attempt(delivery)];
+    if (!isSuccess(answers[0] as AttemptResult)) {
+      counts.retried++;
+      answers.push(await this.attempt(delivery));
+    }
+    const success = isSuccess(answers.at(-1) as AttemptResult);
+    if (success) {
+      counts.delivered++;
+      this.delivered.set(queued.index, Math.max(queued.version, this.delivered.get(queued.index) ?? 0));
+    } else counts.failed++;
+    this.record(queued, delivery, success ? 'delivered' : 'failed', answers, sentAt);
+    return success;
+  }
+
+  private async attempt(delivery: OutgoingDelivery): Promise<AttemptResult> {
+    this.counters.webhooks.attempts++;
+    const result = await this.transport.attempt(this.settings.webhooks, delivery);
+    countOne(this.counters.webhooks.answers, result);
+    return result;
+  }
+
+  /** An altered body under the signature of the true one: whoever accepts it does not verify. */
+  private async forge(delivery: OutgoingDelivery): Promise<void> {
+    const body = Buffer.from(delivery.body);
+    const at = body.indexOf('"campaign-') + 10;
+    body[at] = (body[at] as number) ^ 1;
+    this.counters.webhooks.forged++;
+    const result = await this.transport.attempt(this.settings.webhooks, {
+      ...delivery,
+      deliveryId: this.nextDeliveryId(),
+      body,
+    });
+    if (isSuccess(result)) this.counters.webhooks.forgedAccepted++;
+  }
+
+  private record(
+    queued: Queued,
+    delivery: OutgoingDelivery | undefined,
+    outcome: DeliveryRecord['outcome'],
+    answers: readonly AttemptResult[],
+    sentAt: number,
+  ): void {
+    this.deliveries.push({
+      deliveryId: delivery?.deliveryId ?? '',
+      callId: this.world.idOf(queued.index),
+      version: queued.version,
+      bodyHash: delivery === undefined ? '' : createHash('sha256').update(delivery.body).digest('hex'),
+      outcome,
+      answers,
+      queuedAt: queued.queuedAt,
+      sentAt,
+      settledAt: Date.now(),
+    });
+  }
+}

@@ -1,0 +1,168 @@
+/** Requests to the call API: token, version, budget, retries (interface §4.2, §5.1, §9). */
+import type { SourceConfig } from '../../../schemas/config/source.ts';
+import { CallsyncError, terminal, transient } from '../../errors.ts';
+import type { Micros } from '../list/timestamps.ts';
+import { backoffMs } from './backoff.ts';
+import type { Http, HttpResponse } from './http.ts';
+import type { RequestBudget } from './limiter.ts';
+import type { ServiceClock } from './service-clock.ts';
+import { failureOf } from './service-failure.ts';
+import type { TokenSource } from './tokens.ts';
+import { wait } from './wait.ts';
+
+export interface ApiAnswer<T> {
+  readonly value: T;
+  readonly response: HttpResponse;
+  /** The service's time at which the request was sent. */
+  readonly observedAt: Micros;
+}
+
+/** Counts since the start, for progress and for tests. */
+export interface ApiCounts {
+  requests: number;
+  retries: number;
+  rateLimited: number;
+  wireBytes: number;
+  bodyBytes: number;
+}
+
+export interface GetOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** These statuses are answers, not errors. */
+  readonly accept?: readonly number[];
+  /** Fewer attempts than source.limits.retries allows. */
+  readonly retries?: number;
+}
+
+export interface Api {
+  /** Address under base_url, with version and parameters. */
+  address(path: string, params: Iterable<readonly [string, string]>): URL;
+  /** One answer, read by `parse`; what `parse` throws as transient is tried again like any failed exchange. */
+  get<T>(url: URL, parse: (response: HttpResponse) => T, options?: GetOptions): Promise<ApiAnswer<T>>;
+  readonly counts: Readonly<ApiCounts>;
+}
+
+export interface ApiDeps {
+  readonly config: SourceConfig;
+  readonly http: Http;
+  readonly tokens: TokenSource;
+  readonly budget: RequestBudget;
+  readonly clock: ServiceClock;
+}
+
+export const createApi = ({ config, http, tokens, budget, clock }: ApiDeps): Api => {
+  const { limits, version } = config;
+  const base = baseAddress(config);
+  const backoff = { baseMs: limits.retry_base_ms, maxMs: limits.retry_max_ms };
+  const counts: ApiCounts = { requests: 0, retries: 0, rateLimited: 0, wireBytes: 0, bodyBytes: 0 };
+  let accessProven = false;
+
+  const sendOnce = async (url: URL, signal: AbortSignal | undefined): Promise<HttpResponse> => {
+    if (url.origin !== base.origin) {
+      throw terminal(
+        'REDIRECT_REFUSED',
+        `The list points to another address (${url.origin}); the token was not sent there.`,
+        {
+          mend: 'If that address is right, put it into source.base_url.',
+        },
+      );
+    }
+    for (let rejections = 0; ; rejections++) {
+      const token = await tokens.get(signal);
+      await budget.acquire(signal);
+      counts.requests++;
+      const response = await http.send({ url, headers: headersOf(config, token.value), signal });
+      counts.wireBytes += response.wireBytes;
+      counts.bodyBytes += response.body.length;
+      if (response.status !== 401) return response;
+      tokens.invalidate(token.value);
+      if (rejections > 0) throw rejectedTwice(url, accessProven);
+    }
+  };
+
+  const attempt = async <T>(
+    url: URL,
+    parse: (response: HttpResponse) => T,
+    options: GetOptions,
+  ): Promise<ApiAnswer<T>> => {
+    const response = await sendOnce(url, options.signal);
+    const good = response.status >= 200 && response.status <= 299;
+    if (!good && !options.accept?.includes(response.status)) {
+      const failure = failureOf(response);
+      if (response.status === 429) {
+        counts.rateLimited++;
+        await budget.penalize(failure.retryAfterMs ?? (limits.per_s * 1000) / 10);
+      }
+      throw failure;
+    }
+    accessProven ||= good;
+    const observedAt = clock.observe({ sentAt: response.sentAt, headAt: response.headAt, date: response.headers.date });
+    return { value: parse(response), response, observedAt };
+  };
+
+  return {
+    counts,
+    address: (path, params) => {
+      const url = new URL(`${base.href.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`);
+      for (const [name, value] of params) url.searchParams.set(name, value);
+      if (version.by === 'query' && version.name !== undefined) url.searchParams.set(version.name, version.value ?? '');
+      return url;
+    },
+    get: async (url, parse, options = {}) => {
+      const retries = options.retries ?? limits.retries;
+      for (let tries = 0; ; tries++) {
+        try {
+          return await attempt(url, parse, options);
+        } catch (error) {
+          options.signal?.throwIfAborted();
+          const failure = asTrouble(error, accessProven);
+          if (failure.kind === 'terminal' || tries >= retries) throw failure;
+          counts.retries++;
+          await wait(backoffMs(tries, backoff, failure.retryAfterMs), options.signal);
+        }
+      }
+    },
+  };
+};
+
+const baseAddress = ({ base_url, version }: SourceConfig): URL => {
+  const base = new URL(base_url);
+  base.search = '';
+  base.hash = '';
+  if (version.by === 'host' && version.value !== undefined) base.host = version.value;
+  if (version.by === 'path' && version.value !== undefined) {
+    base.pathname = `${base.pathname.replace(/\/+$/, '')}/${version.value.replace(/^\/+|\/+$/g, '')}`;
+  }
+  return base;
+};
+
+const headersOf = (config: SourceConfig, token: string): Record<string, string> => {
+  const { version } = config;
+  return {
+    accept: 'application/json',
+    'content-type': 'application/json',
+    ...config.headers,
+    ...(version.by === 'header' && version.name !== undefined ? { [version.name]: version.value ?? '' } : {}),
+    [config.auth_header]: config.auth_scheme === '' ? token : `${config.auth_scheme} ${token}`,
+  };
+};
+
+/** A service that answered before and suddenly redirects elsewhere is having trouble: a login or maintenance page. */
+const asTrouble = (error: unknown, accessProven: boolean): CallsyncError => {
+  if (!(error instanceof CallsyncError)) throw error;
+  if (error.code !== 'REDIRECT_REFUSED' || !accessProven) return error;
+  return transient(error.code, error.message, {
+    cause: error,
+    ...(error.mend === undefined ? {} : { mend: error.mend }),
+  });
+};
+
+/** A service that took our tokens before is having trouble; one that never did is saying no. */
+const rejectedTwice = (url: URL, accessProven: boolean): CallsyncError => {
+  const message = `${url.host} rejects the access token (401), also a fresh one.`;
+  return accessProven
+    ? transient('TOKEN_REJECTED', message)
+    : terminal('TOKEN_REJECTED', message, {
+        mend: 'Check source.auth_scheme and source.version, and ask the account manager whether these credentials may use the call API.',
+      });
+};

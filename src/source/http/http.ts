@@ -1,0 +1,167 @@
+/** One HTTP exchange: kept-alive connections, a timeout for each phase, bounded bodies, no token to another host. */
+import { Agent, request as send } from 'undici';
+import type { SourceLimits } from '../../../schemas/config/source.ts';
+import { CallsyncError, terminal, transient } from '../../errors.ts';
+import { acceptEncoding, collectBody } from './body.ts';
+import { steadyNow } from './service-clock.ts';
+
+export interface HttpRequest {
+  readonly url: URL;
+  readonly method?: 'GET' | 'POST';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  /** Lower-case names; repeated headers joined by a comma. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  readonly wireBytes: number;
+  /** Local milliseconds (`steadyNow`). */
+  readonly sentAt: number;
+  readonly headAt: number;
+  readonly url: URL;
+}
+
+export interface Http {
+  /** Any status is an answer; only a failed exchange throws, as transient SERVICE_UNREACHABLE, …_TIMEOUT, …_BROKEN. */
+  send(request: HttpRequest): Promise<HttpResponse>;
+  close(): Promise<void>;
+}
+
+const maxRedirects = 3;
+const redirectStatus = new Set([301, 302, 303, 307, 308]);
+
+export const createHttp = (limits: SourceLimits): Http => {
+  const agent = new Agent({
+    connections: limits.concurrency,
+    pipelining: 1,
+    keepAliveTimeout: 30_000,
+    connect: { timeout: limits.connect_timeout_s * 1000 },
+    headersTimeout: limits.headers_timeout_s * 1000,
+    bodyTimeout: limits.idle_timeout_s * 1000,
+  });
+
+  const exchange = async (request: HttpRequest): Promise<HttpResponse> => {
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(new Error('total timeout')), limits.total_timeout_s * 1000);
+    const onAbort = (): void => deadline.abort(request.signal?.reason);
+    request.signal?.addEventListener('abort', onAbort, { once: true });
+    if (request.signal?.aborted) onAbort();
+    const sentAt = steadyNow();
+    try {
+      const response = await send(request.url, {
+        dispatcher: agent,
+        method: request.method ?? 'GET',
+        headers: { 'accept-encoding': acceptEncoding, 'user-agent': 'callsync', ...request.headers },
+        body: request.body ?? null,
+        signal: deadline.signal,
+      });
+      const headAt = steadyNow();
+      const headers = flatHeaders(response.headers);
+      const length = Number(headers['content-length'] ?? Number.NaN);
+      const collected = await collectBody(response.body, {
+        encoding: headers['content-encoding'],
+        length: Number.isFinite(length) ? length : undefined,
+        maxBytes: limits.max_response_bytes,
+      }).catch((error: unknown) => {
+        response.body.destroy();
+        throw error;
+      });
+      return { status: response.statusCode, headers, ...collected, sentAt, headAt, url: request.url };
+    } catch (error) {
+      if (request.signal?.aborted) throw request.signal.reason;
+      if (deadline.signal.aborted) throw timedOut(request.url, 'to finish its response', error);
+      throw explainFailure(request.url, error);
+    } finally {
+      clearTimeout(timer);
+      request.signal?.removeEventListener('abort', onAbort);
+    }
+  };
+
+  return {
+    send: async (request) => {
+      let current = request;
+      for (let hop = 0; ; hop++) {
+        const response = await exchange(current);
+        const location = response.headers.location;
+        if (!redirectStatus.has(response.status) || location === undefined) return response;
+        const target = URL.canParse(location, current.url.href) ? new URL(location, current.url) : undefined;
+        if (target?.origin !== request.url.origin || (request.method ?? 'GET') !== 'GET') {
+          throw terminal(
+            'REDIRECT_REFUSED',
+            `${request.url.host} redirected to ${target === undefined ? 'an unreadable address' : `another address (${target.origin})`}; the token was not sent there.`,
+            { mend: 'If that address is right, put it into the configuration.' },
+          );
+        }
+        if (hop === maxRedirects)
+          throw terminal('REDIRECT_LOOP', `${request.url.host} redirected more than ${maxRedirects} times.`);
+        current = { ...request, url: target };
+      }
+    },
+    close: () => agent.close(),
+  };
+};
+
+const flatHeaders = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name.toLowerCase(), Array.isArray(value) ? value.join(', ') : value]],
+    ),
+  );
+
+const timedOut = (url: URL, what: string, cause: unknown): CallsyncError =>
+  transient('SERVICE_TIMEOUT', `${url.host} took too long ${what}.`, {
+    cause,
+    mend: 'Try again later, or raise the timeouts in source.limits.',
+  });
+
+const codeOf = (error: unknown): string => {
+  for (let current = error; current instanceof Error; current = current.cause) {
+    const { code } = current as NodeJS.ErrnoException;
+    if (typeof code === 'string') return code;
+    if (current instanceof AggregateError && current.errors.length > 0) return codeOf(current.errors[0]);
+  }
+  return '';
+};
+
+const untrusted = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)|HOSTNAME_MISMATCH)/;
+
+const explainFailure = (url: URL, error: unknown): CallsyncError => {
+  if (error instanceof CallsyncError) return error;
+  const code = codeOf(error);
+  const mend = 'Check the address, the network and whether the service is up.';
+  if (untrusted.test(code)) {
+    return terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
+      cause: error,
+      mend: 'Check the address; for a private certificate authority set NODE_EXTRA_CA_CERTS.',
+    });
+  }
+  switch (code) {
+    case 'ECONNREFUSED':
+      return transient('SERVICE_UNREACHABLE', `${url.host} refuses connections.`, { cause: error, mend });
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return transient('SERVICE_UNREACHABLE', `The host ${url.hostname} cannot be found.`, { cause: error, mend });
+    case 'UND_ERR_CONNECT_TIMEOUT':
+    case 'ETIMEDOUT':
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return transient('SERVICE_UNREACHABLE', `${url.host} cannot be reached.`, { cause: error, mend });
+    case 'UND_ERR_HEADERS_TIMEOUT':
+      return timedOut(url, 'to answer', error);
+    case 'UND_ERR_BODY_TIMEOUT':
+      return timedOut(url, 'between two parts of its response', error);
+    default:
+      return transient(
+        'SERVICE_BROKEN',
+        `The connection to ${url.host} broke or its response was cut off${code === '' ? '' : ` (${code})`}.`,
+        {
+          cause: error,
+          mend: 'It is tried again by itself; if it stays, ask the service’s operator.',
+        },
+      );
+  }
+};

@@ -1,0 +1,55 @@
+/**
+ * The service's clock, learned from the Date header of its responses. One header says only within which second a
+ * response was made; each response narrows the offset between both clocks a little further.
+ */
+import type { Micros } from '../list/timestamps.ts';
+
+/** Local milliseconds that never jump, on the scale of Date.now(). */
+export const steadyNow = (): number => performance.timeOrigin + performance.now();
+
+export interface Exchange {
+  /** Local milliseconds (`steadyNow`) at which the request was sent and the response head arrived. */
+  readonly sentAt: number;
+  readonly headAt: number;
+  readonly date: string | undefined;
+}
+
+export interface ServiceClock {
+  /**
+   * The service's time at which the request was sent, in microseconds: what its answer shows can only be as old as
+   * that, so a webhook made while the answer was on its way counts as newer. Without a usable Date: arrival.
+   */
+  observe(exchange: Exchange): Micros;
+  /** Milliseconds by which the service's clock is ahead of ours: bounds, or undefined before the first Date. */
+  offset(): { readonly low: number; readonly high: number } | undefined;
+}
+
+/** Clocks drift apart: the known offset widens by this share of the time since it was last narrowed. */
+const drift = 100e-6;
+
+/** @param allowedSkewMs how far ahead of arrival an observation may lie. */
+export const createServiceClock = (allowedSkewMs = 15 * 60_000): ServiceClock => {
+  let known: { low: number; high: number; at: number } | undefined;
+
+  const narrow = (low: number, high: number, at: number): { low: number; high: number } => {
+    const widening = known === undefined ? 0 : (at - known.at) * drift;
+    const merged =
+      known === undefined
+        ? { low, high }
+        : { low: Math.max(low, known.low - widening), high: Math.min(high, known.high + widening) };
+    // No overlap: one of the clocks was set; what was known before is void.
+    known = merged.low <= merged.high ? { ...merged, at } : { low, high, at };
+    return known;
+  };
+
+  return {
+    observe: ({ sentAt, headAt, date }) => {
+      const second = date === undefined ? Number.NaN : Date.parse(date);
+      if (Number.isNaN(second)) return Math.round(headAt * 1000);
+      const { low } = narrow(second - headAt, second + 1000 - sentAt, headAt);
+      const sent = Math.min(sentAt + low, second + 999.999, headAt + allowedSkewMs);
+      return Math.round(sent * 1000);
+    },
+    offset: () => (known === undefined ? undefined : { low: known.low, high: known.high }),
+  };
+};

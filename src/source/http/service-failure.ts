@@ -1,0 +1,73 @@
+/** What an answer other than 2XX means: decided once, here. Error bodies are not specified (interface §7). */
+import { type CallsyncError, terminal, transient } from '../../errors.ts';
+import { readRetryAfter } from './backoff.ts';
+import type { HttpResponse } from './http.ts';
+
+const temporary = new Set([408, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524, 529, 530]);
+
+/** The error of an answer that is neither 2XX nor 401 (which has a path of its own). */
+export const failureOf = (response: HttpResponse): CallsyncError => {
+  const { status, url } = response;
+  const where = `${url.host}${url.pathname.replace(/[^/]{24,}|\d{5,}/g, '…')}`;
+  const detail = describeError(response);
+  const said = detail === undefined ? '' : `: ${detail}`;
+  const retryAfterMs = readRetryAfter(response.headers['retry-after'], Date.now());
+  if (status === 429) {
+    return transient('SERVICE_RATE_LIMIT', `${url.host} answers 429: too many requests.`, {
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      mend: 'Lower source.limits.requests if something else uses the same address.',
+    });
+  }
+  if (temporary.has(status) || status > 530) {
+    return transient('SERVICE_UNAVAILABLE', `${where} answers ${status}.`, {
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    });
+  }
+  if (status === 403) {
+    return terminal('ACCESS_DENIED', `${where} answers 403: these credentials may not read it${said}.`, {
+      mend: 'Ask the account manager for access to the call API, and whether only certain IP addresses are allowed.',
+    });
+  }
+  if (status === 404) {
+    return terminal('LIST_MISSING', `${where} answers 404: there is nothing at that address.`, {
+      mend: 'Check source.base_url, source.version and source.list.path.',
+    });
+  }
+  if (status === 400 || status === 414 || status === 422) {
+    return terminal('LIST_REFUSED', `${where} refuses the query with ${status}${said}.`, {
+      mend: 'Compare source.list with the service’s documentation, or run `callsync probe`.',
+    });
+  }
+  return terminal('SERVICE_REFUSED', `${where} answers ${status}${said}.`);
+};
+
+/** A short text of the error body with everything that could be a person's data left out. */
+export const describeError = (response: HttpResponse): string | undefined => {
+  if (response.body.length === 0 || response.body.length > 20_000) return undefined;
+  let text: string | undefined;
+  try {
+    text = findText(JSON.parse(response.body.toString('utf8')), 0);
+  } catch {
+    return undefined;
+  }
+  return text
+    ?.slice(0, 160)
+    .replace(/\S*[@]\S*/g, '…')
+    .replace(/\+?\d[\d\s().-]{4,}\d/g, '…')
+    .replace(/[A-Za-z0-9+/_=.-]{40,}/g, '…')
+    .replace(/[\p{Cc}]/gu, ' ');
+};
+
+const textKeys = ['detail', 'title', 'message', 'error_description', 'error', 'errors'];
+
+const findText = (value: unknown, depth: number): string | undefined => {
+  if (typeof value === 'string') return value;
+  if (depth > 3 || typeof value !== 'object' || value === null) return undefined;
+  if (Array.isArray(value)) return findText(value[0], depth + 1);
+  const fields = value as Record<string, unknown>;
+  for (const key of textKeys) {
+    const text = fields[key] === undefined ? undefined : findText(fields[key], depth + 1);
+    if (text !== undefined) return text;
+  }
+  return undefined;
+};

@@ -1,0 +1,132 @@
+/** Access tokens: one request for all who wait, renewed before they end, dropped when the service rejects them. */
+import { CallsyncError } from '../../errors.ts';
+import { backoffMs } from './backoff.ts';
+import type { RequestGrant } from './grant.ts';
+import type { SecretSource } from './secret.ts';
+import { wait } from './wait.ts';
+
+export interface Token {
+  readonly value: string;
+  /** Local monotonic milliseconds just before the token was requested: its age counts from there. */
+  readonly requestedAt: number;
+  /** On the same scale; infinite for a fixed token. */
+  readonly expiresAt: number;
+}
+
+export interface TokenSource {
+  /** A token that is good for now. While renewal fails, the current one as long as it lasts. */
+  get(signal?: AbortSignal): Promise<Token>;
+  /** Forgets the token, but only if it is the rejected one: a newer one is not punished for it. */
+  invalidate(rejected: string): void;
+  /** A token requested at most `maxAgeMs` ago. */
+  fresh(maxAgeMs: number, signal?: AbortSignal): Promise<Token>;
+}
+
+export interface TokenRules {
+  /** Lifetime where the response does not say one, in milliseconds. */
+  readonly assumedLifetimeMs: number;
+  /** Requests made before a failure is handed to the caller, when there is no token left to use. */
+  readonly attempts?: number;
+  readonly now?: () => number;
+}
+
+/**
+ * Ages are measured on our own monotonic clock from the moment of the request, so neither a skewed clock nor a slow
+ * answer makes a token look younger than it is.
+ */
+export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules): TokenSource => {
+  const now = rules.now ?? (() => performance.now());
+  const attempts = rules.attempts ?? 4;
+  const backoff = { baseMs: 250, maxMs: 5_000 };
+  let current: Token | undefined;
+  let inFlight: Promise<Token> | undefined;
+  let failures = 0;
+  let notBefore = 0;
+
+  const requestOnce = async (): Promise<Token> => {
+    const requestedAt = now();
+    const grant = await requestGrant();
+    const lifetime = grant.expiresIn === undefined ? rules.assumedLifetimeMs : grant.expiresIn * 1000;
+    return { value: grant.accessToken, requestedAt, expiresAt: requestedAt + lifetime };
+  };
+
+  const renew = (): Promise<Token> => {
+    inFlight ??= (async () => {
+      try {
+        for (let attempt = 0; ; attempt++) {
+          try {
+            current = await requestOnce();
+            failures = 0;
+            notBefore = 0;
+            return current;
+          } catch (error) {
+            const again = error instanceof CallsyncError && error.kind === 'transient' && attempt + 1 < attempts;
+            const pause = backoffMs(
+              failures++,
+              backoff,
+              error instanceof CallsyncError ? error.retryAfterMs : undefined,
+            );
+            // Whoever still holds a good token goes on with it and asks again later.
+            if (!again || usable(current)) {
+              notBefore = now() + Math.max(pause, 250);
+              throw error;
+            }
+            await wait(pause);
+          }
+        }
+      } finally {
+        inFlight = undefined;
+      }
+    })();
+    return inFlight;
+  };
+
+  const usable = (token: Token | undefined): boolean => token !== undefined && now() < token.expiresAt - guard(token);
+
+  return {
+    get: async (signal) => {
+      const token = current;
+      if (token !== undefined && now() < token.expiresAt - margin(token)) return token;
+      if (token !== undefined && usable(token)) {
+        if (now() >= notBefore) renew().catch(() => undefined);
+        return token;
+      }
+      return abortable(renew(), signal);
+    },
+    invalidate: (rejected) => {
+      if (current?.value === rejected) current = undefined;
+    },
+    fresh: async (maxAgeMs, signal) => {
+      const token = current;
+      if (token !== undefined && usable(token) && now() - token.requestedAt < maxAgeMs) return token;
+      const renewed = await abortable(renew(), signal);
+      if (now() - renewed.requestedAt < maxAgeMs) return renewed;
+      return abortable(renew(), signal);
+    },
+  };
+};
+
+/** Renewal starts this long before the end: a fifth of the lifetime, at most five minutes. */
+const margin = (token: Token): number => Math.min(300_000, (token.expiresAt - token.requestedAt) / 5);
+/** A token is not used in its last moments: it could end on its way. */
+const guard = (token: Token): number => Math.min(5_000, (token.expiresAt - token.requestedAt) / 20);
+
+const abortable = <T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> => {
+  if (signal === undefined) return promise;
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+};
+
+/** A token that somebody issued by hand; read each time, since its file may change. */
+export const createFixedTokenSource = (secret: SecretSource): TokenSource => {
+  const get = async (): Promise<Token> => ({
+    value: await secret.read(),
+    requestedAt: performance.now(),
+    expiresAt: Number.POSITIVE_INFINITY,
+  });
+  return { get, invalidate: () => undefined, fresh: get };
+};

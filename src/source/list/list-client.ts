@@ -1,0 +1,204 @@
+/** The call list, page by page (interface §4.2): memory is bound by one page and the one fetched ahead of it. */
+import type { ListConfig } from '../../../schemas/config/list.ts';
+import { type CallsyncError, terminal, transient } from '../../errors.ts';
+import type { Api, ApiCounts } from '../http/api.ts';
+import type { HttpResponse } from '../http/http.ts';
+import { valueAt } from '../json/json-path.ts';
+import { emptyPage, type PageBody, parseQuietly, type RawRecord, readPageBody } from '../json/page-body.ts';
+import { createPagination } from '../pagination/create-pagination.ts';
+import type { PageRequest, Pagination, SeenPage } from '../pagination/pagination.ts';
+import { createPageRoom, type PageRoom, type Place } from '../read/memory-limit.ts';
+import { type ListQuery, listParams } from './list-query.ts';
+import type { Micros } from './timestamps.ts';
+
+export interface Page {
+  readonly index: number;
+  /** Records on the page, the overlap included. */
+  readonly count: number;
+  /** Total that matched the query when the page was made, where the service says it. */
+  readonly total: number | undefined;
+  readonly bytes: number;
+  readonly wireBytes: number;
+  readonly observedAt: Micros;
+  readonly receivedAt: Date;
+  /** The records in parts of about `maxBytes` of JSON; large pages are parsed part by part. */
+  parts(maxBytes: number): Iterable<readonly RawRecord[]>;
+  /** Lets go of the bytes of a large page. */
+  dispose(): void;
+}
+
+export interface FetchedCall {
+  readonly record: unknown;
+  readonly bytes: Buffer;
+  readonly observedAt: Micros;
+  readonly receivedAt: Date;
+}
+
+export interface ListClient {
+  readonly list: ListConfig;
+  readonly counts: Readonly<ApiCounts>;
+  readonly pageSize: number | undefined;
+  readonly seekable: boolean;
+  /** Facts learned while reading, such as a cap that the service does not tell. */
+  readonly learned: LearnedFacts;
+  readPages(query: ListQuery): AsyncGenerator<Page, void, undefined>;
+  /** Total that matches a query for the price of one small request; undefined where the service has no total. */
+  readTotal(query: ListQuery): Promise<number | undefined>;
+  /** One call by its id; undefined when the service does not know it (404) or has no such endpoint. */
+  fetchCall(callId: string, signal?: AbortSignal): Promise<FetchedCall | undefined>;
+}
+
+export interface LearnedFacts {
+  /** Most records that one query was seen to give although there were more. */
+  cap: number | undefined;
+}
+
+export const createListClient = (api: Api, list: ListConfig): ListClient => {
+  const pagination = createPagination(list.pagination);
+  const room = createPageRoom();
+  const learned: LearnedFacts = { cap: undefined };
+  let shapeProven = false;
+
+  const fetchPage = async (query: ListQuery, request: PageRequest): Promise<[Page, SeenPage]> => {
+    const params = [...listParams(list, query), ...Object.entries(request.params)];
+    const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
+    const answer = await api.get(url, (response) => readAnswer(response, list, shapeProven), { signal: query.signal });
+    const { response, value, observedAt } = answer;
+    shapeProven = true;
+    const total = readTotalOf(list, value.envelope, response);
+    const seen: SeenPage = {
+      request,
+      records: value.count,
+      total,
+      envelope: value.envelope,
+      headers: response.headers,
+      url,
+    };
+    const page: Page = {
+      index: request.index,
+      count: value.count,
+      total,
+      bytes: response.body.length,
+      wireBytes: response.wireBytes,
+      observedAt,
+      receivedAt: new Date(),
+      parts: value.parts,
+      dispose: value.dispose,
+    };
+    return [page, seen];
+  };
+
+  return {
+    list,
+    counts: api.counts,
+    pageSize: pagination.size,
+    seekable: pagination.seekable,
+    learned,
+    readPages: (query) => readAhead(room, pagination, query, fetchPage),
+    readTotal: async (query) => {
+      if (list.total_path === undefined && list.total_header === undefined) return undefined;
+      const [page] = await fetchPage({ ...query, light: true }, pagination.first(1));
+      return page.total;
+    },
+    fetchCall: async (callId, signal) => {
+      if (list.single_path === undefined) return undefined;
+      const url = api.address(list.single_path.replace('{unique_id}', encodeURIComponent(callId)), []);
+      const { response, value, observedAt } = await api.get(url, parseSingle, { signal, accept: [404] });
+      if (response.status === 404) return undefined;
+      return { record: value, bytes: response.body, observedAt, receivedAt: new Date() };
+    },
+  };
+};
+
+interface Fetched {
+  readonly place: Place;
+  readonly answer: Promise<[Page, SeenPage]>;
+}
+
+/** The next page is fetched ahead where there is room for two; otherwise once the one before is let go. */
+async function* readAhead(
+  room: PageRoom,
+  pagination: Pagination,
+  query: ListQuery,
+  fetchPage: (query: ListQuery, request: PageRequest) => Promise<[Page, SeenPage]>,
+): AsyncGenerator<Page, void, undefined> {
+  const stop = new AbortController();
+  const onAbort = (): void => stop.abort(query.signal?.reason);
+  query.signal?.addEventListener('abort', onAbort, { once: true });
+  if (query.signal?.aborted) onAbort();
+  const guarded = { ...query, signal: stop.signal };
+  const kind = query.light ? 'light' : 'whole';
+  const asked = new Set<string>();
+  const places = new Set<Place>();
+  const start = (request: PageRequest, place: Place): Fetched => {
+    places.add(place);
+    const key = `${request.url ?? ''}${JSON.stringify(request.params)}`;
+    const answer = asked.has(key) ? Promise.reject(loops()) : fetchPage(guarded, request);
+    asked.add(key);
+    // Whoever awaits it sees the failure; until then it must not count as unhandled.
+    answer.then(([page]) => place.fill(page.bytes)).catch(() => undefined);
+    return { place, answer };
+  };
+  const letGo = (place: Place): void => {
+    place.release();
+    places.delete(place);
+  };
+  try {
+    let next: PageRequest | undefined = pagination.first(query.pageSize);
+    let ahead: Fetched | undefined;
+    while (next !== undefined) {
+      const { place, answer }: Fetched = ahead ?? start(next, await room.take(kind, stop.signal));
+      const [page, seen] = await answer;
+      next = pagination.next(seen, query.overlap ?? 0);
+      const free: Place | undefined = next === undefined ? undefined : room.tryTake(kind);
+      ahead = next === undefined || free === undefined ? undefined : start(next, free);
+      yield page;
+      page.dispose();
+      letGo(place);
+    }
+  } finally {
+    for (const place of places) place.release();
+    query.signal?.removeEventListener('abort', onAbort);
+    stop.abort();
+  }
+}
+
+export const loops = (): CallsyncError =>
+  terminal('LIST_LOOP', 'The list gives the same page again and again.', {
+    mend: 'Check source.list.pagination, or run `callsync probe`.',
+  });
+
+const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boolean): PageBody => {
+  if (response.status === 204) return emptyPage(undefined);
+  const read = readPageBody(response.body, list.records);
+  if (read === 'malformed') {
+    throw transient('LIST_MALFORMED', `The list of ${response.url.host} is not valid JSON.`, {
+      mend: 'It is tried again by itself; if it stays, check source.base_url and source.list.path.',
+    });
+  }
+  if (read !== 'no_array') return read;
+  const where =
+    list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;
+  const message = `The list of ${response.url.host} has another shape than configured: ${where}.`;
+  const mend = 'Check source.list.records, or run `callsync probe`.';
+  throw shapeProven ? transient('LIST_SHAPE', message, { mend }) : terminal('LIST_SHAPE', message, { mend });
+};
+
+const readTotalOf = (list: ListConfig, envelope: unknown, response: HttpResponse): number | undefined => {
+  const found =
+    list.total_header !== undefined
+      ? response.headers[list.total_header.toLowerCase()]
+      : list.total_path !== undefined
+        ? valueAt(envelope, list.total_path)
+        : undefined;
+  const total = typeof found === 'string' && /^\s*\d{1,12}\s*$/.test(found) ? Number(found) : found;
+  return typeof total === 'number' && Number.isSafeInteger(total) && total >= 0 ? total : undefined;
+};
+
+const parseSingle = (response: HttpResponse): unknown => {
+  if (response.status === 404) return undefined;
+  const value = parseQuietly(response.body);
+  if (value === undefined)
+    throw transient('LIST_MALFORMED', `A single call of ${response.url.host} is not valid JSON.`);
+  return value;
+};

@@ -1,0 +1,89 @@
+/** Turns a question about windows into query parameters. */
+import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
+import { terminal } from '../../errors.ts';
+import { valueAt } from '../json/json-path.ts';
+import { formatInstant, formatStep, type Micros, parseInstant } from './timestamps.ts';
+import { type BoundRules, tightBounds, type Window, wideBounds } from './windows.ts';
+
+export interface ListQuery {
+  /** Without a window: everything the list has. */
+  readonly window?: Window | undefined;
+  /** A second window on another axis, to cut an instant that is too large. */
+  readonly also?: Window | undefined;
+  /** Bounds without slack: only where all times are known to lie on the API's steps. */
+  readonly tight?: boolean | undefined;
+  /** Leave the heavy fields out, where the API can. */
+  readonly light?: boolean | undefined;
+  /** One status instead of the configured ones. */
+  readonly status?: string | undefined;
+  readonly pageSize?: number | undefined;
+  /** Records that a page shares with the one before, where the style can seek. */
+  readonly overlap?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Where no axis is configured, the list is read whole and cut locally by the call's own time. */
+const ownTime: AxisConfig = { name: 'timestamp', record_field: 'timestamp', end_of_processing: false };
+
+const axesOf = (list: ListConfig): readonly AxisConfig[] => (list.axes.length === 0 ? [ownTime] : list.axes);
+
+export const axisOf = (list: ListConfig, name: string): AxisConfig => {
+  const axis = axesOf(list).find((candidate) => candidate.name === name);
+  if (axis === undefined) {
+    const known = axesOf(list)
+      .map((candidate) => candidate.name)
+      .join(', ');
+    throw terminal('AXIS_UNKNOWN', `The list has no axis “${name}” (it has ${known}).`, {
+      mend: 'Check source.list.axes.',
+    });
+  }
+  return axis;
+};
+
+/** Axis of incremental reading: the configured one, else the end of processing, else the first. */
+export const defaultAxis = (list: ListConfig): AxisConfig =>
+  list.axis !== undefined
+    ? axisOf(list, list.axis)
+    : (axesOf(list).find((axis) => axis.end_of_processing) ?? axesOf(list)[0] ?? ownTime);
+
+/** Whether the API itself cuts by this axis on both sides, so that a shorter window is a smaller answer. */
+export const isCuttable = (axis: AxisConfig): boolean => axis.from_param !== undefined && axis.to_param !== undefined;
+
+/** The axis by which an instant of `name` can still be cut. */
+export const otherAxis = (list: ListConfig, name: string): AxisConfig | undefined =>
+  list.axes.find((axis) => axis.name !== name && isCuttable(axis));
+
+/** Step of the bounds, in microseconds: the coarser of what the format can write and what the API tells apart. */
+export const boundStep = (list: ListConfig): Micros =>
+  Math.max(formatStep(list.time_format), list.time_resolution_ms * 1000);
+
+const boundRules = (list: ListConfig): BoundRules => ({
+  step: boundStep(list),
+  fromInclusive: list.from_inclusive,
+  toInclusive: list.to_inclusive,
+});
+
+export const canLeaveOut = (list: ListConfig): boolean => list.exclude_param !== undefined && list.exclude.length > 0;
+
+export const listParams = (list: ListConfig, query: ListQuery): Map<string, string> => {
+  const params = new Map(Object.entries(list.params));
+  const rules = boundRules(list);
+  for (const window of [query.window, query.also]) {
+    if (window === undefined) continue;
+    const axis = axisOf(list, window.axis);
+    // The other axis keeps its slack: its times need not lie on the steps.
+    const bounds = query.tight && window === query.window ? tightBounds(window, rules) : wideBounds(window, rules);
+    if (axis.from_param !== undefined) params.set(axis.from_param, formatInstant(bounds.from, list.time_format));
+    if (axis.to_param !== undefined) params.set(axis.to_param, formatInstant(bounds.to, list.time_format));
+  }
+  const sorted = query.window === undefined ? defaultAxis(list) : axisOf(list, query.window.axis);
+  if (list.order_param !== undefined && sorted.order !== undefined) params.set(list.order_param, sorted.order);
+  const status = query.status ?? list.status;
+  if (list.status_param !== undefined && status !== undefined) params.set(list.status_param, status);
+  if (query.light && canLeaveOut(list)) params.set(list.exclude_param ?? '', list.exclude.join(','));
+  return params;
+};
+
+/** The record's time on an axis; undefined where it has none that can be read. */
+export const axisTime = (list: ListConfig, axis: string, record: unknown): Micros | undefined =>
+  parseInstant(valueAt(record, axisOf(list, axis).record_field));

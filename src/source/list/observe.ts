@@ -1,0 +1,106 @@
+/** Turns list records into observations: pure, one record never troubles another. */
+
+import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
+import type { ListConfig } from '../../../schemas/config/list.ts';
+import type { Observation } from '../../../schemas/observation.ts';
+import { defineEncoded, type EncodedFields, encodedField } from '../../encoded.ts';
+import type { Micros } from './timestamps.ts';
+
+export type ObservedRecord =
+  | {
+      readonly kind: 'observation';
+      readonly observation: Observation;
+      /** Fields sent null or empty that the list is not known to carry: dropped, reported as drift. */
+      readonly uncarried: readonly string[];
+    }
+  | { readonly kind: 'rejected'; readonly reason: string };
+
+/** Deeper than this nothing downstream could write a record again. */
+const maxDepth = 200;
+
+/**
+ * @param record one element of the list, as parsed.
+ * @param carries fields for which null or empty in the list is content (`source.list.carries`).
+ * @param encoded fields of the record that are parsed only when they are read; never empty.
+ */
+export const observeRecord = (
+  record: unknown,
+  {
+    observedAt,
+    carries,
+    leftOut = [],
+    encoded,
+  }: {
+    readonly observedAt: Micros;
+    readonly carries: ReadonlySet<string>;
+    readonly leftOut?: readonly string[];
+    readonly encoded?: EncodedFields | undefined;
+  },
+): ObservedRecord => {
+  if (record === undefined) return { kind: 'rejected', reason: 'the record is not valid JSON' };
+  if (typeof record !== 'object' || record === null || Array.isArray(record)) {
+    return { kind: 'rejected', reason: 'the record is not an object' };
+  }
+  const id = (record as CallDocument).unique_id;
+  const refusal = refuseId(id);
+  if (refusal !== undefined) return { kind: 'rejected', reason: refusal };
+  const uncarried: string[] = [];
+  const entries: [string, unknown][] = [];
+  const kept: Record<string, Buffer> = { __proto__: null } as never;
+  for (const name of Object.keys(record)) {
+    const bytes = encodedField(encoded, name);
+    const value = bytes === undefined ? (record as CallDocument)[name] : undefined;
+    if (typeof value === 'object' && value !== null && deeperThan(value, maxDepth - 1))
+      return { kind: 'rejected', reason: `the record nests deeper than ${maxDepth} levels` };
+    if (leftOut.includes(name)) continue;
+    if (bytes !== undefined) kept[name] = bytes;
+    else if (isEmpty(value) && !carries.has(name)) {
+      uncarried.push(name);
+      continue;
+    }
+    entries.push([name, value]);
+  }
+  const fields = Object.fromEntries(entries);
+  for (const name of Object.keys(kept)) defineEncoded(fields, name, kept[name] as Buffer);
+  const observation = { callId: id as string, source: 'poll', observedAt, fields } as const;
+  return {
+    kind: 'observation',
+    observation: Object.keys(kept).length === 0 ? observation : { ...observation, encoded: kept },
+    uncarried,
+  };
+};
+
+const refuseId = (id: unknown): string | undefined => {
+  if (id === undefined || id === null) return 'unique_id is missing';
+  if (typeof id !== 'string') return `unique_id is not text but ${typeof id}`;
+  if (id.trim() === '') return 'unique_id is empty';
+  if (id.includes('\u0000')) return 'unique_id holds a NUL character';
+  if (id.length > maxCallIdLength) return `unique_id is longer than ${maxCallIdLength} characters`;
+  return id.isWellFormed() ? undefined : 'unique_id holds half a character';
+};
+
+/** null, empty text, [] and {}. */
+export const isEmpty = (value: unknown): boolean => {
+  if (value === null || value === '') return true;
+  if (typeof value !== 'object') return false;
+  return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
+};
+
+/** Written for speed: it visits every value of every record. */
+const deeperThan = (value: object, depth: number): boolean => {
+  if (depth === 0) return true;
+  if (Array.isArray(value)) {
+    for (const child of value)
+      if (typeof child === 'object' && child !== null && deeperThan(child, depth - 1)) return true;
+    return false;
+  }
+  for (const name in value) {
+    const child = (value as Record<string, unknown>)[name];
+    if (typeof child === 'object' && child !== null && deeperThan(child, depth - 1)) return true;
+  }
+  return false;
+};
+
+/** The fields a light listing of this list leaves out. */
+export const leftOutFields = (list: ListConfig): readonly string[] =>
+  list.exclude_param === undefined ? [] : list.exclude;

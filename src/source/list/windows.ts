@@ -1,0 +1,77 @@
+/**
+ * Half-open windows `[from, to)` on an axis, in microseconds: pure arithmetic. Whatever is cut from a window covers
+ * each of its instants exactly once.
+ */
+import type { Micros } from './timestamps.ts';
+
+export interface Window {
+  readonly axis: string;
+  readonly from: Micros;
+  readonly to: Micros;
+}
+
+export const contains = (window: Window, instant: Micros): boolean => instant >= window.from && instant < window.to;
+
+/**
+ * Cuts a window into `parts` of about equal length whose inner borders lie on multiples of `step`. Fewer parts, down
+ * to the window itself, where there are not enough steps in it.
+ */
+export const splitWindow = (window: Window, parts: number, step: Micros): Window[] => {
+  const borders: Micros[] = [window.from];
+  for (let part = 1; part < parts; part++) {
+    const ideal = window.from + ((window.to - window.from) * part) / parts;
+    const border = Math.round(ideal / step) * step;
+    const previous = borders[borders.length - 1] ?? window.from;
+    if (border > previous && border < window.to) borders.push(border);
+  }
+  if (borders.length === 1) {
+    // The rounded middle may have left the window although one border lies inside it.
+    const inner = (Math.floor(window.from / step) + 1) * step;
+    if (parts > 1 && inner < window.to) borders.push(inner);
+  }
+  borders.push(window.to);
+  return borders.slice(1).map((to, index) => ({ axis: window.axis, from: borders[index] ?? window.from, to }));
+};
+
+/** The two halves of a window, or undefined when it holds a single step and cannot be split. */
+export const halveWindow = (window: Window, step: Micros): readonly [Window, Window] | undefined => {
+  const [first, second] = splitWindow(window, 2, step);
+  return first !== undefined && second !== undefined ? [first, second] : undefined;
+};
+
+/** Windows of `length` that cover `[from, to)`, borders on multiples of the length so that repeated plans agree. */
+export const planWindows = (whole: Window, length: Micros): Window[] => {
+  const windows: Window[] = [];
+  for (let from = whole.from; from < whole.to; ) {
+    const to = Math.min((Math.floor(from / length) + 1) * length, whole.to);
+    windows.push({ axis: whole.axis, from, to });
+    from = to;
+  }
+  return windows;
+};
+
+export interface BoundRules {
+  /** Finest step of a bound, in microseconds. */
+  readonly step: Micros;
+  readonly fromInclusive: boolean;
+  readonly toInclusive: boolean;
+}
+
+/**
+ * The bounds to send so that the API returns at least the window: rounded outwards to its step, one step further where
+ * the lower bound is exclusive. What it returns beyond the window is dropped by the record's own time.
+ */
+export const wideBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
+  const from = Math.floor(window.from / rules.step) * rules.step;
+  const to = Math.ceil(window.to / rules.step) * rules.step;
+  return { from: rules.fromInclusive ? from : from - rules.step, to };
+};
+
+/**
+ * The bounds of a window for an API whose times all lie on its steps: an inclusive upper bound stops one step earlier,
+ * so that a single step can be asked for alone.
+ */
+export const tightBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {
+  const wide = wideBounds(window, rules);
+  return { from: wide.from, to: rules.toInclusive ? Math.max(wide.to - rules.step, wide.from) : wide.to };
+};

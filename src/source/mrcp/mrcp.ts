@@ -1,0 +1,76 @@
+/** Checks that the MRCP interface answers through the VPN (interface §5.3): a bare connection, no token, no bytes. */
+import { lookup } from 'node:dns/promises';
+import { connect } from 'node:net';
+import type { SourceConfig } from '../../../schemas/config/source.ts';
+
+export type MrcpOutcome = 'answers' | 'refused' | 'unreachable' | 'timed_out' | 'unknown_host' | 'not_configured';
+
+export interface MrcpCheck {
+  readonly outcome: MrcpOutcome;
+  /** One sentence. */
+  readonly message: string;
+  /** What to do or whom to ask; absent when it answers. */
+  readonly mend?: string;
+  readonly ms: number;
+}
+
+/** Connects to the configured host and port and closes at once. Never throws. */
+export const checkMrcp = async ({ host, port, timeout_s }: SourceConfig['mrcp']): Promise<MrcpCheck> => {
+  if (host === undefined) {
+    return {
+      outcome: 'not_configured',
+      message: 'No MRCP host is configured.',
+      mend: 'Set source.mrcp.host if you use the MRCP interface.',
+      ms: 0,
+    };
+  }
+  const started = performance.now();
+  const outcome = await reach(host, port, timeout_s * 1000);
+  const ms = Math.round(performance.now() - started);
+  return { outcome, ms, ...explain(outcome, `${host}:${port}`, timeout_s) };
+};
+
+const reach = async (host: string, port: number, timeoutMs: number): Promise<MrcpOutcome> => {
+  const address = await lookup(host).catch(() => undefined);
+  if (address === undefined) return 'unknown_host';
+  return new Promise((resolve) => {
+    const socket = connect({ host: address.address, port });
+    const settle = (outcome: MrcpOutcome): void => {
+      socket.destroy();
+      resolve(outcome);
+    };
+    socket.setTimeout(timeoutMs, () => settle('timed_out'));
+    socket.once('connect', () => settle('answers'));
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET') return settle('refused');
+      return settle(error.code === 'ETIMEDOUT' ? 'timed_out' : 'unreachable');
+    });
+  });
+};
+
+const explain = (outcome: MrcpOutcome, address: string, seconds: number): { message: string; mend?: string } => {
+  switch (outcome) {
+    case 'answers':
+      return { message: `${address} accepts connections.` };
+    case 'refused':
+      return {
+        message: `${address} refuses connections: the network leads there, but nothing listens or this address is not allowed.`,
+        mend: 'Ask the account manager for the right port, and whether the IP address that the VPN gives you is on the whitelist.',
+      };
+    case 'unreachable':
+      return {
+        message: `There is no way to ${address}.`,
+        mend: 'Start the VPN; if it is up, ask the account manager whether its routes cover that address.',
+      };
+    case 'timed_out':
+      return {
+        message: `${address} did not answer within ${seconds} s: a firewall or a whitelist may be dropping the connection.`,
+        mend: 'Check that the VPN is up, and ask the account manager whether your IP address is on the whitelist.',
+      };
+    default:
+      return {
+        message: `The host of ${address} cannot be found.`,
+        mend: 'Check source.mrcp.host; if only the VPN’s name server knows it, start the VPN.',
+      };
+  }
+};

@@ -1,0 +1,75 @@
+/** Presets: plain configuration files that lie under the user's own settings. */
+import { readdir, readFile } from 'node:fs/promises';
+import { isAbsolute, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import { terminal } from '../../errors.ts';
+
+export interface Preset {
+  readonly name: string;
+  readonly description: string;
+  readonly file: string;
+  /** Configuration sections as a user would write them. */
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+const folder = fileURLToPath(new URL('./', import.meta.url));
+
+/** The presets that come with callsync, by name. */
+export const listPresets = async (): Promise<Preset[]> => {
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.yaml'));
+  const names = files.map((file) => file.slice(0, -'.yaml'.length)).sort();
+  return Promise.all(names.map((name) => readPreset(name)));
+};
+
+/** @param preset a name, or the path of a YAML file (relative to `baseDir`). */
+export const readPreset = async (preset: string, baseDir = process.cwd()): Promise<Preset> => {
+  const byName = /^[a-z0-9][a-z0-9-]*$/.test(preset);
+  const file = byName ? resolve(folder, `${preset}.yaml`) : isAbsolute(preset) ? preset : resolve(baseDir, preset);
+  let content: unknown;
+  try {
+    content = parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    throw terminal('PRESET_UNREADABLE', `The preset “${preset}” cannot be read.`, {
+      cause: error,
+      mend: 'See `callsync presets` for the names; anything else is taken as the path of a YAML file.',
+    });
+  }
+  if (!isSection(content))
+    throw terminal('PRESET_INVALID', `The preset “${preset}” is not a set of configuration sections.`);
+  const { description, ...config } = content;
+  return { name: preset, description: typeof description === 'string' ? description : '', file, config };
+};
+
+/**
+ * Lays a configuration as the user wrote it, before any schema sees it, over the preset that it names in
+ * `source.list.preset`. What the user wrote always wins; lists are replaced whole.
+ */
+export const applyPreset = async (
+  raw: Readonly<Record<string, unknown>>,
+  baseDir?: string,
+): Promise<Record<string, unknown>> => {
+  const source = raw.source;
+  const list = isSection(source) ? source.list : undefined;
+  const name = isSection(list) ? list.preset : undefined;
+  if (typeof name !== 'string') return { ...raw };
+  const preset = await readPreset(name, baseDir);
+  return layOver(preset.config, raw);
+};
+
+const isSection = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const layOver = (
+  under: Readonly<Record<string, unknown>>,
+  over: Readonly<Record<string, unknown>>,
+): Record<string, unknown> => {
+  const merged: Record<string, unknown> = { ...under };
+  for (const [key, value] of Object.entries(over)) {
+    const below = merged[key];
+    // Another style of paging has other settings: nothing of the preset's fits it.
+    const replaces = isSection(value) && isSection(below) && value.style !== undefined && value.style !== below.style;
+    merged[key] = isSection(value) && isSection(below) && !replaces ? layOver(below, value) : value;
+  }
+  return merged;
+};

@@ -1,0 +1,234 @@
+/** `callsync tap`: keeps the streaming WebSocket open and hands on its frames as they came (interface §5.2, §6). */
+import { WebSocket } from 'ws';
+import type { SourceConfig } from '../../../schemas/config/source.ts';
+import { CallsyncError, terminal, transient } from '../../errors.ts';
+import { backoffMs } from '../http/backoff.ts';
+import { isLoopback } from '../http/grant.ts';
+import type { TokenSource } from '../http/tokens.ts';
+import { wait } from '../http/wait.ts';
+
+export interface TapFrame {
+  /** Arrival. */
+  readonly at: Date;
+  readonly binary: boolean;
+  readonly body: Buffer;
+  /** Number of the connection within this tap, from 1. */
+  readonly connection: number;
+}
+
+export type TapEvent =
+  | { readonly kind: 'opened'; readonly connection: number; readonly tokenAgeMs: number }
+  | { readonly kind: 'closed'; readonly connection: number; readonly code: number; readonly explanation: string }
+  | { readonly kind: 'refused'; readonly explanation: string; readonly retryInMs: number };
+
+export interface TapOptions {
+  readonly config: SourceConfig['websocket'];
+  readonly tokens: TokenSource;
+  /** Awaited one by one, in order; a slow one pauses the socket rather than filling memory. */
+  readonly onFrame: (frame: TapFrame) => Promise<void> | void;
+  readonly onEvent?: (event: TapEvent) => void;
+  readonly signal?: AbortSignal;
+  /** Bounds of the pause before opening again, in milliseconds. */
+  readonly backoff?: { readonly baseMs: number; readonly maxMs: number };
+}
+
+export interface TapResult {
+  readonly frames: number;
+  readonly bytes: number;
+  readonly connections: number;
+}
+
+/** So many frames may wait for `onFrame` before the socket is paused. */
+const highWater = 256;
+
+/**
+ * Opens the WebSocket with a fresh token, and again whenever it closes, until the signal is aborted. A connection is
+ * kept beyond its token's end (§5.2). Throws only what trying again cannot mend: no address, refused credentials, a
+ * wrong path, an address that is not on the whitelist.
+ */
+export const openTap = async (options: TapOptions): Promise<TapResult> => {
+  const { config, signal, onEvent, backoff = { baseMs: 500, maxMs: 30_000 } } = options;
+  const url = tapAddress(config);
+  const totals = { frames: 0, bytes: 0, connections: 0 };
+  let failures = 0;
+  while (!signal?.aborted) {
+    try {
+      await runConnection(url, options, totals, () => {
+        failures = 0;
+      });
+    } catch (error) {
+      if (signal?.aborted) break;
+      if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
+      const retryInMs = backoffMs(failures++, backoff, error.retryAfterMs);
+      onEvent?.({ kind: 'refused', explanation: error.message, retryInMs });
+      await wait(retryInMs, signal).catch(() => undefined);
+      continue;
+    }
+    // Closed after it had been open: soon again, but not in a tight loop.
+    if (!signal?.aborted) await wait(backoffMs(failures++, backoff), signal).catch(() => undefined);
+  }
+  return totals;
+};
+
+const tapAddress = (config: SourceConfig['websocket']): URL => {
+  if (config.url === undefined || !URL.canParse(config.url)) {
+    throw terminal('CONFIG_INVALID', 'source.websocket.url is needed to open the WebSocket.', {
+      mend: 'The interface does not show the address: ask the account manager for it.',
+    });
+  }
+  const url = new URL(config.url);
+  if (url.protocol !== 'wss:' && url.protocol !== 'ws:') {
+    throw terminal('CONFIG_INVALID', 'source.websocket.url must begin with wss:// or ws://.');
+  }
+  if (url.protocol === 'ws:' && !isLoopback(url.hostname)) {
+    throw terminal('CONFIG_INVALID', 'source.websocket.url is not encrypted, so the token would be readable.', {
+      mend: 'Use wss://.',
+    });
+  }
+  return url;
+};
+
+const runConnection = async (
+  url: URL,
+  { config, tokens, onFrame, onEvent, signal }: TapOptions,
+  totals: { frames: number; bytes: number; connections: number },
+  onOpen: () => void,
+): Promise<void> => {
+  const token = await tokens.fresh(config.token_max_age_s * 1000, signal);
+  const socket = new WebSocket(url, config.protocols, {
+    headers: { authorization: `${config.scheme} ${token.value}` },
+    handshakeTimeout: 15_000,
+    maxPayload: config.max_frame_bytes,
+    followRedirects: false,
+  });
+  let connection = 0;
+  let waiting = 0;
+  let fault: unknown;
+  let alive = true;
+  // Frames are handed on one after the other; the chain ends when the last is stored.
+  let stored: Promise<void> = Promise.resolve();
+  let lastResort: NodeJS.Timeout | undefined;
+  const onAbort = (): void => {
+    if (socket.readyState === WebSocket.OPEN) socket.close(1000);
+    else socket.terminate();
+    lastResort = setTimeout(() => socket.terminate(), 2_000);
+  };
+  signal?.addEventListener('abort', onAbort, { once: true });
+  const ping = setInterval(() => {
+    if (socket.readyState !== WebSocket.OPEN) return;
+    if (!alive) socket.terminate();
+    alive = false;
+    socket.ping();
+  }, config.ping_interval_s * 1000);
+  socket.on('pong', () => {
+    alive = true;
+  });
+  socket.on('message', (data, binary) => {
+    alive = true;
+    const frame: TapFrame = { at: new Date(), binary, body: bytesOf(data), connection };
+    if (++waiting >= highWater) socket.pause();
+    stored = stored
+      .then(() => (fault === undefined ? onFrame(frame) : undefined))
+      .then(() => {
+        totals.frames++;
+        totals.bytes += frame.body.length;
+      })
+      .catch((error: unknown) => {
+        fault ??= error;
+        socket.terminate();
+      })
+      .finally(() => {
+        if (--waiting < highWater / 2) socket.resume();
+      });
+  });
+  try {
+    const code = await new Promise<number>((resolve, reject) => {
+      socket.on('open', () => {
+        connection = ++totals.connections;
+        onOpen();
+        onEvent?.({ kind: 'opened', connection, tokenAgeMs: performance.now() - token.requestedAt });
+      });
+      socket.on('unexpected-response', (_, response) => {
+        const status = response.statusCode ?? 0;
+        if (status === 401) tokens.invalidate(token.value);
+        socket.terminate();
+        reject(explainRefusal(url, status));
+      });
+      socket.on('error', (error) => reject(explainError(url, error)));
+      socket.on('close', resolve);
+    });
+    await stored;
+    if (fault !== undefined) throw fault;
+    onEvent?.({ kind: 'closed', connection, code, explanation: explainClose(code) });
+  } catch (error) {
+    await stored;
+    throw fault ?? error;
+  } finally {
+    clearInterval(ping);
+    clearTimeout(lastResort);
+    signal?.removeEventListener('abort', onAbort);
+    socket.terminate();
+  }
+};
+
+const bytesOf = (data: WebSocket.RawData): Buffer =>
+  Array.isArray(data) ? Buffer.concat(data) : Buffer.isBuffer(data) ? data : Buffer.from(data);
+
+const explainRefusal = (url: URL, status: number): CallsyncError => {
+  switch (status) {
+    case 401:
+      return transient(
+        'TAP_TOKEN',
+        `${url.host} refused the token (401): it must be requested at most 5 minutes before the connection is opened.`,
+        {
+          mend: 'A fresh one is requested by itself; if it stays refused, check that the client_id may use the WebSocket API.',
+        },
+      );
+    case 403:
+      return terminal('TAP_WHITELIST', `${url.host} refuses connections from this IP address (403).`, {
+        mend: 'Ask the account manager to add the public address of this machine to the whitelist of your client_id.',
+      });
+    case 404:
+    case 405:
+    case 426:
+      return terminal('TAP_PATH', `There is no WebSocket at ${url.host}${url.pathname} (${status}).`, {
+        mend: 'Check source.websocket.url with the account manager; the interface does not show it.',
+      });
+    default:
+      return status >= 500 || status === 429 || status === 408
+        ? transient('TAP_UNAVAILABLE', `${url.host} cannot open a WebSocket now (${status}).`)
+        : terminal('TAP_REFUSED', `${url.host} refused the WebSocket with status ${status}.`);
+  }
+};
+
+const explainError = (url: URL, error: Error): CallsyncError => {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (/^(CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)) {
+    return terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
+      cause: error,
+    });
+  }
+  const what =
+    code === 'ECONNREFUSED' ? 'refuses connections' : code === 'ENOTFOUND' ? 'cannot be found' : 'broke the connection';
+  return transient('TAP_UNAVAILABLE', `${url.host} ${what}.`, { cause: error });
+};
+
+const explainClose = (code: number): string => {
+  switch (code) {
+    case 1000:
+      return 'closed in order';
+    case 1001:
+      return 'the service is going away, such as for a restart';
+    case 1006:
+      return 'the connection broke';
+    case 1008:
+      return 'the service refused it by its policy';
+    case 1009:
+      return 'a frame was too large';
+    case 1012:
+    case 1013:
+      return 'the service restarts or is overloaded';
+    default:
+      return `closed with code ${code}`;
+  }
+};

@@ -1,0 +1,106 @@
+/** How calls arrived, and what of the webhooks was lost. Times in microseconds. */
+import type pg from 'pg';
+import { hashJson } from '../../calls/fold.ts';
+import { runQuery } from '../../postgres/connection.ts';
+import { storePurpose } from '../store.ts';
+
+/** Statuses of calls that the service sends to a webhook (interface §1). */
+const sentStatuses = ['qualified', 'void'];
+
+export interface Arrivals {
+  readonly calls: number;
+  readonly both: number;
+  readonly pollOnly: number;
+  readonly webhookOnly: number;
+  /** Known from imports alone. */
+  readonly importOnly: number;
+  readonly missing: number;
+}
+
+export interface DayArrivals extends Arrivals {
+  /** Start of the UTC day of the call's own time. */
+  readonly from: number;
+}
+
+export interface WebhookQuality {
+  /** Calls that ended processing before this are not judged: no webhook was received yet. */
+  readonly since: number | null;
+  /** Calls that should have come by webhook, and those of them that only a poll brought. */
+  readonly expected: number;
+  readonly lost: number;
+  /** Share of the expected calls that were lost; null when none was expected. */
+  readonly lossRate: number | null;
+  /** Seconds from the end of processing to the first webhook: median and 95th percentile. */
+  readonly lagP50: number | null;
+  readonly lagP95: number | null;
+}
+
+const instant = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000000.0)`;
+const micros = (expression: string): string => `(extract(epoch FROM ${expression}) * 1000000)::bigint`;
+const inRange = `call_timestamp >= ${instant('$1')} AND call_timestamp < ${instant('$2')} AND revision > 0 AND NOT tombstone`;
+
+export const readArrivals = async (
+  pool: pg.Pool,
+  range: { readonly from: number; readonly to: number },
+): Promise<DayArrivals[]> =>
+  await runQuery<DayArrivals & pg.QueryResultRow>(
+    pool,
+    storePurpose,
+    `SELECT ${micros("date_trunc('day', call_timestamp)")} AS from, count(*) AS calls,
+            count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
+            count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL) AS "pollOnly",
+            count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL) AS "webhookOnly",
+            count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NULL) AS "importOnly",
+            count(*) FILTER (WHERE missing_since IS NOT NULL) AS missing
+       FROM ledger WHERE ${inRange} GROUP BY 1 ORDER BY 1`,
+    [range.from, range.to],
+  );
+
+/**
+ * Loss and lag of webhooks over calls that are sent by webhook (qualified, void) and ended processing after the first
+ * webhook ever received, or after `since`, and before `until`, which leaves a delivery its time.
+ */
+export const measureWebhooks = async (
+  pool: pg.Pool,
+  input: { readonly from: number; readonly to: number; readonly until: number; readonly since?: number },
+): Promise<WebhookQuality> => {
+  const since = input.since ?? (await firstWebhook(pool));
+  if (since === null) return { since, expected: 0, lost: 0, lossRate: null, lagP50: null, lagP95: null };
+  const [row] = await runQuery<{ expected: number; lost: number; p50: number | null; p95: number | null }>(
+    pool,
+    storePurpose,
+    `WITH sent AS (
+       SELECT webhook_at, extract(epoch FROM webhook_at - processed_at)::float8 AS lag FROM ledger
+        WHERE ${inRange} AND fields->'status'->>2 = ANY($3) AND coalesce(processed_at, call_timestamp) >= ${instant('$4')}
+          AND coalesce(processed_at, call_timestamp) < ${instant('$5')} AND (webhook_at IS NOT NULL OR poll_at IS NOT NULL))
+     SELECT count(*) AS expected, count(*) FILTER (WHERE webhook_at IS NULL) AS lost,
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p50,
+            percentile_cont(0.95) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p95 FROM sent`,
+    [input.from, input.to, sentStatuses.map((status) => hashJson(JSON.stringify(status))), since, input.until],
+  );
+  const { expected, lost, p50, p95 } = row ?? { expected: 0, lost: 0, p50: null, p95: null };
+  return { since, expected, lost, lossRate: expected === 0 ? null : lost / expected, lagP50: p50, lagP95: p95 };
+};
+
+const firstWebhook = async (pool: pg.Pool): Promise<number | null> => {
+  const [row] = await runQuery<{ first: number | null }>(
+    pool,
+    storePurpose,
+    `SELECT ${micros('min(webhook_at)')} AS first FROM ledger`,
+  );
+  return row?.first ?? null;
+};
+
+/** Ranges that were read, on whatever axis, overlapping the given one. */
+export const readRanges = async (
+  pool: pg.Pool,
+  range: { readonly from: number; readonly to: number },
+): Promise<{ from: number; to: number }[]> =>
+  await runQuery<{ from: number; to: number }>(
+    pool,
+    storePurpose,
+    `SELECT ${micros('lower(r)')} AS from, ${micros('upper(r)')} AS to
+       FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
+                     WHERE window_to > ${instant('$1')} AND window_from < ${instant('$2')})) AS r`,
+    [range.from, range.to],
+  );

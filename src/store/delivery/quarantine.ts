@@ -1,0 +1,126 @@
+/** Records that could not become observations, with their bytes, until somebody replays or drops them. */
+import { createHash } from 'node:crypto';
+import type pg from 'pg';
+import type { ObservationSource, RejectedRecord } from '../../../schemas/observation.ts';
+import { runQuery } from '../../postgres/connection.ts';
+import { storePurpose } from '../store.ts';
+
+export interface QuarantineEntry {
+  readonly id: number;
+  readonly source: ObservationSource;
+  readonly origin: string;
+  readonly reason: string;
+  readonly bytes: number;
+  readonly receivedAt: Date;
+  readonly state: 'open' | 'replayed' | 'dropped';
+}
+
+/**
+ * Stores rejected records; the same bytes of a source are stored once, under their first origin. What was dropped stays
+ * dropped however often the service sends it; what was replayed and is refused again is open again.
+ */
+export const quarantineRecords = async (
+  db: pg.Pool | pg.PoolClient,
+  records: readonly RejectedRecord[],
+): Promise<void> => {
+  const distinct = new Map<string, { record: RejectedRecord; hash: Buffer }>();
+  for (const record of records) {
+    const hash = createHash('sha256').update(record.body).digest();
+    const key = `${record.source}:${hash.toString('hex')}`;
+    if (!distinct.has(key)) distinct.set(key, { record, hash });
+  }
+  if (distinct.size === 0) return;
+  // In key order: two readers that meet the same records must not wait for each other.
+  const sorted = [...distinct].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+  await runQuery(
+    db,
+    storePurpose,
+    `INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash)
+     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::bytea[])
+     ON CONFLICT (source, body_hash) DO UPDATE SET reason = excluded.reason, settled_at = NULL, state = 'open'
+      WHERE quarantine.state <> 'dropped'`,
+    [
+      sorted.map(({ record }) => record.source),
+      sorted.map(({ record }) => record.origin),
+      sorted.map(({ record }) => record.reason),
+      sorted.map(({ record }) => record.body),
+      sorted.map(({ record }) => record.receivedAt),
+      sorted.map(({ hash }) => hash),
+    ],
+  );
+};
+
+export const listQuarantine = async (
+  pool: pg.Pool,
+  filter: { readonly state?: string; readonly limit?: number } = {},
+): Promise<QuarantineEntry[]> =>
+  await runQuery<QuarantineEntry & pg.QueryResultRow>(
+    pool,
+    storePurpose,
+    `SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state
+       FROM quarantine WHERE $1::text IS NULL OR state = $1 ORDER BY id DESC LIMIT $2`,
+    [filter.state ?? null, filter.limit ?? 50],
+  );
+
+export interface QuarantinedRecord {
+  readonly id: number;
+  readonly record: RejectedRecord;
+  /** Of the delivery that brought it, where a webhook did. */
+  readonly delivery: { readonly seq: number; readonly deliveryId: string | null } | undefined;
+}
+
+/** Bytes of bodies that one batch may hold. */
+const batchBytes = 16 * 1024 * 1024;
+
+/** The next open entries after an id, in order, with their bytes: bounded in number and size. */
+export const readOpenBatch = async (
+  pool: pg.Pool,
+  input: { readonly after: number; readonly ids?: readonly number[] | undefined; readonly limit: number },
+): Promise<QuarantinedRecord[]> => {
+  const rows = await runQuery<RejectedRecord & { id: number; seq: number | null; deliveryId: string | null }>(
+    pool,
+    storePurpose,
+    `SELECT q.id, q.source, q.origin, q.reason, q.body, q.received_at AS "receivedAt", i.seq, i.delivery_id AS "deliveryId"
+       FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS position
+               FROM (SELECT * FROM quarantine
+                      WHERE state = 'open' AND id > $1 AND ($2::bigint[] IS NULL OR id = ANY($2)) ORDER BY id LIMIT $3) o) q
+       LEFT JOIN inbox i ON q.source = 'webhook' AND q.origin = 'inbox:' || i.seq
+      WHERE q.bytes <= $4 OR q.position = 1 ORDER BY q.id`,
+    [input.after, input.ids ?? null, input.limit, batchBytes],
+  );
+  return rows.map(({ id, seq, deliveryId, ...record }) => ({
+    id,
+    record,
+    delivery: seq === null ? undefined : { seq, deliveryId },
+  }));
+};
+
+/** One entry with its bytes; undefined when there is none of that id. */
+export const readQuarantine = async (
+  pool: pg.Pool,
+  id: number,
+): Promise<(QuarantineEntry & { readonly body: Buffer }) | undefined> => {
+  const [row] = await runQuery<QuarantineEntry & { body: Buffer } & pg.QueryResultRow>(
+    pool,
+    storePurpose,
+    `SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state, body
+       FROM quarantine WHERE id = $1`,
+    [id],
+  );
+  return row;
+};
+
+/** Marks entries as replayed or dropped; returns how many were open. */
+export const settleQuarantine = async (
+  db: pg.Pool | pg.PoolClient,
+  ids: readonly number[],
+  state: 'replayed' | 'dropped',
+): Promise<number> => {
+  const rows = await runQuery(
+    db,
+    storePurpose,
+    `UPDATE quarantine SET state = $2, settled_at = now() WHERE id = ANY($1) AND state = 'open' RETURNING id`,
+    [ids, state],
+  );
+  return rows.length;
+};

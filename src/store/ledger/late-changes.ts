@@ -1,0 +1,163 @@
+/** How late calls change: what folds saw, and how far re-reading has looked. Times in microseconds. */
+import type pg from 'pg';
+import type { LedgerRow } from '../../calls/fold.ts';
+import { runQuery } from '../../postgres/connection.ts';
+import { bucketOf } from '../../rereads/age-buckets.ts';
+import { type LateContext, lateChangeOf } from '../../rereads/late-change.ts';
+import type { LateBucket } from '../../rereads/learn-horizon.ts';
+import type { CoveredBand } from '../../rereads/plan-parts.ts';
+import { storePurpose } from '../store.ts';
+
+/** What the age of a change is counted from: the end of processing, or the call's own time. */
+export type LateBasis = 'processed' | 'timestamp';
+
+/** Older changes say little about today's service. */
+const memoryMonths = 12;
+const micros = (column: string): string => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
+const instant = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000000.0)`;
+
+/** Adds the calls that changed to the distribution, inside the transaction that folded them. */
+export const recordLateChanges = async (
+  client: pg.PoolClient,
+  input: {
+    readonly changed: readonly LedgerRow[];
+    readonly replaced: readonly LedgerRow[];
+    readonly processedField: string;
+    readonly context?: LateContext | undefined;
+  },
+): Promise<void> => {
+  if (input.replaced.length === 0) return;
+  const after = new Map(input.changed.map((row) => [row.callId, row]));
+  const counts = new Map<string, number>();
+  for (const before of input.replaced) {
+    const row = after.get(before.callId);
+    const change = row && lateChangeOf(before, row, input.processedField, input.context);
+    if (change === undefined) continue;
+    for (const [basis, age] of [
+      ['processed', change.sinceProcessed],
+      ['timestamp', change.sinceTimestamp],
+    ] as const) {
+      if (age === undefined) continue;
+      const key = `${basis}:${bucketOf(age)}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+  }
+  if (counts.size === 0) return;
+  const keys = [...counts.keys()].map((key) => key.split(':') as [string, string]);
+  await client.query(
+    `INSERT INTO late_changes (basis, bucket, changes, weight)
+     SELECT basis, bucket, changes, changes * $4 FROM unnest($1::text[], $2::int[], $3::int[]) AS u(basis, bucket, changes)`,
+    [
+      keys.map(([basis]) => basis),
+      keys.map(([, bucket]) => Number(bucket)),
+      [...counts.values()],
+      input.context?.weight ?? 1,
+    ],
+  );
+};
+
+export const readLateChanges = async (pool: pg.Pool, basis: LateBasis): Promise<LateBucket[]> =>
+  await runQuery<LateBucket & pg.QueryResultRow>(
+    pool,
+    storePurpose,
+    `SELECT bucket, sum(changes) AS changes, sum(weight) AS weight FROM late_changes
+      WHERE basis = $1 AND seen_at > now() - make_interval(months => $2) GROUP BY bucket ORDER BY bucket`,
+    [basis, memoryMonths],
+  );
+
+/** Joins the rows of each past day into one a bucket, and forgets the oldest. */
+export const compactLateChanges = async (pool: pg.Pool): Promise<void> => {
+  await runQuery(
+    pool,
+    storePurpose,
+    `WITH old AS (DELETE FROM late_changes WHERE seen_at < date_trunc('day', now()) - interval '1 day' RETURNING *)
+     INSERT INTO late_changes (seen_at, basis, bucket, changes, weight)
+     SELECT max(seen_at), basis, bucket, sum(changes), sum(weight) FROM old
+      WHERE seen_at > now() - make_interval(months => $1) GROUP BY date_trunc('day', seen_at), basis, bucket`,
+    [memoryMonths],
+  );
+};
+
+export const readCoveredBands = async (pool: pg.Pool, axis: string): Promise<CoveredBand[]> =>
+  await runQuery<CoveredBand & pg.QueryResultRow>(
+    pool,
+    storePurpose,
+    `SELECT band, kind, ${micros('covered_at')} AS "coveredAt" FROM reread_bands WHERE axis = $1`,
+    [axis],
+  );
+
+/** When re-reading began on an axis; the first call says that it begins now. */
+export const trackRereads = async (pool: pg.Pool, axis: string, now: number): Promise<number> => {
+  await runQuery(
+    pool,
+    storePurpose,
+    'INSERT INTO meta (key, value) VALUES ($1, to_jsonb($2::bigint)) ON CONFLICT (key) DO NOTHING',
+    [`rereads_since:${axis}`, now],
+  );
+  const [row] = await runQuery<{ value: number }>(pool, storePurpose, 'SELECT value FROM meta WHERE key = $1', [
+    `rereads_since:${axis}`,
+  ]);
+  return row?.value ?? now;
+};
+
+export interface RereadRun {
+  readonly axis: string;
+  readonly plannedAt: number;
+  /** Microseconds of age. */
+  readonly horizon: number;
+  readonly listed: number;
+  readonly changed: number;
+  readonly fetched: number;
+  readonly requests: number;
+}
+
+/** Records that a plan is carried out: its bands are covered up to the time of the plan, never back. */
+export const finishRereadRun = async (
+  client: pg.PoolClient,
+  run: RereadRun,
+  covers: readonly Omit<CoveredBand, 'coveredAt'>[],
+): Promise<void> => {
+  await client.query(
+    `INSERT INTO reread_bands (axis, band, kind, covered_at)
+     SELECT $1, band, kind, ${instant('$4')} FROM unnest($2::int[], $3::text[]) AS u(band, kind) ORDER BY band, kind
+     ON CONFLICT (axis, band, kind) DO UPDATE SET covered_at = greatest(reread_bands.covered_at, excluded.covered_at)`,
+    [run.axis, covers.map(({ band }) => band), covers.map(({ kind }) => kind), run.plannedAt],
+  );
+  await client.query(
+    `INSERT INTO reread_runs (axis, planned_at, horizon_s, listed, changed, fetched, requests)
+     VALUES ($1, ${instant('$2')}, $3, $4, $5, $6, $7)`,
+    [run.axis, run.plannedAt, run.horizon / 1e6, run.listed, run.changed, run.fetched, run.requests],
+  );
+  await client.query(`DELETE FROM reread_runs WHERE finished_at < now() - interval '90 days'`);
+};
+
+export interface RereadHistory {
+  readonly lastRun: (RereadRun & { readonly finishedAt: number }) | null;
+  readonly runs7d: number;
+  readonly requests7d: number;
+  readonly changed7d: number;
+}
+
+export const readRereadHistory = async (pool: pg.Pool, axis: string): Promise<RereadHistory> => {
+  const [last] = await runQuery<RereadRun & { finishedAt: number } & pg.QueryResultRow>(
+    pool,
+    storePurpose,
+    `SELECT axis, ${micros('planned_at')} AS "plannedAt", horizon_s * 1000000 AS horizon, listed, changed, fetched,
+            requests, ${micros('finished_at')} AS "finishedAt"
+       FROM reread_runs WHERE axis = $1 ORDER BY run_id DESC LIMIT 1`,
+    [axis],
+  );
+  const [sums] = await runQuery<{ runs: number; requests: number; changed: number }>(
+    pool,
+    storePurpose,
+    `SELECT count(*) AS runs, coalesce(sum(requests), 0)::bigint AS requests, coalesce(sum(changed), 0)::bigint AS changed
+       FROM reread_runs WHERE axis = $1 AND finished_at > now() - interval '7 days'`,
+    [axis],
+  );
+  return {
+    lastRun: last ?? null,
+    runs7d: sums?.runs ?? 0,
+    requests7d: sums?.requests ?? 0,
+    changed7d: sums?.changed ?? 0,
+  };
+};

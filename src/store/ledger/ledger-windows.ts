@@ -1,0 +1,131 @@
+/** The ledger by window: which calls lie in it, with what a warehouse should have of them. Times in microseconds. */
+import type pg from 'pg';
+import type { LedgerRow } from '../../calls/fold.ts';
+import { runQuery } from '../../postgres/connection.ts';
+import { storePurpose } from '../store.ts';
+import { readRows } from './ledger.ts';
+
+/** The ledger's column of an axis: the call's own time or its end of processing. */
+export type LedgerAxis = 'call_timestamp' | 'processed_at';
+
+const instant = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000000.0)`;
+
+/** Inflated size of a document is about five times its deflated one; this where the ledger knows none of the calls. */
+const assumedBytes = 32 * 1024;
+
+/** Estimated JSON bytes of a whole record of some calls, from up to 200 of those that the ledger has. */
+export const meanDocumentBytes = async (pool: pg.Pool, callIds: readonly string[]): Promise<number> => {
+  const [row] = await runQuery<{ bytes: number | null }>(
+    pool,
+    storePurpose,
+    `SELECT avg(octet_length(body))::float8 * 5 AS bytes
+       FROM (SELECT body FROM ledger_documents WHERE call_id = ANY($1) LIMIT 200) d`,
+    [callIds.slice(0, 1_000)],
+  );
+  return row?.bytes ?? assumedBytes;
+};
+
+export interface WindowCall {
+  readonly callId: string;
+  readonly missingSince: number | null;
+}
+
+/** Calls of the ledger in a window, tombstones left out. */
+export const listWindowCalls = async (
+  pool: pg.Pool,
+  column: LedgerAxis,
+  range: { readonly from: number; readonly to: number },
+): Promise<WindowCall[]> =>
+  await runQuery<WindowCall & pg.QueryResultRow>(
+    pool,
+    storePurpose,
+    `SELECT call_id AS "callId", (extract(epoch FROM missing_since) * 1000000)::bigint AS "missingSince" FROM ledger
+      WHERE ${column} >= ${instant('$1')} AND ${column} < ${instant('$2')} AND revision > 0 AND NOT tombstone`,
+    [range.from, range.to],
+  );
+
+/** Times of calls, in microseconds; calls without one are left out. */
+export const readCallTimes = async (
+  pool: pg.Pool,
+  column: LedgerAxis,
+  callIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> => {
+  const rows = await runQuery<{ id: string; time: number }>(
+    pool,
+    storePurpose,
+    `SELECT call_id AS id, (extract(epoch FROM ${column}) * 1000000)::bigint AS time FROM ledger
+      WHERE call_id = ANY($1) AND ${column} IS NOT NULL`,
+    [callIds],
+  );
+  return new Map(rows.map(({ id, time }) => [id, time]));
+};
+
+/** SHA-256 (hex) over the ids and revisions of the calls of a window. */
+export const revisionsDigest = async (
+  pool: pg.Pool,
+  column: LedgerAxis,
+  range: { readonly from: number; readonly to: number },
+): Promise<string> => {
+  const [row] = await runQuery<{ digest: string }>(
+    pool,
+    storePurpose,
+    `SELECT encode(sha256(convert_to(coalesce(string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') AS digest
+       FROM ledger WHERE ${column} >= ${instant('$1')} AND ${column} < ${instant('$2')} AND revision > 0 AND NOT tombstone`,
+    [range.from, range.to],
+  );
+  return row?.digest ?? '';
+};
+
+/** What is known to stand in a warehouse, and whether something newer waits to be loaded. */
+export interface AppliedGuard {
+  readonly pending: boolean;
+  readonly epoch: number;
+  readonly revision: number;
+  readonly flattenVersion: number;
+}
+
+export interface ExpectedCall {
+  readonly row: LedgerRow;
+  /** Undefined when the warehouse was never to have the call. */
+  readonly applied: AppliedGuard | undefined;
+}
+
+/** Deflated bytes of the documents that are held at once. */
+const batchBytes = 4 * 1024 * 1024;
+const batchCalls = 500;
+
+/** The given calls with their documents and what a warehouse has of them, batch by batch. */
+export async function* readExpected(
+  pool: pg.Pool,
+  warehouse: string,
+  callIds: readonly string[],
+): AsyncGenerator<readonly ExpectedCall[]> {
+  const heads = await runQuery<AppliedGuard & { callId: string; sent: boolean; bytes: number } & pg.QueryResultRow>(
+    pool,
+    storePurpose,
+    `SELECT call_id AS "callId", coalesce(octet_length(d.body), 0) AS bytes, w.call_id IS NOT NULL AS sent, w.pending,
+            w.applied_epoch AS epoch, w.applied_revision AS revision, w.applied_flatten AS "flattenVersion"
+       FROM ledger l LEFT JOIN ledger_documents d USING (call_id)
+       LEFT JOIN (SELECT * FROM warehouse_calls WHERE warehouse = $2) w USING (call_id)
+      WHERE call_id = ANY($1) AND l.revision > 0 ORDER BY call_id`,
+    [callIds, warehouse],
+  );
+  for (let start = 0; start < heads.length; ) {
+    let end = start;
+    for (let bytes = 0; end < heads.length && end - start < batchCalls; end += 1) {
+      bytes += heads[end]?.bytes ?? 0;
+      if (bytes > batchBytes && end > start) break;
+    }
+    const batch = heads.slice(start, end);
+    const rows = await readRows(
+      pool,
+      batch.map(({ callId }) => callId),
+    );
+    yield batch.flatMap(({ callId, sent, pending, epoch, revision, flattenVersion }) => {
+      const row = rows.get(callId);
+      const applied = sent ? { pending, epoch, revision, flattenVersion } : undefined;
+      return row === undefined ? [] : [{ row, applied }];
+    });
+    start = end;
+  }
+}

@@ -1,0 +1,54 @@
+/** One holder at a time for a name, over all workers: a session lock on a connection of its own. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { postgresError } from '../../postgres/connection.ts';
+import { storePurpose } from '../store.ts';
+
+export interface StoreLease {
+  run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+}
+
+const retryMs = 200;
+
+/** A connection that holds the lock, or undefined while another does: those who wait keep no connection. */
+const tryHold = async (pool: pg.Pool, key: string): Promise<pg.PoolClient | undefined> => {
+  let client: pg.PoolClient | undefined;
+  try {
+    client = await pool.connect();
+    const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock(hashtext($1)) AS held', [key]);
+    if (rows[0]?.held === true) return client;
+    client.release();
+    return undefined;
+  } catch (cause) {
+    client?.release(true);
+    throw postgresError(storePurpose, cause);
+  }
+};
+
+/** The lock goes with its connection; when that breaks, `signal` aborts and another holder may start. */
+export const createLease = (pool: pg.Pool): StoreLease => ({
+  run: async (name, work) => {
+    const key = `callsync.lease.${name}`;
+    let client = await tryHold(pool, key);
+    while (client === undefined) {
+      await delay(retryMs);
+      client = await tryHold(pool, key);
+    }
+    const held = client;
+    const controller = new AbortController();
+    const lost = (): void => controller.abort();
+    held.on('error', lost);
+    held.on('end', lost);
+    try {
+      return await work(controller.signal);
+    } finally {
+      held.removeListener('error', lost);
+      held.removeListener('end', lost);
+      const unlocked = await held.query('SELECT pg_advisory_unlock(hashtext($1))', [key]).then(
+        () => true,
+        () => false,
+      );
+      held.release(!unlocked);
+    }
+  },
+});

@@ -1,0 +1,84 @@
+/** Where records differ from what is known of their source, and since when. */
+import type pg from 'pg';
+import { inTransaction, runQuery } from '../../postgres/connection.ts';
+import { storePurpose } from '../store.ts';
+
+export interface DriftEntry {
+  /** `list`, `webhook` or `import`. */
+  readonly source: string;
+  readonly field: string;
+  readonly kind: 'new' | 'vanished' | 'uncarried' | 'type';
+  /** In words, never a value. */
+  readonly detail: string;
+  /** Records that showed it. */
+  readonly seen: number;
+}
+
+export interface RecordedDrift extends DriftEntry {
+  readonly firstSeen: Date;
+  readonly lastSeen: Date;
+}
+
+/** Counts and last times grow; the first time stays. */
+export const recordDrift = async (pool: pg.Pool, entries: readonly DriftEntry[]): Promise<void> => {
+  if (entries.length === 0) return;
+  await runQuery(
+    pool,
+    storePurpose,
+    `INSERT INTO drift AS d (source, field, kind, detail, seen)
+     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[]) AS u(source, field, kind, detail, seen)
+      ORDER BY source, field, kind
+     ON CONFLICT (source, field, kind)
+     DO UPDATE SET seen = d.seen + excluded.seen, detail = excluded.detail, last_seen = now()`,
+    [
+      entries.map((entry) => entry.source),
+      entries.map((entry) => entry.field),
+      entries.map((entry) => entry.kind),
+      entries.map((entry) => entry.detail),
+      entries.map((entry) => entry.seen),
+    ],
+  );
+};
+
+export const listDrift = async (pool: pg.Pool): Promise<RecordedDrift[]> =>
+  await runQuery<RecordedDrift & pg.QueryResultRow>(
+    pool,
+    storePurpose,
+    `SELECT source, field, kind, coalesce(detail, '') AS detail, seen, first_seen AS "firstSeen", last_seen AS "lastSeen"
+       FROM drift ORDER BY source, first_seen, field, kind`,
+  );
+
+/** Forgets what was recorded, such as after the configuration was brought up to date. Returns how many entries. */
+export const clearDrift = async (pool: pg.Pool): Promise<number> =>
+  (await runQuery(pool, storePurpose, 'DELETE FROM drift RETURNING 1')).length;
+
+const settledKey = (source: string): string => `fields:${source}`;
+
+/** Fields that records of the source were seen to carry nearly always. */
+export const readSettledFields = async (pool: pg.Pool, source: string): Promise<readonly string[]> => {
+  const [row] = await runQuery<{ value: string[] }>(pool, storePurpose, 'SELECT value FROM meta WHERE key = $1', [
+    settledKey(source),
+  ]);
+  return row?.value ?? [];
+};
+
+/** Adds to them, whoever else does at the same time. Returns all of them. */
+export const addSettledFields = async (
+  pool: pg.Pool,
+  source: string,
+  fields: readonly string[],
+): Promise<readonly string[]> =>
+  await inTransaction(pool, storePurpose, async (client) => {
+    await client.query(`INSERT INTO meta (key, value) VALUES ($1, '[]') ON CONFLICT (key) DO NOTHING`, [
+      settledKey(source),
+    ]);
+    const { rows } = await client.query<{ value: string[] }>('SELECT value FROM meta WHERE key = $1 FOR UPDATE', [
+      settledKey(source),
+    ]);
+    const all = [...new Set([...(rows[0]?.value ?? []), ...fields])].sort();
+    await client.query('UPDATE meta SET value = $2, updated_at = now() WHERE key = $1', [
+      settledKey(source),
+      JSON.stringify(all),
+    ]);
+    return all;
+  });

@@ -1,0 +1,96 @@
+/** How far going live has come, and the comparison of both ways in. Times in microseconds. */
+import type pg from 'pg';
+import { hashJson } from '../../calls/fold.ts';
+import { runQuery } from '../../postgres/connection.ts';
+import { storePurpose } from '../store.ts';
+
+/** A step that is done has its entry; the next run begins after the last. */
+export interface GoLiveState {
+  readonly from: number;
+  readonly receiver?: { readonly at: number; readonly url: string };
+  /** `to` is kept as soon as the catch-up has been started, so that a second run joins the same one. */
+  readonly catchUp?: { readonly to: number; readonly calls?: number; readonly problems?: number };
+  readonly overlap?: Overlap;
+  readonly schedules?: { readonly at: number };
+}
+
+export interface Overlap {
+  readonly from: number;
+  readonly to: number;
+  readonly both: number;
+  /** Came by webhook, but the list does not show them. */
+  readonly webhookOnly: number;
+  /** Listed with a status that is sent to webhooks, but did not come by webhook. */
+  readonly pollOnly: number;
+}
+
+const key = 'go_live';
+
+export const readGoLive = async (pool: pg.Pool): Promise<GoLiveState | undefined> => {
+  const [row] = await runQuery<{ value: GoLiveState }>(pool, storePurpose, 'SELECT value FROM meta WHERE key = $1', [
+    key,
+  ]);
+  return row?.value;
+};
+
+export const saveGoLive = async (pool: pg.Pool, state: GoLiveState): Promise<void> => {
+  await runQuery(
+    pool,
+    storePurpose,
+    `INSERT INTO meta (key, value) VALUES ($1, $2)
+     ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now()`,
+    [key, JSON.stringify(state)],
+  );
+};
+
+/** Statuses of calls that the service sends to a webhook (interface §1), as the ledger holds their values. */
+const sentStatuses = ['qualified', 'void'].map((status) => hashJson(JSON.stringify(status)));
+
+const instant = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000000.0)`;
+
+/** Calls that `callsync webhook send` invented: no list shows them. */
+const inventedPrefix = 'sample-';
+
+/**
+ * Over the calls that ended processing in the range (by their own time where the service does not tell that). A webhook
+ * record does not tell it: one that came after the range may have been processed after it, and stand in no list of it.
+ */
+export const measureOverlap = async (
+  pool: pg.Pool,
+  range: { readonly from: number; readonly to: number },
+): Promise<Overlap> => {
+  const [row] = await runQuery<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>(
+    pool,
+    storePurpose,
+    `SELECT count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
+            count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${instant('$2')}
+                               AND NOT starts_with(call_id, $4)) AS "webhookOnly",
+            count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL AND fields->'status'->>2 = ANY($3)) AS "pollOnly"
+       FROM ledger
+      WHERE revision > 0 AND NOT tombstone AND coalesce(processed_at, call_timestamp) >= ${instant('$1')}
+        AND coalesce(processed_at, call_timestamp) < ${instant('$2')}`,
+    [range.from, range.to, sentStatuses, inventedPrefix],
+  );
+  return { ...range, both: row?.both ?? 0, webhookOnly: row?.webhookOnly ?? 0, pollOnly: row?.pollOnly ?? 0 };
+};
+
+export const countPendingDeliveries = async (pool: pg.Pool): Promise<number> => {
+  const [row] = await runQuery<{ n: number }>(
+    pool,
+    storePurpose,
+    `SELECT count(*) AS n FROM inbox WHERE outcome = 'pending'`,
+  );
+  return row?.n ?? 0;
+};
+
+/** Reasons for which deliveries were rejected since an instant, most frequent first. */
+export const listRejections = async (pool: pg.Pool, since: number): Promise<readonly string[]> => {
+  const rows = await runQuery<{ reason: string }>(
+    pool,
+    storePurpose,
+    `SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${instant('$1')}
+      GROUP BY reason ORDER BY count(*) DESC LIMIT 3`,
+    [since],
+  );
+  return rows.map(({ reason }) => reason);
+};

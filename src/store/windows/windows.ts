@@ -1,0 +1,162 @@
+/** Windows that are read, problems of windows that could not be, and watermarks. Times in microseconds. */
+import type pg from 'pg';
+import { runQuery } from '../../postgres/connection.ts';
+import { storePurpose } from '../store.ts';
+
+export interface ReadWindow {
+  readonly axis: string;
+  readonly from: number;
+  readonly to: number;
+  readonly calls: number;
+  readonly confirmed: 'total' | 'listing' | 'overlap' | 'none';
+  readonly origin: string;
+}
+
+const instant = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000000.0)`;
+const micros = (column: string): string => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
+
+/** Records a window as read; a later reading of the same window replaces the record and settles its problem. */
+export const recordWindow = async (db: pg.Pool | pg.PoolClient, window: ReadWindow): Promise<void> => {
+  await runQuery(
+    db,
+    storePurpose,
+    `INSERT INTO windows (axis, window_from, window_to, calls, confirmed, origin)
+     VALUES ($1, ${instant('$2')}, ${instant('$3')}, $4, $5, $6)
+     ON CONFLICT (axis, window_from, window_to) DO UPDATE
+        SET calls = excluded.calls, confirmed = excluded.confirmed, origin = excluded.origin, read_at = now()`,
+    [window.axis, window.from, window.to, window.calls, window.confirmed, window.origin],
+  );
+  await runQuery(
+    db,
+    storePurpose,
+    `UPDATE window_problems SET resolved_at = now()
+      WHERE axis = $1 AND window_from >= ${instant('$2')} AND window_to <= ${instant('$3')} AND resolved_at IS NULL`,
+    [window.axis, window.from, window.to],
+  );
+};
+
+export interface WindowProblem {
+  readonly axis: string;
+  readonly from: number;
+  readonly to: number;
+  readonly problem: string;
+}
+
+/** Records why a window could not be read completely; it stays visible in status until a reading settles it. */
+export const recordProblem = async (db: pg.Pool | pg.PoolClient, problem: WindowProblem): Promise<void> => {
+  await runQuery(
+    db,
+    storePurpose,
+    `INSERT INTO window_problems (axis, window_from, window_to, problem)
+     VALUES ($1, ${instant('$2')}, ${instant('$3')}, $4)
+     ON CONFLICT (axis, window_from, window_to) DO UPDATE SET problem = excluded.problem, seen_at = now(), resolved_at = NULL`,
+    [problem.axis, problem.from, problem.to, problem.problem],
+  );
+};
+
+export const openProblems = async (pool: pg.Pool): Promise<WindowProblem[]> =>
+  await runQuery<WindowProblem & pg.QueryResultRow>(
+    pool,
+    storePurpose,
+    `SELECT axis, ${micros('window_from')} AS from, ${micros('window_to')} AS to, problem
+       FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT 100`,
+  );
+
+/** Parts of [from, to) on the axis that no window covers which was read and shown complete, in order. */
+export const uncoveredRanges = async (
+  pool: pg.Pool,
+  range: { readonly axis: string; readonly from: number; readonly to: number },
+): Promise<{ from: number; to: number }[]> => {
+  const rows = await runQuery<{ from: number; to: number }>(
+    pool,
+    storePurpose,
+    `SELECT ${micros('lower(r)')} AS from, ${micros('upper(r)')} AS to
+       FROM unnest(tstzmultirange(tstzrange(${instant('$2')}, ${instant('$3')})) - coalesce(
+              (SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
+                WHERE axis = $1 AND confirmed <> 'none'
+                  AND window_to > ${instant('$2')} AND window_from < ${instant('$3')}), '{}')) AS r`,
+    [range.axis, range.from, range.to],
+  );
+  return rows;
+};
+
+/**
+ * Moves a watermark to the end of the contiguous prefix of read windows, and never back. With `start` it is set where
+ * there is none yet, or where it lies on another axis, whose instants say nothing about this one.
+ * Returns it; undefined when none was set and `start` is not given.
+ */
+export const advanceWatermark = async (
+  pool: pg.Pool,
+  input: { readonly name: string; readonly axis: string; readonly start?: number },
+): Promise<number | undefined> => {
+  if (input.start !== undefined) {
+    await runQuery(
+      pool,
+      storePurpose,
+      `INSERT INTO watermarks (name, axis, watermark) VALUES ($1, $2, ${instant('$3')})
+       ON CONFLICT (name) DO UPDATE SET axis = excluded.axis, watermark = excluded.watermark
+        WHERE watermarks.axis <> excluded.axis`,
+      [input.name, input.axis, input.start],
+    );
+  }
+  const [row] = await runQuery<{ watermark: number }>(
+    pool,
+    storePurpose,
+    `UPDATE watermarks w SET updated_at = now(), watermark = coalesce(
+        (SELECT upper(r) FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
+                                       WHERE axis = w.axis AND window_to >= w.watermark)) AS r
+          WHERE lower(r) <= w.watermark AND upper(r) > w.watermark), w.watermark)
+      WHERE w.name = $1 RETURNING ${micros('w.watermark')} AS watermark`,
+    [input.name],
+  );
+  return row?.watermark;
+};
+
+/**
+ * Joins windows that were read more than `olderThanHours` ago where they touch or overlap, so that the table stays
+ * small. A window that lies within others counts for no calls. The same range shown complete in two ways stays once.
+ * Returns by how many.
+ */
+export const compactWindows = async (pool: pg.Pool, olderThanHours: number): Promise<number> => {
+  const rows = await runQuery<{ fewer: number }>(
+    pool,
+    storePurpose,
+    `WITH old AS (
+       SELECT *, max(window_to) OVER (PARTITION BY axis, confirmed ORDER BY window_from, window_to
+                                      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+         FROM windows WHERE read_at < now() - make_interval(hours => $1)),
+     chained AS (
+       SELECT *, count(*) FILTER (WHERE reached IS NULL OR reached < window_from)
+                   OVER (PARTITION BY axis, confirmed ORDER BY window_from, window_to) AS chain FROM old),
+     joined AS (
+       SELECT axis, confirmed, chain, min(window_from) AS window_from, max(window_to) AS window_to, min(read_at) AS read_at,
+              sum(CASE WHEN reached IS NULL OR reached < window_to THEN calls ELSE 0 END) AS calls, count(*) AS parts
+         FROM chained GROUP BY axis, confirmed, chain HAVING count(*) > 1),
+     gone AS (
+       DELETE FROM windows w USING chained c JOIN joined j USING (axis, confirmed, chain)
+        WHERE w.axis = c.axis AND w.window_from = c.window_from AND w.window_to = c.window_to
+          AND (c.window_from, c.window_to) <> (j.window_from, j.window_to)
+       RETURNING 1),
+     kept AS (
+       INSERT INTO windows (axis, window_from, window_to, calls, confirmed, origin, read_at)
+       SELECT DISTINCT ON (axis, window_from, window_to) axis, window_from, window_to, calls, confirmed, 'compacted', read_at
+         FROM joined ORDER BY axis, window_from, window_to, confirmed = 'none', calls DESC
+       ON CONFLICT (axis, window_from, window_to) DO UPDATE
+          SET calls = greatest(windows.calls, excluded.calls), origin = excluded.origin,
+              confirmed = CASE windows.confirmed WHEN 'none' THEN excluded.confirmed ELSE windows.confirmed END
+       RETURNING 1)
+     SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM kept) AS fewer`,
+    [olderThanHours],
+  );
+  return rows[0]?.fewer ?? 0;
+};
+
+/** Start of the earliest window that was read, on any axis, in microseconds. */
+export const firstReadInstant = async (pool: pg.Pool): Promise<number | undefined> => {
+  const [row] = await runQuery<{ first: number | null }>(
+    pool,
+    storePurpose,
+    `SELECT ${micros('min(window_from)')} AS first FROM windows`,
+  );
+  return row?.first ?? undefined;
+};

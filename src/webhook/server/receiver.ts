@@ -1,0 +1,211 @@
+/** The webhook receiver: verifies deliveries and answers 2XX once they are durable (interface §4.3, §5.4). */
+import type { Server } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type FastifyInstance, fastify } from 'fastify';
+import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
+import { terminal } from '../../errors.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
+import type { Spool, SpoolStatus } from '../spool/spool.ts';
+import { createAllowList } from './allow-list.ts';
+import { type BodyReader, createBodyReader } from './body.ts';
+import { createHeaderReader } from './delivery-headers.ts';
+import type { FileWatch } from './file-watch.ts';
+import { createLanding } from './group-commit.ts';
+import { errorCode, type ReceiverLog } from './receiver-log.ts';
+import { createRejections } from './rejections.ts';
+import { addRoutes } from './routes.ts';
+import { type Verify, verifySignature } from './signature.ts';
+import type { SigningKeys } from './signing-keys.ts';
+import { readCertificate, reloadCertificate } from './tls.ts';
+import { createWakeUp } from './wake-up.ts';
+
+export interface ReceiverOptions {
+  readonly config: WebhookConfig;
+  readonly secrets: SigningKeys;
+  readonly inbox: InboxWriter;
+  /** Closed together with the receiver. */
+  readonly spool: Spool;
+  readonly metrics: Metrics;
+  readonly log: ReceiverLog;
+  /** Called after commits, at most once in `wake_interval_ms`; may fail. */
+  readonly wake: () => Promise<void>;
+  readonly serveMetrics?: boolean;
+  readonly verify?: Verify;
+}
+
+export interface ReceiverStatus {
+  readonly storeUsable: boolean;
+  readonly spool: SpoolStatus;
+  readonly allowUnsigned: boolean;
+  readonly keys: readonly string[];
+  readonly inflightBytes: number;
+}
+
+export interface Receiver {
+  /** Rejects with a terminal error when the address cannot be had. */
+  listen(): Promise<void>;
+  /** Such as `http://127.0.0.1:8780`. */
+  readonly address: string;
+  status(): ReceiverStatus;
+  /** Takes nothing new, finishes and answers what was accepted, then lets go of secrets and spool. */
+  close(): Promise<void>;
+}
+
+/** How often Node looks for requests past their time. */
+const connectionCheckMs = 500;
+/** Time for bodies that are on their way when the receiver stops. */
+const bodyGraceMs = 2_000;
+
+export function createReceiver(options: ReceiverOptions): Receiver {
+  const { config, secrets, inbox, spool, metrics, log } = options;
+  const deadlineMs = config.landing.deadline_s * 1_000;
+  let closing = false;
+
+  const mayCall = createAllowList(config.allow_from);
+  const certificate = config.tls && readCertificate(config.tls);
+  const app = createApp(config, certificate);
+  const bodies = createBodyReader({
+    maxBodyBytes: config.limits.body_bytes,
+    maxInflightBytes: config.limits.inflight_bytes,
+  });
+  const wakeUp = createWakeUp({
+    wake: options.wake,
+    intervalMs: config.wake_interval_ms,
+    log,
+    onFailure: metrics.webhook.wakeFailed,
+  });
+  const landing = createLanding({
+    inbox,
+    spool,
+    writers: config.landing.writers,
+    lingerMs: config.landing.linger_ms,
+    batchRows: config.landing.batch_rows,
+    batchBytes: config.landing.batch_bytes,
+    deadlineMs,
+    answerWithinMs: config.limits.answer_within_s * 1_000,
+    log,
+    onStored: wakeUp.notify,
+    onDrained: metrics.webhook.drained,
+  });
+  const rejections = createRejections({
+    perMinute: config.rejected_per_minute,
+    record: async (rejected) => {
+      await inbox.recordRejected(rejected, { deadlineMs });
+      wakeUp.notify();
+    },
+    onUnrecorded: metrics.webhook.rejectionsUnrecorded,
+  });
+  const readState = () => ({
+    inflightBytes: bodies.bytesHeld(),
+    spoolRecords: spool.status().records,
+    spoolBytes: spool.status().bytes,
+    storeUsable: landing.storeUsable(),
+  });
+  metrics.webhook.watch(readState);
+  addRoutes(app, {
+    path: config.path,
+    keys: secrets,
+    allowUnsigned: config.allow_unsigned,
+    verify: options.verify ?? verifySignature,
+    mayCall,
+    readHeaders: createHeaderReader(config.header_prefix),
+    bodies,
+    landing,
+    ready: () => !closing && (landing.storeUsable() || !spool.status().full),
+    noteRejected: rejections.note,
+    metrics: metrics.webhook,
+    metricsText: options.serveMetrics
+      ? async () => ({ contentType: metrics.registry.contentType, text: await metrics.registry.metrics() })
+      : undefined,
+    log,
+  });
+  let certificateWatch: FileWatch | undefined;
+
+  return {
+    async listen() {
+      try {
+        await app.listen({ host: config.listen, port: config.port });
+      } catch (error) {
+        throw terminal(
+          'WEBHOOK_PORT_TAKEN',
+          `The webhook receiver cannot listen on ${config.listen}:${config.port} (${errorCode(error)}).`,
+          { mend: 'Set webhook.listen and webhook.port to an address of this machine that is free.', cause: error },
+        );
+      }
+      if (config.tls) {
+        certificateWatch = reloadCertificate({ files: config.tls, server: app.server as unknown as TlsServer, log });
+      }
+    },
+    get address() {
+      const { address, family, port } = app.server.address() as AddressInfo;
+      const host = family === 'IPv6' ? `[${address}]` : address;
+      return `${config.tls ? 'https' : 'http'}://${host}:${port}`;
+    },
+    status: () => ({
+      storeUsable: landing.storeUsable(),
+      spool: spool.status(),
+      allowUnsigned: config.allow_unsigned,
+      keys: secrets.current().map((key) => key.name),
+      inflightBytes: bodies.bytesHeld(),
+    }),
+    async close() {
+      closing = true;
+      await closeServer(app, bodies, config.limits.answer_within_s * 1_000);
+      await landing.close();
+      await rejections.close();
+      await wakeUp.close();
+      certificateWatch?.close();
+      secrets.close();
+      await spool.close();
+    },
+  };
+}
+
+function createApp(
+  config: WebhookConfig,
+  certificate: ReturnType<typeof readCertificate> | undefined,
+): FastifyInstance {
+  const { limits } = config;
+  const server = {
+    maxHeaderSize: limits.header_bytes,
+    headersTimeout: limits.headers_timeout_s * 1_000,
+    connectionsCheckingInterval: connectionCheckMs,
+  };
+  const app = fastify({
+    logger: false,
+    trustProxy: config.trusted_proxies.length > 0 ? config.trusted_proxies : false,
+    bodyLimit: limits.body_bytes,
+    requestTimeout: limits.request_timeout_s * 1_000,
+    connectionTimeout: (limits.request_timeout_s + limits.answer_within_s) * 1_000,
+    keepAliveTimeout: limits.keep_alive_s * 1_000,
+    forceCloseConnections: 'idle',
+    ...(certificate
+      ? { https: { ...server, ...certificate, handshakeTimeout: server.headersTimeout } }
+      : { http: server }),
+  }) as unknown as FastifyInstance;
+  app.server.maxConnections = limits.connections;
+  return app;
+}
+
+/** Whole requests are answered; what is not whole after a while, and who does not read its answer, is cut off. */
+async function closeServer(app: FastifyInstance, bodies: BodyReader, answerWithinMs: number): Promise<void> {
+  const closed = app.close();
+  const grace = new AbortController();
+  const wait = (ms: number) => sleep(ms, undefined, { signal: grace.signal }).catch(() => {});
+  const cutOff = async () => {
+    // Node stops looking for slow requests once it closes.
+    await wait(bodyGraceMs);
+    bodies.abandonAll();
+    const until = performance.now() + answerWithinMs;
+    while (!grace.signal.aborted && bodies.bytesHeld() > 0 && performance.now() < until) await wait(50);
+    await wait(50);
+    if (!grace.signal.aborted) (app.server as Server).closeAllConnections();
+  };
+  const cut = cutOff();
+  await closed;
+  grace.abort();
+  await cut;
+}

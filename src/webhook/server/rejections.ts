@@ -1,0 +1,75 @@
+/** Records rejected deliveries, few enough that nobody can fill the disk with them. */
+import type { RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
+import { newArrivalId } from './delivery-headers.ts';
+
+export interface Rejections {
+  note(rejected: Omit<RejectedDelivery, 'arrivalId'>): void;
+  close(): Promise<void>;
+}
+
+const gatherMs = 250;
+const minuteMs = 60_000;
+
+/**
+ * At most `perMinute` rows a minute are written, and one more that counts the rest. What cannot be written because
+ * the store is away is counted as unrecorded.
+ */
+export function createRejections(options: {
+  perMinute: number;
+  record: (rejected: readonly RejectedDelivery[]) => Promise<void>;
+  onUnrecorded: (count: number) => void;
+  minuteMs?: number;
+}): Rejections {
+  const { perMinute, record, onUnrecorded } = options;
+  let gathered: RejectedDelivery[] = [];
+  let noted = 0;
+  let surplus = 0;
+  let writing: Promise<void> | undefined;
+
+  function write(): void {
+    if (gathered.length === 0 || writing !== undefined) return;
+    const rows = gathered;
+    gathered = [];
+    writing = record(rows)
+      .catch(() => onUnrecorded(rows.length))
+      .finally(() => {
+        writing = undefined;
+      });
+  }
+
+  function turn(): void {
+    if (surplus > 0) {
+      const receivedAt = new Date();
+      const reason = `${surplus} more rejected, not recorded one by one`;
+      const nobody = { deliveryId: null, hookId: null, agent: null };
+      gathered.push({ arrivalId: newArrivalId(receivedAt), ...nobody, receivedAt, reason });
+    }
+    noted = 0;
+    surplus = 0;
+  }
+
+  const writer = setInterval(write, gatherMs);
+  const minute = setInterval(turn, options.minuteMs ?? minuteMs);
+  writer.unref();
+  minute.unref();
+  return {
+    note(rejected) {
+      // `gathered` is bounded too, for the time that a write hangs.
+      if (noted >= perMinute || gathered.length > perMinute) {
+        surplus += 1;
+        onUnrecorded(1);
+        return;
+      }
+      noted += 1;
+      gathered.push({ arrivalId: newArrivalId(rejected.receivedAt), ...rejected });
+    },
+    async close() {
+      clearInterval(writer);
+      clearInterval(minute);
+      turn();
+      await writing;
+      write();
+      await writing;
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isAlive } from '../../src/local/local-process.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
+import { createDatabase, makeServerFolder } from '../support/postgres.ts';
+
+let dataDir: string;
+const started: EmbeddedPostgres[] = [];
+
+beforeEach(async () => {
+  dataDir = await makeServerFolder();
+});
+afterEach(async () => {
+  for (const server of started.splice(0)) await server.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+async function start(): Promise<EmbeddedPostgres> {
+  const server = await startEmbeddedPostgres({ dataDir, durable: false });
+  started.push(server);
+  return server;
+}
+
+async function query<Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query<Row>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+describe('startEmbeddedPostgres', () => {
+  it('keeps data and port over a restart, on loopback only', async () => {
+    const first = await start();
+    await query(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+    expect(await query(first.url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
+    await first.stop();
+    const second = await start();
+    expect(second.started).toBe(true);
+    expect(second.port).toBe(first.port);
+    expect(await query(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+  });
+
+  it('joins a running server and leaves it running for the other', async () => {
+    const first = await start();
+    const second = await start();
+    expect(second).toMatchObject({ pid: first.pid, url: first.url, started: false });
+    await second.stop();
+    expect(await query(first.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('is ended by the last who uses it, whoever started it; those who were killed do not count', async () => {
+    const first = await start();
+    const second = await start();
+    const gone = spawnSync('true').pid;
+    await writeFile(join(dataDir, 'users', `${gone}-00000000`), `1 ${first.pid}\n`);
+    await writeFile(join(dataDir, 'users', `${process.pid}-00000000`), `1 ${first.pid}\n`);
+    await first.stop();
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await second.stop();
+    expect(isAlive(first.pid)).toBe(false);
+  });
+
+  it('is started twice at once on an empty folder and there is one server', async () => {
+    const [first, second] = await Promise.all([start(), start()]);
+    expect(second.pid).toBe(first.pid);
+    expect([first.started, second.started].toSorted()).toEqual([false, true]);
+  });
+
+  it('recovers after a kill', async () => {
+    const first = await start();
+    process.kill(first.pid, 'SIGKILL');
+    const second = await start();
+    expect(second.pid).not.toBe(first.pid);
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('keeps the password out of argv and away from other users', async () => {
+    const server = await start();
+    const password = new URL(server.url).password;
+    expect(password).toHaveLength(48);
+    expect(statSync(join(dataDir, 'pgdata', 'callsync.password')).mode & 0o777).toBe(0o600);
+    expect(execFileSync('ps', ['-A', '-o', 'args'], { encoding: 'utf8' })).not.toContain(password);
+    expect(readFileSync(join(dataDir, 'postgres.log'), 'utf8')).not.toContain(password);
+    const wrong = new URL(server.url);
+    wrong.password = 'wrong';
+    await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
+  });
+
+  it('says what to do when the port is taken', async () => {
+    const taken = await start();
+    const other = await makeServerFolder();
+    await expect(startEmbeddedPostgres({ dataDir: other, port: taken.port })).rejects.toMatchObject({
+      code: 'STORE_START',
+      message: expect.stringContaining('did not start'),
+      mend: expect.stringContaining('store.url'),
+    });
+    await rm(other, { recursive: true, force: true });
+  });
+});
+
+describe('createDatabase', () => {
+  it('gives databases that do not see each other', async () => {
+    const [first, second] = await Promise.all([createDatabase(), createDatabase()]);
+    await query(first.url, 'CREATE TABLE mine (n int)');
+    expect(await query(second.url, "SELECT to_regclass('mine') AS t")).toEqual([{ t: null }]);
+    await first.drop();
+    await second.drop();
+  });
+});

@@ -1,0 +1,83 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BigQuery } from '@google-cloud/bigquery';
+import { PassThroughClient } from 'google-auth-library';
+import { expect, it } from 'vitest';
+import { type BigQueryEmulator, startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
+import { locateEmulator } from '../../src/local/bigquery/emulator-install.ts';
+import { useBigQuery } from '../support/bigquery.ts';
+import { bePatient } from '../warehouse/patience.ts';
+
+bePatient();
+
+const connect = (server: { restUrl: string; project: string }) =>
+  new BigQuery({ projectId: server.project, apiEndpoint: server.restUrl, authClient: new PassThroughClient() });
+
+it('keeps its data between starts and is gone after stop', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'callsync-emulator-'));
+  let server: BigQueryEmulator | undefined;
+  try {
+    server = await startBigQueryEmulator({ dataDir });
+    await connect(server).createDataset('kept');
+    await connect(server).query('CREATE TABLE kept.numbers AS SELECT 7 AS n');
+    await server.stop();
+    await expect(fetch(server.restUrl)).rejects.toThrow();
+    server = await startBigQueryEmulator({ dataDir });
+    const [rows] = await connect(server).query('SELECT n FROM kept.numbers');
+    expect(rows).toEqual([{ n: 7 }]);
+  } finally {
+    await server?.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+it('is shared by the tests of a run', async () => {
+  const [one, two] = await Promise.all([useBigQuery(), useBigQuery()]);
+  expect(one.restUrl).toBe(two.restUrl);
+  expect(one.dataset).not.toBe(two.dataset);
+  const [rows] = await connect(one).query('SELECT 1 AS one');
+  expect(rows).toEqual([{ one: 1 }]);
+});
+
+it('answers with its own rows, whatever else is asked at the same time', async () => {
+  const { restUrl, project, dataset } = await useBigQuery();
+  const client = connect({ restUrl, project });
+  await client.createDataset(dataset);
+  const names = ['a', 'b', 'c'];
+  for (const name of names) {
+    await client.query(
+      `CREATE TABLE ${dataset}.${name} AS SELECT '${name}' AS name, n FROM UNNEST(GENERATE_ARRAY(1, 2000)) AS n`,
+    );
+  }
+  const list = async (name: string) => {
+    const answer = await fetch(`${restUrl}/bigquery/v2/projects/${project}/datasets/${dataset}/tables/${name}/data`);
+    const { rows } = (await answer.json()) as { rows: { f: { v: string }[] }[] };
+    return [rows.length, ...new Set(rows.map((row) => row.f[0]?.v))];
+  };
+  const asked = Array.from({ length: 30 }, (_, index) => names[index % 3] as string);
+  const [listed] = await Promise.all([
+    Promise.all(asked.map(list)),
+    ...asked.map((name) => client.query(`SELECT COUNT(*) FROM ${dataset}.${name}`)),
+  ]);
+  expect(listed).toEqual(asked.map((name) => [2_000, name]));
+});
+
+it('goes on after a client that leaves, and says when its port is taken', async () => {
+  const { restUrl } = await useBigQuery();
+  const left = fetch(`${restUrl}/bigquery/v2/projects/demo/datasets`, { signal: AbortSignal.timeout(1) });
+  await left.catch(() => undefined);
+  expect((await fetch(`${restUrl}/bigquery/v2/projects/demo/datasets`)).status).toBe(200);
+  const dataDir = await mkdtemp(join(tmpdir(), 'callsync-emulator-'));
+  try {
+    const taken = startBigQueryEmulator({ dataDir, ephemeral: true, restPort: Number(new URL(restUrl).port) });
+    await expect(taken).rejects.toMatchObject({ code: 'BIGQUERY_EMULATOR', message: expect.stringMatching(/port/) });
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+it('refuses a configured program that is not there', async () => {
+  const env = { CALLSYNC_BQEMULATOR: '/nowhere/bqemulator' };
+  await expect(locateEmulator({ env, log: () => undefined })).rejects.toMatchObject({ code: 'BIGQUERY_EMULATOR' });
+});

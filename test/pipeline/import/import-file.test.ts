@@ -1,0 +1,385 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type ImportOptions, type ImportResult, importFile } from '../../../src/pipeline/import/import-file.ts';
+import { foldBatch } from '../../../src/pipeline/load/ingest.ts';
+import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
+import { readRows } from '../../../src/store/ledger/ledger.ts';
+import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { zstdFrame } from './zstd-frame.ts';
+
+let pipeline: Pipeline;
+let folder: string;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+  folder = await mkdtemp(join(tmpdir(), 'callsync-import-'));
+});
+afterEach(async () => {
+  await pipeline.clear();
+  await pipeline.store.pool.query(`DELETE FROM meta WHERE key LIKE 'import:%'`);
+});
+afterAll(async () => {
+  await pipeline.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const timestamp = '2023-12-04T15:18:29Z';
+const at = Date.parse(timestamp) * 1000;
+const record = (n: number, more: Record<string, unknown> = {}) => ({ unique_id: `c${n}`, timestamp, n, ...more });
+const ndjson = (records: readonly unknown[]): string => `${records.map((one) => JSON.stringify(one)).join('\n')}\n`;
+
+let files = 0;
+const save = async (content: string | Buffer): Promise<string> => {
+  files += 1;
+  const path = join(folder, `file-${files}.txt`);
+  await writeFile(path, content);
+  return path;
+};
+const run = async (content: string | Buffer, options: ImportOptions = {}): Promise<ImportResult> =>
+  importFile(pipeline.deps, { from: await save(content) }, options);
+const heldIds = async (): Promise<string[]> =>
+  (await pipeline.store.pool.query('SELECT call_id FROM ledger ORDER BY call_id')).rows.map((row) => row.call_id);
+const quarantined = async (): Promise<string[]> =>
+  (await listQuarantine(pipeline.store.pool))
+    .map((entry) => `${entry.origin.replace(/^file-\d+\.txt/, 'file')} ${entry.reason}`)
+    .sort();
+
+const three = [
+  record(1),
+  record(2, { text: 'a "quoted"\\ ] } , é😀\u2028' }),
+  record(3, { nested: [[{ a: [1, 2] }], 'x,y]'] }),
+];
+const plain: Record<string, string | Buffer> = {
+  NDJSON: ndjson(three),
+  'NDJSON without a last newline': ndjson(three).trimEnd(),
+  'NDJSON with CRLF, blank lines and a byte order mark': `\ufeff\r\n${ndjson(three).replaceAll('\n', '\r\n\r\n')}  \r\n`,
+  'a JSON array': JSON.stringify(three),
+  'a pretty JSON array with a byte order mark': `\ufeff\n ${JSON.stringify(three, null, 2)}\n\n`,
+};
+
+describe('forms', () => {
+  test.each(Object.entries(plain))('%s, plain, gzip and zstd', async (_, content) => {
+    for (const pack of [Buffer.from, gzipSync, zstdFrame] as ((bytes: Buffer) => Buffer)[]) {
+      await pipeline.clear();
+      expect(await run(pack(Buffer.from(content as string)))).toMatchObject({
+        records: 3,
+        refused: 0,
+        changed: 3,
+        alreadyDone: false,
+      });
+      const rows = await readRows(pipeline.store.pool, ['c1', 'c2', 'c3']);
+      expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
+      expect(await quarantined()).toEqual([]);
+      expect((await pipeline.warehouse.countRows()).calls).toBe(3);
+    }
+  });
+
+  test('nothing but blanks is no record', async () => {
+    for (const content of ['', ' \n\n', '[]', ' [ ] ', '\ufeff', gzipSync('')]) {
+      expect(await run(content)).toMatchObject({ records: 0, refused: 0 });
+    }
+  });
+
+  test('several members of gzip and frames of zstd are one file', async () => {
+    const [a, b] = [Buffer.from(ndjson([record(1)])), Buffer.from(ndjson([record(2)]))];
+    expect(await run(Buffer.concat([gzipSync(a), gzipSync(b)]))).toMatchObject({ records: 2 });
+    await pipeline.clear();
+    expect(await run(Buffer.concat([zstdFrame(a), zstdFrame(b)]))).toMatchObject({ records: 2 });
+  });
+
+  test('a stream, in chunks of any size', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...Object.values(plain)),
+        fc.integer({ min: 1, max: 40 }),
+        fc.boolean(),
+        async (content, size, pack) => {
+          await pipeline.clear();
+          const bytes = pack ? gzipSync(content) : Buffer.from(content as string);
+          const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
+            bytes.subarray(n * size, (n + 1) * size),
+          );
+          const stream = { name: 'stdin', bytes: Readable.from(chunks) };
+          expect(await importFile(pipeline.deps, { from: stream })).toMatchObject({
+            records: 3,
+            refused: 0,
+            changed: 3,
+            size: null,
+          });
+          const rows = await readRows(pipeline.store.pool, ['c1', 'c2', 'c3']);
+          expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
+        },
+      ),
+      { numRuns: 15 },
+    );
+  });
+
+  test('zstd as the tool writes it', async (context) => {
+    let packed: Buffer;
+    try {
+      packed = execFileSync('zstd', ['-19', '-c'], {
+        input: ndjson(Array.from({ length: 3_000 }, (_, n) => record(n, { text: 'le chat '.repeat(n % 50) }))),
+      });
+    } catch {
+      return context.skip('no zstd on this machine');
+    }
+    expect(await run(packed)).toMatchObject({ records: 3_000, refused: 0 });
+  });
+});
+
+describe('the time of a record', () => {
+  const observedAt = async (id: string): Promise<number | null | undefined> =>
+    (await readRows(pipeline.store.pool, [id])).get(id)?.firstSeenAt;
+
+  test('is the given one, else the end of its processing, else its own; never now', async () => {
+    const records = [
+      { unique_id: 'both', timestamp, qualified: '2023-12-05T00:00:00Z' },
+      { unique_id: 'own', timestamp },
+      { unique_id: 'unreadable', timestamp, qualified: 'soon' },
+      { unique_id: 'none' },
+      { unique_id: 'ahead', timestamp: '2199-01-01T00:00:00Z' },
+    ];
+    await run(ndjson(records));
+    expect(await observedAt('both')).toBe(Date.parse('2023-12-05T00:00:00Z') * 1000);
+    expect(await observedAt('own')).toBe(at);
+    expect(await observedAt('unreadable')).toBe(at);
+    expect(await heldIds()).toEqual(['both', 'own', 'unreadable']);
+    const noTime = 'no time of its own that lies in the past, and none was given for the import';
+    expect(await quarantined()).toEqual([`file:4 ${noTime}`, `file:5 ${noTime}`]);
+    const given = Date.parse('2024-01-01T00:00:00Z') * 1000;
+    await importFile(pipeline.deps, { from: await save(ndjson(records)), observedAt: given });
+    expect(await observedAt('none')).toBe(given);
+    expect(await observedAt('both')).toBe(Date.parse('2023-12-05T00:00:00Z') * 1000);
+    expect((await readRows(pipeline.store.pool, ['both'])).get('both')?.lastSeenAt).toBe(given);
+  });
+
+  test('an old file does not win over what was seen since', async () => {
+    const seen = observationOf('c1', at + 1, { n: 'newer' });
+    await foldBatch(pipeline.deps, { observations: [seen], rejected: [], origin: 'test' });
+    await run(ndjson([record(1, { more: true })]));
+    expect((await readRows(pipeline.store.pool, ['c1'])).get('c1')?.document).toEqual({
+      unique_id: 'c1',
+      timestamp,
+      n: 'newer',
+      more: true,
+    });
+  });
+
+  test('a given time in the future is refused', async () => {
+    const ahead = (Date.now() + 3_600_000) * 1000;
+    await expect(importFile(pipeline.deps, { from: await save(''), observedAt: ahead })).rejects.toMatchObject({
+      code: 'IMPORT_TIME_AHEAD',
+    });
+  });
+});
+
+describe('bad records', () => {
+  test('go to quarantine with file and line, and their neighbours are imported', async () => {
+    const deep = `{"unique_id":"deep","timestamp":"${timestamp}","x":${'['.repeat(400)}${']'.repeat(400)}}`;
+    const lines = [
+      JSON.stringify(record(1)),
+      '{"unique_id":',
+      '',
+      'null',
+      '{"n":1}',
+      deep,
+      `{"unique_id":"long","x":"${'x'.repeat(200_000)}"}`,
+      JSON.stringify(record(2)),
+    ];
+    expect(await run(lines.join('\n'), { recordBytes: 100_000 })).toMatchObject({ records: 7, refused: 5, changed: 2 });
+    expect(await heldIds()).toEqual(['c1', 'c2']);
+    expect(await quarantined()).toEqual([
+      'file:2 not JSON',
+      'file:4 not a JSON object',
+      'file:5 unique_id is absent',
+      'file:6 nested too deeply to be written as JSON',
+      'file:7 too long; only its beginning is kept',
+    ]);
+    const entries = await listQuarantine(pipeline.store.pool);
+    const bodyOf = async (line: number) => {
+      const { id = 0 } = entries.find((entry) => entry.origin.endsWith(`:${line}`)) ?? {};
+      return (await readQuarantine(pipeline.store.pool, id))?.body.toString();
+    };
+    expect(await bodyOf(2)).toBe('{"unique_id":');
+    expect(await bodyOf(6)).toBe(deep);
+    expect((await bodyOf(7))?.length).toBe(64 * 1024);
+  });
+
+  test('in an array too, by the line on which they begin', async () => {
+    const content = `[\n${JSON.stringify(record(1))},\n{"a" "b"},\n  5,\n${JSON.stringify(record(2), null, 1)},\n[{"unique_id":"x"}],\n "a,b",\n${JSON.stringify(record(3))}\n]`;
+    expect(await run(content)).toMatchObject({ records: 7, refused: 4, changed: 3 });
+    expect(await heldIds()).toEqual(['c1', 'c2', 'c3']);
+    expect(await quarantined()).toEqual([
+      'file:10 not a JSON object',
+      'file:11 not a JSON object',
+      'file:3 not JSON',
+      'file:4 not a JSON object',
+    ]);
+  });
+
+  test('any bytes at all: no crash, and no valid line is lost', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(fc.constant(undefined), fc.uint8Array({ maxLength: 30 })), { maxLength: 20 }),
+        async (parts) => {
+          await pipeline.clear();
+          let valid = 0;
+          const lines = parts.map((part) => {
+            if (part === undefined) {
+              valid += 1;
+              return Buffer.from(JSON.stringify(record(valid)));
+            }
+            return Buffer.from(part.filter((byte) => byte !== 0x0a));
+          });
+          // The first line decides the form; here it is a record.
+          const content = Buffer.concat(
+            [Buffer.from(JSON.stringify(record(0))), ...lines].flatMap((line) => [line, Buffer.from('\n')]),
+          );
+          await run(content);
+          expect(await heldIds()).toHaveLength(valid + 1);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+});
+
+describe('files that cannot be read to their end', () => {
+  test.each<[string, string | Buffer, string]>([
+    ['an array that does not end', `[${JSON.stringify(record(1))},`, 'IMPORT_FILE_BROKEN'],
+    ['an array with something behind it', `[${JSON.stringify(record(1))}] x`, 'IMPORT_FILE_BROKEN'],
+    [
+      'gzip that is cut off',
+      gzipSync(
+        ndjson([
+          record(1),
+          ...Array.from({ length: 2_000 }, (_, n) => ({ unique_id: `x${n}`, timestamp, r: Math.sin(n) })),
+        ]),
+      ).subarray(0, -2_000),
+      'IMPORT_FILE_BROKEN',
+    ],
+    ['zstd that is cut off', zstdFrame(Buffer.from(ndjson([record(1)]))).subarray(0, -3), 'IMPORT_FILE_BROKEN'],
+    ['UTF-16', Buffer.from(`\ufeff${ndjson([record(1)])}`, 'utf16le'), 'IMPORT_ENCODING'],
+  ])('%s: a terminal error', async (_, content, code) => {
+    await expect(run(content)).rejects.toMatchObject({ code, kind: 'terminal' });
+  });
+
+  test('what came before is imported', async () => {
+    await expect(run(`[${JSON.stringify(record(1))},`)).rejects.toMatchObject({ code: 'IMPORT_FILE_BROKEN' });
+    expect(await heldIds()).toEqual(['c1']);
+    expect((await pipeline.warehouse.countRows()).calls).toBe(1);
+  });
+
+  test('a file that is not there, and a folder', async () => {
+    for (const from of [join(folder, 'nowhere'), folder]) {
+      await expect(importFile(pipeline.deps, { from })).rejects.toMatchObject({
+        code: 'IMPORT_FILE_UNREADABLE',
+        kind: 'terminal',
+      });
+    }
+  });
+});
+
+describe('an import that was interrupted', () => {
+  const records = Array.from({ length: 40 }, (_, n) => record(n, { text: 'x'.repeat(n) }));
+  const contents: [string, string | Buffer][] = [
+    ['NDJSON', ndjson(records)],
+    ['a JSON array', `[\n${records.map((one) => JSON.stringify(one)).join(',\n')}\n]`],
+    ['gzip', gzipSync(ndjson(records))],
+    ['zstd', zstdFrame(Buffer.from(ndjson(records)))],
+  ];
+
+  test.each(contents)('%s: goes on where it was', async (_, content) => {
+    const path = await save(content);
+    const stop = new AbortController();
+    let batches = 0;
+    const first = importFile(
+      pipeline.deps,
+      { from: path },
+      {
+        batchBytes: 500,
+        signal: stop.signal,
+        onProgress: () => {
+          batches += 1;
+          if (batches === 3) stop.abort(new Error('stopped'));
+        },
+      },
+    );
+    await expect(first).rejects.toThrow('stopped');
+    const before = await heldIds();
+    expect(before.length).toBeGreaterThan(0);
+    expect(before.length).toBeLessThan(40);
+    const seen: number[] = [];
+    const second = await importFile(
+      pipeline.deps,
+      { from: path },
+      { batchBytes: 500, onProgress: ({ records: n }) => seen.push(n) },
+    );
+    expect(second).toMatchObject({ records: 40, refused: 0, changed: 40, alreadyDone: false });
+    expect(Math.min(...seen)).toBeGreaterThan(before.length);
+    expect(await heldIds()).toHaveLength(40);
+    expect(await importFile(pipeline.deps, { from: path })).toMatchObject({ records: 40, alreadyDone: true });
+    const again = await importFile(pipeline.deps, { from: path, restart: true });
+    expect(again).toMatchObject({ records: 40, changed: 0, alreadyDone: false });
+  });
+
+  test('lines keep their numbers', async () => {
+    const path = await save(`${ndjson(records.slice(0, 20))}\n\nbad\n${ndjson(records.slice(20))}worse`);
+    const stop = new AbortController();
+    const first = importFile(
+      pipeline.deps,
+      { from: path },
+      { batchBytes: 500, signal: stop.signal, onProgress: () => stop.abort() },
+    );
+    await expect(first).rejects.toThrow();
+    await importFile(pipeline.deps, { from: path });
+    expect(await quarantined()).toEqual(['file:23 not JSON', 'file:44 not JSON']);
+  });
+
+  test('another file of the same name is another import', async () => {
+    const path = await save(ndjson(records));
+    await importFile(pipeline.deps, { from: path });
+    await writeFile(path, ndjson([...records, record(99)]));
+    expect(await importFile(pipeline.deps, { from: path })).toMatchObject({
+      records: 41,
+      changed: 1,
+      alreadyDone: false,
+    });
+  });
+});
+
+test('memory does not grow with the file, and progress is told', async () => {
+  const path = join(folder, 'large.ndjson');
+  const out = createWriteStream(path);
+  const text = 'x'.repeat(30_000);
+  for (let n = 0; n < 4_000; n += 1) {
+    if (!out.write(`${JSON.stringify(record(n % 50, { text, timestamp }))}\n`)) await once(out, 'drain');
+  }
+  out.end();
+  await once(out, 'finish');
+  const told: number[] = [];
+  let peak = 0;
+  const start = process.memoryUsage().rss;
+  const result = await importFile(
+    pipeline.deps,
+    { from: path },
+    {
+      onProgress: ({ bytes, size }) => {
+        told.push(bytes / (size ?? 1));
+        peak = Math.max(peak, process.memoryUsage().rss);
+      },
+    },
+  );
+  expect(result).toMatchObject({ records: 4_000, refused: 0 });
+  expect(told.at(-1)).toBe(1);
+  expect([...told].sort((a, b) => a - b)).toEqual(told);
+  // 120 MB of records.
+  expect(peak - start).toBeLessThan(250 * 1024 * 1024);
+});

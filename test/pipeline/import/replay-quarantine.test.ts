@@ -1,0 +1,124 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { ObservationSource } from '../../../schemas/observation.ts';
+import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
+import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
+import { listQuarantine, quarantineRecords, settleQuarantine } from '../../../src/store/delivery/quarantine.ts';
+import { readRows } from '../../../src/store/ledger/ledger.ts';
+import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+});
+afterEach(() => pipeline.clear());
+afterAll(() => pipeline.close());
+
+const receivedAt = new Date('2023-12-04T15:18:29.123Z');
+const put = (source: ObservationSource, body: string, origin = `${source}:1`) =>
+  quarantineRecords(pipeline.store.pool, [
+    { source, origin, body: Buffer.from(body), reason: 'before the fix', receivedAt },
+  ]);
+const entries = async () =>
+  (await listQuarantine(pipeline.store.pool))
+    .map(({ source, state, reason }) => `${source} ${state}: ${reason}`)
+    .sort();
+const replay = (more = {}) => replayQuarantine(pipeline.deps, { carries: new Set(), ...more });
+const rowOf = async (id: string) => (await readRows(pipeline.store.pool, [id])).get(id);
+
+test('nothing in quarantine: nothing to do', async () => {
+  expect(await replay()).toEqual({ replayed: 0, refused: 0, changed: 0 });
+});
+
+test('records are folded as what they were: source, time of arrival, and what the list carries', async () => {
+  await put('poll', '{"unique_id":"p","status":"void","tags":[],"visit":null}');
+  await put('webhook', '{"unique_id":"w","tags":[]}');
+  await put('import', '{"unique_id":"i","timestamp":"2023-01-01T00:00:00Z"}');
+  expect(await replay({ carries: new Set(['tags']) })).toEqual({ replayed: 3, refused: 0, changed: 3 });
+  const at = receivedAt.getTime() * 1000;
+  expect(await rowOf('p')).toMatchObject({
+    document: { unique_id: 'p', status: 'void', tags: [] },
+    seenBy: { poll: at },
+  });
+  expect((await rowOf('p'))?.document).not.toHaveProperty('visit');
+  expect(await rowOf('w')).toMatchObject({ document: { unique_id: 'w', tags: [] }, seenBy: { webhook: at } });
+  expect((await rowOf('i'))?.seenBy).toEqual({ import: Date.parse('2023-01-01T00:00:00Z') * 1000 });
+  expect(await entries()).toEqual([
+    'import replayed: before the fix',
+    'poll replayed: before the fix',
+    'webhook replayed: before the fix',
+  ]);
+  expect((await pipeline.warehouse.countRows()).calls).toBe(3);
+  expect(await replay()).toEqual({ replayed: 0, refused: 0, changed: 0 });
+});
+
+test('what is still refused stays open, with the reason of now', async () => {
+  await put('poll', '{"unique_id":5}');
+  await put('webhook', 'no json');
+  await put('webhook', `{"unique_id":"d","x":${'['.repeat(300)}${']'.repeat(300)}}`);
+  await put('import', '{"unique_id":"i"}');
+  expect(await replay()).toEqual({ replayed: 0, refused: 4, changed: 0 });
+  expect(await entries()).toEqual([
+    'import open: no time of its own that lies in the past, and none was given for the import',
+    'poll open: unique_id is not text but number',
+    'webhook open: nested too deeply to be written as JSON',
+    'webhook open: not JSON',
+  ]);
+  const at = Date.parse('2024-01-01T00:00:00Z') * 1000;
+  expect(await replay({ observedAt: at })).toMatchObject({ replayed: 1, refused: 3 });
+  expect((await rowOf('i'))?.seenBy).toEqual({ import: at });
+});
+
+test('only the entries named, and only open ones', async () => {
+  for (const id of ['a', 'b', 'c']) await put('webhook', `{"unique_id":"${id}"}`, `inbox:${id}`);
+  const [c, b, a] = await listQuarantine(pipeline.store.pool);
+  await settleQuarantine(pipeline.store.pool, [b?.id ?? 0], 'dropped');
+  expect(await replay({ ids: [a?.id, b?.id] })).toEqual({ replayed: 1, refused: 0, changed: 1 });
+  expect((await listQuarantine(pipeline.store.pool, { state: 'open' })).map((entry) => entry.id)).toEqual([c?.id]);
+});
+
+test('a replayed delivery has its own time, and the warehouse learns of it', async () => {
+  // As if the version that merged it had not understood the record.
+  await deliver(pipeline.store, [
+    { body: '{"unique_id":', deliveryId: '1701699087.5', receivedAt: new Date(1_701_699_090_000) },
+  ]);
+  const merged = await mergeBatch(pipeline.deps, 10);
+  await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
+  await pipeline.drain();
+  expect(await pipeline.warehouse.query('SELECT outcome, call_id FROM deliveries')).toEqual([
+    { outcome: 'quarantined', call_id: null },
+  ]);
+  await pipeline.store.pool.query(`UPDATE quarantine SET body = '{"unique_id":"w"}'`);
+  expect(await replay()).toMatchObject({ replayed: 1 });
+  expect((await rowOf('w'))?.seenBy).toEqual({ webhook: 1_701_699_087_500_000 });
+  await pipeline.drain();
+  expect(await pipeline.warehouse.query('SELECT outcome, call_id, reason FROM deliveries')).toEqual([
+    { outcome: 'accepted', call_id: 'w', reason: 'replayed from quarantine' },
+  ]);
+});
+
+test('many and large ones go in batches', async () => {
+  for (let n = 0; n < 5; n += 1)
+    await put('webhook', JSON.stringify({ unique_id: `l${n}`, x: 'x'.repeat(6 * 1024 * 1024) }));
+  const told: number[] = [];
+  expect(await replay({ onProgress: (result: { replayed: number }) => told.push(result.replayed) })).toMatchObject({
+    replayed: 5,
+  });
+  expect(told).toEqual([2, 4, 5]);
+  const small = Array.from({ length: 450 }, (_, n) => ({
+    source: 'poll' as const,
+    origin: 'list',
+    body: Buffer.from(`{"unique_id":"s${n}"}`),
+    reason: 'x',
+    receivedAt,
+  }));
+  await quarantineRecords(pipeline.store.pool, small);
+  expect(await replay()).toMatchObject({ replayed: 450, changed: 450 });
+});
+
+test('one that was interrupted after the fold is simply run again', async () => {
+  await put('webhook', '{"unique_id":"w"}');
+  await replay();
+  await pipeline.store.pool.query(`UPDATE quarantine SET state = 'open'`);
+  expect(await replay()).toEqual({ replayed: 1, refused: 0, changed: 0 });
+});

@@ -1,0 +1,89 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Observation } from '../../../schemas/observation.ts';
+import { sampleCall } from '../../../src/cli/webhook/sample-call.ts';
+import { foldBatch, type IngestDeps } from '../../../src/pipeline/load/ingest.ts';
+import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
+import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
+import { listAgents } from '../../../src/store/delivery/agents.ts';
+import { listDrift } from '../../../src/store/status/drift.ts';
+import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+});
+afterEach(async () => {
+  await pipeline.clear();
+  await pipeline.store.pool.query("DELETE FROM meta WHERE key LIKE 'fields:%'");
+});
+afterAll(() => pipeline.close());
+
+const watching = (): IngestDeps => ({ ...pipeline.deps, drift: createDriftWatch(pipeline.store, pipeline.deps.log) });
+const calls = (from: number, to: number, more: object = {}, without: string[] = []): Observation[] =>
+  Array.from({ length: to - from }, (_, index) => {
+    const record: Record<string, unknown> = { ...sampleCall(`call-${from + index}`), ...more };
+    for (const field of without) delete record[field];
+    return observationOf(`call-${from + index}`, 1_700_000_000_000_000 + index, record as never);
+  });
+const fold = (deps: IngestDeps, observations: readonly Observation[]) =>
+  foldBatch(deps, { observations, rejected: [], origin: 'test' });
+const known = async () =>
+  (await listDrift(pipeline.store.pool)).map(({ source, kind, field, seen }) => `${source} ${kind} ${field} ${seen}`);
+
+describe('drift', () => {
+  it('says nothing of records as the interface shows them', async () => {
+    const deps = watching();
+    await fold(deps, calls(0, 50));
+    await fold(deps, calls(0, 50));
+    expect(await known()).toEqual([]);
+  });
+
+  it('records of an unknown shape land all the same, and are reported at once', async () => {
+    const deps = watching();
+    const { changed } = await fold(deps, calls(0, 3, { sentiment: 'good', duration: 12 }));
+    expect(changed).toHaveLength(3);
+    expect(await known()).toEqual(['list type duration 3', 'list new sentiment 3']);
+  });
+
+  it('a field that vanishes is reported by another process too, with the time of the first miss', async () => {
+    await fold(watching(), calls(0, 40));
+    const other = watching();
+    await fold(other, calls(40, 80, {}, ['tags']));
+    const [entry] = await listDrift(pipeline.store.pool);
+    expect(entry).toMatchObject({ source: 'list', field: 'tags', kind: 'vanished', seen: 40 });
+  });
+
+  it('one delivery after the other, and fields that the list sends empty', async () => {
+    const deps = watching();
+    for (const index of [1, 2]) {
+      await deliver(pipeline.store, [
+        { body: JSON.stringify({ ...sampleCall(`call-${index}`), newcomer: 1 }), deliveryId: `170000000${index}.5` },
+      ]);
+      await mergeBatch(deps, 10);
+    }
+    await deps.drift?.seeEmpty({ visit: 7 });
+    await deps.drift?.seeEmpty({ visit: 2 });
+    expect(await known()).toEqual(['list uncarried visit 9', 'webhook new newcomer 1']);
+  });
+
+  it('a store that cannot take it holds nothing up', async () => {
+    const broken = { pool: { query: () => Promise.reject(new Error('away')) } } as never;
+    const deps = { ...pipeline.deps, drift: createDriftWatch(broken, pipeline.deps.log) };
+    expect((await fold(deps, calls(0, 2, { odd: 1 }))).changed).toHaveLength(2);
+    expect(pipeline.logged.at(-1)?.event).toBe('drift could not be recorded');
+  });
+
+  it('a new version of the delivering agent stands out', async () => {
+    const { pool } = pipeline.store;
+    await deliver(pipeline.store, [
+      { body: '{"a":1}', receivedAt: new Date('2024-01-01T00:00:00Z') },
+      { body: '{"a":2}', receivedAt: new Date() },
+    ]);
+    expect(await listAgents(pool)).toMatchObject([{ agent: 'Service-Webhook/1.0', deliveries: 2, isNew: false }]);
+    await pool.query(`UPDATE inbox SET agent = 'Service-Webhook/2.0' WHERE received_at > '2024-06-01'`);
+    expect(await listAgents(pool)).toMatchObject([
+      { agent: 'Service-Webhook/2.0', deliveries: 1, isNew: true },
+      { agent: 'Service-Webhook/1.0', isNew: false },
+    ]);
+  });
+});

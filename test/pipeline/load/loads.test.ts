@@ -1,0 +1,425 @@
+/** From the ledger into warehouses: failures, crashes, rebuilds, epochs, warehouses that come later. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type ActivityDeps, createLoadActivities } from '../../../activities/create-activities.ts';
+import type { Observation } from '../../../schemas/observation.ts';
+import { transient } from '../../../src/errors.ts';
+import {
+  batchOf,
+  type FoldedBatch,
+  foldBatch,
+  type IngestDeps,
+  loadFolded,
+  type WarehouseTarget,
+} from '../../../src/pipeline/load/ingest.ts';
+import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
+import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
+import { inTransaction } from '../../../src/postgres/connection.ts';
+import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
+import {
+  abandonLoads,
+  completeLoad,
+  countPending,
+  markPending,
+  registerWarehouse,
+  requestRebuild,
+} from '../../../src/store/loads/loads.ts';
+import { issueEpoch } from '../../../src/store/store.ts';
+import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+});
+afterEach(() => pipeline.clear());
+afterAll(() => pipeline.close());
+
+const at = 1_700_000_000_000_000;
+const sight = (id: string, n: number): Observation =>
+  observationOf(id, at + n, {
+    status: `v${n}`,
+    timestamp: '2023-12-04T15:18:29Z',
+    tags: [{ unique_id: 't', display_name: `v${n}` }],
+    transcript_json: { callData: [{ content: `v${n}`, words: [{ value: 'a' }] }] },
+  });
+
+const foldOnly = (observations: readonly Observation[], deps: IngestDeps = pipeline.deps): Promise<FoldedBatch> =>
+  foldBatch(deps, { observations, rejected: [], origin: 'test' });
+const ingest = async (observations: readonly Observation[], deps: IngestDeps = pipeline.deps) => {
+  const folded = await foldOnly(observations, deps);
+  return { folded, written: await loadFolded(deps, folded) };
+};
+const erase = (ids: readonly string[]) =>
+  inTransaction(pipeline.store.pool, 'test', async (client) => {
+    const erased = await eraseFromLedger(client, ids);
+    await markPending(client, ['main'], ids);
+    return erased;
+  });
+const statuses = async (target = pipeline.target): Promise<Record<string, unknown>> =>
+  Object.fromEntries(
+    (await target.warehouse.query('SELECT call_id, status FROM calls')).map((row) => [
+      row.call_id as string,
+      row.status,
+    ]),
+  );
+const pending = (name = 'main'): Promise<number> => countPending(pipeline.store.pool, name);
+
+/** The warehouse, but every load ends with this error. */
+const failingWith = (error: Error): IngestDeps => {
+  const { target, deps } = pipeline;
+  return { ...deps, targets: [{ ...target, warehouse: { ...target.warehouse, load: () => Promise.reject(error) } }] };
+};
+const awayNow = (): IngestDeps => failingWith(transient('DATABASE_UNREACHABLE', 'Away.'));
+
+describe('the same twice', () => {
+  test('leaves every table’s digest equal, and the second run writes no call', async () => {
+    const sights = Array.from({ length: 30 }, (_, n) => sight(`c${n}`, n));
+    expect((await ingest(sights)).written).toEqual({ main: 30 });
+    const digests = await pipeline.warehouse.digestTables();
+    const again = await ingest(sights);
+    expect(again.written).toEqual({});
+    expect(again.folded).toMatchObject({ changed: [], unchanged: 30, loads: [] });
+    const later = await ingest(sights.map((one) => ({ ...one, observedAt: one.observedAt + 5_000_000 })));
+    expect(later.folded).toMatchObject({ changed: [], unchanged: 30 });
+    expect(await pipeline.warehouse.digestTables()).toEqual(digests);
+    expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
+  });
+});
+
+describe('an older load', () => {
+  test('that commits after a newer one changes nothing, and the call stays as the newer one left it', async () => {
+    const older = await foldOnly([sight('a', 1)]);
+    const newer = await foldOnly([sight('a', 2)]);
+    expect(await loadFolded(pipeline.deps, newer)).toEqual({ main: 1 });
+    expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 0 });
+    expect(await statuses()).toEqual({ a: 'v2' });
+    expect(await pending()).toBe(0);
+  });
+
+  test('that is completed late does not settle a call whose newer revision is still to come', async () => {
+    const older = await foldOnly([sight('a', 1)]);
+    const newer = await foldOnly([sight('a', 2)]);
+    expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 1 });
+    expect(await pending()).toBe(1);
+    expect(await loadFolded(pipeline.deps, newer)).toEqual({ main: 1 });
+    expect(await pending()).toBe(0);
+    for (const { plan } of [...older.loads, ...newer.loads]) await completeLoad(pipeline.store.pool, plan);
+    expect(await pending()).toBe(0);
+  });
+
+  test('that commits after a tombstone changes nothing', async () => {
+    await ingest([sight('a', 1), sight('b', 1)]);
+    const older = await foldOnly([sight('a', 2)]);
+    await erase(['a']);
+    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+    expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 0 });
+    expect(await statuses()).toEqual({ b: 'v1' });
+    expect((await ingest([sight('a', 9)])).folded.changed).toEqual([]);
+    expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
+    expect((await pipeline.warehouse.countRows()).utterances).toBe(1);
+  });
+});
+
+describe('a warehouse that is away', () => {
+  test('holds nothing back: calls stay pending and arrive later, also in their newest form', async () => {
+    const away = awayNow();
+    const { written } = await ingest([sight('a', 1), sight('b', 1)], away);
+    expect(written).toEqual({ main: 0 });
+    expect(pipeline.logged).toMatchObject([
+      { event: 'load failed, its calls stay pending', fields: { code: 'DATABASE_UNREACHABLE' } },
+    ]);
+    expect(await pending()).toBe(2);
+    await expect(
+      loadPendingBatch(away, away.targets[0] as WarehouseTarget, { origin: 'pending' }),
+    ).rejects.toMatchObject({
+      code: 'DATABASE_UNREACHABLE',
+    });
+    await ingest([sight('b', 2)], away);
+    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
+    expect(await statuses()).toEqual({ a: 'v1', b: 'v2' });
+    const { rows } = await pipeline.store.pool.query(
+      'SELECT state, count(*) AS n FROM loads GROUP BY state ORDER BY state',
+    );
+    expect(rows).toEqual([
+      { state: 'committed', n: 1 },
+      { state: 'failed', n: 3 },
+    ]);
+    expect((await pipeline.store.pool.query('SELECT 1 FROM load_calls')).rowCount).toBe(0);
+  });
+
+  test('holds back no other warehouse', async () => {
+    const other = await pipeline.addWarehouse('other');
+    await registerWarehouse(pipeline.store.pool, 'other');
+    const deps = { ...pipeline.deps, targets: [...awayNow().targets, other] };
+    expect((await ingest([sight('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
+    expect([await pending('main'), await pending('other')]).toEqual([1, 0]);
+  });
+
+  test('a fault of ours in a load is logged like any other, and its calls stay pending', async () => {
+    const broken = failingWith(new TypeError('a fault'));
+    expect((await ingest([sight('a', 1)], broken)).written).toEqual({ main: 0 });
+    expect(pipeline.logged).toMatchObject([{ fields: { code: 'UNEXPECTED' } }]);
+    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+  });
+});
+
+describe('a crash', () => {
+  const age = (seconds: number) =>
+    pipeline.store.pool.query(`UPDATE loads SET created_at = created_at - make_interval(secs => $1)`, [seconds]);
+
+  test('between plan and load: the calls are left alone for a while, then loaded', async () => {
+    await foldOnly([sight('a', 1), sight('b', 1)]);
+    expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
+    expect(await pending()).toBe(2);
+    await age(121);
+    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
+    expect(await pending()).toBe(0);
+  });
+
+  test('between load and completion: the second load changes nothing, and settles', async () => {
+    const folded = await foldOnly([sight('a', 1)]);
+    for (const { plan, target } of folded.loads) {
+      const rows = folded.changed.map((row) => ({ row, partitions: [] }));
+      expect(await target.warehouse.load(batchOf(pipeline.deps, target, plan, rows))).toEqual({
+        changed: 1,
+        unchanged: 0,
+      });
+    }
+    const digests = await pipeline.warehouse.digestTables();
+    await age(121);
+    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 0 });
+    expect(await pending()).toBe(0);
+    expect(await pipeline.warehouse.digestTables()).toEqual(digests);
+  });
+
+  test('leaves no plan behind for good, and one that finishes after all does no harm', async () => {
+    const folded = await foldOnly([sight('a', 1)]);
+    expect(await abandonLoads(pipeline.store.pool, 24)).toBe(0);
+    await age(25 * 3600);
+    expect(await abandonLoads(pipeline.store.pool, 24)).toBe(1);
+    expect((await pipeline.store.pool.query('SELECT 1 FROM load_calls')).rowCount).toBe(0);
+    expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: 1 });
+    expect(await pending()).toBe(1);
+    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 0 });
+  });
+});
+
+describe('what reaches every row', () => {
+  test('a new epoch, issued when an older ledger was restored', async () => {
+    await ingest([sight('a', 1), sight('b', 1), sight('c', 1)]);
+    await ingest([sight('a', 2), sight('a', 3)]);
+    await erase(['c']);
+    await pipeline.drain();
+    // The backup: a at its first revision, b gone, c not erased yet.
+    await pipeline.store.pool.query(
+      `UPDATE ledger SET revision = 1, tombstone = false, fields = '{}' WHERE call_id IN ('a', 'c')`,
+    );
+    await pipeline.store.pool.query(`DELETE FROM ledger WHERE call_id = 'b'`);
+    await pipeline.store.pool.query(`DELETE FROM ledger_documents WHERE call_id = 'b'`);
+    await pipeline.store.pool.query(`DELETE FROM warehouse_calls WHERE call_id = 'b'`);
+    await pipeline.store.pool.query(`DELETE FROM ledger WHERE call_id = 'c'`);
+    const old = await pipeline.store.epoch();
+    expect((await ingest([sight('a', 4)])).written).toEqual({ main: 0 });
+    expect(await statuses()).toEqual({ a: 'v3', b: 'v1' });
+    const epoch = await issueEpoch(pipeline.store.pool, 'restored', old);
+    expect(epoch).toBe(old + 1);
+    await pipeline.drain();
+    expect(await statuses()).toEqual({ a: 'v4', b: 'v1' });
+    // b and c come again from the service: b as of the restored ledger, c stays erased.
+    await ingest([sight('b', 5), sight('c', 5)]);
+    expect(await statuses()).toEqual({ a: 'v4', b: 'v5' });
+    const { rows } = await pipeline.store.pool.query('SELECT DISTINCT ledger_epoch FROM wh_main.calls');
+    expect(rows).toEqual([{ ledger_epoch: epoch }]);
+    expect(await pending()).toBe(0);
+  });
+
+  test('a load of the old epoch that is completed after the new one was issued does not settle its calls', async () => {
+    const folded = await foldOnly([sight('a', 1)]);
+    await issueEpoch(pipeline.store.pool, 'restored', 0);
+    expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: 1 });
+    expect(await pending()).toBe(1);
+    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+  });
+
+  test('an epoch lies above everything that a warehouse has seen', async () => {
+    const present = await pipeline.store.epoch();
+    expect(await issueEpoch(pipeline.store.pool, 'lost', present + 40)).toBe(present + 41);
+  });
+
+  test('a new flatten version', async () => {
+    await ingest([sight('a', 1), sight('b', 1)]);
+    await pipeline.store.pool.query('UPDATE wh_main.calls SET flatten_version = 0');
+    await pipeline.store.pool.query('UPDATE warehouse_calls SET applied_flatten = 0');
+    await ingest([sight('b', 2)]);
+    expect(await requestRebuild(pipeline.store.pool, 'main', 1)).toBe(1);
+    expect(await requestRebuild(pipeline.store.pool, 'main', 1)).toBe(0);
+    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+    expect(await requestRebuild(pipeline.store.pool, 'main', 1)).toBe(0);
+    const { rows } = await pipeline.store.pool.query('SELECT DISTINCT flatten_version FROM wh_main.calls');
+    expect(rows).toEqual([{ flatten_version: 1 }]);
+  });
+
+  test('rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {
+    await ingest([sight('a', 1), sight('b', 1), sight('c', 1)]);
+    await pipeline.store.pool.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
+    await pipeline.store.pool.query(`UPDATE warehouse_calls SET applied_flatten = 9 WHERE call_id < 'c'`);
+    expect(await requestRebuild(pipeline.store.pool, 'main')).toBe(3);
+    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+    expect(await pending()).toBe(2);
+    await ingest([sight('b', 2)]);
+    expect(await statuses()).toEqual({ a: 'v1', b: 'v2', c: 'v1' });
+    await issueEpoch(pipeline.store.pool, 'restored', 0);
+    expect(await pipeline.drain()).toMatchObject({ changed: 3 });
+    expect(await pending()).toBe(0);
+  });
+
+  test('a forced rebuild heals rows that somebody deleted or changed', async () => {
+    await ingest([sight('a', 1), sight('b', 1)]);
+    const digests = await pipeline.warehouse.digestTables();
+    await pipeline.store.pool.query(`DELETE FROM wh_main.utterances WHERE call_id = 'a'`);
+    await pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken' WHERE call_id = 'b'`);
+    expect(await requestRebuild(pipeline.store.pool, 'main')).toBe(2);
+    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
+    expect(await pipeline.warehouse.digestTables()).toEqual(digests);
+    await pipeline.store.pool.query('UPDATE warehouse_calls SET pending = true');
+    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 0 });
+  });
+
+  test('a forced rebuild is not settled by loads that were under way when it was asked for', async () => {
+    await ingest([sight('a', 1), sight('b', 1)]);
+    const digests = await pipeline.warehouse.digestTables();
+    const breakRows = () => pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken'`);
+    const { warehouse } = pipeline.target;
+    const meanwhile = (work: () => Promise<unknown>): WarehouseTarget => ({
+      ...pipeline.target,
+      warehouse: {
+        ...warehouse,
+        load: async (batch) => {
+          const result = await warehouse.load(batch);
+          await work();
+          return result;
+        },
+      },
+    });
+    const requestOver = meanwhile(async () => {
+      await breakRows();
+      await requestRebuild(pipeline.store.pool, 'main');
+    });
+    for (const before of ['UPDATE warehouse_calls SET pending = true', undefined]) {
+      if (before === undefined) await requestRebuild(pipeline.store.pool, 'main');
+      else await pipeline.store.pool.query(before);
+      await loadPendingBatch(pipeline.deps, requestOver, { origin: 'pending' });
+      expect(await pending()).toBe(2);
+      expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
+      expect(await pipeline.warehouse.digestTables()).toEqual(digests);
+    }
+    // Calls that were pending already are written again too.
+    await pipeline.store.pool.query('UPDATE warehouse_calls SET pending = true');
+    await breakRows();
+    expect(await requestRebuild(pipeline.store.pool, 'main')).toBe(2);
+    expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
+  });
+});
+
+describe('a warehouse that comes later', () => {
+  /** As if no worker had configured it for long. */
+  const lapse = (name: string) =>
+    pipeline.store.pool.query(`UPDATE meta SET updated_at = now() - interval '8 days' WHERE key = 'warehouse:' || $1`, [
+      name,
+    ]);
+
+  test('is filled from the ledger, tombstones and deliveries too', async () => {
+    await ingest([sight('a', 1), sight('b', 1), sight('gone', 1)]);
+    await erase(['gone']);
+    await deliver(pipeline.store, [{ body: '{"unique_id":"w","status":"void"}', deliveryId: '1701699087.5' }]);
+    const merged = await mergeBatch(pipeline.deps, 10);
+    await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
+    await pipeline.drain();
+    const late = await pipeline.addWarehouse('late');
+    expect(await registerWarehouse(pipeline.store.pool, 'late')).toBe(4);
+    expect(await registerWarehouse(pipeline.store.pool, 'late')).toBe(0);
+    expect(await pipeline.drain(late)).toEqual({ sent: 4, changed: 4 });
+    expect(await late.warehouse.digestTables()).toEqual(await pipeline.warehouse.digestTables());
+    expect((await late.warehouse.countRows()).deliveries).toBe(1);
+    expect((await pipeline.store.pool.query('SELECT count(*) AS n FROM wh_late.tombstones')).rows).toEqual([{ n: 1 }]);
+  });
+
+  test('gets what changed while it was not configured', async () => {
+    const back = await pipeline.addWarehouse('back');
+    await registerWarehouse(pipeline.store.pool, 'back');
+    const both = { ...pipeline.deps, targets: [pipeline.target, back] };
+    await ingest([sight('a', 1), sight('b', 1)], both);
+    await lapse('back');
+    await ingest([sight('a', 2), sight('new', 1)]);
+    expect(await registerWarehouse(pipeline.store.pool, 'back')).toBe(2);
+    await pipeline.drain(back);
+    expect(await statuses(back)).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
+  });
+
+  test('gets what a worker folds and merges that does not know it', async () => {
+    const added = await pipeline.addWarehouse('added');
+    await registerWarehouse(pipeline.store.pool, 'added');
+    await ingest([sight('a', 1)]);
+    await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.6' }]);
+    const merged = await mergeBatch(pipeline.deps, 10);
+    await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
+    await pipeline.drain(added);
+    expect(Object.keys(await statuses(added))).toEqual(['a', 'w']);
+    expect((await added.warehouse.countRows()).deliveries).toBe(1);
+  });
+
+  test('is not loaded by a worker that does not know it, which says so', async () => {
+    const { loadPending } = createLoadActivities(pipeline.deps as ActivityDeps);
+    await registerWarehouse(pipeline.store.pool, 'unknown here');
+    const load = () => loadPending({ warehouse: 'unknown here', origin: 'fill' });
+    await expect(load()).rejects.toMatchObject({ type: 'WAREHOUSE_ELSEWHERE', nonRetryable: false });
+    await lapse('unknown here');
+    expect(await load()).toEqual({ sent: 0, changed: 0, more: false });
+  });
+
+  test('that nobody has configured for long is not waited for, and gets everything when it comes back', async () => {
+    const lapsed = await pipeline.addWarehouse('lapsed');
+    await registerWarehouse(pipeline.store.pool, 'lapsed');
+    await lapse('lapsed');
+    await ingest([sight('a', 1)]);
+    await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.7' }]);
+    await mergeBatch(pipeline.deps, 10);
+    expect(await pending('lapsed')).toBe(0);
+    const waiting = () =>
+      pipeline.store.pool.query(`SELECT 1 FROM inbox WHERE unloaded @> '{lapsed}'`).then((result) => result.rowCount);
+    expect(await waiting()).toBe(0);
+    expect(await registerWarehouse(pipeline.store.pool, 'lapsed')).toBe(2);
+    expect(await waiting()).toBe(1);
+    await pipeline.drain(lapsed);
+    expect((await lapsed.warehouse.countRows()).deliveries).toBe(1);
+  });
+});
+
+describe('many at once', () => {
+  test('folds, loads and sweeps of the same calls neither deadlock nor leave anything behind', async () => {
+    const ids = Array.from({ length: 30 }, (_, n) => `c${n}`);
+    const feed = async (name: number) => {
+      for (let round = 0; round < 8; round += 1) {
+        const chosen = ids
+          .map((id, n) => [(n * 13 * (name + 1) + round * 7) % 31, id] as const)
+          .sort((p, q) => p[0] - q[0]);
+        await ingest(chosen.slice(0, 20).map(([, id]) => sight(id, round * 10 + name)));
+      }
+    };
+    const sweep = async () => {
+      for (let round = 0; round < 8; round += 1) {
+        await pipeline.drain();
+        await requestRebuild(pipeline.store.pool, 'main');
+        if (round === 4) await issueEpoch(pipeline.store.pool, 'restored', 0);
+      }
+    };
+    await Promise.all([feed(0), feed(1), feed(2), sweep(), sweep()]);
+    expect(pipeline.logged).toEqual([]);
+    await pipeline.store.pool.query(`UPDATE loads SET created_at = created_at - interval '1 hour'`);
+    await pipeline.drain();
+    expect(await pending()).toBe(0);
+    const { rows } = await pipeline.store.pool.query(
+      `SELECT count(*) AS n FROM ledger l JOIN wh_main.calls c USING (call_id) WHERE l.revision = c.revision`,
+    );
+    expect(rows).toEqual([{ n: (await pipeline.warehouse.countRows()).calls }]);
+  });
+});

@@ -1,0 +1,361 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { foldBatch, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
+import { inTransaction } from '../../../src/postgres/connection.ts';
+import { lockPendingDeliveries } from '../../../src/store/delivery/inbox.ts';
+import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
+import { eraseFromLedger, readRows } from '../../../src/store/ledger/ledger.ts';
+import { deliver, observationOf, openPipeline, type Pipeline, type TestDelivery } from '../../support/pipeline.ts';
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+});
+afterEach(() => pipeline.clear());
+afterAll(() => pipeline.close());
+
+const second = 1_701_699_087;
+const receivedAt = new Date((second + 5) * 1000);
+const body = (fields: Record<string, unknown>, id = 'c'): string => JSON.stringify({ unique_id: id, ...fields });
+const delivery = (text: string, at: number, more: Partial<TestDelivery> = {}): TestDelivery => ({
+  body: text,
+  deliveryId: `${second + at}.25`,
+  receivedAt,
+  ...more,
+});
+
+const merge = async (limit = 200) => {
+  const merged = await mergeBatch(pipeline.deps, limit);
+  if (merged !== undefined) await loadFolded(pipeline.deps, merged.folded);
+  return merged;
+};
+const mergeAll = async (limit = 200): Promise<number> => {
+  let batches = 0;
+  while ((await merge(limit)) !== undefined) batches += 1;
+  return batches;
+};
+const outcomes = async (): Promise<string[]> =>
+  (await pipeline.store.pool.query('SELECT outcome FROM inbox ORDER BY seq')).rows.map((row) => row.outcome);
+const statusOf = async (id = 'c'): Promise<unknown> =>
+  (await readRows(pipeline.store.pool, [id])).get(id)?.document?.status;
+const rereads = async (): Promise<string[]> =>
+  (await pipeline.store.pool.query('SELECT call_id FROM rereads ORDER BY call_id')).rows.map((row) => row.call_id);
+
+describe('the outcome of a delivery', () => {
+  test('nothing waits: nothing is merged', async () => {
+    expect(await merge()).toBeUndefined();
+  });
+
+  test('accepted: folded, loaded, and told to the warehouse', async () => {
+    await deliver(pipeline.store, [delivery(body({ status: 'qualified' }), 0)]);
+    expect(await merge()).toMatchObject({
+      deliveries: 1,
+      outcomes: { accepted: 1 },
+      folded: { unchanged: 0, rejected: 0 },
+    });
+    expect(await pipeline.warehouse.query('SELECT call_id, status FROM calls')).toEqual([
+      { call_id: 'c', status: 'qualified' },
+    ]);
+    await pipeline.drain();
+    expect(
+      await pipeline.warehouse.query(
+        'SELECT delivery_id, hook_id, agent, signing_key, call_id, outcome, reason FROM deliveries',
+      ),
+    ).toEqual([
+      {
+        delivery_id: `${second}.25`,
+        hook_id: 'hook',
+        agent: 'Service-Webhook/1.0',
+        signing_key: 'main',
+        call_id: 'c',
+        outcome: 'accepted',
+        reason: null,
+      },
+    ]);
+    const row = (await readRows(pipeline.store.pool, ['c'])).get('c');
+    expect(row?.seenBy).toEqual({ webhook: second * 1e6 + 250_000 });
+  });
+
+  test('the retry of a delivery is a duplicate, in its batch and in a later one', async () => {
+    const one = delivery(body({ status: 'void' }), 0);
+    await deliver(pipeline.store, [one, one]);
+    await mergeAll();
+    await deliver(pipeline.store, [one]);
+    await mergeAll();
+    expect(await outcomes()).toEqual(['accepted', 'duplicate', 'duplicate']);
+    expect(await rereads()).toEqual([]);
+  });
+
+  test('a retry of what has been overtaken has no effect, even without a usable time in its id', async () => {
+    const old = delivery(body({ status: 'void' }), 0, {
+      deliveryId: 'not-a-time',
+      receivedAt: new Date(second * 1000),
+    });
+    await deliver(pipeline.store, [old, delivery(body({ status: 'qualified' }), 1)]);
+    await mergeAll();
+    await deliver(pipeline.store, [{ ...old, receivedAt: new Date((second + 11) * 1000) }]);
+    await mergeAll();
+    expect(await statusOf()).toBe('qualified');
+    expect(await outcomes()).toEqual(['accepted', 'accepted', 'duplicate']);
+  });
+
+  test('the same body under another id is a duplicate where the ledger holds its values', async () => {
+    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0), delivery(body({ status: 'void' }), 1)]);
+    await mergeAll();
+    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 2)]);
+    await mergeAll();
+    expect(await outcomes()).toEqual(['accepted', 'duplicate', 'duplicate']);
+    expect(await rereads()).toEqual([]);
+  });
+
+  test('and otherwise a repeat: not folded, but asked of the API', async () => {
+    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0), delivery(body({ status: 'qualified' }), 1)]);
+    await mergeAll();
+    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 2), delivery(body({ status: 'void' }), 3)]);
+    expect(await merge()).toMatchObject({ outcomes: { repeat: 2 } });
+    expect(await statusOf()).toBe('qualified');
+    expect(await rereads()).toEqual(['c']);
+  });
+
+  test('without any id, a change back cannot be told from a retry, so the API is asked', async () => {
+    const at = (status: string): TestDelivery => ({ ...delivery(body({ status }), 0), deliveryId: null });
+    await deliver(pipeline.store, [at('void')]);
+    await mergeAll();
+    await deliver(pipeline.store, [{ ...at('qualified'), receivedAt: new Date((second + 9) * 1000) }, at('void')]);
+    await mergeAll();
+    expect(await outcomes()).toEqual(['accepted', 'accepted', 'repeat']);
+    expect(await rereads()).toEqual(['c']);
+  });
+
+  test('a repeat of an erased call is a duplicate: nobody asks for it again', async () => {
+    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0)]);
+    await mergeAll();
+    await inTransaction(pipeline.store.pool, 'test', (client) => eraseFromLedger(client, ['c']));
+    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 2)]);
+    await mergeAll();
+    expect(await outcomes()).toEqual(['accepted', 'duplicate']);
+    expect(await rereads()).toEqual([]);
+  });
+
+  test('quarantined with its bytes: not JSON, not a call, no identity, too deep', async () => {
+    const deep = `{"unique_id":"deep","x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`;
+    const bad = [
+      '{"unique_id":',
+      '',
+      'null',
+      '[{"unique_id":"c"}]',
+      '{"status":"void"}',
+      '{"unique_id":5}',
+      '{"unique_id":"a\\u0000"}',
+      deep,
+    ];
+    const seqs = await deliver(pipeline.store, [
+      ...bad.map((text, n) => delivery(text, n)),
+      { ...delivery('', 0), body: Buffer.from([0xff, 0xfe, 0x00]) },
+      delivery(body({ status: 'void' }), 9),
+    ]);
+    expect(await merge()).toMatchObject({ outcomes: { quarantined: 9, accepted: 1 } });
+    const entries = await listQuarantine(pipeline.store.pool, { state: 'open' });
+    expect(entries.map((entry) => entry.origin).sort()).toEqual(
+      seqs
+        .slice(0, 9)
+        .map((seq) => `inbox:${seq}`)
+        .sort(),
+    );
+    const reasons = (await pipeline.store.pool.query('SELECT reason FROM inbox ORDER BY seq')).rows.map(
+      (row) => row.reason,
+    );
+    expect(reasons).toEqual([
+      'the body is not JSON',
+      'the body is not JSON',
+      'not a JSON object',
+      'not a JSON object',
+      'unique_id is absent',
+      'unique_id is of type number, not text',
+      'unique_id has characters that cannot be stored',
+      'nested too deeply to be written as JSON',
+      'the body is not JSON',
+      null,
+    ]);
+    const first = entries.find((entry) => entry.origin === `inbox:${seqs[0]}`);
+    expect((await readQuarantine(pipeline.store.pool, first?.id ?? 0))?.body).toEqual(Buffer.from(bad[0] ?? ''));
+    expect((await readQuarantine(pipeline.store.pool, first?.id ?? 0))?.receivedAt).toEqual(receivedAt);
+  });
+
+  test('two bodies that differ only in bytes that are no text are two bodies', async () => {
+    const of = (byte: number): TestDelivery => ({
+      ...delivery('', byte),
+      body: Buffer.concat([Buffer.from('{"unique_id":"c","x":"'), Buffer.from([byte]), Buffer.from('"}')]),
+    });
+    await deliver(pipeline.store, [of(0xfe), of(0xff)]);
+    await mergeAll();
+    expect(await outcomes()).toEqual(['accepted', 'accepted']);
+  });
+
+  test('fields that no database column could be named after are folded like any other', async () => {
+    await deliver(pipeline.store, [delivery('{"unique_id":"c","a\\u0000":1,"\\ud800":2,"__proto__":3,"n":1e999}', 0)]);
+    await mergeAll();
+    expect(await outcomes()).toEqual(['accepted']);
+    const [row] = await pipeline.warehouse.query('SELECT extra FROM calls');
+    expect(JSON.stringify(row?.extra)).toBe(
+      '{"n": "Infinity", "�": 2, "a�": 1, "__proto__": 3}'.replaceAll(': ', ':').replaceAll(', ', ','),
+    );
+  });
+});
+
+describe('order', () => {
+  const changes = [0, 1, 2, 3].map((n) => delivery(body({ status: `v${n}`, [`f${n}`]: n }), n));
+  const expected = { unique_id: 'c', status: 'v3', f0: 0, f1: 1, f2: 2, f3: 3 };
+
+  test('deliveries out of order end as in order, however they are cut into batches', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.shuffledSubarray(changes, { minLength: 4 }),
+        fc.integer({ min: 1, max: 4 }),
+        async (order, limit) => {
+          await pipeline.clear();
+          await deliver(pipeline.store, order);
+          expect(await mergeAll(limit)).toBe(Math.ceil(4 / limit));
+          expect((await readRows(pipeline.store.pool, ['c'])).get('c')?.document).toEqual(expected);
+          expect(await outcomes()).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
+        },
+      ),
+      { numRuns: 15 },
+    );
+  });
+
+  test('after changes back and replays, the re-reading of the API brings the truth', async () => {
+    const bodies = ['void', 'qualified'].map((status) => body({ status }));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ which: fc.integer({ min: 0, max: 1 }), at: fc.integer({ min: 0, max: 9 }) }), {
+          minLength: 1,
+          maxLength: 8,
+        }),
+        fc.integer({ min: 1, max: 8 }),
+        fc.integer({ min: 0, max: 1 }),
+        async (arrivals, limit, truth) => {
+          await pipeline.clear();
+          await deliver(
+            pipeline.store,
+            arrivals.map(({ which, at }) => delivery(bodies[which] ?? '', at)),
+          );
+          await mergeAll(limit);
+          const held = await statusOf();
+          if ((await rereads()).length > 0) {
+            const answer = observationOf('c', (second + 60) * 1e6, { status: ['void', 'qualified'][truth] });
+            await foldBatch(pipeline.deps, { observations: [answer], rejected: [], origin: 'reread' });
+            expect(await statusOf()).toBe(['void', 'qualified'][truth]);
+          } else {
+            // Nothing was doubtful: what is held is the newest of the accepted.
+            const { rows } = await pipeline.store.pool.query(
+              `SELECT convert_from(body, 'UTF8')::jsonb ->> 'status' AS status FROM inbox WHERE outcome = 'accepted' ORDER BY delivery_id COLLATE "C" DESC LIMIT 1`,
+            );
+            if (new Set(arrivals.map(({ at }) => at)).size === arrivals.length) expect(held).toBe(rows[0]?.status);
+          }
+        },
+      ),
+      { numRuns: 15 },
+    );
+  });
+});
+
+describe('size', () => {
+  test('big bodies go in batches of bounded bytes, one of more than that alone', async () => {
+    const big = (id: string, megabytes: number): TestDelivery =>
+      delivery(body({ status: 'qualified', padding: 'x'.repeat(megabytes * 1024 * 1024) }, id), 0);
+    await deliver(pipeline.store, [
+      ...['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((id) => big(id, 5)),
+      big('huge', 33),
+      big('last', 1),
+    ]);
+    const sizes: number[] = [];
+    for (;;) {
+      const merged = await merge();
+      if (merged === undefined) break;
+      sizes.push(merged.deliveries);
+    }
+    expect(sizes).toEqual([6, 1, 1, 1]);
+    expect(await pipeline.warehouse.query('SELECT count(*) AS n FROM calls')).toEqual([{ n: 9 }]);
+    expect(pipeline.logged).toEqual([]);
+  });
+});
+
+describe('several mergers', () => {
+  test('neither lose nor double anything', async () => {
+    const all = Array.from({ length: 120 }, (_, n) =>
+      delivery(body({ status: `v${n}`, [`f${n % 10}`]: n }, `c${n % 12}`), n % 5, {
+        deliveryId: `${second}.${1000 + n}`,
+      }),
+    );
+    await deliver(pipeline.store, all);
+    const merger = async (): Promise<number> => {
+      let merged = 0;
+      for (let idle = 0; idle < 3; ) {
+        const batch = await merge(7);
+        if (batch === undefined) idle += 1;
+        else merged += batch.deliveries;
+      }
+      return merged;
+    };
+    const merged = await Promise.all([merger(), merger(), merger(), merger()]);
+    expect(merged.reduce((sum, n) => sum + n, 0)).toBe(120);
+    expect(new Set(await outcomes())).toEqual(new Set(['accepted']));
+    for (let call = 0; call < 12; call += 1) {
+      const last = 108 + call;
+      expect(await statusOf(`c${call}`)).toBe(`v${last}`);
+    }
+    expect(pipeline.logged).toEqual([]);
+  });
+
+  test('leave locked deliveries to who holds them', async () => {
+    await deliver(pipeline.store, [delivery(body({}), 0)]);
+    await inTransaction(pipeline.store.pool, 'test', async (client) => {
+      expect(await lockPendingDeliveries(client, 10)).toHaveLength(1);
+      expect(await merge()).toBeUndefined();
+    });
+    expect(await merge()).toMatchObject({ deliveries: 1 });
+  });
+
+  test('see a retry of what another is just folding', async () => {
+    const old = delivery(body({ status: 'void' }), 0, { deliveryId: 'tells-no-time' });
+    await deliver(pipeline.store, [old]);
+    let goOn = (): void => undefined;
+    const gate = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    let folded = (): void => undefined;
+    const reached = new Promise<void>((resolve) => {
+      folded = resolve;
+    });
+    // The epoch is asked for after the fold, in its transaction.
+    const store = {
+      ...pipeline.store,
+      epoch: async (db?: Parameters<typeof pipeline.store.epoch>[0]) => {
+        folded();
+        await gate;
+        return await pipeline.store.epoch(db);
+      },
+    };
+    const first = mergeBatch({ ...pipeline.deps, store }, 10);
+    await reached;
+    await deliver(pipeline.store, [{ ...old, receivedAt: new Date((second + 11) * 1000) }]);
+    const retried = merge();
+    await untilWaiting();
+    goOn();
+    await Promise.all([first, retried]);
+    expect(await outcomes()).toEqual(['accepted', 'duplicate']);
+  });
+});
+
+const untilWaiting = async (): Promise<void> => {
+  for (const end = Date.now() + 10_000; Date.now() < end; await delay(5)) {
+    const { rowCount } = await pipeline.store.pool.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    if (rowCount === 1) return;
+  }
+  throw new Error('nobody waits');
+};

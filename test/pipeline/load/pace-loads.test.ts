@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { callsToLoad } from '../../../src/pipeline/load/pace-loads.ts';
+
+const ask = (origin: string, waiting: number, dueInMs?: number) =>
+  callsToLoad({
+    origin,
+    waiting: async () => waiting,
+    warehouse: { maxCallsPerLoad: 100, ...(dueInMs === undefined ? {} : { nextCommitInMs: async () => dueInMs }) },
+  });
+
+test.each([
+  ['a warehouse without a pace takes everything', 'pending', 7, undefined, Number.POSITIVE_INFINITY],
+  ['what waits, once the interval has passed', 'pending', 7, 0, 7],
+  ['nothing before that', 'pending', 7, 5_000, undefined],
+  ['a backlog of a full load does not wait', 'pending', 100, 5_000, 100],
+  ['a backfill does not wait', 'backfill:x', 7, 5_000, 7],
+])('%s', async (_name, origin, waiting, dueInMs, expected) => {
+  expect(await ask(origin, waiting, dueInMs)).toBe(expected);
+});

@@ -1,0 +1,181 @@
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Direction, Range } from '../../../schemas/orchestration.ts';
+import {
+  cutNext,
+  nextLength,
+  type ReadDeps,
+  type ReadStretchInput,
+  type ReadStretchResult,
+  readStretch,
+  type StretchProgress,
+} from '../../../src/pipeline/read/read-range-part.ts';
+import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
+import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
+import type { Source } from '../../../src/source/source.ts';
+import { requestRereads } from '../../../src/store/delivery/inbox.ts';
+import { readRows } from '../../../src/store/ledger/ledger.ts';
+import { uncoveredRanges } from '../../../src/store/windows/windows.ts';
+import { listedIds, simulatedSource, wholeRange } from '../../source/simulated.ts';
+import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+
+const rules = { initial: 1_000, min: 100, max: 50_000, targetCalls: 500 };
+const directions: readonly Direction[] = ['oldest_first', 'newest_first'];
+
+describe('the windows of a stretch', () => {
+  test('cover every instant once, in either direction, whatever they hold', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...directions),
+        fc.integer({ min: 1, max: 60_000 }),
+        fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 20_000 })), { minLength: 1, maxLength: 30 }),
+        (direction, size, held) => {
+          const whole: Range = { from: 5, to: 5 + size };
+          const windows: Range[] = [];
+          let rest = whole;
+          let length = rules.initial;
+          for (let n = 0; rest.from < rest.to; n += 1) {
+            const [next, after] = cutNext(rest, length, direction);
+            expect(next.to - next.from).toBeGreaterThan(0);
+            windows.push(next);
+            length = nextLength(next.to - next.from, held[n % held.length] ?? 0, rules);
+            expect(length).toBeGreaterThanOrEqual(rules.min);
+            expect(length).toBeLessThanOrEqual(rules.max);
+            rest = after;
+          }
+          const ordered = direction === 'oldest_first' ? windows : windows.reverse();
+          expect(ordered[0]?.from).toBe(whole.from);
+          expect(ordered.at(-1)?.to).toBe(whole.to);
+          for (let n = 1; n < ordered.length; n += 1) expect(ordered[n]?.from).toBe(ordered[n - 1]?.to);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each([
+    ['empty: four times as long', 1_000, 0, 4_000],
+    ['half of the target: twice as long', 1_000, 250, 2_000],
+    ['a burst: a quarter at the least', 8_000, 1_000_000, 2_000],
+    ['never below the least', 200, 1_000_000, 100],
+    ['never above the most', 40_000, 0, 50_000],
+  ])('%s', (_, length, calls, expected) => {
+    expect(nextLength(length, calls, rules)).toBe(expected);
+  });
+});
+
+describe('against the simulated service', () => {
+  let pipeline: Pipeline;
+  let simulator: Simulator;
+  let source: Source;
+  let deps: ReadDeps;
+  let expected: ReadonlySet<string>;
+
+  beforeAll(async () => {
+    pipeline = await openPipeline();
+    simulator = await startSimulator({
+      rateLimit: { requests: 0 },
+      calls: { count: 800, utterances: 2, words: 3, tags: 1 },
+    });
+    source = await simulatedSource(simulator, { list: { preset: 'activate' }, limits: { requests: 1_000_000 } });
+    const hour = 3_600_000_000;
+    deps = {
+      ...pipeline.deps,
+      source,
+      windows: { initial: 6 * hour, min: hour / 60, max: 240 * hour, targetCalls: 150 },
+    };
+    expected = new Set((await listedIds(simulator, ['qualified', 'void'])).keys());
+  });
+  afterEach(() => pipeline.clear());
+  afterAll(async () => {
+    await source.close();
+    await simulator.stop();
+    await pipeline.close();
+  });
+
+  const input = (more: Partial<ReadStretchInput> = {}): ReadStretchInput => {
+    const { axis, ...range } = wholeRange(simulator, 'qualified');
+    return {
+      axis,
+      range,
+      direction: 'oldest_first',
+      origin: 'backfill',
+      force: false,
+      maxCalls: 100,
+      maxSeconds: 60,
+      ...more,
+    };
+  };
+  const heldIds = async () =>
+    new Set((await pipeline.store.pool.query('SELECT call_id FROM ledger')).rows.map((row) => row.call_id));
+
+  /** Stretch after stretch; some are cut off in the middle and taken up again from their last progress. */
+  const readAll = async (first: ReadStretchInput, cutEvery = 0) => {
+    let cut = 0;
+    let stretches = 0;
+    let changed = 0;
+    for (let range: Range | null = first.range, length: number | undefined; range !== null; ) {
+      const stop = new AbortController();
+      let resume: StretchProgress | undefined;
+      stretches += 1;
+      const one: ReadStretchInput = { ...first, range, ...(length === undefined ? {} : { windowLength: length }) };
+      const options = {
+        signal: stop.signal,
+        onProgress: (progress: StretchProgress) => {
+          resume = progress;
+          cut += 1;
+          if (cutEvery > 0 && cut % cutEvery === 0) stop.abort(new Error('killed'));
+        },
+      };
+      const result: ReadStretchResult = await readStretch(deps, one, options).catch((error: unknown) => {
+        if (!stop.signal.aborted) throw error;
+        return readStretch(deps, one, {
+          signal: new AbortController().signal,
+          onProgress: () => undefined,
+          ...(resume && { resume }),
+        });
+      });
+      changed += result.totals.changed;
+      range = result.rest;
+      length = result.windowLength;
+    }
+    return { stretches, changed };
+  };
+
+  test.each(directions)(
+    '%s: every call once, every instant covered, and a second run asks for nothing',
+    async (direction) => {
+      const { stretches, changed } = await readAll(input({ direction }));
+      expect(stretches).toBeGreaterThan(3);
+      expect(changed).toBe(expected.size);
+      expect(await heldIds()).toEqual(expected);
+      expect((await pipeline.warehouse.countRows()).calls).toBe(expected.size);
+      const { axis, range } = input();
+      expect(await uncoveredRanges(pipeline.store.pool, { axis, ...range })).toEqual([]);
+      const requests = source.list.counts.requests;
+      expect(await readAll(input({ direction }))).toMatchObject({ changed: 0 });
+      expect(source.list.counts.requests).toBe(requests);
+      const digests = await pipeline.warehouse.digestTables();
+      expect(await readAll(input({ direction, force: true, maxCalls: 100_000 }))).toEqual({ stretches: 1, changed: 0 });
+      expect(source.list.counts.requests).toBeGreaterThan(requests);
+      expect(await pipeline.warehouse.digestTables()).toEqual(digests);
+    },
+  );
+
+  test('cut off again and again, it ends complete', async () => {
+    await readAll(input({ maxCalls: 500 }), 7);
+    expect(await heldIds()).toEqual(expected);
+    const { axis, range } = input();
+    expect(await uncoveredRanges(pipeline.store.pool, { axis, ...range })).toEqual([]);
+    expect((await pipeline.warehouse.countRows()).calls).toBe(expected.size);
+  });
+
+  test('doubtful calls are read again singly, and what the service does not know is settled too', async () => {
+    const [known] = expected;
+    await requestRereads(pipeline.store.pool, [known as string, 'unknown-to-the-service'], 'repeat');
+    expect(await rereadCalls(deps, new AbortController().signal)).toEqual({ reread: 2, failed: 0 });
+    expect([...(await readRows(pipeline.store.pool, [known as string])).keys()]).toEqual([known]);
+    expect((await pipeline.warehouse.countRows()).calls).toBe(1);
+    expect((await pipeline.store.pool.query('SELECT 1 FROM rereads')).rowCount).toBe(0);
+  });
+});

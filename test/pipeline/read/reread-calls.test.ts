@@ -1,0 +1,95 @@
+/** Calls to be read again from a list that has no endpoint for one call. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { foldBatch, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import type { ReadDeps } from '../../../src/pipeline/read/read-range-part.ts';
+import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
+import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
+import type { Source } from '../../../src/source/source.ts';
+import { requestRereads } from '../../../src/store/delivery/inbox.ts';
+import { readRows } from '../../../src/store/ledger/ledger.ts';
+import { summarizeStore } from '../../../src/store/status/summary.ts';
+import { readSimulated, simulatedSource, wholeRange } from '../../source/simulated.ts';
+import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+
+let pipeline: Pipeline;
+let simulator: Simulator;
+let source: Source;
+let deps: ReadDeps;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+  simulator = await startSimulator({
+    dialect: 'page_total',
+    rateLimit: { requests: 0 },
+    calls: { count: 200, utterances: 2 },
+  });
+  const second = 1_000_000;
+  source = await simulatedSource(simulator, {
+    list: {
+      records: 'calls',
+      total_path: 'meta.total',
+      pagination: { style: 'page', size_param: 'per_page', size: 100 },
+      axes: [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }],
+    },
+    limits: { requests: 1_000_000 },
+  });
+  deps = {
+    ...pipeline.deps,
+    source,
+    windows: { initial: second, min: second, max: second, targetCalls: 10 },
+  };
+});
+afterEach(() => pipeline.clear());
+afterAll(async () => {
+  await source?.close();
+  await simulator?.stop();
+  await pipeline?.close();
+});
+
+const ask = () => rereadCalls(deps, new AbortController().signal);
+const figures = async () => {
+  const { rereadsWaiting, rereadsUnanswered } = await summarizeStore(pipeline.store.pool);
+  return { rereadsWaiting, rereadsUnanswered };
+};
+const ingest = async (...observations: Parameters<typeof foldBatch>[1]['observations']) =>
+  await loadFolded(pipeline.deps, await foldBatch(pipeline.deps, { observations, rejected: [], origin: 'test' }));
+/** A webhook with another status than the list has of a listed call. */
+const seen = async () => {
+  const [first] = (await readSimulated(source, wholeRange(simulator, 'timestamp'))).seen.values();
+  const { callId, fields, observedAt } = first?.latest ?? observationOf('none', 0);
+  await ingest(observationOf(callId, observedAt - 1, { ...fields, status: 'as the webhook said' }, 'webhook'));
+  return { callId, status: fields.status };
+};
+const statusOf = async (callId: string) =>
+  (await readRows(pipeline.store.pool, [callId])).get(callId)?.document?.status;
+
+describe('a list without an endpoint for one call', () => {
+  test('answers by the window in which the call lies', async () => {
+    const { callId, status } = await seen();
+    await requestRereads(pipeline.store.pool, [callId], 'repeat');
+    expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 0 });
+    expect(await ask()).toEqual({ reread: 1, failed: 0 });
+    expect(await statusOf(callId)).toBe(status);
+    expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 0 });
+  });
+
+  test('what it cannot answer is shown, until a reading of the list has', async () => {
+    const { callId } = await seen();
+    const nobody = observationOf('nobody', 5, { timestamp: '2023-12-04T15:18:29Z' }, 'webhook');
+    await ingest(nobody, observationOf('timeless', 5, {}, 'webhook'));
+    await requestRereads(pipeline.store.pool, ['nobody', 'timeless', callId], 'repeat');
+    expect(await ask()).toEqual({ reread: 1, failed: 2 });
+    for (let attempt = 2; attempt <= 10; attempt += 1) {
+      expect(await figures()).toEqual({ rereadsWaiting: 2, rereadsUnanswered: 0 });
+      await ask();
+    }
+    expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 2 });
+    await ingest(
+      observationOf('nobody', (Date.now() + 3_600_000) * 1000, {}, 'poll'),
+      observationOf('timeless', (Date.now() + 3_600_000) * 1000, {}, 'webhook'),
+    );
+    expect(await ask()).toEqual({ reread: 0, failed: 0 });
+    expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 1 });
+    await requestRereads(pipeline.store.pool, ['timeless'], 'repeat');
+    expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 0 });
+  });
+});

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { planRereads, readLateEditStatus, rereadWindows } from '../../../src/pipeline/read/reread-windows.ts';
+import { bucketEdges } from '../../../src/rereads/age-buckets.ts';
+import { readLateChanges } from '../../../src/store/ledger/late-changes.ts';
+import { day, type Installation, openInstallation } from '../reconcile/installation.ts';
+
+const dayMs = 86_400_000;
+const options = { signal: new AbortController().signal, onProgress: () => undefined };
+/** A month ago, on both clocks. */
+let now = Math.floor(Date.now() / dayMs) * dayMs - 30 * dayMs;
+let here: Installation;
+
+const advance = async (ms: number): Promise<void> => {
+  now += ms;
+  here.setNow(now);
+  await here.simulator.setClock({ now: new Date(now).toISOString() });
+};
+
+beforeAll(async () => {
+  here = await openInstallation({
+    simulator: {
+      calls: {
+        count: 600,
+        utterances: 2,
+        words: 3,
+        otherShare: 0,
+        lateShare: 0,
+        density: 'even',
+        from: new Date(now - 20 * dayMs).toISOString(),
+        to: new Date(now).toISOString(),
+      },
+      clock: { now: new Date(now).toISOString() },
+    },
+  });
+  await advance(2 * dayMs);
+  await here.backfill();
+});
+afterAll(() => here?.close());
+
+describe('re-reading on stored times', () => {
+  it('begins with everything within the horizon, then waits for the delay', async () => {
+    const plan = await planRereads(here.deps);
+    expect(plan.axis).toBe('timestamp');
+    expect(plan.parts.length).toBeGreaterThan(0);
+    const totals = await rereadWindows(here.deps, plan, options);
+    expect(totals).toMatchObject({ listed: 600, changed: 0, fetched: 0 });
+    await advance(dayMs / 2);
+    expect(await planRereads(here.deps)).toMatchObject({ parts: [], covers: [] });
+  });
+
+  it('finds silent edits, and learns from them when calls change', async () => {
+    const before = await readLateChanges(here.store.pool, 'timestamp');
+    const edited = await here.simulator.edit({ random: 12, seed: 8, kinds: ['metadata'], requalify: false });
+    await advance(dayMs / 2);
+    const totals = await rereadWindows(here.deps, await planRereads(here.deps), options);
+    expect(totals).toMatchObject({ listed: 600, changed: 12, fetched: 12 });
+    const after = await readLateChanges(here.store.pool, 'timestamp');
+    expect(before).toEqual([]);
+    expect(after.reduce((sum, bucket) => sum + bucket.changes, 0)).toBe(12);
+
+    const ages: number[] = [];
+    for (const { callId } of edited) {
+      const truth = await here.simulator.truthOf(callId);
+      const at = Date.parse(truth?.versions.at(-1)?.at ?? '');
+      ages.push((at - Date.parse(truth?.timestamp ?? '')) * 1000);
+    }
+    const known = after.flatMap(({ bucket, changes }) => Array(changes).fill(bucketEdges(bucket)));
+    ages.sort((a, b) => a - b);
+    known.forEach(({ from, to }, index) => {
+      expect(from).toBeLessThan((ages[index] as number) + day);
+      expect(to).toBeGreaterThan((ages[index] as number) - day);
+    });
+  });
+
+  it('says in status what it knows and what it cost', async () => {
+    const status = await readLateEditStatus(here.deps);
+    expect(status).toMatchObject({ axis: 'timestamp', basis: 'timestamp', fixed: false, share: 0.999 });
+    expect(status.horizon.changes).toBe(12);
+    expect(status.history).toMatchObject({ runs7d: 2, changed7d: 12 });
+    expect(status.history.requests7d).toBeGreaterThan(12);
+  });
+
+  it('takes the new end of processing for the time of the change, whenever that is seen', async () => {
+    await here.store.pool.query('DELETE FROM late_changes');
+    const [edited] = await here.simulator.edit({ random: 1, seed: 21, kinds: ['tags'], requalify: true });
+    const truth = await here.simulator.truthOf(edited?.callId as string);
+    const { rows } = await here.store.pool.query(
+      `SELECT (extract(epoch FROM processed_at) * 1000000)::bigint AS at FROM ledger WHERE call_id = $1`,
+      [edited?.callId],
+    );
+    await advance(5 * dayMs);
+    await rereadWindows(here.deps, await planRereads(here.deps), options);
+    const [bucket, ...others] = await readLateChanges(here.store.pool, 'processed');
+    const age = Date.parse(truth?.qualified ?? '') * 1000 - Number(rows[0]?.at);
+    expect(others).toEqual([]);
+    expect(bucketEdges(bucket?.bucket ?? 0).from).toBeLessThanOrEqual(age);
+    expect(bucketEdges(bucket?.bucket ?? 0).to).toBeGreaterThan(age);
+  });
+
+  it('covers nothing when it is interrupted, and resumes at its place', async () => {
+    await advance(dayMs);
+    const plan = await planRereads(here.deps);
+    const stop = new AbortController();
+    let progress: Parameters<Parameters<typeof rereadWindows>[2]['onProgress']>[0] | undefined;
+    await expect(
+      rereadWindows(here.deps, plan, {
+        signal: stop.signal,
+        onProgress: (one) => {
+          if (one.totals.listed > 100 && progress === undefined) {
+            progress = one;
+            stop.abort();
+          }
+        },
+      }),
+    ).rejects.toThrow();
+    expect((await planRereads(here.deps)).covers).toEqual(plan.covers);
+    const done = progress?.totals.listed ?? 0;
+    const totals = await rereadWindows(here.deps, plan, { ...options, ...(progress && { resume: progress }) });
+    expect(totals.listed).toBe(600);
+    expect(done).toBeGreaterThan(100);
+    expect((await planRereads(here.deps)).covers).toEqual([]);
+  });
+
+  it('counts a change found by the sample for those that the sample did not see', async () => {
+    await here.store.pool.query('DELETE FROM late_changes');
+    const deps = { ...here.deps, reread: { ...here.deps.reread, horizon: day, sample: 0.25, maxHorizon: 32 * day } };
+    await rereadWindows(deps, await planRereads(deps), options);
+    await here.simulator.edit({ random: 40, seed: 30, kinds: ['metadata'], requalify: false });
+    await advance(dayMs);
+    const plan = await planRereads(deps);
+    expect(plan.horizon).toBe(day);
+    const { changed } = await rereadWindows(deps, plan, options);
+    expect(changed).toBeGreaterThan(2);
+    expect(changed).toBeLessThan(40);
+    const found = await readLateChanges(here.store.pool, 'timestamp');
+    expect(found.reduce((sum, bucket) => sum + bucket.weight, 0)).toBe(4 * changed);
+    expect((await readLateEditStatus(deps)).tailShare).toBe(1);
+  });
+});
+
+describe('what is no late change', () => {
+  it('fields that another source brings for the first time', async () => {
+    await here.backfill();
+    await here.store.pool.query('DELETE FROM late_changes');
+    await here.store.pool.query(
+      `UPDATE ledger SET fields = fields - 'qualification' WHERE call_id IN (SELECT call_id FROM ledger LIMIT 5)`,
+    );
+    await here.backfill();
+    expect(await readLateChanges(here.store.pool, 'timestamp')).toEqual([]);
+  });
+});

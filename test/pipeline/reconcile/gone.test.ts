@@ -1,0 +1,119 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SimulatorOptions } from '../../../schemas/simulator.ts';
+import { day, type Installation, openInstallation } from './installation.ts';
+
+let here: Installation | undefined;
+afterEach(async () => {
+  await here?.close();
+  here = undefined;
+});
+
+const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000).toISOString();
+const from = new Date(Date.parse(to) - 4 * 86_400_000).toISOString();
+const range = { from: Date.parse(from) * 1000, to: Date.parse(to) * 1000 };
+const calls = { count: 240, utterances: 2, words: 3, otherShare: 0, density: 'even', from, to } as const;
+
+const install = async (more: SimulatorOptions = {}): Promise<Installation> => {
+  here = await openInstallation({ simulator: { calls, ...more } });
+  return here;
+};
+const missing = async ({ store, warehouse }: Installation) => ({
+  ledger: (await store.pool.query('SELECT call_id FROM ledger WHERE missing_since IS NOT NULL ORDER BY 1')).rows.map(
+    (row) => row.call_id as string,
+  ),
+  warehouse: (await warehouse.query('SELECT call_id FROM calls WHERE missing_since IS NOT NULL ORDER BY 1')).map(
+    (row) => row.call_id as string,
+  ),
+});
+
+describe('a call that the service no longer lists', () => {
+  it('is marked missing in ledger and warehouse, and cleared when it is seen again', async () => {
+    const { simulator, ...rest } = await install();
+    await rest.backfill();
+    const gone = (await simulator.delete({ random: 3, seed: 4 })).map((call) => call.callId).sort();
+    const totals = await rest.reconcile({ range });
+    expect(totals).toMatchObject({ windows: 4, proven: 4, markedMissing: 3, missing: 0, different: 0 });
+    expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
+    expect((await rest.store.pool.query('SELECT sum(gone)::int AS n FROM verdicts')).rows[0]?.n).toBe(3);
+    expect(await rest.reconcile({ range, force: true })).toMatchObject({ proven: 4, markedMissing: 0 });
+
+    await rest.store.pool.query(
+      `UPDATE ledger SET missing_since = now() - interval '1 hour' WHERE call_id =
+         (SELECT min(call_id) FROM ledger WHERE missing_since IS NULL)`,
+    );
+    await rest.reconcile({ range, force: true });
+    expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
+  });
+
+  it('but serves by its id because it moved or changed its status, is followed and not marked', async () => {
+    const installed = await install();
+    await installed.backfill();
+    const later = new Date(Date.parse(to) + 86_400_000).toISOString();
+    const [moved] = await installed.simulator.edit({
+      random: 1,
+      seed: 1,
+      patch: { timestamp: later },
+      requalify: false,
+    });
+    const [other] = await installed.simulator.edit({
+      random: 1,
+      seed: 2,
+      patch: { status: 'error' },
+      requalify: false,
+    });
+    expect(moved?.callId).not.toBe(other?.callId);
+    expect(await installed.reconcile({ range })).toMatchObject({ windows: 4, unproven: 0, markedMissing: 0 });
+    const rows = await installed.warehouse.query('SELECT call_id, call_timestamp, status FROM calls');
+    expect(rows.find((row) => row.call_id === moved?.callId)?.call_timestamp).toEqual(new Date(later));
+    expect(rows.find((row) => row.call_id === other?.callId)?.status).toBe('error');
+  });
+
+  it('is marked after two agreeing listings where single calls cannot be asked for', async () => {
+    const installed = await install({ dialectOverrides: { single: false } });
+    delete (installed.deps.source.list.list as { single_path?: string }).single_path;
+    await installed.backfill();
+    const gone = (await installed.simulator.delete({ random: 2, seed: 4 })).map((call) => call.callId).sort();
+    expect(await installed.reconcile({ range })).toMatchObject({ markedMissing: 2, unproven: 0 });
+    expect((await missing(installed)).warehouse).toEqual(gone);
+  });
+});
+
+describe('a window that is suddenly empty', () => {
+  it('is flagged and changes nothing, until somebody says that it is true', async () => {
+    const installed = await install();
+    await installed.backfill();
+    await installed.reconcile({ range });
+    const all: string[] = [];
+    for await (const entry of installed.simulator.truth({ light: true })) {
+      if (Date.parse(entry.timestamp) < Date.parse(from) + 86_400_000) all.push(entry.callId);
+    }
+    await installed.simulator.delete({ callIds: all });
+    const flagged = await installed.reconcile({ range, force: true });
+    expect(flagged).toMatchObject({ windows: 4, suspicious: 1, proven: 3, markedMissing: 0 });
+    expect((await missing(installed)).ledger).toEqual([]);
+    expect(await installed.reconcile({ range })).toMatchObject({ windows: 1, suspicious: 1 });
+
+    const accepted = await installed.reconcile({ range, acceptEmpty: true });
+    expect(accepted).toMatchObject({ windows: 1, suspicious: 0, markedMissing: all.length });
+    expect((await missing(installed)).warehouse).toEqual(all.sort());
+  });
+
+  it('is flagged by the weeks before, also when the ledger knows none of it', async () => {
+    const month = new Date(Date.parse(to) - 28 * 86_400_000).toISOString();
+    const installed = await install({ calls: { ...calls, from: month, count: 1_400 } });
+    const whole = { from: Date.parse(month) * 1000, to: range.to };
+    const last = { from: range.to - day, to: range.to };
+    await installed.backfill();
+    await installed.reconcile({ range: { from: whole.from, to: last.from } });
+    const ids = (
+      await installed.store.pool.query(`SELECT call_id FROM ledger WHERE call_timestamp >= to_timestamp($1)`, [
+        last.from / 1e6,
+      ])
+    ).rows.map((row) => row.call_id as string);
+    expect(ids.length).toBeGreaterThan(20);
+    await installed.simulator.delete({ callIds: ids });
+    await installed.store.pool.query('DELETE FROM ledger WHERE call_id = ANY($1)', [ids]);
+    await installed.store.pool.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [ids]);
+    expect(await installed.reconcile({ range: last })).toMatchObject({ windows: 1, suspicious: 1 });
+  });
+});

@@ -1,0 +1,102 @@
+/** A simulated service, and an installation that reads it: store, warehouse and source, wired as a worker wires them. */
+import type { CompletenessDeps } from '../../../activities/create-reconcile-activities.ts';
+import type { Range, ReadTotals, ReconcileRequest, ReconcileTotals } from '../../../schemas/orchestration.ts';
+import type { SimulatorOptions } from '../../../schemas/simulator.ts';
+import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
+import { readStretch } from '../../../src/pipeline/read/read-range-part.ts';
+import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
+import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
+import { createSource } from '../../../src/source/source.ts';
+import { simulatedConfig } from '../../source/simulated.ts';
+import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+
+export const hour = 3_600_000_000;
+export const day = 24 * hour;
+
+export interface Installation extends Pipeline {
+  readonly simulator: Simulator;
+  readonly deps: CompletenessDeps;
+  /** Planned call times with room for late processing. */
+  readonly range: Range;
+  /** Installation time, in milliseconds; real time unless set. */
+  setNow(ms: number | undefined): void;
+  backfill(range?: Range): Promise<ReadTotals>;
+  merge(): Promise<number>;
+  reconcile(request?: ReconcileRequest): Promise<ReconcileTotals>;
+}
+
+const never = new AbortController().signal;
+
+export const openInstallation = async (options: { readonly simulator: SimulatorOptions }): Promise<Installation> => {
+  const pipeline = await openPipeline();
+  const simulator = await startSimulator({ rateLimit: { requests: 0 }, ...options.simulator });
+  const source = createSource(
+    await simulatedConfig(simulator, {
+      list: { preset: 'activate' },
+      limits: { requests: 100_000, per_s: 1 },
+    }),
+  );
+  let now: number | undefined;
+  const deps: CompletenessDeps = {
+    ...pipeline.deps,
+    source,
+    now: () => new Date(now ?? Date.now()),
+    windows: { initial: day, min: 1_000_000, max: 30 * day, targetCalls: 1_000 },
+    reread: { horizon: undefined, share: 0.999, delay: day, maxHorizon: 90 * day, sample: 0.05 },
+    reconcile: { age: 2 * day, span: 60 * day, level: 'light' },
+    version: 'test',
+  };
+  const range = {
+    from: Math.floor((Date.parse(simulator.range.from) * 1000) / day) * day,
+    to: Math.ceil((Date.parse(simulator.range.to) * 1000) / day) * day + 10 * day,
+  };
+  return {
+    ...pipeline,
+    simulator,
+    deps,
+    range,
+    setNow: (ms: number | undefined) => {
+      now = ms;
+    },
+    backfill: async (part: Range = range) => {
+      const { totals } = await readStretch(
+        deps,
+        {
+          axis: 'qualified',
+          range: part,
+          direction: 'oldest_first',
+          origin: 'backfill',
+          force: true,
+          maxCalls: 1_000_000,
+          maxSeconds: 600,
+        },
+        { signal: never, onProgress: () => undefined },
+      );
+      return totals;
+    },
+    merge: async () => {
+      let deliveries = 0;
+      for (;;) {
+        const merged = await mergeBatch(deps, 200);
+        if (merged === undefined) return deliveries;
+        deliveries += merged.deliveries;
+        await loadFolded(deps, merged.folded);
+      }
+    },
+    reconcile: async (request: ReconcileRequest = {}) => {
+      const plan = await planReconcile(deps, deps.reconcile, request);
+      const { totals } = await reconcileWindows(deps, plan, {
+        signal: never,
+        maxSeconds: 600,
+        onProgress: () => undefined,
+      });
+      return totals;
+    },
+    close: async () => {
+      await source.close();
+      await simulator.stop();
+      await pipeline.close();
+    },
+  };
+};

@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { SurveyInput } from '../../../src/pipeline/read/compare-listing.ts';
+import { readLight } from '../../../src/pipeline/read/read-changed.ts';
+import { planFetches } from '../../../src/source/list/fetch-plan.ts';
+import { type Installation, openInstallation } from './installation.ts';
+
+const options = { signal: new AbortController().signal, alive: () => undefined };
+let here: Installation;
+beforeAll(async () => {
+  const to = new Date(Date.now() - 20 * 86_400_000).toISOString();
+  const from = new Date(Date.parse(to) - 86_400_000).toISOString();
+  here = await openInstallation({
+    simulator: { calls: { count: 1_000, utterances: 12, otherShare: 0, density: 'even', from, to } },
+  });
+  await here.backfill();
+});
+afterAll(() => here?.close());
+
+const read = (level: SurveyInput['level'] = 'light') =>
+  readLight(here.deps, { axis: 'timestamp', range: here.range, level, confirm: 'later', origin: 'test' }, options);
+const bodies = async (): Promise<string[]> =>
+  (await here.store.pool.query('SELECT call_id, revision FROM ledger ORDER BY 1')).rows.map(
+    (row) => `${row.call_id}:${row.revision}`,
+  );
+const isTrue = async (callId: string): Promise<boolean> => {
+  const truth = await here.simulator.truthOf(callId);
+  const [row] = await here.warehouse.query(
+    `SELECT (SELECT string_agg(value, ' ' ORDER BY key) FROM metadata m WHERE m.call_id = c.call_id) AS metadata,
+            (SELECT count(*)::int FROM tags t WHERE t.call_id = c.call_id) AS tags FROM calls c WHERE call_id = '${callId}'`,
+  );
+  const document = truth?.document ?? {};
+  const { metadata, tags } = document as { metadata: Record<string, string>; tags: unknown[] };
+  const values = Object.entries(metadata)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, value]) => value);
+  return row?.metadata === values.join(' ') && row?.tags === tags.length;
+};
+
+describe('light reading', () => {
+  it('fetches nothing where nothing changed, for a small share of the bytes', async () => {
+    const before = await bodies();
+    const light = await read();
+    const full = await read('full');
+    expect(light).toMatchObject({ listed: 1_000, fetched: 0, unfetched: [] });
+    expect(full).toMatchObject({ listed: 1_000, fetched: 0 });
+    expect(await bodies()).toEqual(before);
+    expect(light.requests).toBe(5);
+    console.log(
+      `1,000 unchanged calls: light ${light.bytes} bytes, full ${full.bytes} bytes in ${full.requests} requests`,
+    );
+    expect(light.bytes * 4).toBeLessThan(full.bytes);
+  });
+
+  it('fetches whole only what is new or changed: a few by id', async () => {
+    const edited = await here.simulator.edit({ random: 4, seed: 3, kinds: ['metadata', 'tags'], requalify: false });
+    const added = await here.simulator.insert({
+      count: 1,
+      timestamp: here.simulator.range.from,
+      status: 'qualified',
+    });
+    const light = await read();
+    expect([...light.changed].sort()).toEqual(edited.map((call) => call.callId).sort());
+    expect([...light.fresh]).toEqual(added.map((call) => call.callId));
+    expect(light).toMatchObject({ fetched: 5, unfetched: [], listed: 1_001 });
+    expect(light.requests).toBeLessThanOrEqual(6 + 5);
+    for (const { callId } of [...edited, ...added]) expect(await isTrue(callId)).toBe(true);
+    expect(await read()).toMatchObject({ fetched: 0 });
+  });
+
+  it('and many by the windows that hold them', async () => {
+    const edited = await here.simulator.edit({ random: 400, seed: 5, kinds: ['metadata'], requalify: false });
+    const light = await read();
+    expect(light.changed.size).toBe(400);
+    expect(light).toMatchObject({ fetched: 400, unfetched: [] });
+    console.log(`400 of 1,001 calls changed: ${light.requests} requests`);
+    expect(light.requests).toBeLessThan(6 + 60);
+    for (const { callId } of edited.slice(0, 20)) expect(await isTrue(callId)).toBe(true);
+    expect(await read()).toMatchObject({ fetched: 0 });
+  });
+
+  it('does not take another order of keys for a change', async () => {
+    await here.store.pool.query(
+      `UPDATE ledger SET fields = jsonb_set(fields, '{metadata,2}', '"another hash"') WHERE call_id = (SELECT min(call_id) FROM ledger)`,
+    );
+    const before = await bodies();
+    expect(await read()).toMatchObject({ fetched: 0 });
+    expect(await bodies()).toEqual(before);
+    const { rows } = await here.store.pool.query(
+      `SELECT count(*)::int AS n FROM ledger WHERE fields->'metadata'->>2 = 'another hash'`,
+    );
+    expect(rows[0]?.n).toBe(0);
+  });
+
+  it('compares ids alone when asked to', async () => {
+    await here.simulator.edit({ random: 3, seed: 9, kinds: ['metadata'], requalify: false });
+    expect(await read('ids')).toMatchObject({ fetched: 0 });
+    expect(await read()).toMatchObject({ fetched: 3 });
+  });
+});
+
+describe('a plan of fetches', () => {
+  const listed = Array.from({ length: 1_000 }, (_, index) => ({ callId: `c${index}`, time: index * 1_000_000 }));
+  const rules = { pageSize: 200, recordBytes: 4_000, single: true, step: 1_000 };
+  const wanted = (...indices: number[]) => new Set(indices.map((index) => `c${index}`));
+
+  it('takes single calls far apart one by one', () => {
+    expect(planFetches(listed, wanted(3, 400, 900), rules)).toEqual({ ids: ['c3', 'c400', 'c900'], windows: [] });
+  });
+
+  it('takes neighbours in one window, unless the records between are too many bytes', () => {
+    const { ids, windows } = planFetches(listed, wanted(3, 5, 40), rules);
+    expect(ids).toEqual([]);
+    expect(windows).toEqual([{ from: 3_000_000, to: 40_001_000, ids: ['c3', 'c5', 'c40'] }]);
+    expect(planFetches(listed, wanted(3, 40), { ...rules, recordBytes: 40_000 }).windows).toEqual([]);
+  });
+
+  it('reads the window through when everything is wanted, and always so without an endpoint for one call', () => {
+    const all = new Set(listed.map(({ callId }) => callId));
+    expect(planFetches(listed, all, rules).windows).toMatchObject([{ from: 0, to: 999_001_000 }]);
+    const apart = planFetches(listed, wanted(1, 500), { ...rules, single: false });
+    expect(apart).toMatchObject({ ids: [], windows: [{ ids: ['c1'] }, { ids: ['c500'] }] });
+  });
+
+  it('leaves no wanted call out', () => {
+    for (let seed = 1; seed < 30; seed += 1) {
+      const some = wanted(...[...listed.keys()].filter((index) => (index * 7_919 + seed * 104_729) % 97 < seed));
+      const { ids, windows } = planFetches(listed, some, { ...rules, recordBytes: seed * 3_000 });
+      expect([...ids, ...windows.flatMap((window) => window.ids)].sort()).toEqual([...some].sort());
+    }
+  });
+});
