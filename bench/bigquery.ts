@@ -109,10 +109,10 @@ function makeCalls(count: number): CallLoad[] {
   });
 }
 
-function batchOf(calls: readonly CallLoad[], loadId: string): LoadBatch {
+const batchOf = (calls: readonly CallLoad[], loadId: string): LoadBatch => {
   const keyOf = (callId: string): string => `key-${callId}`;
   return { loadId, epoch: 1, flattenVersion: 1, origin: 'bench', calls, tombstones: [], logs: {}, keyOf };
-}
+};
 
 async function loadBare(
   dataset: string,

@@ -32,7 +32,7 @@ interface Server {
   stop(): Promise<void>;
 }
 
-async function startServer(...args: readonly string[]): Promise<Server> {
+const startServer = async (...args: readonly string[]): Promise<Server> => {
   const child = run('server', args);
   const [line] = (await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')) as [string];
   return {
@@ -43,23 +43,23 @@ async function startServer(...args: readonly string[]): Promise<Server> {
       await ended;
     },
   };
-}
+};
 
-async function load(order: LoadOrder): Promise<LoadResult> {
+const load = async (order: LoadOrder): Promise<LoadResult> => {
   const child = run('load', []);
   child.stdin?.end(JSON.stringify(order));
   return JSON.parse(await text(child.stdout as NodeJS.ReadableStream)) as LoadResult;
-}
+};
 
-function run(name: string, args: readonly string[]): ChildProcess {
+const run = (name: string, args: readonly string[]): ChildProcess => {
   const path = join(import.meta.dirname, 'webhook', `${name}.js`);
   return spawn(process.execPath, [path, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
-}
+};
 
-function median(numbers: readonly number[]): number {
+const median = (numbers: readonly number[]): number => {
   const sorted = [...numbers].sort((left, right) => left - right);
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
-}
+};
 
 const show = (name: string, result: LoadResult) =>
   console.log(

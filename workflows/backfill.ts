@@ -20,7 +20,7 @@ import {
 import { type RangeReading, readRanges } from './read-ranges.ts';
 
 /** Reads every call of a range once, in windows that fit, with bounded concurrency; can be paused and resumed. */
-export async function backfill(input: BackfillInput): Promise<BackfillProgress> {
+export const backfill = async (input: BackfillInput): Promise<BackfillProgress> => {
   const resumed = input.resumed;
   const state: RangeReading = {
     todo: [...(resumed?.todo ?? [input.range])],
@@ -97,7 +97,7 @@ export async function backfill(input: BackfillInput): Promise<BackfillProgress> 
     });
   }
   return progress();
-}
+};
 
 // With worker versioning it ends with the code that it began with; all other workflows move on to the current version.
 // Without it there is nothing to be pinned to, and the server refuses tasks that say so.

@@ -10,7 +10,7 @@ export interface LoadWarehouseInput {
 }
 
 /** Loads everything that is pending in one warehouse. */
-export async function loadWarehouse(input: LoadWarehouseInput): Promise<{ readonly changed: number }> {
+export const loadWarehouse = async (input: LoadWarehouseInput): Promise<{ readonly changed: number }> => {
   const { loadPending } = loadActivities(input.queues);
   const { warehouse, origin } = input;
   let changed = input.changed ?? 0;
@@ -20,4 +20,4 @@ export async function loadWarehouse(input: LoadWarehouseInput): Promise<{ readon
     if (!result.more) return { changed };
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof loadWarehouse>({ ...input, changed });
   }
-}
+};

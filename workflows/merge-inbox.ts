@@ -3,7 +3,7 @@ import { loadActivities, readActivities } from './activity-proxies.ts';
 import { type MergeInboxInput, wakeSignal } from './messages.ts';
 
 /** Drains the inbox whenever it is woken; ends when nothing has come for a while. */
-export async function mergeInbox(input: MergeInboxInput): Promise<void> {
+export const mergeInbox = async (input: MergeInboxInput): Promise<void> => {
   const load = loadActivities(input.queues);
   const read = readActivities(input.queues);
   let woken = true;
@@ -19,4 +19,4 @@ export async function mergeInbox(input: MergeInboxInput): Promise<void> {
   }
   await condition(allHandlersFinished);
   if (woken) await continueAsNew<typeof mergeInbox>(input);
-}
+};

@@ -4,7 +4,7 @@ import { reconcileActivities } from './activity-proxies.ts';
 import { type ReconcileInput, type ReconcileProgress, reconcileProgressQuery } from './messages.ts';
 
 /** Compares windows in the API, the ledger and every warehouse, heals what differs, and leaves a verdict of each. */
-export async function reconcile(input: ReconcileInput): Promise<ReconcileProgress> {
+export const reconcile = async (input: ReconcileInput): Promise<ReconcileProgress> => {
   const { planReconcile, reconcileWindows } = reconcileActivities(input.queues);
   let { done, totals } = input.resumed ?? { done: 0, totals: emptyReconcileTotals };
   let windows = done;
@@ -27,4 +27,4 @@ export async function reconcile(input: ReconcileInput): Promise<ReconcileProgres
     }
   }
   return progress();
-}
+};

@@ -5,7 +5,7 @@ import { loadWarehouse } from './load-warehouse.ts';
 import type { SyncInput } from './messages.ts';
 
 /** Finds what nobody woke: deliveries that wait, calls to be read again, pending calls, bodies that have expired. */
-export async function sweep(input: SyncInput & { readonly prefix: string }): Promise<void> {
+export const sweep = async (input: SyncInput & { readonly prefix: string }): Promise<void> => {
   const load = loadActivities(input.queues);
   const merged = await load.mergeInbox();
   await readActivities(input.queues).rereadCalls();
@@ -22,4 +22,4 @@ export async function sweep(input: SyncInput & { readonly prefix: string }): Pro
     }
   }
   if (!merged.more) await load.keepHouse();
-}
+};

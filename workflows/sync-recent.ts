@@ -8,7 +8,9 @@ import { type RangeReading, readRanges } from './read-ranges.ts';
  * Reads from the stored watermark, less the overlap, to now, less the settling time; then moves the watermark. A backlog
  * that is too long for one run is continued as new with what is left of it.
  */
-export async function syncRecent(input: SyncRecentInput): Promise<ReadTotals & { readonly watermark: number | null }> {
+export const syncRecent = async (
+  input: SyncRecentInput,
+): Promise<ReadTotals & { readonly watermark: number | null }> => {
   const { planSync, finishSync } = readActivities(input.queues);
   const { axis, direction, todo, totals, windowLength } = input.resumed ?? (await begin(planSync));
   const state: RangeReading = { todo: [...todo], active: 0, totals, concurrency: 1, paused: false, windowLength };
@@ -24,7 +26,7 @@ export async function syncRecent(input: SyncRecentInput): Promise<ReadTotals & {
   }
   const { watermark } = await finishSync();
   return { ...state.totals, watermark };
-}
+};
 
 const begin = async (
   planSync: ReturnType<typeof readActivities>['planSync'],

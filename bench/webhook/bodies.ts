@@ -4,7 +4,7 @@ import { callIdOf } from '../../src/simulator/calls/call-id.ts';
 import { generateCall } from '../../src/simulator/calls/generate-call.ts';
 
 /** @param bytes filled up to about this size, so that ratios compare between versions of the generator. */
-export function makeCallBodies(count: number, bytes = 40_000): readonly Buffer[] {
+export const makeCallBodies = (count: number, bytes = 40_000): readonly Buffer[] => {
   const settings = simulatorOptionsSchema.parse({});
   const timestampMs = Date.UTC(2024, 2, 4, 9);
   return Array.from({ length: count }, (_, index) => {
@@ -13,4 +13,4 @@ export function makeCallBodies(count: number, bytes = 40_000): readonly Buffer[]
     const missing = bytes - Buffer.byteLength(JSON.stringify(call));
     return Buffer.from(JSON.stringify(missing > 0 ? { ...call, filler: 'x'.repeat(missing) } : call));
   });
-}
+};

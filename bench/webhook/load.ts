@@ -29,7 +29,7 @@ export interface LoadResult {
 
 const headEnd = Buffer.from('\r\n\r\n');
 
-function prepare(order: LoadOrder): readonly { head: string; body: Buffer }[] {
+const prepare = (order: LoadOrder): readonly { head: string; body: Buffer }[] => {
   return makeCallBodies(50).map((body) => ({
     head: [
       `POST ${order.path} HTTP/1.1`,
@@ -43,9 +43,9 @@ function prepare(order: LoadOrder): readonly { head: string; body: Buffer }[] {
     ].join('\r\n'),
     body,
   }));
-}
+};
 
-async function run(order: LoadOrder): Promise<LoadResult> {
+const run = async (order: LoadOrder): Promise<LoadResult> => {
   const requests = prepare(order);
   const answers: Record<string, number> = {};
   const latencies: number[] = [];
@@ -110,6 +110,6 @@ async function run(order: LoadOrder): Promise<LoadResult> {
   latencies.sort((left, right) => left - right);
   const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
   return { perSecond: counted / order.seconds, p50Ms: at(0.5), p99Ms: at(0.99), answers };
-}
+};
 
 process.stdout.write(`${JSON.stringify(await run(JSON.parse(await text(process.stdin)) as LoadOrder))}\n`);

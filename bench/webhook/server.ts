@@ -18,7 +18,7 @@ interface Running {
 }
 
 /** `bare` is fastify as it comes, which parses JSON; `raw` takes the bytes as they are. */
-async function startBare(raw: boolean): Promise<Running> {
+const startBare = async (raw: boolean): Promise<Running> => {
   const app = fastify({ bodyLimit: 16 * 1024 * 1024 });
   if (raw) {
     app.removeAllContentTypeParsers();
@@ -27,9 +27,9 @@ async function startBare(raw: boolean): Promise<Running> {
   app.post('/webhook', (_request, reply) => reply.code(200).send());
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   return { port: Number(new URL(address).port), close: () => app.close() };
-}
+};
 
-async function startDurable(url: string, spoolDir: string, secret: string): Promise<Running> {
+const startDurable = async (url: string, spoolDir: string, secret: string): Promise<Running> => {
   const log = { info: () => {}, warn: console.error, error: console.error };
   const secrets = [{ name: 'bench', secret }];
   const config = webhookConfigSchema.parse({ port: 0, secrets });
@@ -52,7 +52,7 @@ async function startDurable(url: string, spoolDir: string, secret: string): Prom
       await pool.end();
     },
   };
-}
+};
 
 const [mode, url = '', spoolDir = '', secret = ''] = process.argv.slice(2);
 const server = mode !== 'durable' ? await startBare(mode === 'raw') : await startDurable(url, spoolDir, secret);

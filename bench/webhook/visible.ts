@@ -24,7 +24,11 @@ const pollMs = 50;
 const deadlineMs = 60_000;
 
 /** @param input.url of a server whose store may be filled. Throws when a call is not visible a minute after the last. */
-export async function measureVisibility(input: { url: string; folder: string; seconds: number }): Promise<Visibility> {
+export const measureVisibility = async (input: {
+  url: string;
+  folder: string;
+  seconds: number;
+}): Promise<Visibility> => {
   const { url, folder, seconds } = input;
   const secret = 'bench-signing-secret';
   const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
@@ -87,4 +91,4 @@ export async function measureVisibility(input: { url: string; folder: string; se
     }
     await temporal.stop();
   }
-}
+};

@@ -5,10 +5,10 @@ const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h:
 const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 
 /** Milliseconds; undefined when the text is not a duration. */
-export function parseDuration(text: string): number | undefined {
+export const parseDuration = (text: string): number | undefined => {
   const [, amount, unit] = pattern.exec(text) ?? [];
   return amount === undefined || unit === undefined ? undefined : Number(amount) * (units[unit] as number);
-}
+};
 
 /** A duration in YAML, milliseconds once parsed. */
 export const durationSchema = z

@@ -106,7 +106,7 @@ export const syncConfigSchema = z
 export type SyncConfig = z.infer<typeof syncConfigSchema>;
 
 /** The instant that `start_from` means for a first start at `now`. */
-export function resolveStart(startFrom: string, now: Date): Date {
+export const resolveStart = (startFrom: string, now: Date): Date => {
   const duration = parseDuration(startFrom);
   return duration === undefined ? new Date(startFrom) : new Date(now.getTime() - duration);
-}
+};

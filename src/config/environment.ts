@@ -12,7 +12,7 @@ import { suggest } from './suggest.ts';
 const prefix = 'CALLSYNC_';
 
 /** Lays the environment over `raw`. Variables that name no section and hold no `__` are not ours to judge. */
-export function applyEnvironment(raw: Raw, env: NodeJS.ProcessEnv): Raw {
+export const applyEnvironment = (raw: Raw, env: NodeJS.ProcessEnv): Raw => {
   const root = configJsonSchema();
   const sections = knownKeys([root]) ?? [];
   let result = raw;
@@ -26,14 +26,14 @@ export function applyEnvironment(raw: Raw, env: NodeJS.ProcessEnv): Raw {
     result = place(result, segments, value, { name, nodes: [root] });
   }
   return result;
-}
+};
 
 interface Place {
   readonly name: string;
   readonly nodes: readonly SchemaNode[];
 }
 
-function place(raw: Raw, segments: readonly string[], text: string, { name, nodes }: Place): Raw {
+const place = (raw: Raw, segments: readonly string[], text: string, { name, nodes }: Place): Raw => {
   const [segment = '', ...rest] = segments;
   const key = matchKey(segment, raw, nodes);
   const children = nodes.flatMap((node) => childrenAt(node, key));
@@ -51,16 +51,16 @@ function place(raw: Raw, segments: readonly string[], text: string, { name, node
     return { ...raw, [key]: Object.values(placed) };
   }
   return { ...raw, [key]: place(isRaw(below) ? below : {}, rest, text, { name, nodes: children }) };
-}
+};
 
 /** Environment names have no lower case and no dash: an existing key that reads the same is meant, else lower case. */
-function matchKey(segment: string, raw: Raw, nodes: readonly SchemaNode[]): string {
+const matchKey = (segment: string, raw: Raw, nodes: readonly SchemaNode[]): string => {
   const plain = (key: string) => key.toUpperCase().replaceAll('-', '_');
   const keys = knownKeys(nodes) ?? Object.keys(raw);
   return keys.find((key) => plain(key) === segment) ?? segment.toLowerCase();
-}
+};
 
-function readValue(text: string, nodes: readonly SchemaNode[], name: string): unknown {
+const readValue = (text: string, nodes: readonly SchemaNode[], name: string): unknown => {
   const all = nodes.flatMap(alternatives);
   if (all.every((node) => node.type === 'string' || node.enum !== undefined || node.const !== undefined)) return text;
   try {
@@ -68,9 +68,9 @@ function readValue(text: string, nodes: readonly SchemaNode[], name: string): un
   } catch (cause) {
     throw terminal('CONFIG_INVALID', `The environment variable ${name} does not hold valid YAML or JSON.`, { cause });
   }
-}
+};
 
-function unknownVariable(name: string, segment: string, nodes: readonly SchemaNode[]) {
+const unknownVariable = (name: string, segment: string, nodes: readonly SchemaNode[]) => {
   const known = (knownKeys(nodes) ?? []).map((key) => key.toUpperCase());
   const meant = suggest(segment, known);
   const path = name.slice(prefix.length).split('__');
@@ -80,4 +80,4 @@ function unknownVariable(name: string, segment: string, nodes: readonly SchemaNo
         ? `Known at ${segment}: ${known.join(', ') || 'nothing'}.`
         : `Did you mean ${prefix}${path.map((each) => (each === segment ? meant : each)).join('__')}?`,
   });
-}
+};

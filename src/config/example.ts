@@ -12,7 +12,7 @@ interface Spot {
   readonly off: boolean;
 }
 
-export function renderConfigExample(): string {
+export const renderConfigExample = (): string => {
   const head = [
     '# yaml-language-server: $schema=docs/callsync.schema.json',
     '#',
@@ -28,9 +28,9 @@ export function renderConfigExample(): string {
     ...renderKey(key, node, { indent: '', off: false }, key === 'source'),
   ]);
   return `${[...head, ...body].join('\n')}\n`;
-}
+};
 
-function renderKey(key: string, node: SchemaNode, spot: Spot, required: boolean): string[] {
+const renderKey = (key: string, node: SchemaNode, spot: Spot, required: boolean): string[] => {
   const comment = renderComment(key, node, spot.indent);
   const off = spot.off || (node.default === undefined && !required);
   const inner = { indent: `${spot.indent}  `, off };
@@ -46,18 +46,18 @@ function renderKey(key: string, node: SchemaNode, spot: Spot, required: boolean)
   }
   const value = node.default ?? (required ? sampleValues[key] : undefined);
   return [...comment, line(value === undefined ? `${key}:` : `${key}: ${inline(value)}`)];
-}
+};
 
-function renderProperties(node: SchemaNode, spot: Spot, skip?: string): string[] {
+const renderProperties = (node: SchemaNode, spot: Spot, skip?: string): string[] => {
   return Object.entries(node.properties ?? {})
     .filter(([key]) => key !== skip)
     .flatMap(([key, child]) => renderKey(key, child, spot, node.required?.includes(key) ?? false));
-}
+};
 
 type Variants = NonNullable<ReturnType<typeof findVariants>>;
 
 /** The variant of the default as it stands, the others switched off. */
-function renderVariants(node: SchemaNode, { tag, variants }: Variants, spot: Spot): string[] {
+const renderVariants = (node: SchemaNode, { tag, variants }: Variants, spot: Spot): string[] => {
   const chosen = String((node.default as Record<string, unknown> | undefined)?.[tag] ?? [...variants.keys()][0]);
   return [chosen, ...[...variants.keys()].filter((name) => name !== chosen)].flatMap((name) => {
     const inner = { ...spot, off: spot.off || name !== chosen };
@@ -67,10 +67,10 @@ function renderVariants(node: SchemaNode, { tag, variants }: Variants, spot: Spo
       ...renderProperties(variants.get(name) as SchemaNode, inner, tag),
     ];
   });
-}
+};
 
 /** Entries under names of the user's choice: those of the default, and the other variants switched off. */
-function renderNamed(node: SchemaNode, { tag, variants }: Variants, spot: Spot): string[] {
+const renderNamed = (node: SchemaNode, { tag, variants }: Variants, spot: Spot): string[] => {
   const present = Object.entries((node.default ?? {}) as Record<string, Record<string, unknown>>);
   const chosen = new Set(present.map(([, entry]) => String(entry[tag])));
   const others = [...variants.keys()].filter((name) => !chosen.has(name));
@@ -86,19 +86,19 @@ function renderNamed(node: SchemaNode, { tag, variants }: Variants, spot: Spot):
       ...renderProperties(variants.get(variant) as SchemaNode, inner, tag),
     ];
   });
-}
+};
 
 /** One switched-off entry of a list of sections: its first key carries the dash. */
-function renderListEntry(items: SchemaNode, { indent }: Spot): string[] {
+const renderListEntry = (items: SchemaNode, { indent }: Spot): string[] => {
   const lines = renderProperties(items, { indent: `${indent}  `, off: true });
   const first = lines.findIndex((line) => /^ *#[a-z]/.test(line));
   return lines.map((line, index) => {
     if (index === first) return `${indent}#- ${line.trimStart().slice(1)}`;
     return index < first ? line.slice(2) : line;
   });
-}
+};
 
-function renderComment(key: string, node: SchemaNode, indent: string): string[] {
+const renderComment = (key: string, node: SchemaNode, indent: string): string[] => {
   const text = node.description ?? '';
   const choice = node.enum === undefined || key === 'type' ? '' : ` One of: ${allowedText(node)}.`;
   const lines: string[] = [];
@@ -112,4 +112,4 @@ function renderComment(key: string, node: SchemaNode, indent: string): string[] 
   }
   if (line !== '') lines.push(line);
   return lines.map((each) => `${indent}# ${each}`);
-}
+};

@@ -4,11 +4,11 @@ import { renderConfigExample } from './example.ts';
 import { renderConfigReference } from './reference.ts';
 import { configJsonSchema } from './schema-node.ts';
 
-export function renderGeneratedFiles(): Readonly<Record<string, string>> {
+export const renderGeneratedFiles = (): Readonly<Record<string, string>> => {
   return {
     'callsync.example.yaml': renderConfigExample(),
     'docs/config.md': renderConfigReference(),
     'docs/tables.md': renderDictionary(),
     'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
   };
-}
+};

@@ -25,7 +25,7 @@ export interface LoadedConfig {
 }
 
 /** Throws `CallsyncError` CONFIG_MISSING or CONFIG_INVALID; its message names every key that is wrong. */
-export async function loadConfig(options: LoadConfigOptions = {}): Promise<LoadedConfig> {
+export const loadConfig = async (options: LoadConfigOptions = {}): Promise<LoadedConfig> => {
   const { env = process.env, cwd = process.cwd(), overrides = {} } = options;
   const wanted = options.path ?? (env.CALLSYNC_CONFIG || undefined);
   const path = resolve(cwd, wanted ?? 'callsync.yaml');
@@ -41,19 +41,19 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Loade
     config: checkConfig(raw, text === undefined ? 'the environment' : path),
     path: text === undefined ? undefined : path,
   };
-}
+};
 
 /** Checks settings and fills in defaults. @param origin names where they came from, for the error. */
-export function checkConfig(raw: unknown, origin: string): Config {
+export const checkConfig = (raw: unknown, origin: string): Config => {
   const result = configSchema.safeParse(dropNulls(raw), { reportInput: true });
   if (result.success) return result.data;
   const problems = describeIssues(result.error.issues);
   throw terminal('CONFIG_INVALID', `The configuration (${origin}) is not valid: ${problems.join('; ')}.`, {
     mend: 'Every key and its meaning is in callsync.example.yaml.',
   });
-}
+};
 
-async function readConfigFile(path: string, required: boolean): Promise<string | undefined> {
+const readConfigFile = async (path: string, required: boolean): Promise<string | undefined> => {
   try {
     return await readFile(path, 'utf8');
   } catch (cause) {
@@ -62,9 +62,9 @@ async function readConfigFile(path: string, required: boolean): Promise<string |
     const why = code === 'ENOENT' ? 'does not exist' : 'cannot be read';
     throw terminal('CONFIG_MISSING', `The configuration file ${path} ${why}.`, { cause });
   }
-}
+};
 
-function parseConfigText(text: string, path: string): Raw {
+const parseConfigText = (text: string, path: string): Raw => {
   const document = parseDocument(text);
   const [error] = document.errors;
   if (error !== undefined) {
@@ -75,4 +75,4 @@ function parseConfigText(text: string, path: string): Raw {
   if (raw === null) return {};
   if (!isRaw(raw)) throw terminal('CONFIG_INVALID', `${path} must hold sections such as "source:" and "store:".`);
   return raw;
-}
+};

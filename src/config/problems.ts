@@ -3,11 +3,11 @@ import type { z } from 'zod';
 import { alternatives, childrenAt, configJsonSchema, knownKeys, type SchemaNode } from './schema-node.ts';
 import { suggest } from './suggest.ts';
 
-export function describeIssues(issues: readonly z.core.$ZodIssue[]): string[] {
+export const describeIssues = (issues: readonly z.core.$ZodIssue[]): string[] => {
   return [...new Set(issues.flatMap((issue) => describeIssue(issue, [])))];
-}
+};
 
-function describeIssue(issue: z.core.$ZodIssue, above: readonly PropertyKey[]): string[] {
+const describeIssue = (issue: z.core.$ZodIssue, above: readonly PropertyKey[]): string[] => {
   const path = [...above, ...issue.path];
   const key = showPath(path);
   switch (issue.code) {
@@ -43,9 +43,9 @@ function describeIssue(issue: z.core.$ZodIssue, above: readonly PropertyKey[]): 
     default:
       return [`${key} ${issue.message}`];
   }
-}
+};
 
-function describeUnion(issue: z.core.$ZodIssueInvalidUnion, path: readonly PropertyKey[], key: string): string[] {
+const describeUnion = (issue: z.core.$ZodIssueInvalidUnion, path: readonly PropertyKey[], key: string): string[] => {
   if (issue.discriminator !== undefined) {
     const variants = nodesAt(path.slice(0, -1)).flatMap(alternatives);
     const allowed = variants.map((node) => node.properties?.[issue.discriminator as string]?.const).filter(Boolean);
@@ -53,34 +53,34 @@ function describeUnion(issue: z.core.$ZodIssueInvalidUnion, path: readonly Prope
   }
   const parts = issue.errors.map((errors) => errors.flatMap((error) => describeIssue(error, path)));
   return [parts.map((texts) => texts.join(' and ')).join(', or ') || `${key} is not valid`];
-}
+};
 
-function describeUnknown(unknown: string, path: readonly PropertyKey[]): string {
+const describeUnknown = (unknown: string, path: readonly PropertyKey[]): string => {
   const known = knownKeys(nodesAt(path)) ?? [];
   const meant = suggest(unknown, known);
   const key = showPath([...path, unknown]);
   if (meant !== undefined) return `${key} is not a key; did you mean ${meant}?`;
   return `${key} is not a key; allowed there: ${known.join(', ')}`;
-}
+};
 
-function nodesAt(path: readonly PropertyKey[]): SchemaNode[] {
+const nodesAt = (path: readonly PropertyKey[]): SchemaNode[] => {
   let nodes: SchemaNode[] = [configJsonSchema()];
   for (const key of path) nodes = nodes.flatMap((node) => childrenAt(node, String(key)));
   return nodes;
-}
+};
 
 /** The meaning of the key, as the reference has it. */
-function hint(path: readonly PropertyKey[]): string {
+const hint = (path: readonly PropertyKey[]): string => {
   const text = nodesAt(path).find((node) => node.description !== undefined)?.description;
   return text === undefined ? '' : ` (${text.replace(/\.$/, '')})`;
-}
+};
 
-function showPath(path: readonly PropertyKey[]): string {
+const showPath = (path: readonly PropertyKey[]): string => {
   if (path.length === 0) return 'the configuration';
   return path
     .map((key, index) => (typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${String(key)}`))
     .join('');
-}
+};
 
 const article = (name: string) =>
   ({ object: 'a section with keys', array: 'a list', int: 'a whole number' })[name] ?? `a ${name}`;

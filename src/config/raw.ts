@@ -1,15 +1,15 @@
 /** Configuration before it is checked: what YAML, a preset and the environment say, laid over each other. */
 export type Raw = { [key: string]: unknown };
 
-export function isRaw(value: unknown): value is Raw {
+export const isRaw = (value: unknown): value is Raw => {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+};
 
 /**
  * Objects merge, everything else replaces. Where both sides choose a variant (`style` of a pagination, `type` of a
  * warehouse) and choose differently, the upper one replaces the lower whole.
  */
-export function mergeRaw(lower: Raw, upper: Raw): Raw {
+export const mergeRaw = (lower: Raw, upper: Raw): Raw => {
   for (const tag of ['style', 'type']) {
     if (lower[tag] !== undefined && upper[tag] !== undefined && lower[tag] !== upper[tag]) return upper;
   }
@@ -19,12 +19,12 @@ export function mergeRaw(lower: Raw, upper: Raw): Raw {
     merged[key] = isRaw(below) && isRaw(value) ? mergeRaw(below, value) : value;
   }
   return merged;
-}
+};
 
 /** A key with nothing behind it (all of its own keys switched off) counts as not written; so does an explicit null. */
-export function dropNulls(value: unknown): unknown {
+export const dropNulls = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(dropNulls);
   if (!isRaw(value)) return value;
   const present = Object.entries(value).filter(([, each]) => each !== null && each !== undefined);
   return Object.fromEntries(present.map(([key, each]) => [key, dropNulls(each)]));
-}
+};

@@ -8,7 +8,7 @@ interface Row {
   readonly required: boolean;
 }
 
-export function renderConfigReference(): string {
+export const renderConfigReference = (): string => {
   const parts = [
     '# Configuration',
     'Made from the schema by `npm run generate`. The same keys with their defaults as a file: `callsync.example.yaml`; for\neditors: `docs/callsync.schema.json`.',
@@ -19,9 +19,9 @@ export function renderConfigReference(): string {
     parts.push(`## ${name}`, node.description ?? '', renderTable(rowsBelow(name, node)));
   }
   return `${parts.join('\n\n')}\n`;
-}
+};
 
-function rowsBelow(path: string, node: SchemaNode): Row[] {
+const rowsBelow = (path: string, node: SchemaNode): Row[] => {
   const variants = findVariants(node);
   if (variants !== undefined) {
     return [...variants.variants].flatMap(([name, variant]) => rowsBelow(`${path} (${name})`, variant));
@@ -35,15 +35,15 @@ function rowsBelow(path: string, node: SchemaNode): Row[] {
   if (node.items !== undefined && alternatives(node.items).some(isSection))
     rows.push(...rowsBelow(`${path}[]`, node.items));
   return rows;
-}
+};
 
-function renderTable(rows: readonly Row[]): string {
+const renderTable = (rows: readonly Row[]): string => {
   const lines = rows.map(({ path, node, required }) => {
     const allowed = findVariants(node) === undefined ? allowedText(node) : 'keys of one variant, below';
     const standard = node.default === undefined ? (required ? '**required**' : '') : `\`${inline(node.default)}\``;
     return `| ${[`\`${path}\``, allowed, standard, node.description ?? ''].map(escapeCell).join(' | ')} |`;
   });
   return ['| Key | Allowed | Default | Meaning |', '|---|---|---|---|', ...lines].join('\n');
-}
+};
 
 const escapeCell = (text: string) => text.replaceAll('|', '\\|');

@@ -22,29 +22,29 @@ export interface SchemaNode {
 }
 
 /** For editors: what may stand in callsync.yaml. */
-export function configJsonSchema(): SchemaNode & { $schema?: string; title?: string } {
+export const configJsonSchema = (): SchemaNode & { $schema?: string; title?: string } => {
   const schema = z.toJSONSchema(configSchema, { io: 'input' }) as SchemaNode;
   return { title: 'callsync.yaml', ...schema };
-}
+};
 
 /** The alternatives of a union, or the node itself. */
-export function alternatives(node: SchemaNode): readonly SchemaNode[] {
+export const alternatives = (node: SchemaNode): readonly SchemaNode[] => {
   return node.oneOf ?? node.anyOf ?? [node];
-}
+};
 
 /** Every node that a key may mean, over all alternatives; none = the key is unknown. */
-export function childrenAt(node: SchemaNode, key: string): SchemaNode[] {
+export const childrenAt = (node: SchemaNode, key: string): SchemaNode[] => {
   return alternatives(node).flatMap((each) => {
     const named = each.properties?.[key];
     if (named !== undefined) return [named];
     if (each.type === 'array' && /^\d+$/.test(key) && each.items !== undefined) return [each.items];
     return typeof each.additionalProperties === 'object' ? [each.additionalProperties] : [];
   });
-}
+};
 
 /** Names of the keys that are known at a node; undefined where any name is allowed. */
-export function knownKeys(nodes: readonly SchemaNode[]): string[] | undefined {
+export const knownKeys = (nodes: readonly SchemaNode[]): string[] | undefined => {
   const all = nodes.flatMap(alternatives);
   if (all.some((each) => typeof each.additionalProperties === 'object')) return undefined;
   return [...new Set(all.flatMap((each) => Object.keys(each.properties ?? {})))];
-}
+};

@@ -8,11 +8,11 @@ export interface SecretSource {
 }
 
 /** @param key configuration key, for errors: they never hold the secret. */
-export function openSecret(input: {
+export const openSecret = (input: {
   key: string;
   value?: string | undefined;
   file?: string | undefined;
-}): SecretSource | undefined {
+}): SecretSource | undefined => {
   const { key, value, file } = input;
   if (file === undefined) return value === undefined ? undefined : { read: () => value };
   let seen = '';
@@ -36,4 +36,4 @@ export function openSecret(input: {
       return secret;
     },
   };
-}
+};

@@ -1,5 +1,5 @@
 /** The known name that somebody who typed `name` most likely meant, by edits of single letters. */
-export function suggest(name: string, known: readonly string[]): string | undefined {
+export const suggest = (name: string, known: readonly string[]): string | undefined => {
   const limit = Math.max(1, Math.floor(name.length / 3));
   let best: { name: string; distance: number } | undefined;
   for (const candidate of known) {
@@ -7,10 +7,10 @@ export function suggest(name: string, known: readonly string[]): string | undefi
     if (distance <= limit && (best === undefined || distance < best.distance)) best = { name: candidate, distance };
   }
   return best?.name;
-}
+};
 
 /** Damerau-Levenshtein with neighbours swapped counting as one edit. */
-function editDistance(left: string, right: string): number {
+const editDistance = (left: string, right: string): number => {
   let before: number[] = [];
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row += 1) {
@@ -30,4 +30,4 @@ function editDistance(left: string, right: string): number {
     previous = current;
   }
   return previous[right.length] as number;
-}
+};

@@ -28,28 +28,28 @@ export interface LocalProcessOptions {
 const ours = new Map<number, NodeJS.Signals>();
 let watchesExit = false;
 
-function endAtExit(pid: number, signal: NodeJS.Signals): void {
+const endAtExit = (pid: number, signal: NodeJS.Signals): void => {
   ours.set(pid, signal);
   if (watchesExit) return;
   watchesExit = true;
   process.once('exit', () => {
     for (const [started, ending] of ours) sendSignal(started, ending);
   });
-}
+};
 
 /** From here on it may outlive us: somebody else decides about its end. */
-export function letOutlive(pid: number): void {
+export const letOutlive = (pid: number): void => {
   ours.delete(pid);
-}
+};
 
 /** In a group of its own, so that Ctrl-C reaches us and not a server that we still need to stop properly. */
-export function startLocalProcess({
+export const startLocalProcess = ({
   program,
   args,
   logFile,
   exitSignal = 'SIGINT',
   ...options
-}: LocalProcessOptions): LocalProcess {
+}: LocalProcessOptions): LocalProcess => {
   const output = openSync(logFile, 'a', 0o600);
   const child = spawn(program, args, { ...options, detached: true, stdio: ['ignore', output, output] });
   closeSync(output);
@@ -65,13 +65,13 @@ export function startLocalProcess({
   });
   child.unref();
   return { pid, failure: () => failure };
-}
+};
 
 /** Asks with `signal`; after the deadline, insists with `lastSignal`. Resolves when the process is gone. */
-export async function stopLocalProcess(
+export const stopLocalProcess = async (
   pid: number,
   { signal, lastSignal, deadlineMs }: { signal: NodeJS.Signals; lastSignal: NodeJS.Signals; deadlineMs: number },
-): Promise<void> {
+): Promise<void> => {
   letOutlive(pid);
   sendSignal(pid, signal);
   const deadline = Date.now() + deadlineMs;
@@ -79,28 +79,28 @@ export async function stopLocalProcess(
     if (Date.now() > deadline) sendSignal(pid, lastSignal);
     await delay(20);
   }
-}
+};
 
-export function isAlive(pid: number): boolean {
+export const isAlive = (pid: number): boolean => {
   return sendSignal(pid, 0);
-}
+};
 
 /** False when there is no such process. */
-export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
+export const sendSignal = (pid: number, signal: NodeJS.Signals | 0): boolean => {
   if (!(pid > 0)) return false;
   try {
     return process.kill(pid, signal);
   } catch (cause) {
     return (cause as NodeJS.ErrnoException).code === 'EPERM';
   }
-}
+};
 
 /** The wanted port on loopback if it is free, otherwise any free one. */
-export async function findFreePort(wanted = 0): Promise<number> {
+export const findFreePort = async (wanted = 0): Promise<number> => {
   return (await tryPort(wanted)) || (await tryPort(0));
-}
+};
 
-function tryPort(port: number): Promise<number> {
+const tryPort = (port: number): Promise<number> => {
   return new Promise((done) => {
     const probe = createServer();
     probe.once('error', () => done(0));
@@ -109,4 +109,4 @@ function tryPort(port: number): Promise<number> {
       probe.close(() => done(found));
     });
   });
-}
+};

@@ -15,7 +15,7 @@ export interface ServerUse {
 }
 
 /** To be called before a running server is looked for: one that is found then is not ended by the user before us. */
-export function useServer(home: string): ServerUse {
+export const useServer = (home: string): ServerUse => {
   const folder = join(home, 'users');
   const name = `${process.pid}-${randomBytes(4).toString('hex')}`;
   const own = join(folder, name);
@@ -32,20 +32,20 @@ export function useServer(home: string): ServerUse {
       return list(folder).every((other) => !counts(folder, other, server));
     },
   };
-}
+};
 
 const describeUse = (server: number): string => `${startOf(process.pid)} ${server}\n`;
 
-function list(folder: string): string[] {
+const list = (folder: string): string[] => {
   try {
     return readdirSync(folder);
   } catch {
     return [];
   }
-}
+};
 
 /** Files of processes that were killed are cleared away. */
-function counts(folder: string, name: string, server: number): boolean {
+const counts = (folder: string, name: string, server: number): boolean => {
   const file = join(folder, name);
   const pid = Number(name.split('-')[0]);
   const [start, used] = readText(file).trim().split(' ');
@@ -54,18 +54,18 @@ function counts(folder: string, name: string, server: number): boolean {
     return false;
   }
   return used === undefined || Number(used) === 0 || Number(used) === server;
-}
+};
 
 /** When a process started, where the system tells: a process id may be given again. */
-function startOf(pid: number): string {
+const startOf = (pid: number): string => {
   const stat = readText(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '-';
-}
+};
 
-function readText(file: string): string {
+const readText = (file: string): string => {
   try {
     return readFileSync(file, 'utf8');
   } catch {
     return '';
   }
-}
+};

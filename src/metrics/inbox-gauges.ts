@@ -7,7 +7,11 @@ export interface InboxState {
 }
 
 /** A store that does not answer leaves both gauges without a value. Answers are kept for `cacheMs`. */
-export function watchInbox(options: { registry: Registry; read: () => Promise<InboxState>; cacheMs?: number }): void {
+export const watchInbox = (options: {
+  registry: Registry;
+  read: () => Promise<InboxState>;
+  cacheMs?: number;
+}): void => {
   const { registry, read, cacheMs = 5_000 } = options;
   let cached: { at: number; state: Promise<InboxState | undefined> } | undefined;
   const current = () => {
@@ -31,4 +35,4 @@ export function watchInbox(options: { registry: Registry; read: () => Promise<In
   gauge('callsync_inbox_oldest_age_seconds', 'Age of the oldest delivery that is not folded yet.', (state) =>
     state.oldestReceivedAt === null ? 0 : Math.max(0, (Date.now() - state.oldestReceivedAt.getTime()) / 1_000),
   );
-}
+};

@@ -10,7 +10,7 @@ export interface Metrics {
 }
 
 /** @param options.process also count memory, CPU and event loop of the process. */
-export function createMetrics(options: { process?: boolean } = {}): Metrics {
+export const createMetrics = (options: { process?: boolean } = {}): Metrics => {
   const registry = new Registry();
   if (options.process) collectDefaultMetrics({ register: registry });
   const arrivals = new Counter({
@@ -24,4 +24,4 @@ export function createMetrics(options: { process?: boolean } = {}): Metrics {
     webhook: createWebhookMetrics(registry),
     arrived: (source, count) => arrivals.inc({ source }, count),
   };
-}
+};

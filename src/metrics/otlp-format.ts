@@ -5,12 +5,12 @@ type Sample = MetricValue<string> & { readonly metricName?: string };
 type Labels = Readonly<Record<string, string | number | undefined>>;
 
 /** @param since start of the cumulative series; times in nanoseconds since the epoch, as text. */
-export function toOtlp(options: {
+export const toOtlp = (options: {
   metrics: readonly MetricObjectWithValues<MetricValue<string>>[];
   attributes: Readonly<Record<string, string>>;
   since: string;
   now: string;
-}): object {
+}): object => {
   const { metrics, attributes, since, now } = options;
   const times = { startTimeUnixNano: since, timeUnixNano: now };
   return {
@@ -21,7 +21,7 @@ export function toOtlp(options: {
       },
     ],
   };
-}
+};
 
 interface Times {
   readonly startTimeUnixNano: string;
@@ -31,7 +31,7 @@ interface Times {
 /** OTLP's AGGREGATION_TEMPORALITY_CUMULATIVE. */
 const cumulative = 2;
 
-function toMetric(metric: MetricObjectWithValues<MetricValue<string>>, times: Times): object {
+const toMetric = (metric: MetricObjectWithValues<MetricValue<string>>, times: Times): object => {
   const head = { name: metric.name, description: metric.help };
   // prom-client declares an enum but hands out its names.
   const type = String(metric.type);
@@ -48,9 +48,9 @@ function toMetric(metric: MetricObjectWithValues<MetricValue<string>>, times: Ti
     return { ...head, sum: { aggregationTemporality: cumulative, isMonotonic: true, dataPoints } };
   }
   return { ...head, gauge: { dataPoints } };
-}
+};
 
-function toHistogramPoint(name: string, samples: readonly Sample[], times: Times): object {
+const toHistogramPoint = (name: string, samples: readonly Sample[], times: Times): object => {
   const bounds: number[] = [];
   const counts: number[] = [];
   let below = 0;
@@ -74,9 +74,9 @@ function toHistogramPoint(name: string, samples: readonly Sample[], times: Times
     explicitBounds: bounds,
     attributes: toAttributes(withoutBound(samples[0]?.labels ?? {})),
   };
-}
+};
 
-function bySeries(values: readonly Sample[]): readonly Sample[][] {
+const bySeries = (values: readonly Sample[]): readonly Sample[][] => {
   const series = new Map<string, Sample[]>();
   for (const sample of values) {
     const key = JSON.stringify(withoutBound(sample.labels));
@@ -85,12 +85,12 @@ function bySeries(values: readonly Sample[]): readonly Sample[][] {
     else series.set(key, [sample]);
   }
   return [...series.values()];
-}
+};
 
-function withoutBound({ le: _le, ...labels }: Labels): Labels {
+const withoutBound = ({ le: _le, ...labels }: Labels): Labels => {
   return labels;
-}
+};
 
-function toAttributes(labels: Labels): object[] {
+const toAttributes = (labels: Labels): object[] => {
   return Object.entries(labels).map(([key, value]) => ({ key, value: { stringValue: String(value ?? '') } }));
-}
+};

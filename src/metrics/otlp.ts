@@ -14,17 +14,17 @@ export interface OtlpExport {
 }
 
 /** @param onFailure told once per outage. */
-export function startOtlpExport(options: {
+export const startOtlpExport = (options: {
   registry: Registry;
   config: OtlpConfig;
   onFailure: (error: unknown) => void;
-}): OtlpExport {
+}): OtlpExport => {
   const { registry, config, onFailure } = options;
   const since = nanoseconds();
   let failing = false;
   let underWay: Promise<void> | undefined;
 
-  async function flush(): Promise<void> {
+  const flush = async (): Promise<void> => {
     const body = toOtlp({
       metrics: await registry.getMetricsAsJSON(),
       attributes: { 'service.name': 'callsync', ...config.attributes },
@@ -41,9 +41,9 @@ export function startOtlpExport(options: {
     if (response.statusCode >= 300) {
       throw transient('OTLP_REFUSED', `The OpenTelemetry collector answered ${response.statusCode}.`);
     }
-  }
+  };
 
-  function attempt(): Promise<void> {
+  const attempt = (): Promise<void> => {
     underWay ??= flush()
       .then(
         () => {
@@ -58,7 +58,7 @@ export function startOtlpExport(options: {
         underWay = undefined;
       });
     return underWay;
-  }
+  };
 
   const timer = setInterval(attempt, config.interval_s * 1_000);
   timer.unref();
@@ -69,9 +69,9 @@ export function startOtlpExport(options: {
       await attempt();
     },
   };
-}
+};
 
-async function readHeaders(path: string | undefined): Promise<Record<string, string>> {
+const readHeaders = async (path: string | undefined): Promise<Record<string, string>> => {
   if (path === undefined) return {};
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw terminal('OTLP_HEADERS_UNREADABLE', `The file ${path} (metrics.otlp.headers_file) cannot be read.`, {
@@ -84,6 +84,6 @@ async function readHeaders(path: string | undefined): Promise<Record<string, str
       return colon === -1 ? [] : [[line.slice(0, colon).trim(), line.slice(colon + 1).trim()]];
     }),
   );
-}
+};
 
 const nanoseconds = (): string => `${Date.now()}000000`;

@@ -11,11 +11,11 @@ export interface MetricsServer {
 }
 
 /** Rejects with a terminal error when the address cannot be had. */
-export async function serveMetrics(options: {
+export const serveMetrics = async (options: {
   registry: Registry;
   listen: string;
   port: number;
-}): Promise<MetricsServer> {
+}): Promise<MetricsServer> => {
   const { registry, listen, port } = options;
   const server = createServer({ requestTimeout: 10_000, headersTimeout: 5_000 }, async (request, response) => {
     const path = request.url?.split('?', 1)[0];
@@ -50,4 +50,4 @@ export async function serveMetrics(options: {
       await closed;
     },
   };
-}
+};

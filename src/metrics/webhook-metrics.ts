@@ -23,7 +23,7 @@ export interface WebhookMetrics {
 
 const answerBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10];
 
-export function createWebhookMetrics(registry: Registry): WebhookMetrics {
+export const createWebhookMetrics = (registry: Registry): WebhookMetrics => {
   const registers = [registry];
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
     new Counter<Label>({ name: `callsync_webhook_${name}`, help, labelNames, registers });
@@ -75,4 +75,4 @@ export function createWebhookMetrics(registry: Registry): WebhookMetrics {
       );
     },
   };
-}
+};

@@ -32,17 +32,17 @@ export type Readable = Pick<Warehouse, 'rowsOf'>;
 const examplesPerTable = 5;
 
 /** Of the relations given, by name. Not for `loads` and `verdicts`: they tell of one warehouse, not of calls. */
-export async function compareWarehouses(
+export const compareWarehouses = async (
   left: Readable,
   right: Readable,
   names: readonly DigestedName[],
-): Promise<Record<string, TableComparison>> {
+): Promise<Record<string, TableComparison>> => {
   const comparisons: Record<string, TableComparison> = {};
   for (const name of names) comparisons[name] = await compareTable(left, right, name);
   return comparisons;
-}
+};
 
-export async function compareTable(left: Readable, right: Readable, name: DigestedName): Promise<TableComparison> {
+export const compareTable = async (left: Readable, right: Readable, name: DigestedName): Promise<TableComparison> => {
   const shape = shapeOf(name);
   const sums = new Map<string, bigint>();
   const [rows] = await Promise.all([addUp(shape, left, sums, 1n), addUp(shape, right, sums, -1n)]);
@@ -50,7 +50,7 @@ export async function compareTable(left: Readable, right: Readable, name: Digest
   if (doubtful.size === 0) return { rows, different: 0, examples: [] };
   const [here, there] = await Promise.all([collect(shape, left, doubtful), collect(shape, right, doubtful)]);
   return summarize(shape, rows, here, there);
-}
+};
 
 interface Shape {
   readonly name: DigestedName;
@@ -58,7 +58,7 @@ interface Shape {
   readonly key: readonly { readonly column: Column; readonly index: number }[];
 }
 
-function shapeOf(name: DigestedName): Shape {
+const shapeOf = (name: DigestedName): Shape => {
   const columns = digestedColumns(name);
   const names = name === wordsView.name ? ['call_id', 'utterance_index', 'word_index'] : tableOf(name).key;
   const key = names.map((wanted) => {
@@ -66,7 +66,7 @@ function shapeOf(name: DigestedName): Shape {
     return { column: columns[index] as Column, index };
   });
   return { name, columns, key };
-}
+};
 
 const keyOf = ({ key }: Shape, row: Row): string =>
   key.map(({ column, index }) => `${column.name}=${row[index]}`).join(' ');
@@ -74,7 +74,7 @@ const keyOf = ({ key }: Shape, row: Row): string =>
 const groupOf = ({ key }: Shape, row: Row): string => String(row[key[0]?.index ?? 0]);
 
 /** Adds each row's hash, times `sign`, to the sum of its group. Returns the number of rows. */
-async function addUp(shape: Shape, source: Readable, sums: Map<string, bigint>, sign: bigint): Promise<number> {
+const addUp = async (shape: Shape, source: Readable, sums: Map<string, bigint>, sign: bigint): Promise<number> => {
   let rows = 0;
   for await (const row of source.rowsOf(shape.name)) {
     const group = groupOf(shape, row);
@@ -83,10 +83,10 @@ async function addUp(shape: Shape, source: Readable, sums: Map<string, bigint>, 
     rows += 1;
   }
   return rows;
-}
+};
 
 /** The rows of some groups, by key. */
-async function collect(shape: Shape, source: Readable, groups: ReadonlySet<string>): Promise<Map<string, Row[]>> {
+const collect = async (shape: Shape, source: Readable, groups: ReadonlySet<string>): Promise<Map<string, Row[]>> => {
   const found = new Map<string, Row[]>();
   for await (const row of source.rowsOf(shape.name)) {
     if (!groups.has(groupOf(shape, row))) continue;
@@ -96,14 +96,14 @@ async function collect(shape: Shape, source: Readable, groups: ReadonlySet<strin
     else standing.push(row);
   }
   return found;
-}
+};
 
-function summarize(
+const summarize = (
   shape: Shape,
   rows: number,
   here: ReadonlyMap<string, readonly Row[]>,
   there: ReadonlyMap<string, readonly Row[]>,
-): TableComparison {
+): TableComparison => {
   const keys = [...new Set([...here.keys(), ...there.keys()])].sort();
   const differences = keys.flatMap((key) => compareKey(shape, key, here.get(key) ?? [], there.get(key) ?? []));
   const surplus = keys.filter((key) => !here.has(key)).length;
@@ -112,9 +112,9 @@ function summarize(
     different: differences.length,
     examples: differences.slice(0, examplesPerTable),
   };
-}
+};
 
-function compareKey(shape: Shape, key: string, here: readonly Row[], there: readonly Row[]): Difference[] {
+const compareKey = (shape: Shape, key: string, here: readonly Row[], there: readonly Row[]): Difference[] => {
   const { name: table, columns } = shape;
   const [mine, other] = [here[0], there[0]];
   if (mine === undefined || other === undefined || here.length !== 1 || there.length !== 1) {
@@ -124,4 +124,4 @@ function compareKey(shape: Shape, key: string, here: readonly Row[], there: read
     (column, index) => canonicalRow([column], [mine[index]]) !== canonicalRow([column], [other[index]]),
   );
   return differing.length === 0 ? [] : [{ table, key, columns: differing.map((column) => column.name) }];
-}
+};

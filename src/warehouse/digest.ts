@@ -11,21 +11,21 @@ import type { DigestedName, Row } from './warehouse.ts';
  * The columns that readers return and digests cover, in order: those of the definition, then, for `calls`, the guard
  * without the load id. `words` is the relation of one row per word.
  */
-export function digestedColumns(name: DigestedName): readonly Column[] {
+export const digestedColumns = (name: DigestedName): readonly Column[] => {
   if (name === 'words') return wordsView.columns;
   const table = tables.find((candidate) => candidate.name === name);
   if (table === undefined) throw new Error(`no table ${name}`);
   if (table.kind !== 'call') return table.columns;
   return [...table.columns, ...guardColumns.filter((column) => column.name !== 'load_id')];
-}
+};
 
 /** Values as flatten makes them (timestamps in microseconds, JSON and decimals as text), in the order of `columns`. */
-export function canonicalRow(columns: readonly Column[], row: Row): string {
+export const canonicalRow = (columns: readonly Column[], row: Row): string => {
   return JSON.stringify(columns.map((column, index) => canonicalValue(column, row[index])));
-}
+};
 
 /** Digest of a table: `rows:hex`. Equal for equal multisets of rows, whatever their order. */
-export async function digestRows(columns: readonly Column[], rows: AsyncIterable<Row>): Promise<string> {
+export const digestRows = async (columns: readonly Column[], rows: AsyncIterable<Row>): Promise<string> => {
   let count = 0;
   let sum = 0n;
   for await (const row of rows) {
@@ -33,9 +33,9 @@ export async function digestRows(columns: readonly Column[], rows: AsyncIterable
     count += 1;
   }
   return `${count}:${BigInt.asUintN(256, sum).toString(16).padStart(64, '0')}`;
-}
+};
 
-function canonicalValue(column: Column, value: unknown): unknown {
+const canonicalValue = (column: Column, value: unknown): unknown => {
   // A repeated field of BigQuery cannot be null, so no words and an empty list of words are the same.
   if (column.type === 'words') return canonicalWords(value as WordArrays | null);
   if (value === null || value === undefined) return null;
@@ -51,9 +51,9 @@ function canonicalValue(column: Column, value: unknown): unknown {
     default:
       return value;
   }
-}
+};
 
-function canonicalWords(words: WordArrays | null | undefined): unknown[] {
+const canonicalWords = (words: WordArrays | null | undefined): unknown[] => {
   if (words === null || words === undefined) return [];
   return words.value.map((value, index) => [
     value,
@@ -61,21 +61,21 @@ function canonicalWords(words: WordArrays | null | undefined): unknown[] {
     words.length[index] ?? null,
     words.score[index] ?? null,
   ]);
-}
+};
 
 const canonicalNumber = (value: number): number => (value === 0 ? 0 : value);
 
-function sortKeys(value: unknown): unknown {
+const sortKeys = (value: unknown): unknown => {
   if (typeof value === 'number') return canonicalNumber(value);
   if (Array.isArray(value)) return value.map(sortKeys);
   if (typeof value !== 'object' || value === null) return value;
   // Pairs, not an object: assigning a key such as `__proto__` or `10` would lose it or its place.
   const members = Object.entries(value).map(([key, member]) => [key, sortKeys(member)] as const);
   return { members: members.sort(([a], [b]) => (a < b ? -1 : 1)) };
-}
+};
 
 /** `-0012.500`, `+12.5` and `12.5e0` are one number; returns plain digits without needless zeros. */
-export function canonicalDecimal(text: string): string {
+export const canonicalDecimal = (text: string): string => {
   const match = /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text.trim());
   if (match === null) return text;
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = match;
@@ -87,4 +87,4 @@ export function canonicalDecimal(text: string): string {
   const rest = padded.slice(cut).replace(/0+$/, '');
   const plain = rest === '' ? integer : `${integer}.${rest}`;
   return sign === '-' && plain !== '0' ? `-${plain}` : plain;
-}
+};

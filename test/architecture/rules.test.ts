@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const root = resolve(import.meta.dirname, '../..');
 const config = 'architecture.oxlintrc.json';
@@ -18,14 +18,14 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
-function lint(folder: string): { code: number | null; output: string } {
+const lint = (folder: string): { code: number | null; output: string } => {
   const program = join(root, 'node_modules/.bin/oxlint');
   const { status, stdout } = spawnSync(program, ['-c', config], { cwd: folder, encoding: 'utf8' });
   return { code: status, output: stdout };
-}
+};
 
 /** Adds files, runs the linter, removes them again. */
-function lintWith(files: Readonly<Record<string, string>>): { code: number | null; output: string } {
+const lintWith = (files: Readonly<Record<string, string>>): { code: number | null; output: string } => {
   const before = new Map(Object.keys(files).map((name) => [join(copy, name), readIfThere(join(copy, name))]));
   try {
     for (const [name, text] of Object.entries(files)) {
@@ -39,11 +39,11 @@ function lintWith(files: Readonly<Record<string, string>>): { code: number | nul
       else writeFileSync(path, text);
     }
   }
-}
+};
 
-function readIfThere(path: string): string | undefined {
+const readIfThere = (path: string): string | undefined => {
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
-}
+};
 
 const violations: readonly { rule: string; files: Record<string, string>; says: string }[] = [
   {
@@ -151,17 +151,17 @@ const violations: readonly { rule: string; files: Record<string, string>; says: 
 ];
 
 describe('architecture', () => {
-  it('holds in the tree as it is', () => {
+  test('holds in the tree as it is', () => {
     expect(lint(root)).toEqual({ code: 0, output: expect.stringContaining('0 errors') });
   });
 
-  it.each(violations)('is broken when $rule', ({ files, says }) => {
+  test.each(violations)('is broken when $rule', ({ files, says }) => {
     const { code, output } = lintWith(files);
     expect(output).toContain(says);
     expect(code).toBe(1);
   });
 
-  it('lets workflows and the receiver take types', () => {
+  test('lets workflows and the receiver take types', () => {
     const { code, output } = lintWith({
       'activities/zz-activity.ts': 'export const run = 1;\n',
       'src/store/zz-store.ts': 'export interface Store { readonly a: 1 }\n',

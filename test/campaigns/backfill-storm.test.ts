@@ -4,7 +4,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { pauseUpdate, progressQuery } from '../../workflows/messages.ts';
 import { endProcess, install, until } from '../support/installation.ts';
 import { measureHistories } from '../support/measure-history.ts';
@@ -12,7 +12,7 @@ import { measureHistories } from '../support/measure-history.ts';
 const planned = 1_000_000;
 const wanted = 50_000;
 
-it('loses nothing, doubles nothing, and stays small in Temporal', async () => {
+test('loses nothing, doubles nothing, and stays small in Temporal', async () => {
   const site = await install({
     simulator: {
       seed: 21,

@@ -1,8 +1,8 @@
 /** `npm run campaign:kill-temporal`: about 3 minutes. */
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { killTemporalDuringBackfill } from '../e2e/kill-temporal.ts';
 
-it('a backfill outlives a Temporal server that is killed ten times', async () => {
+test('a backfill outlives a Temporal server that is killed ten times', async () => {
   const figures = await killTemporalDuringBackfill(10, 3_500);
   process.stdout.write(`${JSON.stringify(figures)}\n`);
   expect(figures.runningAtLastRestart).toBe(true);

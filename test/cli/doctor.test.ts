@@ -4,7 +4,7 @@ import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runChecks } from '../../src/cli/doctor/check.ts';
 import { sourceChecks } from '../../src/cli/doctor/check-source.ts';
 import { diskCheck, storeCheck, warehouseChecks } from '../../src/cli/doctor/check-store.ts';
@@ -95,7 +95,7 @@ const examine = async (over: Over = {}) => {
 const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 describe('doctor', () => {
-  it('finds nothing to mend where all is well, and warns of what is not started yet', async () => {
+  test('finds nothing to mend where all is well, and warns of what is not started yet', async () => {
     const found = await examine({
       source: { websocket: { url: simulator.wsUrl }, mrcp: simulator.mrcp },
     });
@@ -110,7 +110,7 @@ describe('doctor', () => {
     expect(found['webhook address']).toMatchObject({ outcome: 'warning' });
   });
 
-  it('leaves nothing behind in a warehouse', async () => {
+  test('leaves nothing behind in a warehouse', async () => {
     await examine({ warehouses: { other: { type: 'postgres', schema: 'not_there_yet' } } });
     const services = servicesOf();
     const { pool } = await openStoreService(services);
@@ -120,7 +120,7 @@ describe('doctor', () => {
     expect(rows).toHaveLength(0);
   });
 
-  it('says what is wrong with each part, and goes on with the others', async () => {
+  test('says what is wrong with each part, and goes on with the others', async () => {
     const port = await findFreePort();
     const found = await examine({
       source: { client_secret: 'wrong', mrcp: { host: '127.0.0.1', port } },
@@ -141,7 +141,7 @@ describe('doctor', () => {
     }
   });
 
-  it('names a wrong place of the records, and a clock that is off', async () => {
+  test('names a wrong place of the records, and a clock that is off', async () => {
     const off = await startSimulator({
       calls: { count: 5 },
       clock: { now: new Date(Date.now() + 600_000).toISOString() },
@@ -153,7 +153,7 @@ describe('doctor', () => {
     expect(found.clock).toMatchObject({ outcome: 'failed', message: expect.stringMatching(/(599|600|601) s ahead/) });
   });
 
-  it('a warehouse whose user may not create', async () => {
+  test('a warehouse whose user may not create', async () => {
     const services = servicesOf();
     const { pool } = await openStoreService(services);
     const role = `reader_${temporal.taskQueue.replaceAll('-', '_')}`;
@@ -172,7 +172,7 @@ describe('doctor', () => {
 });
 
 describe('webhook round trip', () => {
-  it('arrives, is refused when forged, and leaves no trace', async () => {
+  test('arrives, is refused when forged, and leaves no trace', async () => {
     const services = servicesOf();
     const store = await openStoreService(services);
     const { receiver } = await openReceiver(services, { storeUrl: store.url, wake: async () => undefined, log: quiet });
@@ -195,7 +195,7 @@ describe('webhook round trip', () => {
     });
   });
 
-  it('notices a receiver that writes somewhere else, and one that takes forged deliveries', async () => {
+  test('notices a receiver that writes somewhere else, and one that takes forged deliveries', async () => {
     const services = servicesOf();
     const store = await openStoreService(services);
     const other = await createDatabase();
@@ -243,7 +243,7 @@ describe('webhook round trip', () => {
 });
 
 describe('public address', () => {
-  it('tells closed networks and unknown names from public ones', async () => {
+  test('tells closed networks and unknown names from public ones', async () => {
     const first = async (url: string) => (await checkPublicUrl(new URL(url)))[0];
     for (const host of ['127.0.0.1', '10.1.2.3', '192.168.0.9', '100.64.1.1', '[::1]', '[fd00::1]', '[fe80::1]']) {
       expect(await first(`http://${host}/webhook`), host).toMatchObject({
@@ -257,7 +257,7 @@ describe('public address', () => {
     });
   });
 
-  it('explains certificates', async () => {
+  test('explains certificates', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'callsync-cert-'));
     const make = async (name: string, subject: string): Promise<{ key: Buffer; cert: Buffer }> => {
       const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];

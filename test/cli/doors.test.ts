@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { verifySignature } from '../../src/webhook/server/signature.ts';
@@ -51,13 +51,13 @@ afterAll(async () => {
 
 // Each run of the program costs a second of CPU, and more on a busy machine.
 describe('commands at the doors of the service', { timeout: 180_000 }, () => {
-  it('presets are files to copy', async () => {
+  test('presets are files to copy', async () => {
     const shown = await folder.run(['presets', 'show', 'activate']);
     expect(parse(shown.stdout)).toMatchObject({ source: { list: { max_results: 10_000 } } });
     expect(JSON.parse((await folder.run(['presets', '--json'])).stdout)).toHaveLength(2);
   });
 
-  it('probe writes what it found and keeps comments; too few requests are said', async () => {
+  test('probe writes what it found and keeps comments; too few requests are said', async () => {
     const short = await folder.run(['probe', '--max-requests', '3', '--json']);
     expect(short.code).toBe(5);
     expect(JSON.parse(short.stdout)).toMatchObject({ complete: false, requests: 3 });
@@ -72,7 +72,7 @@ describe('commands at the doors of the service', { timeout: 180_000 }, () => {
     expect((await folder.run(['config', 'check'])).code).toBe(0);
   });
 
-  it('tap stores frames as they came', async () => {
+  test('tap stores frames as they came', async () => {
     const { stdout, code, stderr } = await folder.run(['tap', '--for', '2s', '--json']);
     expect(code, stderr).toBe(0);
     const { session, frames } = JSON.parse(stdout);
@@ -88,7 +88,7 @@ describe('commands at the doors of the service', { timeout: 180_000 }, () => {
     expect(rows[0].binary).toBeGreaterThan(0);
   });
 
-  it('webhook send signs as the service does, and tells what was answered', async () => {
+  test('webhook send signs as the service does, and tells what was answered', async () => {
     const sink = await startSink((_, number) => (number === 0 ? 200 : 403));
     const sent = await folder.run(['webhook', 'send', '--url', sink.url, '--key', 'new', '--json']);
     expect(sent.code, sent.stderr).toBe(0);

@@ -1,6 +1,6 @@
 /** What a user reads when something is wrong: one sentence, what to do, no stack trace, an exit code. */
 import { createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { type CliFolder, type CliResult, openCliFolder } from '../support/cli.ts';
@@ -47,33 +47,33 @@ const expectFailure = (result: CliResult, code: number, sentence: RegExp): void 
 };
 
 describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
-  it('no configuration', async () => {
+  test('no configuration', async () => {
     const empty = await openCliFolder();
     expectFailure(await empty.run(['status']), 2, /There is no configuration: .* does not exist\. Copy callsync/);
     expectFailure(await empty.run(['status', '--config', 'else.yaml']), 2, /else\.yaml does not exist/);
     await empty.remove();
   });
 
-  it('a wrong key names the key, and what may be meant', async () => {
+  test('a wrong key names the key, and what may be meant', async () => {
     await folder.configure({ ...configOf(), stor: { url: 'x' }, sync: { interval: 'soon' } });
     const result = await folder.run(['status']);
     expectFailure(result, 2, /stor/);
     expect(result.stderr).toMatch(/sync\.interval/);
   });
 
-  it('YAML that cannot be read names the line', async () => {
+  test('YAML that cannot be read names the line', async () => {
     await folder.write('callsync.yaml', 'source:\n  base_url: "http://x\n');
     expectFailure(await folder.run(['status']), 2, /line \d+: this is not valid YAML/);
   });
 
-  it('wrong arguments', async () => {
+  test('wrong arguments', async () => {
     const result = await folder.run(['probe', '--max-requests', 'many']);
     expect(result.code).toBe(2);
     expect(result.stderr).toMatch(/whole number/);
     expect((await folder.run(['nonsense'])).code).toBe(2);
   });
 
-  it('wrong arguments of every kind are one sentence, with exit code 2', async () => {
+  test('wrong arguments of every kind are one sentence, with exit code 2', async () => {
     await folder.configure({ ...configOf(), webhook: { secrets: [{ name: 'main', secret: 'x' }] } });
     const wrong: readonly (readonly [RegExp, ...string[]])[] = [
       [/whole number from 1 to 256/, 'backfill', '--from', '2025-01-01', '--concurrency', 'abc'],
@@ -111,7 +111,7 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     }
   });
 
-  it('config check looks into the files that the configuration names', async () => {
+  test('config check looks into the files that the configuration names', async () => {
     await folder.write('empty', '\n');
     await folder.configure({
       ...configOf({ source: { client_secret: undefined, client_secret_file: '/no/such/secret' } }),
@@ -125,14 +125,14 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     expect(await folder.run(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('refused credentials', async () => {
+  test('refused credentials', async () => {
     await folder.configure(configOf({ source: { client_secret: 'not-the-secret' } }));
     const result = await folder.run(['probe']);
     expectFailure(result, 3, /refuse/);
     expect(result.stderr).not.toContain('not-the-secret');
   });
 
-  it('a service that refuses connections, and one whose name does not exist', async () => {
+  test('a service that refuses connections, and one whose name does not exist', async () => {
     const dead = `http://127.0.0.1:${closedPort}`;
     await folder.configure(configOf({ source: { base_url: dead } }));
     expectFailure(await folder.run(['probe']), 4, new RegExp(`127\\.0\\.0\\.1:${closedPort}`));
@@ -142,7 +142,7 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     expect(named.code).toBeGreaterThan(2);
   });
 
-  it('a database that refuses connections, the user, or does not exist', async () => {
+  test('a database that refuses connections, the user, or does not exist', async () => {
     await folder.configure(configOf({ store: { url: `postgres://me:secret-word@127.0.0.1:${closedPort}/x` } }));
     const away = await folder.run(['status']);
     expectFailure(away, 4, /operational store does not answer .*Check that PostgreSQL runs/);
@@ -162,7 +162,7 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'DATABASE_CREDENTIALS' } });
   });
 
-  it('a Temporal server that refuses connections, and one that never answers', async () => {
+  test('a Temporal server that refuses connections, and one that never answers', async () => {
     const said = /The Temporal server at 127\.0\.0\.1:\d+ does not answer\. Check that it runs/;
     await folder.configure(configOf({ temporal: { address: `127.0.0.1:${closedPort}` } }));
     expectFailure(await folder.run(['backfill', 'pause', 'x']), 4, said);

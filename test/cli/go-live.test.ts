@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
@@ -51,7 +51,7 @@ const goLive = (...more: string[]) =>
     { deadlineMs: 150_000 },
   );
 
-it('goes on step by step, through every obstacle, until schedules are on', async () => {
+test('goes on step by step, through every obstacle, until schedules are on', async () => {
   const alone = await goLive('--url', url);
   expect(alone.code).toBe(4);
   expect(JSON.parse(alone.stdout)).toMatchObject({ error: { code: 'GO_LIVE_WORKER' } });

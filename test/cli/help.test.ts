@@ -1,6 +1,6 @@
 /** Every command explains itself: what it does and how it is typed. */
 import { Command } from 'commander';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
 import { addHelp } from '../../src/cli/help.ts';
 
@@ -27,7 +27,7 @@ const helpOf = (command: Command): string => {
 };
 
 describe('help', () => {
-  it.each(leavesOf(program).map((leaf) => [pathOf(leaf), leaf] as const))(
+  test.each(leavesOf(program).map((leaf) => [pathOf(leaf), leaf] as const))(
     '%s has a description and examples',
     (path, leaf) => {
       expect(leaf.description()).not.toBe('');
@@ -47,7 +47,7 @@ describe('help', () => {
     },
   );
 
-  it('has more leaves than a handful, and describes groups too', () => {
+  test('has more leaves than a handful, and describes groups too', () => {
     expect(leavesOf(program).length).toBeGreaterThan(35);
     for (const group of program.commands) expect(group.description(), group.name()).not.toBe('');
   });

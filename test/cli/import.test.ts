@@ -1,6 +1,6 @@
 /** Files in, quarantine out: the commands as a user runs them, on a real database. */
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sampleCall } from '../../src/cli/webhook/sample-call.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -28,7 +28,7 @@ const line = (id: string, more: object = {}): string => JSON.stringify({ ...samp
 
 // Each run of the program costs a second of CPU, and more on a busy machine.
 describe('import and quarantine', { timeout: 180_000 }, () => {
-  it('needs no access to the service; bad lines wait in quarantine until they are replayed or dropped', async () => {
+  test('needs no access to the service; bad lines wait in quarantine until they are replayed or dropped', async () => {
     const lines = [line('call-1'), 'not json', line('call-2'), line('call-3', { timestamp: 'some day' }), '{}'];
     const file = await folder.write('old.ndjson.gz', gzipSync(lines.join('\n')));
 
@@ -56,14 +56,14 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
     expect((await json(['status'])).result).toMatchObject({ calls: 3, quarantineOpen: 0 });
   });
 
-  it('reads standard input, and reports fields that nobody knows', async () => {
+  test('reads standard input, and reports fields that nobody knows', async () => {
     const array = `[${line('call-8', { brand_new: 1 })},${line('call-9')}]`;
     expect(await json(['import', '-'], array)).toMatchObject({ code: 0, result: { records: 2, changed: 2 } });
     const { drift } = (await json(['schema', 'drift'])).result;
     expect(drift).toMatchObject([{ source: 'import', field: 'brand_new', kind: 'new', seen: 1 }]);
   });
 
-  it('a file that is not there, and no choice of records', async () => {
+  test('a file that is not there, and no choice of records', async () => {
     const missing = await folder.run(['import', '/no/such/folder/nowhere.json']);
     expect(missing).toMatchObject({ code: 2, stdout: '' });
     expect(missing.stderr).toMatch(/The file \/no\/such\/folder\/nowhere\.json cannot be read \(ENOENT\)/);

@@ -1,5 +1,5 @@
 /** Commands whose work a worker must do, where there is none; and controls of backfills that do not exist. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -37,7 +37,7 @@ const run = (...args: string[]) => folder.run(args, { deadlineMs: 120_000 });
 
 // Each run of the program costs a second of CPU, and more on a busy machine.
 describe('without a worker', { timeout: 400_000 }, () => {
-  it('says so and ends, instead of waiting for ever; what was asked for is kept', async () => {
+  test('says so and ends, instead of waiting for ever; what was asked for is kept', async () => {
     const asked = [
       ['backfill', '--from', '2025-01-01', '--name', 'lonely'],
       ['backfill', 'watch', 'lonely'],
@@ -59,7 +59,7 @@ describe('without a worker', { timeout: 400_000 }, () => {
     expect(JSON.parse(stdout)).toMatchObject([{ name: 'lonely', state: 'running' }]);
   });
 
-  it('Ctrl-C leaves the view at once', async () => {
+  test('Ctrl-C leaves the view at once', async () => {
     const args = ['backfill', '--from', '2025-01-01', '--name', 'left'];
     const left = await folder.run(args, {
       deadlineMs: 120_000,
@@ -71,7 +71,7 @@ describe('without a worker', { timeout: 400_000 }, () => {
     expect((await run('backfill', 'cancel', 'left', '--json')).code).toBe(0);
   });
 
-  it('a backfill that does not exist is named, with how to list those that do', async () => {
+  test('a backfill that does not exist is named, with how to list those that do', async () => {
     const asked = [['watch'], ['pause'], ['resume'], ['cancel'], ['concurrency', '3']];
     const results = await Promise.all(asked.map(([verb = '', ...more]) => run('backfill', verb, 'nowhere', ...more)));
     for (const { code, stderr } of results) {

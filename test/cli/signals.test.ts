@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { findFreePort, isAlive, sendSignal } from '../../src/local/local-process.ts';
 import { endProcess, until } from '../support/installation.ts';
@@ -56,7 +56,7 @@ const temporalPid = async (): Promise<number> => {
   return (JSON.parse(text) as { pid: number }).pid;
 };
 
-it.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)(
+test.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)(
   '%s in the middle of a start leaves no server',
   async (signal) => {
     const child = await start(['doctor']);
@@ -71,7 +71,7 @@ it.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)(
   240_000,
 );
 
-it('servers outlive the command that started them for as long as another uses them', async () => {
+test('servers outlive the command that started them for as long as another uses them', async () => {
   const first = await start(['serve']);
   await once(first.stdout as NodeJS.ReadableStream, 'data');
   const { pid } = await postmaster();

@@ -1,7 +1,7 @@
 /** A warehouse that is away at the start holds back neither the worker nor the other warehouses. */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { warehousesConfigSchema } from '../../schemas/config/warehouses.ts';
 import { createServices, openStoreService, openWarehouses } from '../../src/cli/services.ts';
 import { checkConfig } from '../../src/config/load.ts';
@@ -14,7 +14,7 @@ import { type Store, storePurpose } from '../../src/store/store.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { createDatabase } from '../support/postgres.ts';
 
-it('opens with one warehouse away, once the ledger has its epoch', async () => {
+test('opens with one warehouse away, once the ledger has its epoch', async () => {
   const database = await createDatabase();
   const nobody = `postgres://a:b@127.0.0.1:${await findFreePort()}/none`;
   const configOf = (warehouses: unknown) =>
@@ -92,7 +92,7 @@ const openGate = async (target: string) => {
   return gate;
 };
 
-it('asks a warehouse that was away at the start for its last load before the first one', async () => {
+test('asks a warehouse that was away at the start for its last load before the first one', async () => {
   const [database, far] = [await createDatabase(), await createDatabase()];
   const gate = await openGate(far.url);
   const said: string[] = [];

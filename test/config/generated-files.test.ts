@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { renderConfigExample } from '../../src/config/example.ts';
 import { renderGeneratedFiles } from '../../src/config/generated-files.ts';
@@ -11,22 +11,22 @@ const root = resolve(import.meta.dirname, '../..');
 const sample = { source: { base_url: 'https://api.example.com' } };
 
 describe('generated files', () => {
-  it.each(Object.entries(renderGeneratedFiles()))('%s is current (npm run generate)', (name, text) => {
+  test.each(Object.entries(renderGeneratedFiles()))('%s is current (npm run generate)', (name, text) => {
     expect(readFileSync(join(root, name), 'utf8')).toBe(text);
   });
 });
 
 describe('callsync.example.yaml', () => {
-  it('is valid and says nothing but the defaults', () => {
+  test('is valid and says nothing but the defaults', () => {
     expect(checkConfig(parse(renderConfigExample()), 'example')).toEqual(checkConfig(sample, 'defaults'));
   });
 
-  it('stays valid YAML when everything is switched on', () => {
+  test('stays valid YAML when everything is switched on', () => {
     const on = renderConfigExample().replaceAll(/^( *)#(?=[a-z-])/gm, '$1');
     expect(() => parse(on, { uniqueKeys: false })).not.toThrow();
   });
 
-  it('has every key of the schema with its description', () => {
+  test('has every key of the schema with its description', () => {
     const example = renderConfigExample();
     for (const { key, description } of collectKeys(configJsonSchema())) {
       expect(example).toMatch(new RegExp(`^ *#?(- )?${key}:`, 'm'));
@@ -35,7 +35,7 @@ describe('callsync.example.yaml', () => {
   });
 });
 
-function collectKeys(node: SchemaNode): { key: string; description: string | undefined }[] {
+const collectKeys = (node: SchemaNode): { key: string; description: string | undefined }[] => {
   const nested = [...(node.oneOf ?? []), ...(node.anyOf ?? []), node.items, node.additionalProperties];
   return [
     ...Object.entries(node.properties ?? {}).flatMap(([key, child]) => [
@@ -44,4 +44,4 @@ function collectKeys(node: SchemaNode): { key: string; description: string | und
     ]),
     ...nested.flatMap((child) => (typeof child === 'object' ? collectKeys(child) : [])),
   ];
-}
+};

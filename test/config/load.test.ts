@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkConfig, loadConfig } from '../../src/config/load.ts';
 import type { CallsyncError } from '../../src/errors.ts';
 
@@ -13,22 +13,22 @@ afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 const minimal = 'source:\n  base_url: https://api.example.com\n';
 
-async function load(yaml: string | undefined, env: NodeJS.ProcessEnv = {}) {
+const load = async (yaml: string | undefined, env: NodeJS.ProcessEnv = {}) => {
   if (yaml !== undefined) writeFileSync(join(cwd, 'callsync.yaml'), yaml);
   return (await loadConfig({ cwd, env })).config;
-}
+};
 
-async function failure(yaml: string | undefined, env: NodeJS.ProcessEnv = {}): Promise<CallsyncError> {
+const failure = async (yaml: string | undefined, env: NodeJS.ProcessEnv = {}): Promise<CallsyncError> => {
   return load(yaml, env).then(
     () => {
       throw new Error('was accepted');
     },
     (error) => error,
   );
-}
+};
 
 describe('loadConfig', () => {
-  it('needs no more than an address', async () => {
+  test('needs no more than an address', async () => {
     const config = await load(minimal);
     expect(config.source.base_url).toBe('https://api.example.com');
     expect(config.store).toMatchObject({ pool_size: 10, inbox_retention: 7 * 86_400_000 });
@@ -38,7 +38,7 @@ describe('loadConfig', () => {
     expect(Object.keys(config.warehouses)).toEqual(['postgres']);
   });
 
-  it('finds the file by option, then CALLSYNC_CONFIG, then ./callsync.yaml', async () => {
+  test('finds the file by option, then CALLSYNC_CONFIG, then ./callsync.yaml', async () => {
     for (const name of ['option', 'variable', 'callsync']) {
       writeFileSync(join(cwd, `${name}.yaml`), `source:\n  base_url: https://${name}.example.com\n`);
     }
@@ -50,14 +50,14 @@ describe('loadConfig', () => {
     expect(last.path).toBe(join(cwd, 'callsync.yaml'));
   });
 
-  it('refuses an overlap that is shorter than the settling time, and names both', async () => {
+  test('refuses an overlap that is shorter than the settling time, and names both', async () => {
     const { message } = await failure(`${minimal}sync:\n  settle: 5m\n  overlap: 4m\n`);
     expect(message).toMatch(/sync\.overlap must be at least as long as sync\.settle/);
     expect((await load(`${minimal}sync:\n  settle: 5m\n  overlap: 5m\n`)).sync.settle).toBe(300_000);
     expect((await failure(`${minimal}sync:\n  settle: 11m\n`)).message).toMatch(/sync\.overlap/);
   });
 
-  it('lies over the preset that it names', async () => {
+  test('lies over the preset that it names', async () => {
     const { source, webhook } = await load(`${minimal}  list:\n    preset: activate\n    max_results: 500\n`);
     expect(source.list).toMatchObject({
       records: 'data',
@@ -69,7 +69,7 @@ describe('loadConfig', () => {
 });
 
 describe('null', () => {
-  it('means not written, so that a section with every key switched off is fine, and a preset can be undone', async () => {
+  test('means not written, so that a section with every key switched off is fine, and a preset can be undone', async () => {
     const { temporal, source } = await load(
       `${minimal}  list:\n    preset: activate\n    total_path:\ntemporal:\n  tls:\nsync:\n`,
     );
@@ -79,7 +79,7 @@ describe('null', () => {
 });
 
 describe('environment', () => {
-  it('reaches every kind of key, text as it stands and the rest as YAML', async () => {
+  test('reaches every kind of key, text as it stands and the rest as YAML', async () => {
     const config = await load(undefined, {
       CALLSYNC_SOURCE__BASE_URL: 'https://env.example.com',
       CALLSYNC_SOURCE__LIST__PRESET: 'activate',
@@ -103,14 +103,14 @@ describe('environment', () => {
     expect(config.warehouses.lake).toMatchObject({ type: 'bigquery', project: 'p', dataset: 'calls_eu' });
   });
 
-  it('wins over the file and leaves the rest of it', async () => {
+  test('wins over the file and leaves the rest of it', async () => {
     const yaml = `${minimal}  realm: from-file\nstore:\n  port: 5440\n  data_dir: /data\n`;
     const config = await load(yaml, { CALLSYNC_STORE__PORT: '5441', CALLSYNC_STORE: '{pool_size: 4}' });
     expect(config.store).toMatchObject({ port: 5441, data_dir: '/data', pool_size: 4 });
     expect(config.source.realm).toBe('from-file');
   });
 
-  it('leaves the file alone where a variable is empty, and lets a text be empty', async () => {
+  test('leaves the file alone where a variable is empty, and lets a text be empty', async () => {
     const yaml = `${minimal}store:\n  port: 5440\n`;
     const config = await load(yaml, { CALLSYNC_STORE__PORT: '', CALLSYNC_WAREHOUSES: '', CALLSYNC_SOURCE__SCOPE: '' });
     expect(config.store.port).toBe(5440);
@@ -118,13 +118,13 @@ describe('environment', () => {
     expect(config.source.scope).toBe('');
   });
 
-  it('reaches a warehouse whose name has a dash', async () => {
+  test('reaches a warehouse whose name has a dash', async () => {
     const yaml = `${minimal}warehouses:\n  big-lake: { type: bigquery, project: p }\n`;
     const config = await load(yaml, { CALLSYNC_WAREHOUSES__BIG_LAKE__LOCATION: 'US' });
     expect(config.warehouses['big-lake']).toMatchObject({ location: 'US' });
   });
 
-  it('is refused where it names no key', async () => {
+  test('is refused where it names no key', async () => {
     const wrong = await failure(minimal, { CALLSYNC_SOURCE__LIST__PRESETT: 'activate' });
     expect(wrong.message).toContain('CALLSYNC_SOURCE__LIST__PRESETT names no configuration key');
     expect(wrong.mend).toBe('Did you mean CALLSYNC_SOURCE__LIST__PRESET?');
@@ -181,13 +181,13 @@ describe('errors', () => {
     ['no sections', '- 1\n', 'must hold sections'],
   ];
 
-  it.each(cases)('name the key: %s', async (_name, yaml, says) => {
+  test.each(cases)('name the key: %s', async (_name, yaml, says) => {
     const error = await failure(yaml);
     expect(error.message).toContain(says);
     expect(error).toMatchObject({ kind: 'terminal', code: 'CONFIG_INVALID' });
   });
 
-  it('name every wrong key at once, and repeat no value', async () => {
+  test('name every wrong key at once, and repeat no value', async () => {
     const { message } = await failure(
       `${minimal}  client_secret: { hidden: hunter2 }\nstore: { port: -1, url: "A B" }\n`,
     );
@@ -198,7 +198,7 @@ describe('errors', () => {
     expect(message).not.toContain('A B');
   });
 
-  it('say where a configuration is looked for', async () => {
+  test('say where a configuration is looked for', async () => {
     expect(await failure(undefined)).toMatchObject({
       code: 'CONFIG_MISSING',
       mend: expect.stringContaining('--config'),
@@ -207,7 +207,7 @@ describe('errors', () => {
     expect(named.message).toBe(`The configuration file ${join(cwd, 'other.yaml')} does not exist.`);
   });
 
-  it('speak of settings that a command made', () => {
+  test('speak of settings that a command made', () => {
     expect(() => checkConfig({}, 'the demo')).toThrow('The configuration (the demo) is not valid: source is required');
   });
 });

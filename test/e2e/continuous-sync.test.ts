@@ -1,5 +1,5 @@
 /** Continuous sync after a downtime: the schedule alone brings everything back. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import { summarizeStore } from '../../src/store/status/summary.ts';
 import { ensureSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
@@ -30,7 +30,7 @@ describe('continuous sync', () => {
     await site.dispose();
   });
 
-  it('is complete again, without a human, after it stood still for two days', async () => {
+  test('is complete again, without a human, after it stood still for two days', async () => {
     // What a run two days ago left behind: its watermark, and the window that led up to it.
     await site.store.pool.query(
       `INSERT INTO windows (axis, window_from, window_to, calls, confirmed, origin)

@@ -5,7 +5,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
 import { startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
 import { isLoopback, listeningOf } from '../support/listening.ts';
@@ -68,7 +68,7 @@ describe('callsync demo --warehouse both', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it('loads the same rows into both, finds its data again, and tells what was changed in one of them', async () => {
+  test('loads the same rows into both, finds its data again, and tells what was changed in one of them', async () => {
     const release = await take(usualPort);
     const first = await runDemo(folder).finally(release);
     expect(first.code, first.stderr).toBe(0);

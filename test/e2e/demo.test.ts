@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
@@ -30,7 +30,7 @@ describe('callsync demo', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it('ends with the truth intact, and a second start finds its data again', async () => {
+  test('ends with the truth intact, and a second start finds its data again', async () => {
     const args = ['demo', '--exit', '--json', '--calls', '150', '--data-dir', folder];
     const first = await run(args);
     expect(first.code, first.stderr).toBe(0);

@@ -1,8 +1,8 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { killTemporalDuringBackfill } from './kill-temporal.ts';
 
 // Short version of test/campaigns/kill-temporal.test.ts.
-it('a backfill outlives a Temporal server that is killed twice', async () => {
+test('a backfill outlives a Temporal server that is killed twice', async () => {
   const figures = await killTemporalDuringBackfill(2, 400);
   expect(figures.runningAtLastRestart).toBe(true);
   expect(figures.shareLeft).toBeGreaterThanOrEqual(0.5);

@@ -3,7 +3,7 @@
  * configuration that it wrote. Nothing but the credentials and the version is told beforehand.
  */
 import { readFile } from 'node:fs/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { ListConfig } from '../../schemas/config/list.ts';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
@@ -77,7 +77,7 @@ const probe = async (site: Installation): Promise<string> => {
 
 export const describeProbeBackfill = (dialects: readonly string[]): void => {
   describe('probe, then backfill with what it wrote', { concurrent: true }, () => {
-    it.each(dialects)(
+    test.each(dialects)(
       'is complete for dialect %s',
       async (dialect) => {
         const site = await openSite(dialect);

@@ -2,7 +2,7 @@
 
 import type { WorkflowHandle } from '@temporalio/client';
 import { temporal as proto } from '@temporalio/proto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { type ReconcileProgress, reconcileProgressQuery, taskQueuesOf } from '../../workflows/messages.ts';
 import { type Installation, install } from '../support/installation.ts';
@@ -43,7 +43,7 @@ describe('reconcile', () => {
     return { handle, progress: (await handle.result()) as ReconcileProgress };
   };
 
-  it('proves, heals, and leaves no call in its history', async () => {
+  test('proves, heals, and leaves no call in its history', async () => {
     const { progress: clean } = await reconcile('clean');
     expect(clean).toMatchObject({ done: 6, windows: 6, totals: { proven: 6, missing: 0, different: 0 } });
 
@@ -63,7 +63,7 @@ describe('reconcile', () => {
     expect(history.includes('reconcileWindows')).toBe(true);
   });
 
-  it('late edits are re-read', async () => {
+  test('late edits are re-read', async () => {
     const run = async () =>
       await site.client.workflow.execute('rereadLate', {
         workflowId: `${site.prefix}/reread-test`,

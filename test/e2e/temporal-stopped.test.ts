@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => site?.dispose());
 
-it('no delivery is lost while Temporal is stopped', async () => {
+test('no delivery is lost while Temporal is stopped', async () => {
   const port = await findFreePort();
   const configPath = join(site.folder, 'receiver.yaml');
   const config = parse(await readFile(site.configPath, 'utf8'));

@@ -4,7 +4,7 @@
  * Compressed by the lifetime of the tokens: what ends after 0.83 s stands for what ends after five minutes.
  */
 import { readFile, writeFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FaultKind } from '../../schemas/simulator.ts';
 import { summarizeStore } from '../../src/store/status/summary.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
@@ -81,7 +81,7 @@ describe('three hours of continuous sync', () => {
     await site.dispose();
   });
 
-  it('ends with nothing lost and nothing doubled', async () => {
+  test('ends with nothing lost and nothing doubled', async () => {
     const startedAt = Date.now();
     await site.startWorker(['--schedules']);
     await until(

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isAlive } from '../../src/local/local-process.ts';
 import { startTemporalDevServer, type TemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
@@ -16,20 +16,20 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-async function withClient<Result>(address: string, use: (client: Client) => Promise<Result>): Promise<Result> {
+const withClient = async <Result>(address: string, use: (client: Client) => Promise<Result>): Promise<Result> => {
   const connection = await Connection.connect({ address });
   try {
     return await use(new Client({ connection }));
   } finally {
     await connection.close();
   }
-}
+};
 
 const isRunning = (server: TemporalDevServer, workflowId: string) =>
   withClient(server.address, async (client) => (await client.workflow.getHandle(workflowId).describe()).status.name);
 
 describe('startTemporalDevServer', () => {
-  it('serves the web interface, is joined, and keeps workflows and addresses over stop and kill', async () => {
+  test('serves the web interface, is joined, and keeps workflows and addresses over stop and kill', async () => {
     const searchAttributes = { CallsyncKind: 'Keyword' } as const;
     const options = { dataDir, searchAttributes };
     const first = await startTemporalDevServer(options);
@@ -62,7 +62,7 @@ describe('startTemporalDevServer', () => {
     await third.stop();
   });
 
-  it('says why it did not start', async () => {
+  test('says why it did not start', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'callsync-no-server-'));
     const cliPath = join(folder, 'temporal');
     await writeFile(cliPath, '#!/bin/sh\necho "no server in here"\nexit 3\n', { mode: 0o755 });
@@ -77,7 +77,7 @@ describe('startTemporalDevServer', () => {
 describe('locateTemporalCli', () => {
   const log = () => undefined;
 
-  it('prefers the configured path, then the environment, then PATH, then the cache', async () => {
+  test('prefers the configured path, then the environment, then PATH, then the cache', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'callsync-cli-'));
     const cli = join(folder, 'temporal');
     await writeFile(cli, '', { mode: 0o755 });
@@ -88,7 +88,7 @@ describe('locateTemporalCli', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('refuses a configured path that is not there, and says what is missing without Go', async () => {
+  test('refuses a configured path that is not there, and says what is missing without Go', async () => {
     await expect(locateTemporalCli({ configured: '/nowhere/temporal', log })).rejects.toMatchObject({
       code: 'TEMPORAL_CLI',
       kind: 'terminal',
@@ -102,7 +102,7 @@ describe('locateTemporalCli', () => {
 });
 
 describe('useTemporal', () => {
-  it('gives the shared server', async () => {
+  test('gives the shared server', async () => {
     const [one, two] = await Promise.all([useTemporal(), useTemporal()]);
     expect(one.address).toBe(two.address);
     expect(one.taskQueue).not.toBe(two.taskQueue);

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isAlive } from '../../src/local/local-process.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { createDatabase, makeServerFolder } from '../support/postgres.ts';
@@ -19,13 +19,13 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-async function start(): Promise<EmbeddedPostgres> {
+const start = async (): Promise<EmbeddedPostgres> => {
   const server = await startEmbeddedPostgres({ dataDir, durable: false });
   started.push(server);
   return server;
-}
+};
 
-async function query<Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> {
+const query = async <Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> => {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
@@ -33,10 +33,10 @@ async function query<Row extends pg.QueryResultRow>(url: string, sql: string): P
   } finally {
     await client.end();
   }
-}
+};
 
 describe('startEmbeddedPostgres', () => {
-  it('keeps data and port over a restart, on loopback only', async () => {
+  test('keeps data and port over a restart, on loopback only', async () => {
     const first = await start();
     await query(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
     expect(await query(first.url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
@@ -47,7 +47,7 @@ describe('startEmbeddedPostgres', () => {
     expect(await query(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
   });
 
-  it('joins a running server and leaves it running for the other', async () => {
+  test('joins a running server and leaves it running for the other', async () => {
     const first = await start();
     const second = await start();
     expect(second).toMatchObject({ pid: first.pid, url: first.url, started: false });
@@ -55,7 +55,7 @@ describe('startEmbeddedPostgres', () => {
     expect(await query(first.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('is ended by the last who uses it, whoever started it; those who were killed do not count', async () => {
+  test('is ended by the last who uses it, whoever started it; those who were killed do not count', async () => {
     const first = await start();
     const second = await start();
     const gone = spawnSync('true').pid;
@@ -67,13 +67,13 @@ describe('startEmbeddedPostgres', () => {
     expect(isAlive(first.pid)).toBe(false);
   });
 
-  it('is started twice at once on an empty folder and there is one server', async () => {
+  test('is started twice at once on an empty folder and there is one server', async () => {
     const [first, second] = await Promise.all([start(), start()]);
     expect(second.pid).toBe(first.pid);
     expect([first.started, second.started].toSorted()).toEqual([false, true]);
   });
 
-  it('recovers after a kill', async () => {
+  test('recovers after a kill', async () => {
     const first = await start();
     process.kill(first.pid, 'SIGKILL');
     const second = await start();
@@ -81,7 +81,7 @@ describe('startEmbeddedPostgres', () => {
     expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('keeps the password out of argv and away from other users', async () => {
+  test('keeps the password out of argv and away from other users', async () => {
     const server = await start();
     const password = new URL(server.url).password;
     expect(password).toHaveLength(48);
@@ -93,7 +93,7 @@ describe('startEmbeddedPostgres', () => {
     await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
   });
 
-  it('says what to do when the port is taken', async () => {
+  test('says what to do when the port is taken', async () => {
     const taken = await start();
     const other = await makeServerFolder();
     await expect(startEmbeddedPostgres({ dataDir: other, port: taken.port })).rejects.toMatchObject({
@@ -106,7 +106,7 @@ describe('startEmbeddedPostgres', () => {
 });
 
 describe('createDatabase', () => {
-  it('gives databases that do not see each other', async () => {
+  test('gives databases that do not see each other', async () => {
     const [first, second] = await Promise.all([createDatabase(), createDatabase()]);
     await query(first.url, 'CREATE TABLE mine (n int)');
     expect(await query(second.url, "SELECT to_regclass('mine') AS t")).toEqual([{ t: null }]);

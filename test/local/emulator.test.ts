@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BigQuery } from '@google-cloud/bigquery';
 import { PassThroughClient } from 'google-auth-library';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { type BigQueryEmulator, startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
 import { locateEmulator } from '../../src/local/bigquery/emulator-install.ts';
 import { useBigQuery } from '../support/bigquery.ts';
@@ -14,7 +14,7 @@ bePatient();
 const connect = (server: { restUrl: string; project: string }) =>
   new BigQuery({ projectId: server.project, apiEndpoint: server.restUrl, authClient: new PassThroughClient() });
 
-it('keeps its data between starts and is gone after stop', async () => {
+test('keeps its data between starts and is gone after stop', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'callsync-emulator-'));
   let server: BigQueryEmulator | undefined;
   try {
@@ -32,7 +32,7 @@ it('keeps its data between starts and is gone after stop', async () => {
   }
 });
 
-it('is shared by the tests of a run', async () => {
+test('is shared by the tests of a run', async () => {
   const [one, two] = await Promise.all([useBigQuery(), useBigQuery()]);
   expect(one.restUrl).toBe(two.restUrl);
   expect(one.dataset).not.toBe(two.dataset);
@@ -40,7 +40,7 @@ it('is shared by the tests of a run', async () => {
   expect(rows).toEqual([{ one: 1 }]);
 });
 
-it('answers with its own rows, whatever else is asked at the same time', async () => {
+test('answers with its own rows, whatever else is asked at the same time', async () => {
   const { restUrl, project, dataset } = await useBigQuery();
   const client = connect({ restUrl, project });
   await client.createDataset(dataset);
@@ -63,7 +63,7 @@ it('answers with its own rows, whatever else is asked at the same time', async (
   expect(listed).toEqual(asked.map((name) => [2_000, name]));
 });
 
-it('goes on after a client that leaves, and says when its port is taken', async () => {
+test('goes on after a client that leaves, and says when its port is taken', async () => {
   const { restUrl } = await useBigQuery();
   const left = fetch(`${restUrl}/bigquery/v2/projects/demo/datasets`, { signal: AbortSignal.timeout(1) });
   await left.catch(() => undefined);
@@ -77,7 +77,7 @@ it('goes on after a client that leaves, and says when its port is taken', async 
   }
 });
 
-it('refuses a configured program that is not there', async () => {
+test('refuses a configured program that is not there', async () => {
   const env = { CALLSYNC_BQEMULATOR: '/nowhere/bqemulator' };
   await expect(locateEmulator({ env, log: () => undefined })).rejects.toMatchObject({ code: 'BIGQUERY_EMULATOR' });
 });

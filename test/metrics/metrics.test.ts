@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { metricsConfigSchema } from '../../schemas/config/metrics.ts';
 import { watchInbox } from '../../src/metrics/inbox-gauges.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
@@ -25,7 +25,7 @@ const used = () => {
   return metrics;
 };
 
-it('serves Prometheus text on a listener of its own', async () => {
+test('serves Prometheus text on a listener of its own', async () => {
   const metrics = used();
   const server = await serveMetrics({ registry: metrics.registry, listen: '127.0.0.1', port: 0 });
   const response = await fetch(server.address);
@@ -55,12 +55,12 @@ it('serves Prometheus text on a listener of its own', async () => {
   await server.close();
 });
 
-it('counts memory and event loop of the process on demand', async () => {
+test('counts memory and event loop of the process on demand', async () => {
   expect(await createMetrics({ process: true }).registry.metrics()).toContain('process_resident_memory_bytes');
   expect(await createMetrics().registry.metrics()).not.toContain('process_resident_memory_bytes');
 });
 
-it('shows depth and age of the inbox, and nothing when the store does not answer', async () => {
+test('shows depth and age of the inbox, and nothing when the store does not answer', async () => {
   const { registry } = createMetrics();
   let away = false;
   let reads = 0;
@@ -81,7 +81,7 @@ it('shows depth and age of the inbox, and nothing when the store does not answer
   await expect.poll(() => registry.metrics()).not.toMatch(/callsync_inbox_pending \d/);
 });
 
-it('exports to an OpenTelemetry collector, also when it was away', async () => {
+test('exports to an OpenTelemetry collector, also when it was away', async () => {
   const received: { path: string | undefined; headers: NodeJS.Dict<string | string[]>; body: unknown }[] = [];
   let status = 503;
   const collector = createServer(async (request, response) => {

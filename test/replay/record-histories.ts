@@ -4,7 +4,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import proto from '@temporalio/proto';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { startLoadWarehouse, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import {
   backfillId,
@@ -19,7 +19,7 @@ import { install } from '../support/installation.ts';
 
 const { History } = proto.temporal.api.history.v1;
 
-it('records a history of every workflow', async () => {
+test('records a history of every workflow', async () => {
   const site = await install({
     simulator: { seed: 11, calls: { count: 400, utterances: 2 }, rateLimit: { requests: 0 } },
     source: { limits: { requests: 400, per_s: 1 } },

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import proto from '@temporalio/proto';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const root = new URL('../../', import.meta.url).pathname;
 const recorded = new URL('histories/', import.meta.url);
@@ -76,14 +76,14 @@ describe('recorded histories', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it('cover every workflow and replay on the present code', async () => {
+  test('cover every workflow and replay on the present code', async () => {
     const names = (await readHistories()).map((one) => one.workflowId);
     const exported = await readFile(join(root, 'workflows/index.ts'), 'utf8');
     expect(names.length).toBe(exported.match(/^export \{/gm)?.length);
     expect(await replayFailures({ codePath: join(root, 'dist/workflow-bundle.js') })).toEqual([]);
   }, 60_000);
 
-  it.each(broken)(
+  test.each(broken)(
     'do not replay when $what',
     async ({ file, from, to, fails }) => {
       const copy = join(folder, file);

@@ -1,5 +1,5 @@
 /** How many late edits the learned horizon catches, at how many requests, beside a fixed one of 7 days. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { day, exponentialAges, type LateEditsOptions, runLateEdits, uniformAges } from './late-edits-model.ts';
 
 type Size = Pick<LateEditsOptions, 'days' | 'callsPerDay'>;
@@ -19,7 +19,7 @@ const compare = (size: Size, name: string, ageOf: LateEditsOptions['ageOf']) => 
 
 export const describeLateEdits = (size: Size): void => {
   describe('late edits', () => {
-    it.each([
+    test.each([
       ['exponential up to 10 days', exponentialAges(10)],
       ['uniform up to 10 days', uniformAges(10)],
     ])('%s are caught by the learned horizon and not by 7 days', (name, ageOf) => {
@@ -30,13 +30,13 @@ export const describeLateEdits = (size: Size): void => {
       expect(learned.settledRequestsPerDay).toBeLessThan(2 * fixed.settledRequestsPerDay);
     });
 
-    it('within a day of the call cost fewer requests than 7 days', () => {
+    test('within a day of the call cost fewer requests than 7 days', () => {
       const { learned, fixed } = compare(size, 'exponential up to 1 day', exponentialAges(1));
       expect(learned.caughtInTime).toBeGreaterThanOrEqual(0.999);
       expect(learned.settledRequestsPerDay).toBeLessThan(fixed.settledRequestsPerDay);
     });
 
-    it('that begin to come later are found by the sample; without one the horizon would confirm itself', () => {
+    test('that begin to come later are found by the sample; without one the horizon would confirm itself', () => {
       const change = 20_000 * day + 10 * day;
       const ageOf = (random: number, callAt: number): number =>
         (callAt >= change && random > 0.7 ? 20 + random : random / 2) * day;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { intersect, lengthOf, subtract } from '../../src/intervals.ts';
 import { learnHorizon } from '../../src/rereads/learn-horizon.ts';
 import { type CoveredBand, planningInterval, planParts, type RereadPlan } from '../../src/rereads/plan-parts.ts';
@@ -16,7 +16,7 @@ const carryOut = (plan: RereadPlan, states: readonly CoveredBand[], now: number)
 const whole = (plan: RereadPlan) => plan.parts.filter((part) => part.weight === 1);
 
 describe('a plan of re-reads', () => {
-  it('looks at every age within the horizon once a delay, and not between', () => {
+  test('looks at every age within the horizon once a delay, and not between', () => {
     let states: CoveredBand[] = [];
     let reads = 0;
     for (let now = start; now < start + 5 * day; now += planningInterval(day)) {
@@ -31,7 +31,7 @@ describe('a plan of re-reads', () => {
     expect(reads).toBeLessThanOrEqual(6);
   });
 
-  it('catches up what a downtime left, and what a longer horizon brings in, back to the beginning', () => {
+  test('catches up what a downtime left, and what a longer horizon brings in, back to the beginning', () => {
     const first = planParts(fixed, [], { ...rules, sample: 0 }, { now: start, trackedSince: start });
     const states = carryOut(first, [], start);
     const late = start + 10 * day;
@@ -49,7 +49,7 @@ describe('a plan of re-reads', () => {
     expect(lengthOf(joined.parts)).toBe(joined.parts.reduce((sum, part) => sum + part.to - part.from, 0));
   });
 
-  it('follows the same sampled windows beyond the horizon, weighted by their share', () => {
+  test('follows the same sampled windows beyond the horizon, weighted by their share', () => {
     const first = planParts(fixed, [], rules, { now: start, trackedSince: start });
     const sampled = first.parts.filter((part) => part.weight !== 1);
     expect(sampled.every((part) => part.weight === 20 && part.to <= start - 7 * day)).toBe(true);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 
 /** Written by `npm run build`, which `npm test` runs first. */
 const script = resolve(import.meta.dirname, '../../dist/scripts/is-current.js');
@@ -21,18 +21,18 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-function setAge(name: string, ms: number): void {
+const setAge = (name: string, ms: number): void => {
   const time = new Date(Date.now() - ms);
   utimesSync(join(root, name), time, time);
-}
+};
 
 const isCurrent = () => spawnSync(process.execPath, [join(root, 'dist/scripts/is-current.js')]).status === 0;
 
-it('is current when every source is older than the build', () => {
+test('is current when every source is older than the build', () => {
   expect(isCurrent()).toBe(true);
 });
 
-it('is not when a file has changed since, or was removed, or nothing was built', () => {
+test('is not when a file has changed since, or was removed, or nothing was built', () => {
   setAge('dist/built', hour / 2);
   setAge('src/calls/fold.ts', 0);
   expect(isCurrent()).toBe(false);

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { callRecordSchema } from '../../schemas/call.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
@@ -16,7 +16,7 @@ const start = async (options: SimulatorOptions) => {
 afterEach(() => simulator.stop());
 
 describe('GET /calls, as the public reference documents it', () => {
-  it('pages with limit and offset, default 50, at most 200, count and data, an empty page at the end', async () => {
+  test('pages with limit and offset, default 50, at most 200, count and data, an empty page at the end', async () => {
     const { list, get } = await start({ calls: { ...small, ...past, count: 450 }, rateLimit: off });
     expect((await list()).data).toHaveLength(50);
     const pages = [
@@ -35,7 +35,7 @@ describe('GET /calls, as the public reference documents it', () => {
     expect((await get('/calls?timestamp_from=yesterday')).status).toBe(400);
   });
 
-  it('cuts on both axes with inclusive bounds, in the order asked', async () => {
+  test('cuts on both axes with inclusive bounds, in the order asked', async () => {
     const { list } = await start({ calls: { ...small, ...past, count: 150 }, rateLimit: off });
     for (const axis of ['timestamp', 'qualified'] as const) {
       const all = (await list({ limit: 200, order: axis })).data.map((call) => String(call[axis]));
@@ -49,7 +49,7 @@ describe('GET /calls, as the public reference documents it', () => {
     }
   });
 
-  it('filters by status and leaves first-level fields out, never unique_id', async () => {
+  test('filters by status and leaves first-level fields out, never unique_id', async () => {
     const { list, get } = await start({ calls: { ...small, ...past, count: 180 }, rateLimit: off });
     const statuses = (await list({ limit: 200 })).data.map((call) => call.status);
     expect(new Set(statuses).size).toBeGreaterThan(2);
@@ -64,7 +64,7 @@ describe('GET /calls, as the public reference documents it', () => {
     expect((await get('/calls?exclude=nonsense')).status).toBe(400);
   });
 
-  it('shows a call only once it is processed, in the list and by id', async () => {
+  test('shows a call only once it is processed, in the list and by id', async () => {
     const to = new Date(Date.now() + 86_400_000).toISOString();
     const { list, get } = await start({ calls: { ...small, count: 0, to }, rateLimit: off });
     const qualified = new Date(Date.now() + 3_600_000).toISOString();
@@ -81,7 +81,7 @@ describe('GET /calls, as the public reference documents it', () => {
     expect((await get('/calls/00000000-0000-4000-a000-000000000000')).status).toBe(404);
   });
 
-  it('shows planned calls as the clock passes their processing, some of them days late', async () => {
+  test('shows planned calls as the clock passes their processing, some of them days late', async () => {
     const now = '2024-03-08T00:00:00Z';
     const calls = { ...small, ...past, count: 400, lateShare: 0.5, lateMaxDays: 5 };
     const { list } = await start({ calls, clock: { now }, rateLimit: off });
@@ -93,7 +93,7 @@ describe('GET /calls, as the public reference documents it', () => {
     expect((await list({ qualified_from: '2024-03-08T01:00:00Z' })).count).toBeGreaterThan(20);
   });
 
-  it('makes realistic records, the same for the same seed', async () => {
+  test('makes realistic records, the same for the same seed', async () => {
     const calls = { ...past, count: 40, lateShare: 0 };
     const { list } = await start({ calls, rateLimit: off, seed: 7 });
     const { data } = await list({ limit: 200 });
@@ -122,7 +122,7 @@ describe('GET /calls, as the public reference documents it', () => {
     expect((await again.list({ limit: 200 })).data).toEqual(data);
   });
 
-  it('grants 40 requests in any 10 seconds, then 429 without Retry-After', async () => {
+  test('grants 40 requests in any 10 seconds, then 429 without Retry-After', async () => {
     const { get } = await start({ calls: { ...small, ...past, count: 5 }, rateLimit: { requests: 40, seconds: 1 } });
     const began = performance.now();
     const burst = await Promise.all(Array.from({ length: 50 }, () => get('/calls?limit=1')));
@@ -137,7 +137,7 @@ describe('GET /calls, as the public reference documents it', () => {
     expect(rate.refused).toBe(requests.byStatus['429']);
   });
 
-  it('needs a bearer token that is known and has not expired', async () => {
+  test('needs a bearer token that is known and has not expired', async () => {
     const { get, token } = await start({ calls: { ...small, ...past, count: 5 }, tokens: { lifetimeSeconds: 0.2 } });
     expect((await get('/calls')).status).toBe(200);
     expect((await fetch(`${simulator.url}/calls`)).status).toBe(401);
@@ -150,7 +150,7 @@ describe('GET /calls, as the public reference documents it', () => {
 });
 
 describe('calls that change', () => {
-  it('edits keep or move the end of processing, and later versions show in the list', async () => {
+  test('edits keep or move the end of processing, and later versions show in the list', async () => {
     const { list } = await start({ calls: { ...small, ...past, count: 20, otherShare: 0 }, rateLimit: off });
     const before = (await list({ limit: 200 })).data;
     const [silent, moved] = [before[3]?.unique_id as string, before[5]?.unique_id as string];
@@ -167,7 +167,7 @@ describe('calls that change', () => {
     expect(after.map((call) => call.timestamp)).toEqual(after.map((call) => call.timestamp).sort());
   });
 
-  it('a call that moves again and again is listed once', async () => {
+  test('a call that moves again and again is listed once', async () => {
     const { list } = await start({ calls: { ...small, ...past, count: 30 }, rateLimit: off });
     const callId = (await list()).data[4]?.unique_id as string;
     for (let i = 0; i < 3; i++) await simulator.edit({ callIds: [callId], kinds: ['timestamp'], requalify: true });
@@ -178,7 +178,7 @@ describe('calls that change', () => {
     }
   });
 
-  it('calls leave and join between two pages, keeping the count', async () => {
+  test('calls leave and join between two pages, keeping the count', async () => {
     const { list } = await start({
       calls: { ...small, ...past, count: 100 },
       rateLimit: off,
@@ -195,7 +195,7 @@ describe('calls that change', () => {
     expect((await simulator.stats()).churn).toEqual({ left: 2, joined: 2 });
   });
 
-  it('planned edits happen as the clock passes them', async () => {
+  test('planned edits happen as the clock passes them', async () => {
     await start({ calls: { ...small, count: 300 }, edits: { share: 1, maxAgeDays: 4, distribution: 'uniform' } });
     const versions = async () =>
       (await collect(simulator.truth({ light: true }))).filter((call) => call.version > 1).length;
@@ -207,7 +207,7 @@ describe('calls that change', () => {
   });
 });
 
-it('plans a million calls within seconds and little memory', async () => {
+test('plans a million calls within seconds and little memory', async () => {
   const before = process.memoryUsage().arrayBuffers;
   const { list } = await start({ calls: { ...past, count: 1_000_000 }, rateLimit: off });
   const page = await list({ limit: 1, offset: 10_000, order: 'qualified' });

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import type { SimulatorAddresses } from '../../src/simulator/control/control.ts';
 import { RemoteControl } from '../../src/simulator/control/remote-control.ts';
@@ -39,7 +39,7 @@ const startChild = async (options: SimulatorOptions) => {
   return { child, addresses: JSON.parse(line) as SimulatorAddresses };
 };
 
-it('runs as a process of its own, driven and asked over HTTP, and ends with its parent', async () => {
+test('runs as a process of its own, driven and asked over HTTP, and ends with its parent', async () => {
   const sink = await startSink();
   const { child, addresses } = await startChild({
     calls: { count: 120, utterances: 1, otherShare: 0, from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' },
@@ -83,7 +83,7 @@ it('runs as a process of its own, driven and asked over HTTP, and ends with its 
   await sink.stop();
 });
 
-it('says what is wrong with its options and ends', async () => {
+test('says what is wrong with its options and ends', async () => {
   const child = spawn(process.execPath, [entry], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, CALLSYNC_SIMULATOR: '{"dialect":"unheard-of"}' },

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
 import { dialectOf, dialects } from '../../src/simulator/service/dialects.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
@@ -53,7 +53,7 @@ const readAll = async ({ get }: Client, dialect: Dialect): Promise<string[]> => 
 };
 
 describe('dialects', () => {
-  it.each(Object.keys(dialects))('%s is read completely, or up to its cap', async (name) => {
+  test.each(Object.keys(dialects))('%s is read completely, or up to its cap', async (name) => {
     const client = await start(name);
     const dialect = dialectOf(name, {});
     const ids = await readAll(client, dialect);
@@ -61,7 +61,7 @@ describe('dialects', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it.each(Object.keys(dialects))('%s cuts windows as described, or not at all', async (name) => {
+  test.each(Object.keys(dialects))('%s cuts windows as described, or not at all', async (name) => {
     const client = await start(name, { cap: undefined, paging: { style: 'none' }, version: { by: 'none' } });
     const dialect = dialectOf(name, {});
     const truth = await collect(simulator.truth({ light: true }));
@@ -78,7 +78,7 @@ describe('dialects', () => {
     expect(records).toHaveLength(window === undefined ? calls.count : inside.length);
   });
 
-  it('selects the version by path, header or query, and refuses otherwise', async () => {
+  test('selects the version by path, header or query, and refuses otherwise', async () => {
     for (const name of ['version_path', 'version_header', 'version_query']) {
       const { token } = await start(name);
       const headers = { Authorization: `bearer ${token}` };
@@ -87,7 +87,7 @@ describe('dialects', () => {
     }
   });
 
-  it('takes Authorization: Token and lists errors in the older version', async () => {
+  test('takes Authorization: Token and lists errors in the older version', async () => {
     const { token, get } = await start('activate-v1');
     expect((await get('/calls?limit=1')).status).toBe(200);
     const refused = await fetch(`${simulator.url}/calls`, { headers: { Authorization: `bearer ${token}` } });
@@ -97,7 +97,7 @@ describe('dialects', () => {
     });
   });
 
-  it('clamps or refuses page sizes above the maximum, and can shuffle ties', async () => {
+  test('clamps or refuses page sizes above the maximum, and can shuffle ties', async () => {
     const { get } = await start('page');
     expect(((await (await get('/calls?per_page=5000')).json()) as { items: unknown[] }).items).toHaveLength(100);
     await simulator.stop();

@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { type FaultKind, faultKinds } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { clientOf } from './api.ts';
@@ -49,7 +49,7 @@ const expected: Readonly<Record<FaultKind, RegExp>> = {
   redirect: /^302 text$/,
 };
 
-it('fails in every way it names', async () => {
+test('fails in every way it names', async () => {
   simulator = await startSimulator({
     calls: { count: 20, utterances: 1, to: '2024-03-08T00:00:00Z' },
     rateLimit: { requests: 0 },
@@ -64,7 +64,7 @@ it('fails in every way it names', async () => {
   expect(Object.keys((await simulator.stats()).faults).sort()).toEqual([...faultKinds].sort());
 });
 
-it('fails the same requests for the same seed, at about the stated rate', async () => {
+test('fails the same requests for the same seed, at about the stated rate', async () => {
   const run = async (): Promise<string[]> => {
     simulator = await startSimulator({
       seed: 5,
@@ -85,7 +85,7 @@ it('fails the same requests for the same seed, at about the stated rate', async 
   expect(failed).toBeLessThan(65);
 });
 
-it('sees who follows a redirect with the token', async () => {
+test('sees who follows a redirect with the token', async () => {
   simulator = await startSimulator({ calls: { count: 1 }, faults: { rates: { redirect: 1 } } });
   const { get, token } = await clientOf(simulator);
   const target = (await get('/calls')).url;
@@ -94,7 +94,7 @@ it('sees who follows a redirect with the token', async () => {
   expect((await simulator.stats()).redirects).toEqual({ followed: 2, withAuthorization: 1 });
 });
 
-it('compresses where asked, and says when to retry where configured', async () => {
+test('compresses where asked, and says when to retry where configured', async () => {
   simulator = await startSimulator({
     calls: { count: 20, to: '2024-03-08T00:00:00Z' },
     compression: true,

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
@@ -21,7 +21,7 @@ const open = (token: string | undefined, url = simulator.wsUrl): Promise<WebSock
   });
 
 describe('WebSocket (interface §5.2)', () => {
-  it('opens with a fresh token, streams text and binary, and outlives the token', async () => {
+  test('opens with a fresh token, streams text and binary, and outlives the token', async () => {
     await start({ tokens: { lifetimeSeconds: 0.1 }, websocket: { tokenAgeSeconds: 0.3, framesPerSecond: 100 } });
     const token = await takeToken(simulator);
     const socket = (await open(token)) as WebSocket;
@@ -37,7 +37,7 @@ describe('WebSocket (interface §5.2)', () => {
     expect((await simulator.stats()).websocket).toMatchObject({ refused: { token_expired: 1 } });
   });
 
-  it('refuses a missing token, a wrong path, an address outside the whitelist', async () => {
+  test('refuses a missing token, a wrong path, an address outside the whitelist', async () => {
     await start();
     const token = await takeToken(simulator);
     expect(await open(undefined)).toBe(401);
@@ -49,7 +49,7 @@ describe('WebSocket (interface §5.2)', () => {
     expect(await open(token)).toBeInstanceOf(WebSocket);
   });
 
-  it('restarts and closes on demand', async () => {
+  test('restarts and closes on demand', async () => {
     await start();
     const token = await takeToken(simulator);
     const closed = (socket: WebSocket) => new Promise<number>((resolve) => socket.on('close', resolve));
@@ -78,7 +78,7 @@ describe('MRCP port (interface §5.3)', () => {
       socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
     });
 
-  it('accepts, refuses or never answers', async () => {
+  test('accepts, refuses or never answers', async () => {
     await start();
     expect(await dial()).toBe('connected');
     await simulator.configure({ mrcp: { mode: 'refuse' } });

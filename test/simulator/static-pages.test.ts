@@ -1,11 +1,11 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { clientOf } from './api.ts';
 
 let simulator: Simulator;
 afterEach(() => simulator.stop());
 
-it('serves the same records as the changing list, from memory', async () => {
+test('serves the same records as the changing list, from memory', async () => {
   const options = { calls: { count: 500, to: '2024-03-08T00:00:00Z', from: '2024-03-01T00:00:00Z' } };
   simulator = await startSimulator({ ...options, rateLimit: { requests: 0 } });
   const queries = [

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { clientOf, requestToken, takeToken } from './api.ts';
@@ -10,7 +10,7 @@ const start = async (tokens: SimulatorOptions['tokens'] = {}) => {
 afterEach(() => simulator.stop());
 
 describe('token endpoint (interface §4.1)', () => {
-  it('answers form, JSON and Basic requests with an access token', async () => {
+  test('answers form, JSON and Basic requests with an access token', async () => {
     await start();
     expect(simulator.tokenUrl).toBe(`${simulator.authUrl}/realms/${simulator.realm}/protocol/openid-connect/token`);
     const form = await requestToken(simulator);
@@ -39,7 +39,7 @@ describe('token endpoint (interface §4.1)', () => {
     expect((await simulator.stats()).tokens.issued).toBe(3);
   });
 
-  it('refuses wrong credentials and grants, in every form of error body', async () => {
+  test('refuses wrong credentials and grants, in every form of error body', async () => {
     await start();
     const types = {
       oauth: 'application/json',
@@ -59,7 +59,7 @@ describe('token endpoint (interface §4.1)', () => {
     expect((await fetch(simulator.tokenUrl)).status).toBe(405);
   });
 
-  it('surprises: no expires_in, an id_token of a wrong issuer or expired, an outage', async () => {
+  test('surprises: no expires_in, an id_token of a wrong issuer or expired, an outage', async () => {
     await start({ expiresIn: 'absent' });
     expect(await (await requestToken(simulator)).json()).not.toHaveProperty('expires_in');
     const claims = async () => {
@@ -78,7 +78,7 @@ describe('token endpoint (interface §4.1)', () => {
     expect((await requestToken(simulator)).status).toBe(200);
   });
 
-  it('revokes all tokens at once', async () => {
+  test('revokes all tokens at once', async () => {
     await start();
     const { get } = await clientOf(simulator);
     expect((await get('/calls')).status).toBe(200);

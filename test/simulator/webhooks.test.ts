@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { signBody } from '../../src/simulator/webhooks/webhook-request.ts';
@@ -24,14 +24,14 @@ afterEach(async () => {
 });
 const ids = () => sink.received.map((one) => String(one.headers['x-service-delivery']));
 
-it('signs as the published vector of this scheme says', () => {
+test('signs as the published vector of this scheme says', () => {
   expect(signBody("It's a Secret to Everybody", Buffer.from('Hello, World!'))).toBe(
     'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17',
   );
 });
 
 describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
-  it('carry the exact headers, a signature over the bytes, and the fields of §2.1', async () => {
+  test('carry the exact headers, a signature over the bytes, and the fields of §2.1', async () => {
     await start({ calls: { ...small, count: 30, otherShare: 0 } });
     await simulator.sendWebhooks({ count: 5 });
     await simulator.drainWebhooks();
@@ -61,7 +61,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     );
   });
 
-  it('are sent for qualified and void only, when a call is processed', async () => {
+  test('are sent for qualified and void only, when a call is processed', async () => {
     await start({ calls: { ...small, count: 0 }, webhooks: { secret: null } });
     for (const status of ['qualified', 'void', 'error', 'unqualified']) await simulator.insert({ status });
     const soon = new Date(Date.now() + 300).toISOString();
@@ -76,7 +76,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     expect(sink.received[0]?.headers['x-service-signature']).toBeUndefined();
   });
 
-  it('are retried exactly once, under the same id, after anything but a 2XX', async () => {
+  test('are retried exactly once, under the same id, after anything but a 2XX', async () => {
     await start(
       { calls: { ...small, count: 20, otherShare: 0 }, webhooks: { concurrency: 1 } },
       (_, number) => [500, 204, 301, 404][number] ?? 200,
@@ -99,7 +99,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     ]);
   });
 
-  it('fail when no answer comes in time, twice', async () => {
+  test('fail when no answer comes in time, twice', async () => {
     await start({ calls: { ...small, count: 20, otherShare: 0 }, webhooks: { timeoutMs: 150 } }, () => 'hang');
     const began = performance.now();
     await simulator.sendWebhooks({ count: 1 });
@@ -114,7 +114,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     expect(call).toBeUndefined();
   });
 
-  it('can be dropped, doubled, resent, shuffled and forged', async () => {
+  test('can be dropped, doubled, resent, shuffled and forged', async () => {
     await start(
       {
         calls: { ...small, count: 400, otherShare: 0 },
@@ -146,7 +146,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     expect(order).not.toEqual(planned.filter((id) => order.includes(id)));
   });
 
-  it('follow new and edited calls in live mode', async () => {
+  test('follow new and edited calls in live mode', async () => {
     await start({ calls: { ...small, count: 50, otherShare: 0 }, live: { callsPerSecond: 100, processingSeconds: 0 } });
     await until(() => sink.received.length >= 30);
     await simulator.configure({ live: { callsPerSecond: 0 } });
@@ -160,7 +160,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
 });
 
 describe('truth', () => {
-  it('takes omitted fields from the last acknowledged webhook, the rest from the present version', async () => {
+  test('takes omitted fields from the last acknowledged webhook, the rest from the present version', async () => {
     await start({
       calls: { ...small, count: 40, otherShare: 0 },
       listOmits: ['audio_state', 'visit'],
@@ -188,7 +188,7 @@ describe('truth', () => {
     expect(await simulator.truthOf(sent)).toMatchObject({ visibleInList: false, document: known?.document });
   });
 
-  it('leaves out records that nobody can identify, and keeps those of wrong types', async () => {
+  test('leaves out records that nobody can identify, and keeps those of wrong types', async () => {
     await start({ calls: { ...small, count: 300, otherShare: 0, malformedShare: 0.3 } });
     const { list } = await clientOf(simulator);
     const listed = [

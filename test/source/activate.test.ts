@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
@@ -18,7 +18,7 @@ const preset = { list: { preset: 'activate' }, limits: { requests: 1_000_000, re
 const statuses = ['qualified', 'void'];
 
 describe('preset activate against the simulator', () => {
-  it('reads a window beyond the cap of 10,000 on both axes', async () => {
+  test('reads a window beyond the cap of 10,000 on both axes', async () => {
     const simulator = await start({ calls: { count: 26_000, ...short } });
     const source = await simulatedSource(simulator, preset);
     closers.push(source.close);
@@ -36,7 +36,7 @@ describe('preset activate against the simulator', () => {
     }
   });
 
-  it('loses nothing while calls join and leave ranges already paged, keeping the count', async () => {
+  test('loses nothing while calls join and leave ranges already paged, keeping the count', async () => {
     const simulator = await start({
       calls: { count: 6_000, ...short, otherShare: 0 },
       churn: { everyPages: 2, limit: 40 },
@@ -51,7 +51,7 @@ describe('preset activate against the simulator', () => {
     expect(result.problems).toEqual([]);
   });
 
-  it('has calls to lose there: paging once through, with the total unchanged, misses some', async () => {
+  test('has calls to lose there: paging once through, with the total unchanged, misses some', async () => {
     const simulator = await start({
       calls: { count: 6_000, ...short, otherShare: 0 },
       churn: { everyPages: 2, limit: 40 },
@@ -70,7 +70,7 @@ describe('preset activate against the simulator', () => {
     expect(missingFrom(await listedIds(simulator, statuses), seen as Map<string, true>).length).toBeGreaterThan(5);
   });
 
-  it('sees calls that are processed days after their time, and edits, on the end-of-processing axis', async () => {
+  test('sees calls that are processed days after their time, and edits, on the end-of-processing axis', async () => {
     const now = '2025-03-10T12:00:00Z';
     const simulator = await start({
       clock: { now },
@@ -109,7 +109,7 @@ describe('preset activate against the simulator', () => {
     expect(edited).toBeGreaterThan(300);
   });
 
-  it('reads calls of one instant completely, although they are listed in another order each time', async () => {
+  test('reads calls of one instant completely, although they are listed in another order each time', async () => {
     const simulator = await start({
       calls: {
         count: 2_500,
@@ -135,7 +135,7 @@ describe('preset activate against the simulator', () => {
     }
   });
 
-  it('takes the service’s time as that of the observation', async () => {
+  test('takes the service’s time as that of the observation', async () => {
     const simulator = await start({ clock: { now: '2025-03-10T12:00:00Z' }, calls: { count: 50, ...short } });
     const source = await simulatedSource(simulator, preset);
     closers.push(source.close);
@@ -147,7 +147,7 @@ describe('preset activate against the simulator', () => {
 
   // 36 lifetimes are three hours of 5-minute tokens. A lifetime below a second is said to be 0, so that each end is
   // met as a 401; those of a second are renewed before their end.
-  it.each([
+  test.each([
     ['36 tokens that end without notice (1,500 times faster than three hours)', 0, 0.2, 36],
     ['tokens of one second', 1, 1, 7],
   ])(

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
@@ -119,7 +119,7 @@ const start = async (dialect: string, options: Parameters<typeof startSimulator>
 };
 
 describe.each(Object.entries(dialects))('dialect %s', (dialect, { list, confirmed, ...rest }) => {
-  it('is read completely, each call in one of two neighbouring windows', async () => {
+  test('is read completely, each call in one of two neighbouring windows', async () => {
     const simulator = await start(dialect);
     const source = await simulatedSource(simulator, { ...whole, ...rest, list, limits: { requests: 1_000_000 } });
     closers.push(source.close);

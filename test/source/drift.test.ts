@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { countFields, createTally, findDrift, settledFields } from '../../src/source/list/drift.ts';
 
 const tallyOf = (documents: readonly Record<string, unknown>[]) => {
@@ -10,14 +10,14 @@ const many = (document: Record<string, unknown>): Record<string, unknown>[] =>
   Array.from({ length: 30 }, () => document);
 
 describe('drift', () => {
-  it('is nothing for records as the interface shows them', () => {
+  test('is nothing for records as the interface shows them', () => {
     const tally = tallyOf(
       many({ unique_id: 'a', timestamp: 'x', duration: '5', visit: null, tags: [], in: { data: 'x' } }),
     );
     expect(findDrift({ source: 'webhook', tally, before: new Set(settledFields(tally)) })).toEqual([]);
   });
 
-  it('names new, vanished, uncarried and oddly typed fields, without a value', () => {
+  test('names new, vanished, uncarried and oddly typed fields, without a value', () => {
     const tally = tallyOf(many({ unique_id: 'a', duration: 5, sentiment: 'secret', tags: 'none' }));
     const findings = findDrift({
       source: 'list',
@@ -46,7 +46,7 @@ describe('drift', () => {
     ]);
   });
 
-  it('does not call a field vanished after a handful of records', () => {
+  test('does not call a field vanished after a handful of records', () => {
     const tally = tallyOf([{ unique_id: 'a' }]);
     expect(findDrift({ source: 'list', tally, before: new Set(['campaign']) })).toEqual([]);
     expect(settledFields(tally)).toEqual([]);

@@ -1,5 +1,5 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { CallsyncError } from '../../src/errors.ts';
 import { backoffMs, readRetryAfter } from '../../src/source/http/backoff.ts';
@@ -40,7 +40,7 @@ const list = [{ unique_id: 'a', text: 'é'.repeat(500) }, { unique_id: 'b' }];
 const bytes = Buffer.from(JSON.stringify(list));
 
 describe('bodies', () => {
-  it.each([
+  test.each([
     ['identity', bytes],
     ['gzip', gzipSync(bytes)],
     ['x-gzip', gzipSync(bytes)],
@@ -56,7 +56,7 @@ describe('bodies', () => {
     expect(await readAll(source)).toEqual(list);
   });
 
-  it.each<[string, (response: Parameters<Handler>[1]) => void]>([
+  test.each<[string, (response: Parameters<Handler>[1]) => void]>([
     [
       'cut off before their length',
       (response) => {
@@ -103,7 +103,7 @@ describe('bodies', () => {
     expect(tries).toBe(2);
   });
 
-  it.each([
+  test.each([
     ['on the wire', undefined, Buffer.alloc(300_000, 32)],
     ['once decoded', 'gzip', gzipSync(Buffer.alloc(50_000_000, 32))],
   ])('too large %s are refused without reading on', async (_, encoding, body) => {
@@ -120,7 +120,7 @@ describe('bodies', () => {
 });
 
 describe('politeness', () => {
-  it.each<[string, () => Record<string, string>, number]>([
+  test.each<[string, () => Record<string, string>, number]>([
     ['seconds', () => ({ 'retry-after': '1' }), 950],
     ['a date', () => ({ 'retry-after': new Date(Date.now() + 2_000).toUTCString() }), 900],
     ['nothing', () => ({}), 0],
@@ -135,7 +135,7 @@ describe('politeness', () => {
     expect(performance.now() - started).toBeGreaterThanOrEqual(least);
   });
 
-  it('holds every request back after a 429', async () => {
+  test('holds every request back after a 429', async () => {
     const times: number[] = [];
     const { source } = await start((_request, response) => {
       times.push(performance.now());
@@ -148,7 +148,7 @@ describe('politeness', () => {
     expect(later.every((at) => at - refused > 950)).toBe(true);
   });
 
-  it('reuses connections', async () => {
+  test('reuses connections', async () => {
     const ports = new Set<number | undefined>();
     const { source } = await start((request, response) => {
       ports.add(request.socket.remotePort);
@@ -159,13 +159,13 @@ describe('politeness', () => {
     expect(ports.size).toBeLessThanOrEqual(2);
   });
 
-  it('gives up after the configured retries and says so as transient', async () => {
+  test('gives up after the configured retries and says so as transient', async () => {
     const { source, lists } = await start((_, response) => json(response, 502, 'bad'), { limits: { retries: 3 } });
     expect(await refusalOf(readAll(source))).toMatchObject({ code: 'SERVICE_UNAVAILABLE', kind: 'transient' });
     expect(lists()).toBe(4);
   });
 
-  it.each([
+  test.each([
     [400, 'LIST_REFUSED'],
     [403, 'ACCESS_DENIED'],
     [404, 'LIST_MISSING'],
@@ -181,7 +181,7 @@ describe('politeness', () => {
     expect(error.message).not.toMatch(/12 34|example\.org/);
   });
 
-  it('stops at once when it is told to', async () => {
+  test('stops at once when it is told to', async () => {
     const { source } = await start((_, response) => json(response, 503, {}, { 'retry-after': '600' }));
     const stop = new AbortController();
     const reading = (async () => {
@@ -193,7 +193,7 @@ describe('politeness', () => {
 });
 
 describe('redirects', () => {
-  it('to another host never carry the token', async () => {
+  test('to another host never carry the token', async () => {
     const other = await startServer((_, response) => json(response, 200, list));
     closers.push(other.close);
     const { source } = await start((_, response) => {
@@ -204,7 +204,7 @@ describe('redirects', () => {
     expect(other.requests).toEqual([]);
   });
 
-  it('within the host are followed, but not for ever', async () => {
+  test('within the host are followed, but not for ever', async () => {
     const { source } = await start((_, response, url) => {
       if (url.pathname === '/v2/calls') return json(response, 200, list);
       response.writeHead(307, { location: '/v2/calls' });
@@ -218,7 +218,7 @@ describe('redirects', () => {
     expect(await refusalOf(readAll(round.source))).toMatchObject({ code: 'REDIRECT_LOOP' });
   });
 
-  it('hidden in a Link header are refused too', async () => {
+  test('hidden in a Link header are refused too', async () => {
     const other = await startServer((_, response) => json(response, 200, list));
     closers.push(other.close);
     const { source } = await start(
@@ -233,7 +233,7 @@ describe('redirects', () => {
 });
 
 describe('versions', () => {
-  it.each<[SourceConfigInput['version'], string, string | undefined]>([
+  test.each<[SourceConfigInput['version'], string, string | undefined]>([
     [{ by: 'path', value: 'v3' }, '/api/v3/calls', undefined],
     [{ by: 'query', name: 'version', value: '3' }, '/api/calls?version=3', undefined],
     [{ by: 'header', name: 'X-Version', value: '3' }, '/api/calls', '3'],
@@ -251,7 +251,7 @@ describe('versions', () => {
     expect(request?.headers['x-version']).toBe(header);
   });
 
-  it('by host replaces the host of base_url', async () => {
+  test('by host replaces the host of base_url', async () => {
     const server = await startServer((_, response, url) =>
       url.pathname.startsWith('/realms/') ? answerToken(response) : json(response, 200, list),
     );
@@ -264,7 +264,7 @@ describe('versions', () => {
 });
 
 describe('waiting', () => {
-  it('is anything up to a doubling bound', () => {
+  test('is anything up to a doubling bound', () => {
     const rules = { baseMs: 100, maxMs: 1_000 };
     expect([0, 1, 2, 3, 4, 9].map((attempt) => backoffMs(attempt, rules, undefined, () => 1))).toEqual([
       100, 200, 400, 800, 1_000, 1_000,
@@ -273,7 +273,7 @@ describe('waiting', () => {
     expect(backoffMs(0, rules, 5_000, () => 0)).toBe(5_000);
   });
 
-  it.each([
+  test.each([
     ['5', 5_000],
     ['0', 0],
     ['99999999', 900_000],

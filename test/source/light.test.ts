@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { digestFields, type FetchCosts, fetchWanted, listLight, planFetches } from '../../src/source/read/light.ts';
@@ -22,7 +22,7 @@ const costs: FetchCosts = {
 const entriesOf = (count: number) => Array.from({ length: count }, (_, i) => ({ callId: `c${i}`, time: i * second }));
 
 describe('planning fetches', () => {
-  it('asks for few scattered calls by id, and for dense ones by window', () => {
+  test('asks for few scattered calls by id, and for dense ones by window', () => {
     const scattered = planFetches(entriesOf(1_000), new Set(['c3', 'c500', 'c900']), 'timestamp', costs);
     expect(scattered).toMatchObject({ byId: ['c3', 'c500', 'c900'], byWindow: [], requests: 3, bytes: 120_000 });
     const dense = planFetches(
@@ -36,7 +36,7 @@ describe('planning fetches', () => {
     expect(dense.requests).toBe(1);
   });
 
-  it('reads windows where calls cannot be asked for one by one', () => {
+  test('reads windows where calls cannot be asked for one by one', () => {
     const plan = planFetches(entriesOf(1_000), new Set(['c3', 'c900']), 'timestamp', { ...costs, single: false });
     expect(plan.byId).toEqual([]);
     expect(plan.byWindow.map(({ window }) => [window.from, window.to])).toEqual([
@@ -45,7 +45,7 @@ describe('planning fetches', () => {
     ]);
   });
 
-  it('covers every wanted call once, and is never dearer than either way alone', () => {
+  test('covers every wanted call once, and is never dearer than either way alone', () => {
     fc.assert(
       fc.property(
         fc.array(fc.boolean(), { minLength: 1, maxLength: 400 }),
@@ -66,7 +66,7 @@ describe('planning fetches', () => {
 });
 
 describe('a light listing', () => {
-  it('names every call without its transcript, for a fraction of the bytes', async () => {
+  test('names every call without its transcript, for a fraction of the bytes', async () => {
     const simulator = await startSimulator({ calls: { count: 600, otherShare: 0 }, rateLimit: { requests: 0 } });
     closers.push(() => simulator.stop());
     const source = await simulatedSource(simulator, { list: { preset: 'activate' }, limits: { requests: 1_000_000 } });
@@ -85,7 +85,7 @@ describe('a light listing', () => {
     }
   });
 
-  it('finds edits, and whole records are fetched only for those', async () => {
+  test('finds edits, and whole records are fetched only for those', async () => {
     const simulator = await startSimulator({
       calls: { count: 2_000, utterances: 5, otherShare: 0 },
       rateLimit: { requests: 0 },
@@ -116,7 +116,7 @@ describe('a light listing', () => {
     expect(fetched.every(({ fields }) => 'transcript_json' in fields)).toBe(true);
   });
 
-  it('says which wanted calls are gone', async () => {
+  test('says which wanted calls are gone', async () => {
     const simulator = await startSimulator({
       calls: { count: 100, utterances: 1, otherShare: 0 },
       rateLimit: { requests: 0 },

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CallsyncError } from '../../src/errors.ts';
 import { MalformedList, scanRecords } from '../../src/source/json/record-scan.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
@@ -153,7 +153,7 @@ const rounds = 20_000;
 const lanes = 8;
 
 describe(`${rounds} mutated list responses`, () => {
-  it('crash and hang nothing, and lose no valid record', { timeout: 120_000 }, async () => {
+  test('crash and hang nothing, and lose no valid record', { timeout: 120_000 }, async () => {
     let parsed = 0;
     let refused = 0;
     let records = 0;
@@ -200,7 +200,7 @@ describe(`${rounds} mutated list responses`, () => {
     expect(records).toBeGreaterThan(rounds);
   });
 
-  it('give the same records when they are found by scanning bytes, as large pages are', () => {
+  test('give the same records when they are found by scanning bytes, as large pages are', () => {
     for (let round = 0; round < rounds; round++) {
       const bytes = makeResponse(randomOf(round));
       const expected = expectedOf(bytes);
@@ -218,7 +218,7 @@ describe(`${rounds} mutated list responses`, () => {
     }
   });
 
-  it('end every reading of a window, whatever totals and pages say', { timeout: 60_000 }, async () => {
+  test('end every reading of a window, whatever totals and pages say', { timeout: 60_000 }, async () => {
     const totals: readonly unknown[] = [0, -1, 1, 5, 9, 1e9, '7', null, 'x', [], 2.5, undefined];
     for (let round = 0; round < 300; round++) {
       const random = randomOf(round + 1_000_000);

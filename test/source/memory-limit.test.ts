@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createPageRoom, type PageRoom, type Place } from '../../src/source/read/memory-limit.ts';
 
 const quiet = new AbortController().signal;
@@ -24,7 +24,7 @@ const ask = (room: PageRoom, signal = quiet): { place: Place | undefined; settle
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the room for pages', () => {
-  it('holds the first page alone until its size is known', async () => {
+  test('holds the first page alone until its size is known', async () => {
     const room = createPageRoom(100);
     const first = await room.take('whole', quiet);
     const second = ask(room);
@@ -36,7 +36,7 @@ describe('the room for pages', () => {
     expect(second.place).toBeDefined();
   });
 
-  it('holds a page larger than itself alone, also after a small last page of another window', async () => {
+  test('holds a page larger than itself alone, also after a small last page of another window', async () => {
     const room = await roomAfter(500);
     const last = await room.take('whole', quiet);
     last.fill(1);
@@ -52,7 +52,7 @@ describe('the room for pages', () => {
     expect(room.tryTake('whole')).toBeUndefined();
   });
 
-  it('holds as many small pages as fit, and serves those who wait in turn', async () => {
+  test('holds as many small pages as fit, and serves those who wait in turn', async () => {
     const room = await roomAfter(40);
     const held = [await room.take('whole', quiet), await room.take('whole', quiet)];
     const waiting = [ask(room), ask(room)];
@@ -68,7 +68,7 @@ describe('the room for pages', () => {
     await waiting[1]?.settled;
   });
 
-  it('forgets who stops waiting, and gives back what a failed page took', async () => {
+  test('forgets who stops waiting, and gives back what a failed page took', async () => {
     const room = await roomAfter(80);
     const failed = await room.take('whole', quiet);
     const stop = new AbortController();

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { checkMrcp } from '../../src/source/mrcp/mrcp.ts';
 
@@ -14,7 +14,7 @@ const start = async (mode: 'accept' | 'refuse' | 'unanswered'): Promise<Simulato
 };
 
 describe('the MRCP check', () => {
-  it.each([
+  test.each([
     ['accept', 'answers'],
     ['refuse', 'refused'],
     ['unanswered', 'timed_out'],
@@ -27,7 +27,7 @@ describe('the MRCP check', () => {
     expect((await simulator.stats()).mrcp.bytes).toBe(0);
   });
 
-  it('knows an unknown host and a missing one', async () => {
+  test('knows an unknown host and a missing one', async () => {
     expect(await checkMrcp({ host: 'nowhere.invalid', port: 5060, timeout_s: 1 })).toMatchObject({
       outcome: 'unknown_host',
     });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { observeRecord } from '../../src/source/list/observe.ts';
 
 const observe = (record: unknown, carries: string[] = [], leftOut: string[] = []) =>
@@ -6,7 +6,7 @@ const observe = (record: unknown, carries: string[] = [], leftOut: string[] = []
 const nested = (depth: number): unknown => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`);
 
 describe('observing a list record', () => {
-  it('keeps what it carries and drops what came empty without being known to be carried', () => {
+  test('keeps what it carries and drops what came empty without being known to be carried', () => {
     const record = {
       unique_id: 'a',
       duration: '5',
@@ -33,14 +33,14 @@ describe('observing a list record', () => {
     });
   });
 
-  it('drops fields that were asked to be left out, whatever stands in their place', () => {
+  test('drops fields that were asked to be left out, whatever stands in their place', () => {
     expect(observe({ unique_id: 'a', transcript_json: null }, ['transcript_json'], ['transcript_json'])).toMatchObject({
       observation: { fields: { unique_id: 'a' } },
       uncarried: [],
     });
   });
 
-  it('keeps a field named __proto__ a field', () => {
+  test('keeps a field named __proto__ a field', () => {
     const observed = observe(JSON.parse('{"unique_id":"a","__proto__":{"x":1}}'));
     if (observed.kind !== 'observation') expect.fail('rejected');
     else {
@@ -49,7 +49,7 @@ describe('observing a list record', () => {
     }
   });
 
-  it.each([
+  test.each([
     [undefined, 'the record is not valid JSON'],
     [null, 'the record is not an object'],
     ['text', 'the record is not an object'],

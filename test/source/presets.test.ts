@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
 import { applyPreset, listPresets, readPreset } from '../../src/source/presets/presets.ts';
@@ -9,7 +9,7 @@ import { applyPreset, listPresets, readPreset } from '../../src/source/presets/p
 const base = { base_url: 'https://api.example.org', auth_url: 'https://id.example.org', realm: 'r', client_id: 'c' };
 
 describe('presets', () => {
-  it('are listed, described, and valid configuration', async () => {
+  test('are listed, described, and valid configuration', async () => {
     const presets = await listPresets();
     expect(presets.map(({ name }) => name)).toEqual(['activate', 'activate-v1']);
     for (const { config, description } of presets) {
@@ -19,7 +19,7 @@ describe('presets', () => {
     }
   });
 
-  it('lie under what the user writes', async () => {
+  test('lie under what the user writes', async () => {
     const merged = await applyPreset({
       source: {
         ...base,
@@ -35,7 +35,7 @@ describe('presets', () => {
     expect(merged.webhook).toEqual({ header_prefix: 'X-Mine-' });
   });
 
-  it('give way to another style of paging as a whole', async () => {
+  test('give way to another style of paging as a whole', async () => {
     const merged = await applyPreset({
       source: { ...base, list: { preset: 'activate', pagination: { style: 'page' } } },
     });
@@ -45,7 +45,7 @@ describe('presets', () => {
     });
   });
 
-  it('can be a copy of the user’s own', async () => {
+  test('can be a copy of the user’s own', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'callsync-preset-'));
     const { file } = await readPreset('activate');
     await writeFile(
@@ -57,7 +57,7 @@ describe('presets', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('that do not exist are named', async () => {
+  test('that do not exist are named', async () => {
     await expect(applyPreset({ source: { list: { preset: 'nope' } } })).rejects.toMatchObject({
       code: 'PRESET_UNREADABLE',
     });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
@@ -102,7 +102,7 @@ afterAll(() =>
 );
 
 describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) => {
-  it('finds settings with which reading is complete', async () => {
+  test('finds settings with which reading is complete', async () => {
     const simulator = await start(dialect);
     const config = await simulatedConfig(simulator, { ...versions[dialect], limits: { requests: 1_000_000 } });
     const report = await probeSource({ config });
@@ -129,7 +129,7 @@ describe.each(Object.entries(expected))('probing dialect %s', (dialect, list) =>
 });
 
 describe('a probe', () => {
-  it('recognises both axes, the end of processing among them, and what the list lacks', async () => {
+  test('recognises both axes, the end of processing among them, and what the list lacks', async () => {
     const simulator = await start('activate');
     const report = await probeSource({ config: await simulatedConfig(simulator, { limits: { requests: 1_000_000 } }) });
     expect(report.list.axes.map(({ name, end_of_processing, order }) => [name, end_of_processing, order])).toEqual([
@@ -142,7 +142,7 @@ describe('a probe', () => {
     expect(report.findings.find(({ key }) => key === 'rate-limit headers')?.found).toContain('x-ratelimit-limit');
   });
 
-  it('never makes more requests than stated, and says that it stopped', async () => {
+  test('never makes more requests than stated, and says that it stopped', async () => {
     for (const maxRequests of [3, 10, 25]) {
       const simulator = await start('nested_records');
       const report = await probeSource({
@@ -156,7 +156,7 @@ describe('a probe', () => {
     }
   });
 
-  it('prints no personal data and no token', async () => {
+  test('prints no personal data and no token', async () => {
     const simulator = await start('activate', 60);
     const config = await simulatedConfig(simulator, { limits: { requests: 1_000_000 } });
     const text = renderProbe(await probeSource({ config }));
@@ -173,7 +173,7 @@ describe('a probe', () => {
     expect(text).toContain('The preset activate fits');
   });
 
-  it('says what to do when the list is empty or refuses', async () => {
+  test('says what to do when the list is empty or refuses', async () => {
     const empty = await start('activate', 0);
     await expect(probeSource({ config: await simulatedConfig(empty) })).rejects.toMatchObject({ code: 'LIST_EMPTY' });
     const path = await start('version_path');
@@ -186,7 +186,7 @@ describe('a probe', () => {
     ).rejects.toMatchObject({ code: 'TOKEN_REFUSED' });
   });
 
-  it('tries the names of window parameters that the user passes', async () => {
+  test('tries the names of window parameters that the user passes', async () => {
     const simulator = await startSimulator({
       dialect: 'page',
       dialectOverrides: { windows: [{ axis: 'timestamp', from: 'von', to: 'bis' }] },
@@ -203,10 +203,10 @@ describe('a probe', () => {
 });
 
 /** Texts of a record that could tell something about a person: ids, numbers, names, words of the transcript. */
-function contentOf(value: unknown): string[] {
+const contentOf = (value: unknown): string[] => {
   if (typeof value === 'string') return value.length >= 6 && !/^(qualified|AVAILABLE)$/.test(value) ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) =>
     ['status', 'asr_model', 'display_name', 'type'].includes(key) ? [] : contentOf(inner),
   );
-}
+};

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { Window } from '../../src/source/list/windows.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
@@ -60,7 +60,7 @@ const everySecond = (count: number): ServedCall[] =>
   Array.from({ length: count }, (_, i) => servedCall(i, t0 + i * second));
 
 describe('reading a window with preset activate', () => {
-  it('reads the calls of a half-open window once each, proven by the total', async () => {
+  test('reads the calls of a half-open window once each, proven by the total', async () => {
     const { source } = await start(everySecond(1_000));
     const window = range('qualified', t0 + 600_000 + 100 * second, t0 + 600_000 + 900 * second);
     const { result, ids, handed } = await collect(source, window);
@@ -73,7 +73,7 @@ describe('reading a window with preset activate', () => {
     expect(result).toMatchObject({ calls: 800, confirmed: 'total', problems: [], splits: 0, requests: 5 });
   });
 
-  it('cuts neighbouring windows so that a call on their border is in exactly one', async () => {
+  test('cuts neighbouring windows so that a call on their border is in exactly one', async () => {
     const { source } = await start(everySecond(100));
     const border = t0 + 50 * second;
     const first = await collect(source, range('timestamp', t0, border));
@@ -81,7 +81,7 @@ describe('reading a window with preset activate', () => {
     expect([first.ids.length, next.ids.length]).toEqual([50, 50]);
   });
 
-  it('splits a window beyond the cap before paging it', async () => {
+  test('splits a window beyond the cap before paging it', async () => {
     const { source } = await start(everySecond(5_000), { maxOffset: 1_000 }, { max_results: 1_000 });
     const { result, ids, handed } = await collect(source, range('qualified', t0, t0 + 10_000 * second));
     expect(ids.length).toBe(5_000);
@@ -94,7 +94,7 @@ describe('reading a window with preset activate', () => {
     }
   });
 
-  it('finds the call that a leaving and a joining one hide from the total', async () => {
+  test('finds the call that a leaving and a joining one hide from the total', async () => {
     const calls = everySecond(600);
     const { server, source } = await start(calls);
     server.beforePage = (pages) => {
@@ -108,7 +108,7 @@ describe('reading a window with preset activate', () => {
     expect(result).toMatchObject({ calls: 600, confirmed: 'listing', problems: [] });
   });
 
-  it('re-reads when a call leaves the past of the end-of-processing axis', async () => {
+  test('re-reads when a call leaves the past of the end-of-processing axis', async () => {
     const calls = everySecond(600);
     const { server, source } = await start(calls);
     server.beforePage = (pages) => {
@@ -120,7 +120,7 @@ describe('reading a window with preset activate', () => {
     for (const [index, call] of calls.entries()) if (index !== 10) expect(ids).toContain(call.unique_id);
   });
 
-  it('resumes behind what is done', async () => {
+  test('resumes behind what is done', async () => {
     const { source } = await start(everySecond(900), { maxOffset: 300 }, { max_results: 300 });
     const window = range('qualified', t0 + 600_000, t0 + 600_000 + 900 * second);
     const seen: number[] = [];
@@ -140,7 +140,7 @@ describe('reading a window with preset activate', () => {
     expect(ids.at(-1)).toBe('call-000899');
   });
 
-  it('cuts an instant that is too large on the other axis', async () => {
+  test('cuts an instant that is too large on the other axis', async () => {
     const calls = Array.from({ length: 900 }, (_, i) => ({
       ...servedCall(i, t0 + 1_000_000 + i * 777),
       timestamp: new Date(t0).toISOString(),
@@ -151,7 +151,7 @@ describe('reading a window with preset activate', () => {
     expect(result).toMatchObject({ calls: 900, problems: [] });
   });
 
-  it('keeps the slack of the other axis, whose times need not lie on whole seconds', async () => {
+  test('keeps the slack of the other axis, whose times need not lie on whole seconds', async () => {
     const calls = Array.from({ length: 900 }, (_, i) => ({
       ...servedCall(i, t0 + 1_000_000 + i * 777),
       timestamp: new Date(t0).toISOString(),
@@ -162,14 +162,14 @@ describe('reading a window with preset activate', () => {
     expect(result).toMatchObject({ calls: 900, problems: [] });
   });
 
-  it('goes on behind what came when the service gives less a page than asked', async () => {
+  test('goes on behind what came when the service gives less a page than asked', async () => {
     const { source } = await start(everySecond(700), { maxLimit: 70 });
     const { result, ids } = await collect(source, range('qualified', t0, t0 + 10_000 * second));
     expect(ids.length).toBe(700);
     expect(result).toMatchObject({ calls: 700, confirmed: 'total', requests: 10 });
   });
 
-  it('cuts an instant by status when both axes are one instant, and reports what is still too large', async () => {
+  test('cuts an instant by status when both axes are one instant, and reports what is still too large', async () => {
     const same = new Date(t0).toISOString();
     const calls = Array.from({ length: 900 }, (_, i) => ({
       ...servedCall(i, t0),
@@ -189,7 +189,7 @@ describe('reading a window with preset activate', () => {
     expect(ids.length).toBeGreaterThan(0);
   });
 
-  it('finds a silent cap without a total, and remembers it', async () => {
+  test('finds a silent cap without a total, and remembers it', async () => {
     const calls = everySecond(2_400);
     const { source } = await start(
       calls,
@@ -202,14 +202,14 @@ describe('reading a window with preset activate', () => {
     expect(source.list.learned.cap).toBe(1_000);
   });
 
-  it('reads a list that knows no windows, and cuts it locally', async () => {
+  test('reads a list that knows no windows, and cuts it locally', async () => {
     const { source } = await start(everySecond(700), {}, { axes: [], axis: 'timestamp', exclude: [] });
     const { result, ids } = await collect(source, range('timestamp', t0 + 100 * second, t0 + 200 * second));
     expect(ids.length).toBe(100);
     expect(result).toMatchObject({ calls: 100, confirmed: 'overlap' });
   });
 
-  it('hands malformed records on apart, and keeps their neighbours', async () => {
+  test('hands malformed records on apart, and keeps their neighbours', async () => {
     const calls: unknown[] = [...everySecond(5), { timestamp: new Date(t0).toISOString() }, 17, null, { unique_id: 9 }];
     const { source } = await start([], {
       respond: (response) => {

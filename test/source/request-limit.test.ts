@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import {
   type BudgetRules,
@@ -52,7 +52,7 @@ describe.each<[string, () => Promise<SlotSource[]>]>([
     return grants.map((grant) => grant?.at ?? 0).sort((a, b) => a - b);
   };
 
-  it('never exceed the budget in any window, and use at least 90% of it', async () => {
+  test('never exceed the budget in any window, and use at least 90% of it', async () => {
     const slots = await take(await make(), 300);
     for (const [index, at] of slots.entries()) {
       const tenth = slots[index + rules.requests];
@@ -63,7 +63,7 @@ describe.each<[string, () => Promise<SlotSource[]>]>([
     expect(ideal / (last - (slots[9] ?? 0))).toBeGreaterThan(0.9);
   });
 
-  it('move with a request that was sent late', async () => {
+  test('move with a request that was sent late', async () => {
     const sources = await make();
     const slots = await take(sources, 10);
     await sources[0]?.defer(slots[0] ?? 0, 200);
@@ -71,7 +71,7 @@ describe.each<[string, () => Promise<SlotSource[]>]>([
     expect(next - (slots[0] ?? 0)).toBeGreaterThan(rules.perMs + 200);
   });
 
-  it('lie behind a block, and do not burst after it', async () => {
+  test('lie behind a block, and do not burst after it', async () => {
     const sources = await make();
     const [first = 0] = await take(sources, 1);
     await sources[0]?.block(60_000);
@@ -82,7 +82,7 @@ describe.each<[string, () => Promise<SlotSource[]>]>([
 });
 
 describe('a budget', () => {
-  it('waits for its slot, takes another when a block covers it, and stops when it is told to', async () => {
+  test('waits for its slot, takes another when a block covers it, and stops when it is told to', async () => {
     const budget = createBudget(createLocalSlots({ requests: 1, perMs: 200 }), { requests: 1, perMs: 200 });
     const started = performance.now();
     await budget.acquire();
@@ -101,7 +101,7 @@ describe('a budget', () => {
 
 describe('three workers reading at the documented limit', () => {
   // `npm run campaign:activate` holds the whole path to 90 % and 1 %; here a slow machine must be able to pass.
-  it('use most of it, and hardly one of their requests is answered 429', {
+  test('use most of it, and hardly one of their requests is answered 429', {
     timeout: 40_000,
     retry: 1,
   }, async () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readPageBody } from '../../src/source/json/page-body.ts';
 import { type FieldSpan, NotScannable, ValueScanner } from '../../src/source/json/scan-value.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
@@ -62,7 +62,7 @@ const mutations = fc.array(
 );
 
 describe('scanning a record', () => {
-  it('accepts what JSON.parse accepts, and finds the same fields', () => {
+  test('accepts what JSON.parse accepts, and finds the same fields', () => {
     let accepted = 0;
     let refused = 0;
     fc.assert(
@@ -94,7 +94,7 @@ describe('scanning a record', () => {
     expect(refused).toBeGreaterThan(500);
   });
 
-  it('calls a field plain when JSON.stringify would write the same bytes', () => {
+  test('calls a field plain when JSON.stringify would write the same bytes', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme' }),
@@ -140,7 +140,7 @@ describe('scanning a record', () => {
       expect(plain(value)).toBe(true);
   });
 
-  it('refuses what is nested too deeply for it', () => {
+  test('refuses what is nested too deeply for it', () => {
     const deep = (levels: number): string => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
     expect(scan(deep(50))?.fields).toHaveLength(1);
     expect(scan(deep(5_000))).toBeUndefined();
@@ -165,7 +165,7 @@ describe('a page whose transcripts stay bytes', () => {
   const observe = (body: Buffer) =>
     read(body).map(({ value, encoded }) => observeRecord(value, { observedAt: 1, carries: new Set(), encoded }));
 
-  it('says what the parsed page says', () => {
+  test('says what the parsed page says', () => {
     const data = Array.from({ length: 20 }, (_, index) => record(index, { note: 'é'.repeat(400), one: 1 }));
     const body = Buffer.from(JSON.stringify({ count: 20, data }));
     expect(read(body).map(({ value }) => value)).toEqual(data);
@@ -182,7 +182,7 @@ describe('a page whose transcripts stay bytes', () => {
     });
   });
 
-  it('leaves to the parser what was written otherwise, what repeats a name, and what is not UTF-8', () => {
+  test('leaves to the parser what was written otherwise, what repeats a name, and what is not UTF-8', () => {
     const spaced = JSON.stringify(record(1), undefined, 1);
     const twice = JSON.stringify(record(2)).replace('"tags":[]', '"timestamp":"2026-02-02T00:00:00Z"');
     const broken = JSON.stringify(record(3)).replace('"start":12.5', '"start":tru');
@@ -203,7 +203,7 @@ describe('a page whose transcripts stay bytes', () => {
     expect(read(bad).every(({ encoded }) => encoded === undefined)).toBe(true);
   });
 
-  it('takes the last of several arrays of the same name, as JSON.parse does', () => {
+  test('takes the last of several arrays of the same name, as JSON.parse does', () => {
     const records = JSON.stringify(Array.from({ length: 30 }, (_, index) => record(index)));
     const ids = (text: string, path: string) => {
       const page = readPageBody(Buffer.from(text), path);

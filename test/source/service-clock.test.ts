@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createServiceClock } from '../../src/source/http/service-clock.ts';
 
 const base = Date.UTC(2024, 6, 1);
 const headerAt = (serverMs: number): string => new Date(Math.floor(serverMs / 1000) * 1000).toUTCString();
 
 describe('the service clock', () => {
-  it('narrows the offset with every response, and never claims a time before the request or after the answer', () => {
+  test('narrows the offset with every response, and never claims a time before the request or after the answer', () => {
     for (const ahead of [-7_200_000, -350, 0, 4_321, 90_000]) {
       const clock = createServiceClock();
       let local = base;
@@ -25,14 +25,14 @@ describe('the service clock', () => {
     }
   });
 
-  it('starts anew when the service’s clock is set', () => {
+  test('starts anew when the service’s clock is set', () => {
     const clock = createServiceClock();
     clock.observe({ sentAt: base, headAt: base + 10, date: headerAt(base) });
     const seen = clock.observe({ sentAt: base + 1_000, headAt: base + 1_010, date: headerAt(base + 60_000) }) / 1000;
     expect(Math.abs(seen - (base + 60_000))).toBeLessThan(1_100);
   });
 
-  it('takes arrival without a usable Date, and never goes beyond arrival and the allowed skew', () => {
+  test('takes arrival without a usable Date, and never goes beyond arrival and the allowed skew', () => {
     const clock = createServiceClock(60_000);
     expect(clock.observe({ sentAt: base, headAt: base + 10, date: undefined })).toBe((base + 10) * 1000);
     expect(clock.observe({ sentAt: base, headAt: base + 10, date: 'tomorrow' })).toBe((base + 10) * 1000);

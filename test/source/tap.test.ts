@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
@@ -72,7 +72,7 @@ const until = async (condition: () => boolean): Promise<void> => {
 const opened = (events: readonly TapEvent[]): number => events.filter(({ kind }) => kind === 'opened').length;
 
 describe('tap', () => {
-  it('hands on text and binary frames as they came, in order', async () => {
+  test('hands on text and binary frames as they came, in order', async () => {
     const { simulator, frames, stop } = await start();
     await until(() => frames.length >= 30);
     const result = await stop();
@@ -86,7 +86,7 @@ describe('tap', () => {
     await expect.poll(async () => (await simulator.stats()).websocket.open).toBe(0);
   });
 
-  it('keeps the connection beyond the end of its token', async () => {
+  test('keeps the connection beyond the end of its token', async () => {
     const { frames, events, stop } = await start({ tokens: { lifetimeSeconds: 1 } });
     const begun = performance.now();
     await until(() => performance.now() - begun > 1_600 && frames.length > 50);
@@ -94,7 +94,7 @@ describe('tap', () => {
     await stop();
   });
 
-  it('asks for a new token when the one at hand is older than allowed', async () => {
+  test('asks for a new token when the one at hand is older than allowed', async () => {
     const { simulator, events, frames } = await start({ websocket: { tokenAgeSeconds: 1 } }, { token_max_age_s: 0.8 });
     await until(() => frames.length > 0);
     await new Promise((resolve) => setTimeout(resolve, 1_100));
@@ -106,7 +106,7 @@ describe('tap', () => {
     for (const event of events) if (event.kind === 'opened') expect(event.tokenAgeMs).toBeLessThan(800);
   });
 
-  it('survives a restart of the service, and goes on', async () => {
+  test('survives a restart of the service, and goes on', async () => {
     const { simulator, events, frames, stop } = await start();
     await until(() => frames.length > 5);
     await simulator.restartWebSocket(400);
@@ -116,7 +116,7 @@ describe('tap', () => {
     expect((await stop()).connections).toBe(2);
   });
 
-  it('opens again after the service closed in order, without a tight loop', async () => {
+  test('opens again after the service closed in order, without a tight loop', async () => {
     const { simulator, events } = await start();
     await until(() => opened(events) === 1);
     await simulator.closeWebSockets(1001);
@@ -127,7 +127,7 @@ describe('tap', () => {
     });
   });
 
-  it('replaces a token that was revoked', async () => {
+  test('replaces a token that was revoked', async () => {
     const { simulator, events } = await start();
     await until(() => opened(events) === 1);
     await simulator.revokeTokens();
@@ -136,7 +136,7 @@ describe('tap', () => {
     expect((await simulator.stats()).tokens.issued).toBe(2);
   });
 
-  it('explains the whitelist, a wrong path and a missing address in words', async () => {
+  test('explains the whitelist, a wrong path and a missing address in words', async () => {
     const listed = await start({ websocket: { whitelist: ['192.0.2.1'] } });
     await expect(listed.done).rejects.toMatchObject({
       code: 'TAP_WHITELIST',
@@ -155,7 +155,7 @@ describe('tap', () => {
     await expect((await start({}, { url: 'ws://service.example/x' })).done).rejects.toThrow(/encrypted/);
   });
 
-  it('slows the socket down rather than filling memory, and loses no frame', async () => {
+  test('slows the socket down rather than filling memory, and loses no frame', async () => {
     const simulator = await startSimulator({ calls: { count: 0 }, websocket: { framesPerSecond: 1_000 } });
     closers.push(() => simulator.stop());
     const source = await simulatedSource(simulator, { websocket: { url: simulator.wsUrl } });

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { CallsyncError } from '../../src/errors.ts';
 import { createTokenSource } from '../../src/source/http/tokens.ts';
@@ -38,7 +38,7 @@ const refusalOf = async (promise: Promise<unknown>): Promise<CallsyncError> =>
   );
 
 describe('the token request', () => {
-  it('is the form of the interface', async () => {
+  test('is the form of the interface', async () => {
     const { server, source } = await start((_, response) => json(response, 200, { access_token: 'a' }));
     await source.tokens.get();
     const [request] = server.requests;
@@ -53,7 +53,7 @@ describe('the token request', () => {
     });
   });
 
-  it('is made once for 500 callers at once', async () => {
+  test('is made once for 500 callers at once', async () => {
     const { server, source } = await start((_, response) => {
       setTimeout(() => json(response, 200, { access_token: 'a', expires_in: 60 }), 30);
     });
@@ -62,13 +62,13 @@ describe('the token request', () => {
     expect(server.requests.length).toBe(1);
   });
 
-  it('counts 60 minutes where the response does not say a lifetime', async () => {
+  test('counts 60 minutes where the response does not say a lifetime', async () => {
     const { source } = await start((_, response) => json(response, 200, { access_token: 'a' }));
     const token = await source.tokens.get();
     expect(token.expiresAt - token.requestedAt).toBe(3_600_000);
   });
 
-  it.each([
+  test.each([
     ['text', '"300"', 300_000],
     ['zero', '0', 3_600_000],
     ['nonsense', '"soon"', 3_600_000],
@@ -81,7 +81,7 @@ describe('the token request', () => {
     expect(token.expiresAt - token.requestedAt).toBe(lifetime);
   });
 
-  it.each([
+  test.each([
     ['an id_token that is no token', { id_token: 'garbage' }],
     ['an id_token of another issuer', { id_token: unsignedToken({ iss: 'https://other.example', exp: 1 }) }],
     ['an id_token that is not text', { id_token: 17 }],
@@ -93,7 +93,7 @@ describe('the token request', () => {
     expect((await source.tokens.get()).value).toBe('a');
   });
 
-  it('takes a token that comes as text/plain', async () => {
+  test('takes a token that comes as text/plain', async () => {
     const { source } = await start((_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain' });
       response.end('{"access_token":"a"}');
@@ -101,7 +101,7 @@ describe('the token request', () => {
     expect((await source.tokens.get()).value).toBe('a');
   });
 
-  it.each([
+  test.each([
     [400, '{"error":"invalid_client","error_description":"not-a-secret is wrong"}', 'TOKEN_REFUSED', 'terminal'],
     [401, '{"error":"unauthorized_client"}', 'TOKEN_REFUSED', 'terminal'],
     [401, '', 'TOKEN_REFUSED', 'terminal'],
@@ -123,7 +123,7 @@ describe('the token request', () => {
     expect(JSON.stringify([error.message, error.mend, String(error.cause), error.stack])).not.toContain('not-a-secret');
   });
 
-  it('names an unreachable identity provider', async () => {
+  test('names an unreachable identity provider', async () => {
     const server = await startServer(() => undefined);
     await server.close();
     const source = createSource(configFor(server.url));
@@ -131,11 +131,11 @@ describe('the token request', () => {
     expect(await refusalOf(source.tokens.get())).toMatchObject({ code: 'SERVICE_UNREACHABLE', kind: 'transient' });
   });
 
-  it('does not send the secret over plain http beyond this machine', () => {
+  test('does not send the secret over plain http beyond this machine', () => {
     expect(() => createSource(configFor('http://service.example'))).toThrowError(/https/);
   });
 
-  it('reads the secret file again for each request', async () => {
+  test('reads the secret file again for each request', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'callsync-secret-'));
     closers.push(() => rm(folder, { recursive: true }));
     const file = join(folder, 'secret');
@@ -173,7 +173,7 @@ describe('renewal', () => {
   };
   const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-  it('starts before the end, while the old token still serves', async () => {
+  test('starts before the end, while the old token still serves', async () => {
     const { state, source } = clockwork(300);
     expect((await source.get()).value).toBe('t1');
     state.now = 239_000;
@@ -186,7 +186,7 @@ describe('renewal', () => {
     expect(state.requests).toBe(2);
   });
 
-  it('bridges a minute without identity provider', async () => {
+  test('bridges a minute without identity provider', async () => {
     const { state, source } = clockwork(300);
     await source.get();
     state.down = true;
@@ -204,14 +204,14 @@ describe('renewal', () => {
     expect((await source.get()).value).not.toBe('t1');
   });
 
-  it('does not use a token in its last moments', async () => {
+  test('does not use a token in its last moments', async () => {
     const { state, source } = clockwork(300);
     await source.get();
     state.now = 295_500;
     expect((await source.get()).value).toBe('t2');
   });
 
-  it('gives the WebSocket a token younger than asked', async () => {
+  test('gives the WebSocket a token younger than asked', async () => {
     const { state, source } = clockwork(3_600);
     await source.get();
     state.now = 200_000;
@@ -222,7 +222,7 @@ describe('renewal', () => {
 });
 
 describe('a rejected token', () => {
-  it('is replaced and the request repeated once', async () => {
+  test('is replaced and the request repeated once', async () => {
     let issued = 0;
     const { server, source } = await start((request, response, url) => {
       if (url.pathname.startsWith('/realms/')) return json(response, 200, { access_token: `t${++issued}` });
@@ -232,7 +232,7 @@ describe('a rejected token', () => {
     expect(tokenRequests(server)).toBe(2);
   });
 
-  it('makes one renewal in a storm of 401s', async () => {
+  test('makes one renewal in a storm of 401s', async () => {
     let issued = 0;
     const { server, source } = await start(
       (request, response, url) => {
@@ -250,7 +250,7 @@ describe('a rejected token', () => {
     expect(tokenRequests(server)).toBe(2);
   });
 
-  it('is terminal when fresh ones are never taken, and the list is asked just twice', async () => {
+  test('is terminal when fresh ones are never taken, and the list is asked just twice', async () => {
     const { server, source } = await start((_, response, url) =>
       url.pathname.startsWith('/realms/')
         ? json(response, 200, { access_token: `t${Math.random()}` })
@@ -261,7 +261,7 @@ describe('a rejected token', () => {
     expect(tokenRequests(server)).toBe(2);
   });
 
-  it('survives clocks that differ by two minutes either way', async () => {
+  test('survives clocks that differ by two minutes either way', async () => {
     for (const skew of [-120_000, 120_000]) {
       const { source, server } = await start((_, response, url) => {
         const date = new Date(Date.now() + skew).toUTCString();
@@ -280,7 +280,7 @@ describe('a rejected token', () => {
 });
 
 describe('a fixed token', () => {
-  it('is sent with its scheme, and no token is requested', async () => {
+  test('is sent with its scheme, and no token is requested', async () => {
     const { server, source } = await start((_, response) => json(response, 200, [{}]), {
       token: 'fixed',
       auth_scheme: 'Token',
@@ -291,7 +291,7 @@ describe('a fixed token', () => {
   });
 });
 
-function unsignedToken(claims: object): string {
+const unsignedToken = (claims: object): string => {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   return `${part({ alg: 'none' })}.${part(claims)}.`;
-}
+};

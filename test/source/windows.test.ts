@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { formatInstant, parseInstant } from '../../src/source/list/timestamps.ts';
 import {
   contains,
@@ -32,7 +32,7 @@ const holdsOnce = (whole: Window, pieces: readonly Window[]): void => {
 };
 
 describe('windows', () => {
-  it('splits so that every instant lies in exactly one piece', () => {
+  test('splits so that every instant lies in exactly one piece', () => {
     fc.assert(
       fc.property(windows, fc.integer({ min: 1, max: 64 }), steps, (whole, parts, step) => {
         const pieces = splitWindow(whole, parts, step);
@@ -44,7 +44,7 @@ describe('windows', () => {
     );
   });
 
-  it('halves until one step is left, and every instant stays in exactly one', () => {
+  test('halves until one step is left, and every instant stays in exactly one', () => {
     fc.assert(
       fc.property(windows, steps, (whole, step) => {
         let pieces = [whole];
@@ -62,7 +62,7 @@ describe('windows', () => {
     );
   });
 
-  it('plans windows whose borders do not depend on where the range starts', () => {
+  test('plans windows whose borders do not depend on where the range starts', () => {
     fc.assert(
       fc.property(windows, fc.constantFrom(3_600_000_000, day), (whole, length) => {
         const plan = planWindows(whole, length);
@@ -73,7 +73,7 @@ describe('windows', () => {
     );
   });
 
-  it('asks for at least the window, whatever the bounds mean', () => {
+  test('asks for at least the window, whatever the bounds mean', () => {
     fc.assert(
       fc.property(
         windows,
@@ -92,7 +92,7 @@ describe('windows', () => {
     );
   });
 
-  it('asks for a single step alone when bounds are tight', () => {
+  test('asks for a single step alone when bounds are tight', () => {
     const second = 1_000_000;
     const one = { axis: 'timestamp', from: base, to: base + second };
     expect(tightBounds(one, { step: second, fromInclusive: true, toInclusive: true })).toEqual({
@@ -111,7 +111,7 @@ describe('windows', () => {
 });
 
 describe('instants', () => {
-  it.each([
+  test.each([
     ['2023-12-04T15:18:29Z', 1_701_703_109_000_000],
     ['2023-12-04T15:18:29.123456Z', 1_701_703_109_123_456],
     ['2023-12-04T15:18:29.1234567+00:00', 1_701_703_109_123_456],
@@ -124,7 +124,7 @@ describe('instants', () => {
     ['1701703109000', 1_701_703_109_000_000],
   ])('reads %s', (value, micros) => expect(parseInstant(value)).toBe(micros));
 
-  it.each([
+  test.each([
     null,
     '',
     'yesterday',
@@ -137,7 +137,7 @@ describe('instants', () => {
     '2023-12-04T99:00Z',
   ])('refuses %s', (value) => expect(parseInstant(value)).toBeUndefined());
 
-  it('writes what it reads', () => {
+  test('writes what it reads', () => {
     const instant = 1_701_703_109_123_000;
     expect(formatInstant(instant, 'iso')).toBe('2023-12-04T15:18:29.123Z');
     expect(formatInstant(instant, 'iso_seconds')).toBe('2023-12-04T15:18:29Z');

@@ -29,13 +29,13 @@ export interface TestBigQuery extends Facts {
   readonly dataset: string;
 }
 
-export async function useBigQuery(): Promise<TestBigQuery> {
+export const useBigQuery = async (): Promise<TestBigQuery> => {
   const facts = await knock<Facts>(inject('bigQueryDoor'));
   return { ...facts, dataset: `test_${randomBytes(6).toString('hex')}` };
-}
+};
 
 /** vitest's globalSetup. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
   const door = await openDoor<Facts>(async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'callsync-bigquery-'));
     const { stop, ...facts } = await startBigQueryEmulator({ dataDir, ephemeral: true, log: console.error });
@@ -49,4 +49,4 @@ export default async function setup(project: TestProject): Promise<() => Promise
   });
   project.provide('bigQueryDoor', door.url);
   return door.close;
-}
+};

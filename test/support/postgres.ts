@@ -28,7 +28,7 @@ export interface PostgresServer {
 }
 
 /** A server of one's own, for tests that stop or kill it; the others share one through `createDatabase`. */
-export async function startPostgres(): Promise<PostgresServer> {
+export const startPostgres = async (): Promise<PostgresServer> => {
   const dataDir = await makeServerFolder();
   const server = await startEmbeddedPostgres({
     dataDir,
@@ -43,23 +43,23 @@ export async function startPostgres(): Promise<PostgresServer> {
       await rm(dataDir, { recursive: true, force: true });
     },
   };
-}
+};
 
 /** A temporary folder that the account of PostgreSQL can reach, also when TMPDIR is private to root. */
-export async function makeServerFolder(): Promise<string> {
+export const makeServerFolder = async (): Promise<string> => {
   const account = await resolvePostgresAccount();
   const parent = account === undefined || (await mayReach(account, tmpdir())) ? tmpdir() : '/tmp';
   const folder = await mkdtemp(join(parent, 'callsync-postgres-'));
   await chmod(folder, 0o711);
   return folder;
-}
+};
 
 export interface TestDatabase {
   readonly url: string;
   drop(): Promise<void>;
 }
 
-export async function createDatabase(): Promise<TestDatabase> {
+export const createDatabase = async (): Promise<TestDatabase> => {
   const serverUrl = inject('postgresUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
   await runOnServer(serverUrl, `CREATE DATABASE ${name}`);
@@ -69,9 +69,9 @@ export async function createDatabase(): Promise<TestDatabase> {
     url: url.href,
     drop: () => runOnServer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`),
   };
-}
+};
 
-async function runOnServer(url: string, sql: string): Promise<void> {
+const runOnServer = async (url: string, sql: string): Promise<void> => {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
@@ -79,11 +79,11 @@ async function runOnServer(url: string, sql: string): Promise<void> {
   } finally {
     await client.end();
   }
-}
+};
 
 /** vitest's globalSetup. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
   const server = await startPostgres();
   project.provide('postgresUrl', server.url);
   return () => server.stop();
-}
+};

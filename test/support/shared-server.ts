@@ -8,9 +8,9 @@ export interface SharedServer<Facts> {
   dispose(): Promise<void>;
 }
 
-export async function openDoor<Facts>(
+export const openDoor = async <Facts>(
   start: () => Promise<SharedServer<Facts>>,
-): Promise<{ url: string; close(): Promise<void> }> {
+): Promise<{ url: string; close(): Promise<void> }> => {
   let shared: Promise<SharedServer<Facts>> | undefined;
   const door = createServer((_request, response) => {
     shared ??= start();
@@ -31,10 +31,10 @@ export async function openDoor<Facts>(
       await (await shared?.catch(() => undefined))?.dispose();
     },
   };
-}
+};
 
-export async function knock<Facts>(url: string): Promise<Facts> {
+export const knock = async <Facts>(url: string): Promise<Facts> => {
   const response = await fetch(url);
   if (!response.ok) throw new Error(await response.text());
   return (await response.json()) as Facts;
-}
+};

@@ -26,7 +26,7 @@ export interface StrictRules {
   end(arrival: Arrival): void;
 }
 
-export function createStrictRules(limits: Partial<StrictLimits>, clock: () => number): StrictRules {
+export const createStrictRules = (limits: Partial<StrictLimits>, clock: () => number): StrictRules => {
   const rule = { ...documented, ...limits };
   const loads = new Map<string, number[]>();
   const patches = new Map<string, number[]>();
@@ -88,4 +88,4 @@ export function createStrictRules(limits: Partial<StrictLimits>, clock: () => nu
       if (job !== undefined) underWay.delete(job.id);
     },
   };
-}
+};

@@ -29,7 +29,7 @@ export interface Arrival {
   readonly streamed?: string;
 }
 
-export async function parseArrival(request: IncomingMessage): Promise<Arrival> {
+export const parseArrival = async (request: IncomingMessage): Promise<Arrival> => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks);
@@ -49,7 +49,7 @@ export async function parseArrival(request: IncomingMessage): Promise<Arrival> {
   const rest = path?.[2] ?? '';
   if (method === 'POST' && rest === '/jobs') return { ...base, ...parseJob(url, type ?? '', body) };
   return { ...base, ...parseTableRequest(method, rest, body) };
-}
+};
 
 interface JobBody {
   readonly jobReference?: { readonly jobId?: string };
@@ -63,7 +63,7 @@ interface JobBody {
   };
 }
 
-function parseJob(url: string, type: string, body: Buffer): Pick<Arrival, 'dryRun' | 'job' | 'media'> {
+const parseJob = (url: string, type: string, body: Buffer): Pick<Arrival, 'dryRun' | 'job' | 'media'> => {
   const media = url.startsWith('/upload') ? splitMultipart(type, body) : undefined;
   const { jobReference, configuration } = JSON.parse((media?.json ?? body).toString()) as JobBody;
   const sql = configuration.query?.query ?? '';
@@ -79,9 +79,9 @@ function parseJob(url: string, type: string, body: Buffer): Pick<Arrival, 'dryRu
     },
     ...(media === undefined ? {} : { media }),
   };
-}
+};
 
-function splitMultipart(type: string, body: Buffer): { json: Buffer; before: Buffer; bytes: Buffer; after: Buffer } {
+const splitMultipart = (type: string, body: Buffer): { json: Buffer; before: Buffer; bytes: Buffer; after: Buffer } => {
   const boundary = `--${/boundary=([^;]+)/.exec(type)?.[1] ?? ''}`;
   const jsonStart = body.indexOf('\r\n\r\n') + 4;
   const second = body.indexOf(`\r\n${boundary}`, jsonStart);
@@ -93,19 +93,19 @@ function splitMultipart(type: string, body: Buffer): { json: Buffer; before: Buf
     bytes: body.subarray(mediaStart, mediaEnd),
     after: body.subarray(mediaEnd),
   };
-}
+};
 
 /** Tables (`dataset.table`) that the statements of a script change. */
-export function changedTables(sql: string): string[] {
+export const changedTables = (sql: string): string[] => {
   const statement = /\b(?:INSERT INTO|MERGE|DELETE FROM|UPDATE)\s+`?(?:[\w-]+\.)?(\w+\.\w+)`?/gi;
   return [...new Set([...sql.matchAll(statement)].map((match) => match[1] as string))];
-}
+};
 
-function parseTableRequest(
+const parseTableRequest = (
   method: string,
   path: string,
   body: Buffer,
-): Pick<Arrival, 'made' | 'dropped' | 'patched' | 'streamed'> {
+): Pick<Arrival, 'made' | 'dropped' | 'patched' | 'streamed'> => {
   const tables = /^\/datasets\/(\w+)\/tables(?:\/(\w+))?(\/insertAll)?$/.exec(path);
   if (tables === null) return {};
   const [, dataset, table, stream] = tables;
@@ -122,4 +122,4 @@ function parseTableRequest(
       expirationTime: made.expirationTime ?? null,
     },
   };
-}
+};

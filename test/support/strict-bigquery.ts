@@ -54,11 +54,11 @@ interface StoredJob {
   finished: Promise<void>;
 }
 
-export async function startStrictBigquery(options: {
+export const startStrictBigquery = async (options: {
   readonly upstream: string;
   readonly limits?: Partial<StrictLimits>;
   readonly clock?: () => number;
-}): Promise<StrictBigquery> {
+}): Promise<StrictBigquery> => {
   const jobs = new Map<string, StoredJob>();
   const rules = createStrictRules(options.limits ?? {}, options.clock ?? Date.now);
   const troubles = { load: [] as Trouble[], script: [] as Trouble[], other: [] as Trouble[] };
@@ -181,28 +181,28 @@ export async function startStrictBigquery(options: {
       await new Promise((done) => server.close(done));
     },
   };
-}
+};
 
 interface WireErrorBody {
   readonly errors?: readonly unknown[];
 }
 
-function finish(job: StoredJob, result: { readonly errorResult?: unknown }): void {
+const finish = (job: StoredJob, result: { readonly errorResult?: unknown }): void => {
   const status = result.errorResult === undefined ? {} : { errorResult: result.errorResult };
   job.resource = { ...job.resource, status: { state: 'DONE', ...status } };
-}
+};
 
 /** The emulator does not unpack what it is sent. */
-function gunzipMedia(arrival: Arrival): Arrival {
+const gunzipMedia = (arrival: Arrival): Arrival => {
   if (arrival.media === undefined || arrival.media.bytes.readUInt16BE(0) !== 0x1f8b) return arrival;
   const { before, bytes, after } = arrival.media;
   return { ...arrival, body: Buffer.concat([before, gunzipSync(bytes), after]) };
-}
+};
 
-function answer(response: ServerResponse, status: number, body: string): void {
+const answer = (response: ServerResponse, status: number, body: string): void => {
   response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
   response.end(body);
-}
+};
 
 const answerError = (response: ServerResponse, error: WireError): void =>
   answer(response, error.status, errorBody(error));

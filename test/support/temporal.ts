@@ -30,10 +30,10 @@ export interface TestTemporal {
 }
 
 /** The shared server. Workflow ids are the test's own business: put `taskQueue` in them. */
-export async function useTemporal(): Promise<TestTemporal> {
+export const useTemporal = async (): Promise<TestTemporal> => {
   const address = await knock<string>(inject('temporalDoor'));
   return { address, namespace: 'default', taskQueue: `test-${randomBytes(6).toString('hex')}` };
-}
+};
 
 export interface OwnTemporal extends TemporalDevServer {
   readonly dataDir: string;
@@ -42,14 +42,14 @@ export interface OwnTemporal extends TemporalDevServer {
 }
 
 /** A server of one's own, for tests that stop or kill it (`dataDir` of the killed one restarts it), or configure it. */
-export async function startTemporal(
+export const startTemporal = async (
   options: {
     port?: number;
     dataDir?: string;
     searchAttributes?: Readonly<Record<string, SearchAttributeKind>>;
     dynamicConfig?: Readonly<Record<string, string | number | boolean>>;
   } = {},
-): Promise<OwnTemporal> {
+): Promise<OwnTemporal> => {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'callsync-temporal-')));
   const server = await startTemporalDevServer({ ...options, dataDir, headless: true, log: console.error });
   return {
@@ -60,14 +60,14 @@ export async function startTemporal(
       await rm(dataDir, { recursive: true, force: true });
     },
   };
-}
+};
 
 /** vitest's globalSetup. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
   const door = await openDoor<string>(async () => {
     const server = await startTemporal();
     return { facts: server.address, dispose: server.dispose };
   });
   project.provide('temporalDoor', door.url);
   return door.close;
-}
+};

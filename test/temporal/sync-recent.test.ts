@@ -1,7 +1,7 @@
 /** A backlog of continuous sync that is longer than one history. */
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ReadActivities } from '../../activities/create-activities.ts';
 import type { Direction, Range } from '../../schemas/orchestration.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
@@ -52,7 +52,7 @@ const fakes = (direction: Direction, read: Range[]) => {
   return { activities, counts };
 };
 
-it.each(['newest_first', 'oldest_first'] as const)(
+test.each(['newest_first', 'oldest_first'] as const)(
   '%s, is read once, over several runs',
   async (direction) => {
     const queues = taskQueuesOf(`sync-${direction}`);

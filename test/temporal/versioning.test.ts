@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import proto from '@temporalio/proto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import { backfillId, mergeInboxId } from '../../workflows/messages.ts';
@@ -76,7 +76,7 @@ describe('with worker versioning', () => {
   let one: ChildProcess;
   let two: ChildProcess;
 
-  it('a running backfill ends with the build that it began with, and a new one takes the current build', async () => {
+  test('a running backfill ends with the build that it began with, and a new one takes the current build', async () => {
     one = await startBuild('1');
     await makeCurrent('1');
     site.gate.shut();
@@ -99,7 +99,7 @@ describe('with worker versioning', () => {
     expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
   }, 240_000);
 
-  it('a build that is gone for good holds back neither webhooks nor, once it is moved, a backfill', async () => {
+  test('a build that is gone for good holds back neither webhooks nor, once it is moved, a backfill', async () => {
     await makeCurrent('1');
     site.gate.shut();
     const left = await site.backfill('left', { force: true });

@@ -24,7 +24,7 @@ export interface CallShape {
   readonly extra?: Record<string, unknown>;
 }
 
-export function makeDocument(shape: CallShape): Record<string, unknown> {
+export const makeDocument = (shape: CallShape): Record<string, unknown> => {
   const { text = 'good morning', utterances = 2, tags = 1, timestamp = '2026-01-05T10:00:00.123456Z' } = shape;
   return {
     unique_id: shape.callId,
@@ -55,9 +55,9 @@ export function makeDocument(shape: CallShape): Record<string, unknown> {
     },
     ...shape.extra,
   };
-}
+};
 
-export function makeCall(shape: CallShape): CallLoad {
+export const makeCall = (shape: CallShape): CallLoad => {
   const flat = flattenCall({
     callId: shape.callId,
     document: makeDocument(shape),
@@ -73,7 +73,7 @@ export function makeCall(shape: CallShape): CallLoad {
     rows: flat.rows,
     partitions: shape.partitions ?? [],
   };
-}
+};
 
 export const keyOf = (callId: string): string => `key-of-${callId}`;
 
@@ -104,21 +104,21 @@ export const makeLogRow = (table: 'deliveries' | 'verdicts', values: Record<stri
   tableOf(table).columns.map((column) => values[column.name] ?? null);
 
 /** Rows of one call in a table, as objects. */
-export async function rowsOfCall(
+export const rowsOfCall = async (
   warehouse: Warehouse,
   table: DigestedName,
   callId: string,
-): Promise<Record<string, unknown>[]> {
+): Promise<Record<string, unknown>[]> => {
   return (await allRows(warehouse, table)).filter((row) => row.call_id === callId);
-}
+};
 
-export async function allRows(warehouse: Warehouse, table: DigestedName): Promise<Record<string, unknown>[]> {
+export const allRows = async (warehouse: Warehouse, table: DigestedName): Promise<Record<string, unknown>[]> => {
   const columns = digestedColumns(table);
   const rows: Record<string, unknown>[] = [];
   for await (const row of warehouse.rowsOf(table)) {
     rows.push(Object.fromEntries(columns.map((column, index) => [column.name, (row as Row)[index]])));
   }
   return rows;
-}
+};
 
 export const children = ['utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents'] as const;

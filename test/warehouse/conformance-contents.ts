@@ -20,7 +20,7 @@ const verdictValues = {
   compared_at: 1,
   digest: 'd1',
 };
-export function describeContents(name: string, useTarget: () => Promise<Target>): void {
+export const describeContents = (name: string, useTarget: () => Promise<Target>): void => {
   describe(`${name}: contents`, () => {
     const on = useFixture(useTarget);
 
@@ -226,7 +226,7 @@ export function describeContents(name: string, useTarget: () => Promise<Target>)
       expect(await on.callRow(callId)).toMatchObject({ dept: 'sales' });
     });
   });
-}
+};
 
 const by =
   (name: string) =>

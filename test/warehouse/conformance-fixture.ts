@@ -15,7 +15,7 @@ export interface Fixture {
 }
 
 /** Filled before the first test of the group runs. */
-export function useFixture(useTarget: () => Promise<Target>): Fixture {
+export const useFixture = (useTarget: () => Promise<Target>): Fixture => {
   let target: Target;
   let warehouse: Warehouse;
   let next = 0;
@@ -43,4 +43,4 @@ export function useFixture(useTarget: () => Promise<Target>): Fixture {
       return rows[0] as Record<string, unknown>;
     },
   };
-}
+};

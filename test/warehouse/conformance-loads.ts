@@ -7,7 +7,7 @@ import type { Target } from './conformance-targets.ts';
 const day = (n: number): string => `2026-01-0${n}`;
 const at = (n: number): string => `${day(n)}T10:00:00.123456Z`;
 
-export function describeLoads(name: string, useTarget: () => Promise<Target>): void {
+export const describeLoads = (name: string, useTarget: () => Promise<Target>): void => {
   describe(`${name}: loads`, () => {
     const on = useFixture(useTarget);
 
@@ -214,4 +214,4 @@ export function describeLoads(name: string, useTarget: () => Promise<Target>): v
       expect(await on.callRow(callId)).toMatchObject({ status: 'after' });
     });
   });
-}
+};

@@ -77,7 +77,7 @@ async function useBigqueryTarget(words: WordsLayout = 'arrays'): Promise<Target>
 }
 
 /** The real service; its clients share no lease, so it is the service that keeps them apart. */
-export async function useLiveBigqueryTarget(place: { project: string; location: string }): Promise<Target> {
+export const useLiveBigqueryTarget = async (place: { project: string; location: string }): Promise<Target> => {
   const dataset = `callsync_live_${randomBytes(6).toString('hex')}`;
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', ...place, dataset, documents: true });
   return {
@@ -89,18 +89,18 @@ export async function useLiveBigqueryTarget(place: { project: string; location: 
       await rest({ method: 'DELETE', path: `/datasets/${dataset}`, query: { deleteContents: true } });
     },
   };
-}
+};
 
 /** One statement by hand; tables are named without dataset. */
-export async function executeIn(config: BigqueryWarehouseConfig, sql: string): Promise<Record<string, unknown>[]> {
+export const executeIn = async (config: BigqueryWarehouseConfig, sql: string): Promise<Record<string, unknown>[]> => {
   const rest = createRest(() => createClient(config), config.project, 60_000);
   const { location, project } = config;
   const jobs = createJobs({ rest, project, location, pause: sleep });
   return await createQueries({ config, rest, jobs, pause: sleep }).run({ sql });
-}
+};
 
 /** The table again, empty and without that column. */
-async function remakeWithout(config: BigqueryWarehouseConfig, table: string, column: string): Promise<void> {
+const remakeWithout = async (config: BigqueryWarehouseConfig, table: string, column: string): Promise<void> => {
   const rest = createRest(() => createClient(config), config.project, 60_000);
   const relation = relationsOf(config).find(({ name }) => name === table);
   if (relation === undefined) throw new Error(`no table ${table}`);
@@ -108,6 +108,6 @@ async function remakeWithout(config: BigqueryWarehouseConfig, table: string, col
   await rest({ method: 'DELETE', path: `/datasets/${config.dataset}/tables/${table}` });
   const json = tableResource(config, { ...relation, fields });
   await rest({ method: 'POST', path: `/datasets/${config.dataset}/tables`, json });
-}
+};
 
 const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

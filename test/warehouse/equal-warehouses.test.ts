@@ -21,7 +21,7 @@ afterAll(async () => {
   for (const target of opened) await target.dispose();
 });
 
-function history(): LoadBatch[] {
+const history = (): LoadBatch[] => {
   const texts = ['plain', 'ünï \u{1f600} "q" \\', '', '1e5 -0 null', '\u2028 \t'];
   const day = (n: number): string => `2026-02-0${1 + (n % 5)}`;
   const call = (n: number, revision: number) =>
@@ -47,7 +47,7 @@ function history(): LoadBatch[] {
     { ...first, loadId: `${first.loadId}_late` },
     makeBatch({ tombstones: [makeTombstone('c-3', 2, [day(4)]), makeTombstone('c-4', 3, [day(5), day(6)])] }),
   ];
-}
+};
 
 test.each(['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents', 'deliveries', 'words'] as const)(
   'table %s',
@@ -63,8 +63,8 @@ test('digests', async () => {
   expect(bigquery).toEqual(postgres);
 });
 
-async function readCanonical(warehouse: Warehouse, name: DigestedName): Promise<string[]> {
+const readCanonical = async (warehouse: Warehouse, name: DigestedName): Promise<string[]> => {
   const rows: string[] = [];
   for await (const row of warehouse.rowsOf(name)) rows.push(canonicalRow(digestedColumns(name), row));
   return rows.sort();
-}
+};

@@ -3,7 +3,7 @@
  * is in the inbox with its bytes. The same fuzz runs against verifiers with a seeded bug and must find each.
  */
 import { createHash, createHmac } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Verify } from '../../src/webhook/server/signature.ts';
 import { type Answered, fuzzReceiver } from './support/fuzz.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
@@ -11,7 +11,7 @@ import { startReceiver } from './support/receiver.ts';
 
 const seed = Number(process.env.CALLSYNC_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-export function describeFuzz({ count }: { count: number }): void {
+export const describeFuzz = ({ count }: { count: number }): void => {
   let database: InboxDatabase;
   beforeAll(async () => {
     database = await createInboxDatabase();
@@ -21,18 +21,18 @@ export function describeFuzz({ count }: { count: number }): void {
 
   const config = { limits: { headers_timeout_s: 1, request_timeout_s: 1 }, rejected_per_minute: 5 };
 
-  async function fuzz(options: { count: number; seed: number; verify?: Verify }): Promise<readonly Answered[]> {
+  const fuzz = async (options: { count: number; seed: number; verify?: Verify }): Promise<readonly Answered[]> => {
     const { verify } = options;
     const started = await startReceiver({ databaseUrl: database.url, config, ...(verify && { verify }) });
     const answered = await fuzzReceiver({ port: started.port, count: options.count, seed: options.seed });
     expect((await fetch(`${started.receiver.address}/healthz`)).status).toBe(200);
     await started.stop();
     return answered;
-  }
+  };
 
   const describeOne = ({ mutation, status, number }: Answered) => `${number} ${mutation}: ${status}`;
 
-  it(
+  test(
     `accepts exactly the valid ones of ${count} (seed ${seed}), never fails, and has what it accepted`,
     async () => {
       const answered = await fuzz({ count, seed });
@@ -98,7 +98,7 @@ export function describeFuzz({ count }: { count: number }): void {
           : { ok: false, reason: 'signature_wrong' };
       },
     };
-    it.each(Object.entries(broken))('%s', async (_what, verify) => {
+    test.each(Object.entries(broken))('%s', async (_what, verify) => {
       const answered = await fuzz({ count: 600, seed: 7, verify });
       const found = answered.filter(
         ({ valid, accepted, deliverable, status = 0 }) =>
@@ -107,4 +107,4 @@ export function describeFuzz({ count }: { count: number }): void {
       expect(found.length).toBeGreaterThan(0);
     });
   });
-}
+};

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { compileReceiver, type ReceiverProgram } from './support/child.ts';
 import { startOversized, startSlowSockets } from './support/hostile.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
@@ -18,7 +18,7 @@ export interface HostileOptions {
   readonly p99Ms: number;
 }
 
-export function describeHostile({ slow, oversized, seconds, p99Ms }: HostileOptions): void {
+export const describeHostile = ({ slow, oversized, seconds, p99Ms }: HostileOptions): void => {
   let database: InboxDatabase;
   let program: ReceiverProgram;
   let folder: string;
@@ -33,7 +33,7 @@ export function describeHostile({ slow, oversized, seconds, p99Ms }: HostileOpti
     await rm(folder, { recursive: true, force: true });
   });
 
-  it(
+  test(
     `keeps p99 under ${p99Ms} ms and memory within 100 MB under ${slow} slow sockets and ${oversized} oversized bodies`,
     async () => {
       const child = await program.start({
@@ -104,4 +104,4 @@ export function describeHostile({ slow, oversized, seconds, p99Ms }: HostileOpti
     },
     60_000 + seconds * 2_000,
   );
-}
+};

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeHostile } from './hostile-cases.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-it('answers 503 at once when the bytes in flight are used up', async () => {
+test('answers 503 at once when the bytes in flight are used up', async () => {
   const started = await startReceiver({
     databaseUrl: database.url,
     config: { limits: { inflight_bytes: 400_000 }, landing: { deadline_s: 20 } },
@@ -39,7 +39,7 @@ it('answers 503 at once when the bytes in flight are used up', async () => {
   await started.stop();
 });
 
-it('sheds slow and large bodies for quick and small ones, and those not whole when it stops', async () => {
+test('sheds slow and large bodies for quick and small ones, and those not whole when it stops', async () => {
   const started = await startReceiver({
     databaseUrl: database.url,
     config: { limits: { inflight_bytes: 400_000, body_bytes: 300_000, request_timeout_s: 60 } },
@@ -61,7 +61,7 @@ it('sheds slow and large bodies for quick and small ones, and those not whole wh
   expect((await small).answers[0]?.status).toBe(503);
 });
 
-it('closes sockets that send nothing, half a head, or half a body, within their time', async () => {
+test('closes sockets that send nothing, half a head, or half a body, within their time', async () => {
   const started = await startReceiver({
     databaseUrl: database.url,
     config: { limits: { headers_timeout_s: 0.5, request_timeout_s: 1 } },

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type SendResult, sendWebhook } from '../../src/cli/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { compileReceiver, type ReceiverChild, type ReceiverProgram } from './support/child.ts';
@@ -15,7 +15,7 @@ import { until } from './support/until.ts';
 
 const seed = Number(process.env.CALLSYNC_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-export function describeKills({ kills }: { kills: number }): void {
+export const describeKills = ({ kills }: { kills: number }): void => {
   let database: InboxDatabase;
   let program: ReceiverProgram;
   let folder: string;
@@ -31,7 +31,7 @@ export function describeKills({ kills }: { kills: number }): void {
   });
 
   /** Holds the inbox until the returned function is called, so that deliveries go to the spool. */
-  async function holdInbox(): Promise<() => Promise<void>> {
+  const holdInbox = async (): Promise<() => Promise<void>> => {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     await client.query('BEGIN; LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
@@ -39,9 +39,9 @@ export function describeKills({ kills }: { kills: number }): void {
       await client.query('COMMIT');
       await client.end();
     };
-  }
+  };
 
-  it(
+  test(
     `loses and doubles nothing that was answered, over ${kills} kills (seed ${seed})`,
     async () => {
       const random = seededRandom(seed);
@@ -116,14 +116,14 @@ export function describeKills({ kills }: { kills: number }): void {
     60_000 + kills * 10_000,
   );
 
-  async function spooledRows(): Promise<number> {
+  const spooledRows = async (): Promise<number> => {
     const { rows } = await database.store.pool.query('SELECT count(*)::int AS n FROM inbox WHERE spooled');
     return rows[0]?.n ?? 0;
-  }
-}
+  };
+};
 
 /** mulberry32 */
-function seededRandom(start: number): () => number {
+const seededRandom = (start: number): (() => number) => {
   let state = start;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -131,4 +131,4 @@ function seededRandom(start: number): () => number {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
-}
+};

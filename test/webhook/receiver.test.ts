@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sampleCall } from '../../src/cli/webhook/sample-call.ts';
 import { newDeliveryId, sendWebhook } from '../../src/cli/webhook/send.ts';
 import { signBody } from '../../src/webhook/server/signature.ts';
@@ -41,7 +41,7 @@ const statusOf = async (headers: Record<string, string | readonly string[] | und
   (await post(headers, bytes)).answers[0]?.status;
 
 describe('a valid delivery', () => {
-  it('is in the inbox, whole and as it came, before it is answered', async () => {
+  test('is in the inbox, whole and as it came, before it is answered', async () => {
     const before = Date.now();
     const woken = wakes;
     const { answers } = await post(deliveryHeaders(body, '1701699087.8115606'));
@@ -65,7 +65,7 @@ describe('a valid delivery', () => {
     await until('the merge is woken', () => wakes > woken);
   });
 
-  it("by GitHub's vector, over HTTP", async () => {
+  test("by GitHub's vector, over HTTP", async () => {
     const other = await startReceiver({
       databaseUrl: database.url,
       config: { secrets: [{ name: 'github', secret: "It's a Secret to Everybody" }], header_prefix: 'X-Hub-' },
@@ -79,7 +79,7 @@ describe('a valid delivery', () => {
     expect((await landed())[0]).toMatchObject({ signing_key: 'github', delivery_id: null, hook_id: null });
   });
 
-  it('is taken whatever it holds: not JSON, not a call, empty, any bytes', async () => {
+  test('is taken whatever it holds: not JSON, not a call, empty, any bytes', async () => {
     const bodies = ['not JSON', '[]', '', 'null', '{"unique_id":""}', Buffer.from([0, 0xff, 0xfe, 0x0a, 0])];
     for (const each of bodies.map((one) => Buffer.from(one))) {
       expect(await statusOf(deliveryHeaders(each, '1'), each)).toBe(200);
@@ -87,7 +87,7 @@ describe('a valid delivery', () => {
     expect((await landed()).map((row) => row.body)).toEqual(bodies.map((one) => Buffer.from(one)));
   });
 
-  it.each([
+  test.each([
     'application/json',
     'application/json; charset=utf-8',
     'application/json; charset=latin1',
@@ -107,7 +107,7 @@ describe('a valid delivery', () => {
     expect((await landed())[0]?.body?.equals(body)).toBe(true);
   });
 
-  it('is never decompressed: the signature is over the bytes that came', async () => {
+  test('is never decompressed: the signature is over the bytes that came', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     const held = process.memoryUsage().rss;
     const headers = { ...deliveryHeaders(bomb, '1'), 'Content-Encoding': 'gzip' };
@@ -117,7 +117,7 @@ describe('a valid delivery', () => {
     expect(await statusOf({ ...deliveryHeaders(body, '2'), 'Content-Encoding': 'gzip, br, nonsense' })).toBe(200);
   });
 
-  it('in chunks, slowly, and pipelined', async () => {
+  test('in chunks, slowly, and pipelined', async () => {
     const chunked = { ...deliveryHeaders(body, '1'), 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
     const chunks = [...body].map((byte) => Buffer.from([0x31, 0x0d, 0x0a, byte, 0x0d, 0x0a]));
     const { answers } = await exchange(started.port, [head(chunked), ...chunks, '0\r\n\r\n']);
@@ -128,7 +128,7 @@ describe('a valid delivery', () => {
     expect((await landed()).map((row) => row.body?.equals(body))).toEqual([true, true, true, true]);
   });
 
-  it('sent by the sender of `callsync webhook send`', async () => {
+  test('sent by the sender of `callsync webhook send`', async () => {
     const result = await sendWebhook({ url: started.url, body, secret: testSecret, hookId: 'mine', deliveryId: '7.5' });
     expect(result).toMatchObject({ delivered: true, deliveryId: '7.5', attempts: [{ status: 200 }] });
     expect((await landed())[0]).toMatchObject({ hook_id: 'mine', delivery_id: '7.5', outcome: 'pending' });
@@ -155,7 +155,7 @@ describe('a delivery that is not let in', () => {
     ['wrong', signBody(body, 'another'), 'signature_wrong'],
   ];
 
-  it.each(cases)('%s: 403, the same answer to all, recorded without a body', async (_what, signature, reason) => {
+  test.each(cases)('%s: 403, the same answer to all, recorded without a body', async (_what, signature, reason) => {
     const { answers } = await post({ ...good, [name]: signature });
     const { date: _date, ...headers } = answers[0]?.headers ?? {};
     expect({ ...answers[0], headers }).toEqual({
@@ -182,7 +182,7 @@ describe('a delivery that is not let in', () => {
     });
   });
 
-  it('a changed byte of the body', async () => {
+  test('a changed byte of the body', async () => {
     for (const at of [0, 100, body.length - 1]) {
       const changed = Buffer.from(body);
       changed[at] = (changed[at] ?? 0) ^ 1;
@@ -192,12 +192,12 @@ describe('a delivery that is not let in', () => {
 });
 
 describe('everything else', () => {
-  it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])('%s: 405', async (method) => {
+  test.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])('%s: 405', async (method) => {
     const { answers } = await exchange(started.port, [head({ Connection: 'close' }, `${method} /webhook HTTP/1.1`)]);
     expect(answers[0]).toMatchObject({ status: 405, headers: { allow: 'POST' } });
   });
 
-  it.each([
+  test.each([
     '/',
     '/webhook/',
     '//webhook',
@@ -216,7 +216,7 @@ describe('everything else', () => {
     expect(await landed()).toEqual([]);
   });
 
-  it.each(['/webhook?x=1', '/%77ebhook', 'http://elsewhere/webhook'])(
+  test.each(['/webhook?x=1', '/%77ebhook', 'http://elsewhere/webhook'])(
     'path %s is the webhook, verified',
     async (path) => {
       const send = (headers: Record<string, string>) =>
@@ -227,7 +227,7 @@ describe('everything else', () => {
     },
   );
 
-  it('a body beyond the limit: 413, announced or not', async () => {
+  test('a body beyond the limit: 413, announced or not', async () => {
     const large = Buffer.alloc(200_001, 'x');
     expect(await statusOf(deliveryHeaders(large, '1'), large)).toBe(413);
     const chunked = { ...deliveryHeaders(large, '1'), 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
@@ -237,7 +237,7 @@ describe('everything else', () => {
     expect(await statusOf(deliveryHeaders(just, '1'), just)).toBe(200);
   });
 
-  it.each([
+  test.each([
     ['two lengths', { 'Content-Length': [String(body.length), '5'] }],
     ['length and chunks', { 'Content-Length': String(body.length), 'Transfer-Encoding': 'chunked' }],
     ['a length that is no number', { 'Content-Length': '0x10' }],
@@ -249,7 +249,7 @@ describe('everything else', () => {
     expect(await landed()).toEqual([]);
   });
 
-  it('chunks that lie about their size end the request', async () => {
+  test('chunks that lie about their size end the request', async () => {
     const headers = { ...deliveryHeaders(body, '1'), 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
     for (const lie of ['zz\r\nabc\r\n0\r\n\r\n', '2\r\nabcdef\r\n0\r\n\r\n', '-5\r\nabc\r\n0\r\n\r\n']) {
       const { answers } = await exchange(started.port, [head(headers), lie]);
@@ -258,7 +258,7 @@ describe('everything else', () => {
     expect(await landed()).toEqual([]);
   });
 
-  it('a length that lies: too long waits and is cut off by the sender, too short is another body', async () => {
+  test('a length that lies: too long waits and is cut off by the sender, too short is another body', async () => {
     const long = { ...deliveryHeaders(body, '1'), 'Content-Length': String(body.length + 10) };
     await expect(exchange(started.port, [head(long), body], { deadlineMs: 300 })).rejects.toThrow('no end');
     const short = { ...deliveryHeaders(body, '1'), 'Content-Length': '10' };
@@ -266,12 +266,12 @@ describe('everything else', () => {
     expect(await landed()).toEqual([]);
   });
 
-  it('a head beyond the limit: 431', async () => {
+  test('a head beyond the limit: 431', async () => {
     const { answers } = await exchange(started.port, [head({ Padding: 'x'.repeat(20_000) })]);
     expect(answers[0]?.status).toBe(431);
   });
 
-  it('tells that it lives and is ready, and its metrics', async () => {
+  test('tells that it lives and is ready, and its metrics', async () => {
     const base = started.receiver.address;
     expect(await (await fetch(`${base}/healthz`)).json()).toEqual({ alive: true });
     expect(await (await fetch(`${base}/readyz`)).json()).toEqual({ ready: true });
@@ -287,7 +287,7 @@ describe('everything else', () => {
   });
 });
 
-it('believes X-Forwarded-For of trusted proxies only, for the allow list', async () => {
+test('believes X-Forwarded-For of trusted proxies only, for the allow list', async () => {
   const send = (port: number, forwarded: string) =>
     exchange(port, [head({ ...deliveryHeaders(body, '1'), 'X-Forwarded-For': forwarded }), body]);
   const config = { allow_from: ['203.0.113.0/24', '2001:db8::/32'] };
@@ -309,7 +309,7 @@ it('believes X-Forwarded-For of trusted proxies only, for the allow list', async
   await proxied.stop();
 });
 
-it('answers what it accepted before it stops, and takes nothing more', async () => {
+test('answers what it accepted before it stops, and takes nothing more', async () => {
   const other = await startReceiver({ databaseUrl: database.url, config: { landing: { deadline_s: 20 } } });
   const blocker = new pg.Client({ connectionString: database.url });
   await blocker.connect();
@@ -330,7 +330,7 @@ it('answers what it accepted before it stops, and takes nothing more', async () 
   await expect(fetch(other.url)).rejects.toThrow();
 });
 
-it('survives a wake that fails or hangs', async () => {
+test('survives a wake that fails or hangs', async () => {
   let calls = 0;
   const other = await startReceiver({
     databaseUrl: database.url,
@@ -348,7 +348,7 @@ it('survives a wake that fails or hangs', async () => {
   expect(other.logged).toContain('warn The inbox merge could not be woken; a sweep finds what landed.');
 });
 
-it('refuses to start on an address that is taken', async () => {
+test('refuses to start on an address that is taken', async () => {
   const taken = { port: started.port };
   await expect(startReceiver({ databaseUrl: database.url, config: taken })).rejects.toThrow(/cannot listen on/);
 });

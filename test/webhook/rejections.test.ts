@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RejectedDelivery } from '../../src/store/delivery/inbox-writer.ts';
 import { createRejections } from '../../src/webhook/server/rejections.ts';
 import { until } from './support/until.ts';
@@ -11,7 +11,7 @@ const rejected = (n: number) => ({
   reason: 'signature_wrong',
 });
 
-it('records few of many, counts the rest in one row, and starts anew with the next minute', async () => {
+test('records few of many, counts the rest in one row, and starts anew with the next minute', async () => {
   const rows: RejectedDelivery[] = [];
   let unrecorded = 0;
   const rejections = createRejections({
@@ -39,7 +39,7 @@ it('records few of many, counts the rest in one row, and starts anew with the ne
   expect(new Set(rows.map((row) => row.arrivalId)).size).toBe(rows.length);
 });
 
-it('holds no more than that while the store is away, and counts what was lost of it', async () => {
+test('holds no more than that while the store is away, and counts what was lost of it', async () => {
   let unrecorded = 0;
   const rejections = createRejections({
     perMinute: 2,

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type SigningKey, signBody, type VerifyInput, verifySignature } from '../../src/webhook/server/signature.ts';
 
 const key = (name: string, secret = name, hookIds?: readonly string[]): SigningKey => ({
@@ -11,7 +11,7 @@ const body = Buffer.from('{"unique_id":"a"}');
 const verify = (input: Partial<VerifyInput>) =>
   verifySignature({ body, signature: undefined, hookId: null, keys: [key('k')], allowUnsigned: false, ...input });
 
-it("verifies GitHub's published vector", () => {
+test("verifies GitHub's published vector", () => {
   const vector = Buffer.from('Hello, World!');
   const secret = "It's a Secret to Everybody";
   const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
@@ -22,7 +22,7 @@ it("verifies GitHub's published vector", () => {
 describe('refuses', () => {
   const good = signBody(body, 'k');
   const hex = good.slice('sha256='.length);
-  it.each([
+  test.each([
     ['an absent header', undefined, 'signature_absent'],
     ['an empty header', '', 'signature_malformed'],
     ['only the prefix', 'sha256=', 'signature_malformed'],
@@ -47,25 +47,25 @@ describe('refuses', () => {
     expect(verify({ signature })).toEqual({ ok: false, reason });
   });
 
-  it('bodies that differ only after decoding as text would not', () => {
+  test('bodies that differ only after decoding as text would not', () => {
     const signature = signBody(Buffer.from([0xfe]), 'k');
     expect(verify({ body: Buffer.from([0xfe]), signature }).ok).toBe(true);
     expect(verify({ body: Buffer.from([0xff]), signature }).ok).toBe(false);
   });
 
-  it('everything when there is no key', () => {
+  test('everything when there is no key', () => {
     expect(verify({ keys: [], signature: signBody(body, '') }).ok).toBe(false);
     expect(verify({ keys: [] }).ok).toBe(false);
   });
 });
 
-it('names the key that verified, whichever it is', () => {
+test('names the key that verified, whichever it is', () => {
   const keys = [key('new'), key('old')];
   expect(verify({ keys, signature: signBody(body, 'new') })).toEqual({ ok: true, key: 'new' });
   expect(verify({ keys, signature: signBody(body, 'old') })).toEqual({ ok: true, key: 'old' });
 });
 
-it('lets a key verify only the webhooks that it is for', () => {
+test('lets a key verify only the webhooks that it is for', () => {
   const keys = [key('one', 'one', ['h1']), key('all')];
   expect(verify({ keys, hookId: 'h1', signature: signBody(body, 'one') })).toEqual({ ok: true, key: 'one' });
   expect(verify({ keys, hookId: 'h2', signature: signBody(body, 'one') })).toEqual({
@@ -79,7 +79,7 @@ it('lets a key verify only the webhooks that it is for', () => {
   expect(verify({ keys, hookId: 'h2', signature: signBody(body, 'all') })).toEqual({ ok: true, key: 'all' });
 });
 
-it('takes unsigned deliveries only where allowed, and never a wrong signature beside a key', () => {
+test('takes unsigned deliveries only where allowed, and never a wrong signature beside a key', () => {
   expect(verify({ allowUnsigned: true })).toEqual({ ok: true, key: null });
   expect(verify({ allowUnsigned: true, signature: signBody(body, 'other') }).ok).toBe(false);
   expect(verify({ allowUnsigned: true, signature: '' }).ok).toBe(false);

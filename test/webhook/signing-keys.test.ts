@@ -1,7 +1,7 @@
 import { mkdtemp, rm, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/webhook/send.ts';
 import { webhookKeyUsage } from '../../src/webhook/server/key-usage.ts';
 import { openSigningKeys } from '../../src/webhook/server/signing-keys.ts';
@@ -23,7 +23,7 @@ afterAll(async () => {
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const file = (name: string) => join(folder, name);
 
-it('rotates under load: nothing valid is refused, and a retired key never verifies again', async () => {
+test('rotates under load: nothing valid is refused, and a retired key never verifies again', async () => {
   await writeFile(file('a'), 'secret-a\n');
   await writeFile(file('b'), 'secret-b\n');
   const started = await startReceiver({
@@ -80,7 +80,7 @@ it('rotates under load: nothing valid is refused, and a retired key never verifi
   await started.stop();
 });
 
-it('keeps the last keys when all files are gone, and takes a file only once it stands still', async () => {
+test('keeps the last keys when all files are gone, and takes a file only once it stands still', async () => {
   await writeFile(file('only'), 'one');
   const keys = openSigningKeys({
     secrets: [{ name: 'only', secret_file: file('only'), hook_ids: ['h'] }],
@@ -98,7 +98,7 @@ it('keeps the last keys when all files are gone, and takes a file only once it s
   keys.close();
 });
 
-it('refuses to start without a secret, or with one that is empty or cannot be read', async () => {
+test('refuses to start without a secret, or with one that is empty or cannot be read', async () => {
   const open = (secrets: Parameters<typeof openSigningKeys>[0]['secrets'], allowUnsigned = false) =>
     openSigningKeys({ secrets, allowUnsigned, log: silent }).close();
   expect(() => open([])).toThrow('No signing secret is configured for the webhook receiver.');
@@ -108,7 +108,7 @@ it('refuses to start without a secret, or with one that is empty or cannot be re
   expect(() => open([{ name: 'gone', secret_file: file('gone') }], true)).toThrow();
 });
 
-it('warns when unsigned deliveries are taken', async () => {
+test('warns when unsigned deliveries are taken', async () => {
   const started = await startReceiver({ databaseUrl: database.url, config: { secrets: [], allow_unsigned: true } });
   expect(started.logged.some((line) => line.startsWith('warn Unsigned webhook deliveries are taken'))).toBe(true);
   expect(started.receiver.status()).toMatchObject({ allowUnsigned: true, keys: [] });

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Delivery } from '../../src/store/delivery/inbox-writer.ts';
 import { openSpool, type Spool, type SpoolOptions } from '../../src/webhook/spool/spool.ts';
 import { makeDelivery } from './support/deliveries.ts';
@@ -38,7 +38,7 @@ const drain = async (spool: Spool) => {
 };
 const ids = (deliveries: readonly Delivery[]) => deliveries.map((one) => one.deliveryId);
 
-it('hands back what it took, whole, in order and once, over many files', async () => {
+test('hands back what it took, whole, in order and once, over many files', async () => {
   const spool = await open({ segmentBytes: 5_000 });
   const deliveries = Array.from({ length: 60 }, (_, index) => makeDelivery(`d-${index}`, 500));
   for (let at = 0; at < 60; at += 3) await spool.append(deliveries.slice(at, at + 3));
@@ -51,7 +51,7 @@ it('hands back what it took, whole, in order and once, over many files', async (
   await spool.close();
 });
 
-it('keeps what is not taken, and goes on there', async () => {
+test('keeps what is not taken, and goes on there', async () => {
   const spool = await open();
   await spool.append(Array.from({ length: 300 }, (_, index) => makeDelivery(`d-${index}`, 10)));
   const taken: Delivery[] = [];
@@ -67,7 +67,7 @@ it('keeps what is not taken, and goes on there', async () => {
   await spool.close();
 });
 
-it('takes deliveries while it is drained', async () => {
+test('takes deliveries while it is drained', async () => {
   const spool = await open({ segmentBytes: 20_000 });
   const drained: Delivery[] = [];
   await spool.append([makeDelivery('0')]);
@@ -81,7 +81,7 @@ it('takes deliveries while it is drained', async () => {
 });
 
 describe('after a crash', () => {
-  it('has everything that was answered, wherever the last write was torn', async () => {
+  test('has everything that was answered, wherever the last write was torn', async () => {
     const spool = await open();
     await spool.append([makeDelivery('a', 20), makeDelivery('b', 20)]);
     const [name = ''] = await segments();
@@ -107,7 +107,7 @@ describe('after a crash', () => {
     }
   });
 
-  it('keeps the records behind a damaged one, and the damaged file', async () => {
+  test('keeps the records behind a damaged one, and the damaged file', async () => {
     const spool = await open();
     for (const id of ['a', 'b', 'c']) await spool.append([makeDelivery(id, 100)]);
     await spool.close();
@@ -124,7 +124,7 @@ describe('after a crash', () => {
     await again.close();
   });
 
-  it('does not hand over again a file that was drained, nor forget one half drained', async () => {
+  test('does not hand over again a file that was drained, nor forget one half drained', async () => {
     const spool = await open({ segmentBytes: 3_000 });
     for (let n = 0; n < 10; n += 1) await spool.append([makeDelivery(String(n), 1_000)]);
     const taken: Delivery[] = [];
@@ -142,7 +142,7 @@ describe('after a crash', () => {
 });
 
 describe('refuses', () => {
-  it('beyond its size, takes again when there is room, and loses nothing it took', async () => {
+  test('beyond its size, takes again when there is room, and loses nothing it took', async () => {
     const spool = await open({ maxBytes: 5_000 });
     const taken: string[] = [];
     for (let n = 0; n < 10; n += 1) {
@@ -159,13 +159,13 @@ describe('refuses', () => {
     await spool.close();
   });
 
-  it('before the disk is full', async () => {
+  test('before the disk is full', async () => {
     const spool = await open({ minFreeBytes: Number.MAX_SAFE_INTEGER });
     await expect(spool.append([makeDelivery('a')])).rejects.toMatchObject({ code: 'SPOOL_FULL' });
     await spool.close();
   });
 
-  it('when the folder is gone, and takes again when it is back', async () => {
+  test('when the folder is gone, and takes again when it is back', async () => {
     const spool = await open();
     await rm(dir, { recursive: true });
     await expect(spool.append([makeDelivery('a')])).rejects.toMatchObject({ kind: 'transient' });
@@ -176,7 +176,7 @@ describe('refuses', () => {
     await spool.close();
   });
 
-  it('a folder that another receiver uses', async () => {
+  test('a folder that another receiver uses', async () => {
     const spool = await open();
     await writeFile(join(dir, 'lock'), JSON.stringify({ pid: process.ppid, host: hostname() }));
     await expect(open()).rejects.toMatchObject({ code: 'SPOOL_IN_USE' });
@@ -187,7 +187,7 @@ describe('refuses', () => {
     await spool.close();
   });
 
-  it('a folder that cannot be made', async () => {
+  test('a folder that cannot be made', async () => {
     await writeFile(dir, 'a file');
     await expect(open({ dir: join(dir, 'below') })).rejects.toMatchObject({ code: 'SPOOL_UNUSABLE' });
   });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/webhook/send.ts';
 import { describeStoreStopped } from './store-stopped-cases.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
@@ -23,7 +23,7 @@ describe('a store that is slow', () => {
   });
   beforeEach(() => database.empty());
 
-  it('is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
+  test('is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
     const blocker = new pg.Client({ connectionString: database.url });
     await blocker.connect();
     await blocker.query('BEGIN');
@@ -57,7 +57,7 @@ describe('a store that is slow', () => {
     expect(metrics).toContain('callsync_spool_records 0');
   });
 
-  it('does not lose or double what a batch of unknown outcome held', async () => {
+  test('does not lose or double what a batch of unknown outcome held', async () => {
     const arrivalId = randomUUID();
     const body = Buffer.from('{}');
     const delivery = { deliveryId: 'x', hookId: null, agent: null, receivedAt: new Date(), signingKey: null };
@@ -67,7 +67,7 @@ describe('a store that is slow', () => {
     expect(await database.rows()).toHaveLength(1);
   });
 
-  it('without room in the spool: 503 long before the service gives up, and not ready', async () => {
+  test('without room in the spool: 503 long before the service gives up, and not ready', async () => {
     const small = await startReceiver({
       databaseUrl: database.url,
       config: { landing: { deadline_s: 0.3 }, spool: { max_bytes: 10 } },

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/webhook/send.ts';
 import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -13,8 +13,8 @@ const send = (url: string, id: string, retry = false) =>
   sendWebhook({ url, body: JSON.stringify({ unique_id: id }), secret: testSecret, deliveryId: id, retry });
 
 /** @param options.awayMs how long the store is away at least. */
-export function describeStoreStopped({ awayMs }: { awayMs: number }): void {
-  it('a store that stops under load and comes back: nothing answered is lost or doubled, arrival times are kept', async () => {
+export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
+  test('a store that stops under load and comes back: nothing answered is lost or doubled, arrival times are kept', async () => {
     const dataDir = await makeServerFolder();
     const options = { dataDir, durable: false };
     let server = await startEmbeddedPostgres(options);
@@ -69,4 +69,4 @@ export function describeStoreStopped({ awayMs }: { awayMs: number }): void {
     await started.stop();
     await server.stop();
   }, 300_000);
-}
+};

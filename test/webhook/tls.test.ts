@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/webhook/send.ts';
 import { makeCertificate, type TestCertificate } from './support/certificate.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
@@ -34,7 +34,7 @@ const servedSerial = (port: number) =>
     socket.on('error', reject);
   });
 
-it('serves HTTPS, takes a new certificate without a restart, and leaves a broken one aside', async () => {
+test('serves HTTPS, takes a new certificate without a restart, and leaves a broken one aside', async () => {
   const [first, second] = [makeCertificate(), makeCertificate()];
   await write(first);
   const started = await startReceiver({ databaseUrl: database.url, config: { tls: files() } });
@@ -56,7 +56,7 @@ it('serves HTTPS, takes a new certificate without a restart, and leaves a broken
   await started.stop();
 });
 
-it('refuses to start with a certificate and a key that do not belong together', async () => {
+test('refuses to start with a certificate and a key that do not belong together', async () => {
   await write({ cert: makeCertificate().cert, key: makeCertificate().key });
   const start = startReceiver({ databaseUrl: database.url, config: { tls: files() } });
   await expect(start).rejects.toThrow('The certificate or key of the webhook receiver cannot be used.');

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { CallDocument } from '../../../schemas/call.ts';
 
 /** @param callId `unique_id` of the call; a new one without it. */
-export function sampleCall(callId: string = `sample-${randomUUID()}`, at: Date = new Date()): CallDocument {
+export const sampleCall = (callId: string = `sample-${randomUUID()}`, at: Date = new Date()): CallDocument => {
   return {
     unique_id: callId,
     timestamp: at.toISOString().replace(/\.\d{3}Z$/, 'Z'),
@@ -35,9 +35,9 @@ export function sampleCall(callId: string = `sample-${randomUUID()}`, at: Date =
     out: null,
     in: { label: null, data: '+15550100', type: 'PHONE' },
   };
-}
+};
 
-function utterance(from: string, start: number, values: readonly string[]): CallDocument {
+const utterance = (from: string, start: number, values: readonly string[]): CallDocument => {
   const length = 0.35;
   const words = values.map((value, index) => ({
     score: 0.9,
@@ -46,4 +46,4 @@ function utterance(from: string, start: number, values: readonly string[]): Call
     length,
   }));
   return { from, words, content: values.join(' '), datetime: start, duration: values.length * length };
-}
+};

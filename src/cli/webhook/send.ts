@@ -37,7 +37,7 @@ export interface SendResult {
 const senderVersion = '1.0.0';
 
 /** Never rejects for what the other side does: the attempts tell. */
-export async function sendWebhook(options: SendOptions): Promise<SendResult> {
+export const sendWebhook = async (options: SendOptions): Promise<SendResult> => {
   const { url, secret, hookId = 'sample-hook', prefix = 'X-Service-', timeoutMs = 10_000, retry = true } = options;
   const body = Buffer.isBuffer(options.body) ? options.body : Buffer.from(options.body);
   const deliveryId = options.deliveryId ?? newDeliveryId(new Date());
@@ -56,23 +56,23 @@ export async function sendWebhook(options: SendOptions): Promise<SendResult> {
     if (isDelivered(result)) break;
   }
   return { delivered: attempts.some(isDelivered), deliveryId, attempts };
-}
+};
 
 const isDelivered = ({ status }: SendAttempt): boolean => status !== undefined && status >= 200 && status < 300;
 
 /** Seconds since the epoch with a fractional part, as the service's own ids look. */
-export function newDeliveryId(at: Date): string {
+export const newDeliveryId = (at: Date): string => {
   const micros = Math.floor(Math.random() * 1_000);
   return `${(at.getTime() / 1_000).toFixed(3)}${String(micros).padStart(3, '0')}`;
-}
+};
 
-async function sendOnce(
+const sendOnce = async (
   dispatcher: Agent,
   url: string,
   headers: Record<string, string>,
   body: Buffer,
   timeoutMs: number,
-): Promise<SendAttempt> {
+): Promise<SendAttempt> => {
   const startedAt = performance.now();
   const elapsed = () => Math.round(performance.now() - startedAt);
   try {
@@ -83,7 +83,7 @@ async function sendOnce(
   } catch (error) {
     return { failure: errorCode(error), ms: elapsed() };
   }
-}
+};
 
 class DisposableAgent {
   readonly dispatcher: Agent;

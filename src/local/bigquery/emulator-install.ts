@@ -35,7 +35,7 @@ export interface LocateEmulatorOptions {
 }
 
 /** In this order: CALLSYNC_BQEMULATOR, PATH, our cache, an installation into the cache. Returns the program's path. */
-export async function locateEmulator({ env = process.env, log }: LocateEmulatorOptions): Promise<string> {
+export const locateEmulator = async ({ env = process.env, log }: LocateEmulatorOptions): Promise<string> => {
   const configured = env.CALLSYNC_BQEMULATOR;
   if (configured) {
     if (await isExecutable(configured)) return configured;
@@ -52,9 +52,9 @@ export async function locateEmulator({ env = process.env, log }: LocateEmulatorO
     if (!(await isExecutable(join(folder, 'ready'), constants.F_OK))) await install(folder, log);
   });
   return join(folder, 'venv', 'bin', 'bqemulator');
-}
+};
 
-async function install(folder: string, log: (message: string) => void): Promise<void> {
+const install = async (folder: string, log: (message: string) => void): Promise<void> => {
   log(`Installing the local BigQuery (bqemulator ${emulatorVersion}) into ${folder}, once: about a minute, 600 MB.`);
   const venv = join(folder, 'venv');
   await rm(venv, { recursive: true, force: true });
@@ -76,10 +76,10 @@ async function install(folder: string, log: (message: string) => void): Promise<
       cause,
     });
   }
-}
+};
 
 /** One installer at a time; a lock whose owner has died is taken over. */
-async function withLock(path: string, work: () => Promise<void>): Promise<void> {
+const withLock = async (path: string, work: () => Promise<void>): Promise<void> => {
   while (true) {
     const handle = await open(path, 'wx').catch((cause: NodeJS.ErrnoException) => {
       if (cause.code !== 'EEXIST') throw cause;
@@ -98,11 +98,11 @@ async function withLock(path: string, work: () => Promise<void>): Promise<void> 
   } finally {
     await rm(path, { force: true });
   }
-}
+};
 
-function isExecutable(path: string, mode = constants.X_OK): Promise<boolean> {
+const isExecutable = (path: string, mode = constants.X_OK): Promise<boolean> => {
   return access(path, mode).then(
     () => true,
     () => false,
   );
-}
+};

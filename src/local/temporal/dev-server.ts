@@ -57,7 +57,7 @@ const startDeadlineMs = 60_000;
 const stopDeadlineMs = 15_000;
 
 /** Starts the server, or joins the one that already runs on this data. Errors: `CallsyncError` `TEMPORAL_…`. */
-export async function startTemporalDevServer(options: TemporalDevServerOptions): Promise<TemporalDevServer> {
+export const startTemporalDevServer = async (options: TemporalDevServerOptions): Promise<TemporalDevServer> => {
   const home = resolve(options.dataDir);
   await mkdir(home, { recursive: true });
   const use = useServer(home);
@@ -67,13 +67,13 @@ export async function startTemporalDevServer(options: TemporalDevServerOptions):
     use.leave();
     throw cause;
   }
-}
+};
 
-async function joinOrLaunch(
+const joinOrLaunch = async (
   home: string,
   options: TemporalDevServerOptions,
   use: ServerUse,
-): Promise<TemporalDevServer> {
+): Promise<TemporalDevServer> => {
   const last = await readPorts(home);
   if (last !== undefined && isAlive(last.pid) && (await isReady(last.port, options))) return describe(last, false, use);
   const cli = await locateTemporalCli({ configured: options.cliPath, log: options.log ?? (() => undefined) });
@@ -93,9 +93,9 @@ async function joinOrLaunch(
     }
     await delay(250);
   }
-}
+};
 
-function describe(ports: Ports, started: boolean, use: ServerUse): TemporalDevServer {
+const describe = (ports: Ports, started: boolean, use: ServerUse): TemporalDevServer => {
   use.of(ports.pid);
   letOutlive(ports.pid);
   const leaveAtExit = () => void (use.leave() && sendSignal(ports.pid, 'SIGTERM'));
@@ -111,16 +111,16 @@ function describe(ports: Ports, started: boolean, use: ServerUse): TemporalDevSe
       await stopLocalProcess(ports.pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
     },
   };
-}
+};
 
 /** The addresses of the ready server, or why it ended. */
-async function launch(
+const launch = async (
   cli: string,
   home: string,
   last: Ports | undefined,
   options: TemporalDevServerOptions,
   deadline: number,
-): Promise<Ports | string> {
+): Promise<Ports | string> => {
   const port = options.port || (await findFreePort(last?.port));
   const uiPort = options.headless ? undefined : options.uiPort || (await findFreePort(last?.uiPort));
   const logFile = join(home, 'temporal.log');
@@ -152,10 +152,10 @@ async function launch(
   sendSignal(server.pid, 'SIGKILL');
   const lastLine = (await readFile(logFile, 'utf8')).trim().split('\n').at(-1);
   return lastLine || server.failure() || `no answer within ${startDeadlineMs / 1000} s`;
-}
+};
 
 /** Ready means: every namespace answers and knows every search attribute. */
-async function isReady(port: number, options: TemporalDevServerOptions): Promise<boolean> {
+const isReady = async (port: number, options: TemporalDevServerOptions): Promise<boolean> => {
   let connection: Connection | undefined;
   try {
     connection = await Connection.connect({ address: `127.0.0.1:${port}`, connectTimeout: 1_000 });
@@ -172,18 +172,18 @@ async function isReady(port: number, options: TemporalDevServerOptions): Promise
   } finally {
     await connection?.close();
   }
-}
+};
 
-async function readPorts(home: string): Promise<Ports | undefined> {
+const readPorts = async (home: string): Promise<Ports | undefined> => {
   try {
     return JSON.parse(await readFile(join(home, 'temporal.json'), 'utf8')) as Ports;
   } catch {
     return undefined;
   }
-}
+};
 
-async function writePorts(home: string, ports: Ports): Promise<void> {
+const writePorts = async (home: string, ports: Ports): Promise<void> => {
   const partial = join(home, `temporal.json.${process.pid}`);
   await writeFile(partial, JSON.stringify(ports));
   await rename(partial, join(home, 'temporal.json'));
-}
+};

@@ -16,20 +16,20 @@ export interface LocateTemporalCliOptions {
 }
 
 /** In this order: configured, CALLSYNC_TEMPORAL_CLI, PATH, our cache, a build into the cache. Returns its path. */
-export async function locateTemporalCli(options: LocateTemporalCliOptions): Promise<string> {
+export const locateTemporalCli = async (options: LocateTemporalCliOptions): Promise<string> => {
   const found = await findTemporalCli(options);
   if (found !== undefined) return found;
   const { env = process.env, log } = options;
   const cached = join(cacheFolder(env), program);
   await build(cached, env, log);
   return cached;
-}
+};
 
 /** The same without the build: undefined where that would be needed. */
-export async function findTemporalCli({
+export const findTemporalCli = async ({
   configured,
   env = process.env,
-}: Omit<LocateTemporalCliOptions, 'log'>): Promise<string | undefined> {
+}: Omit<LocateTemporalCliOptions, 'log'>): Promise<string | undefined> => {
   const wanted = configured ?? env.CALLSYNC_TEMPORAL_CLI;
   if (wanted) {
     if (await isExecutable(wanted)) return wanted;
@@ -42,20 +42,20 @@ export async function findTemporalCli({
   }
   const cached = join(cacheFolder(env), program);
   return (await isExecutable(cached)) ? cached : undefined;
-}
+};
 
-function cacheFolder(env: NodeJS.ProcessEnv): string {
+const cacheFolder = (env: NodeJS.ProcessEnv): string => {
   return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'callsync', `temporal-${temporalCliVersion}`);
-}
+};
 
-async function isExecutable(path: string): Promise<boolean> {
+const isExecutable = async (path: string): Promise<boolean> => {
   return access(path, constants.X_OK).then(
     () => true,
     () => false,
   );
-}
+};
 
-async function build(target: string, env: NodeJS.ProcessEnv, log: (message: string) => void): Promise<void> {
+const build = async (target: string, env: NodeJS.ProcessEnv, log: (message: string) => void): Promise<void> => {
   const folder = join(target, '..');
   const partial = join(folder, `build-${process.pid}`);
   await mkdir(partial, { recursive: true });
@@ -75,9 +75,9 @@ async function build(target: string, env: NodeJS.ProcessEnv, log: (message: stri
     clearInterval(ticker);
     await rm(partial, { recursive: true, force: true });
   }
-}
+};
 
-function runGo(env: NodeJS.ProcessEnv): Promise<void> {
+const runGo = (env: NodeJS.ProcessEnv): Promise<void> => {
   const mend =
     'Install Go 1.25 or newer, or the Temporal CLI (https://docs.temporal.io/cli), or set temporal.address to a server.';
   return new Promise((done, fail) => {
@@ -104,4 +104,4 @@ function runGo(env: NodeJS.ProcessEnv): Promise<void> {
       );
     });
   });
-}
+};

@@ -45,21 +45,21 @@ const columnCount = 9;
  * @param pool of the receiver's own, so that a busy merge cannot hold back an answer; `max` at least the writers + 1.
  * @param warehouses names of the configured warehouses, which have yet to learn of rejected deliveries.
  */
-export function createInboxWriter(options: {
+export const createInboxWriter = (options: {
   pool: pg.Pool;
   schema?: string;
   warehouses?: readonly string[];
-}): InboxWriter {
+}): InboxWriter => {
   const { pool, schema = 'callsync', warehouses = [] } = options;
   // Without a listener, the end of an idle connection would end the process.
   pool.on('error', () => {});
   const durable = new WeakSet<pg.PoolClient>();
 
-  async function run<Row extends pg.QueryResultRow>(
+  const run = async <Row extends pg.QueryResultRow>(
     deadlineMs: number,
     text: string,
     values: unknown[],
-  ): Promise<readonly Row[]> {
+  ): Promise<readonly Row[]> => {
     const until = performance.now() + deadlineMs;
     const client = await borrow(pool, deadlineMs);
     const query = async () => {
@@ -81,7 +81,7 @@ export function createInboxWriter(options: {
     } finally {
       client.off('error', ignore);
     }
-  }
+  };
 
   return {
     async insert(deliveries, { deadlineMs, spooled = false }) {
@@ -130,9 +130,9 @@ export function createInboxWriter(options: {
       return { pending: rows[0]?.pending ?? 0, oldestReceivedAt: rows[0]?.oldest ?? null };
     },
   };
-}
+};
 
-function placeholders(rows: number): string {
+const placeholders = (rows: number): string => {
   const groups: string[] = [];
   for (let row = 0; row < rows; row += 1) {
     const first = row * columnCount;
@@ -140,10 +140,10 @@ function placeholders(rows: number): string {
     groups.push(`(${group.join(',')})`);
   }
   return groups.join(',');
-}
+};
 
 /** A connection that comes after the deadline goes back to the pool. */
-async function borrow(pool: pg.Pool, deadlineMs: number): Promise<pg.PoolClient> {
+const borrow = async (pool: pg.Pool, deadlineMs: number): Promise<pg.PoolClient> => {
   const connecting = pool.connect();
   try {
     return await within(connecting, deadlineMs);
@@ -154,9 +154,9 @@ async function borrow(pool: pg.Pool, deadlineMs: number): Promise<pg.PoolClient>
     );
     throw transient('INBOX_UNREACHABLE', 'The operational store could not be reached in time.', { cause: error });
   }
-}
+};
 
-async function within<T>(work: Promise<T>, ms: number): Promise<T> {
+const within = async <T>(work: Promise<T>, ms: number): Promise<T> => {
   work.catch(() => {});
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -167,4 +167,4 @@ async function within<T>(work: Promise<T>, ms: number): Promise<T> {
   } finally {
     clearTimeout(timer);
   }
-}
+};

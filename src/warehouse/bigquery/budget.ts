@@ -48,7 +48,7 @@ const usualPartitions = 2;
 export const modificationsPerPartition = 2;
 
 /** An emulator has no quotas, only the interval. */
-export function limitsOf(config: BigqueryWarehouseConfig): BudgetLimits {
+export const limitsOf = (config: BigqueryWarehouseConfig): BudgetLimits => {
   const commitIntervalMs = config.commit_interval_s * 1000;
   const none = Number.MAX_SAFE_INTEGER;
   if (config.api_endpoint !== undefined) {
@@ -67,14 +67,14 @@ export function limitsOf(config: BigqueryWarehouseConfig): BudgetLimits {
     burst: maxBurst,
     commitIntervalMs,
   };
-}
+};
 
 /** Earliest time, not before `now`, at which a commit that touches `partitions` may start. Pure. */
-export function nextCommitAt(
+export const nextCommitAt = (
   spent: readonly SpentCommit[],
   limits: BudgetLimits,
   request: { readonly now: number; readonly partitions: number; readonly pace: Pace },
-): number {
+): number => {
   const share = request.pace === 'bulk' ? bulkShare : 1;
   const cost = request.partitions * modificationsPerPartition;
   const daily = Math.floor(share * Math.min(limits.jobsPerDay, limits.modificationsPerDay));
@@ -93,7 +93,7 @@ export function nextCommitAt(
       ...request,
     }),
   );
-}
+};
 
 /** The interval that could be kept up for ever. */
 const steadyIntervalMs = (limits: BudgetLimits, cost: number): number =>
@@ -104,7 +104,7 @@ const steadyIntervalMs = (limits: BudgetLimits, cost: number): number =>
   );
 
 /** When enough has left the rolling window for `own` to fit under `limit`. */
-function afterWindow(
+const afterWindow = (
   spent: readonly SpentCommit[],
   window: {
     readonly now: number;
@@ -113,7 +113,7 @@ function afterWindow(
     readonly own: number;
     readonly weigh: (commit: SpentCommit) => number;
   },
-): number {
+): number => {
   const { now, lengthMs, limit, own, weigh } = window;
   const inside = spent.filter((commit) => commit.at > now - lengthMs);
   let used = inside.reduce((sum, commit) => sum + weigh(commit), 0);
@@ -124,7 +124,7 @@ function afterWindow(
     at = commit.at + lengthMs;
   }
   return at;
-}
+};
 
 export interface BudgetStatus {
   readonly jobs: { readonly used: number; readonly limit: number };
@@ -146,11 +146,11 @@ export interface Budget {
   status(): Promise<BudgetStatus>;
 }
 
-export function createBudget(
+export const createBudget = (
   limits: BudgetLimits,
   clock: () => number,
   memory: BudgetMemory = createLocalMemory(),
-): Budget {
+): Budget => {
   const read = async (): Promise<readonly SpentCommit[]> => {
     const since = clock() - dayMs;
     return (await memory.read()).filter((commit) => commit.at > since);
@@ -179,9 +179,9 @@ export function createBudget(
       };
     },
   };
-}
+};
 
-function createLocalMemory(): BudgetMemory {
+const createLocalMemory = (): BudgetMemory => {
   let spent: readonly SpentCommit[] = [];
   return {
     read: async () => spent,
@@ -189,10 +189,10 @@ function createLocalMemory(): BudgetMemory {
       spent = next;
     },
   };
-}
+};
 
 /** What is older than a bucket is summed up per bucket, as of its last commit: a day fits in some 150 entries. */
-export function compactSpent(spent: readonly SpentCommit[], now: number): readonly SpentCommit[] {
+export const compactSpent = (spent: readonly SpentCommit[], now: number): readonly SpentCommit[] => {
   const buckets = new Map<number, SpentCommit>();
   const recent: SpentCommit[] = [];
   for (const commit of spent) {
@@ -209,15 +209,15 @@ export function compactSpent(spent: readonly SpentCommit[], now: number): readon
     });
   }
   return [...buckets.values(), ...recent];
-}
+};
 
 /** One line for `callsync status`. */
-export function describeBudget({ jobs, partitionModifications, nextCommitInMs }: BudgetStatus): string {
+export const describeBudget = ({ jobs, partitionModifications, nextCommitInMs }: BudgetStatus): string => {
   const next = nextCommitInMs === 0 ? 'at once' : `in ${Math.ceil(nextCommitInMs / 1000)} s`;
   return (
     `load jobs ${of(jobs)} and partition modifications ${of(partitionModifications)} in 24 h; ` + `next commit ${next}`
   );
-}
+};
 
 const of = ({ used, limit }: { readonly used: number; readonly limit: number }): string =>
   limit === Number.MAX_SAFE_INTEGER ? String(used) : `${used}/${limit}`;

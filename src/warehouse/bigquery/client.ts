@@ -22,7 +22,7 @@ const scopes = ['https://www.googleapis.com/auth/bigquery'];
 const boundary = 'callsync_6b1f1e0c9a';
 
 /** Application default credentials, a key or workload-identity file, impersonation, or none for an emulator. */
-export async function createClient(config: BigqueryWarehouseConfig): Promise<BigQuery> {
+export const createClient = async (config: BigqueryWarehouseConfig): Promise<BigQuery> => {
   // Loaded when a BigQuery warehouse is really used: the libraries cost every process 30 MB and a third of a second.
   const { BigQuery } = await import('@google-cloud/bigquery');
   const { GoogleAuth, Impersonated, PassThroughClient } = await import('google-auth-library');
@@ -51,21 +51,21 @@ export async function createClient(config: BigqueryWarehouseConfig): Promise<Big
     lifetime: 3600,
   });
   return new BigQuery({ ...base, authClient });
-}
+};
 
-async function checkKeyFile(path: string): Promise<void> {
+const checkKeyFile = async (path: string): Promise<void> => {
   try {
     const key = JSON.parse(await readFile(path, 'utf8')) as { readonly type?: unknown };
     if (typeof key.type === 'string') return;
   } catch {}
   throw { message: 'the key file cannot be read, or holds no credentials' } satisfies Fault;
-}
+};
 
 /**
  * Requests by absolute address, because the client takes BIGQUERY_EMULATOR_HOST before its own endpoint; each with a
  * deadline of ours, because its transport has none.
  */
-export function createRest(connect: () => Promise<BigQuery>, project: string, requestTimeoutMs: number): Rest {
+export const createRest = (connect: () => Promise<BigQuery>, project: string, requestTimeoutMs: number): Rest => {
   let client: Promise<BigQuery> | undefined;
   return async <T>(request: RestRequest): Promise<T> => {
     client ??= connect();
@@ -75,9 +75,9 @@ export function createRest(connect: () => Promise<BigQuery>, project: string, re
     });
     return await send<T>(connected, project, request, request.timeoutMs ?? requestTimeoutMs);
   };
-}
+};
 
-function send<T>(client: BigQuery, project: string, request: RestRequest, timeoutMs: number): Promise<T> {
+const send = <T>(client: BigQuery, project: string, request: RestRequest, timeoutMs: number): Promise<T> => {
   const upload = request.media === undefined ? '' : '/upload';
   const query = { ...request.query, ...(request.media === undefined ? {} : { uploadType: 'multipart' }) };
   const options = {
@@ -104,10 +104,10 @@ function send<T>(client: BigQuery, project: string, request: RestRequest, timeou
       else fail(faultOf(error));
     });
   });
-}
+};
 
-function multipart(json: unknown, media: readonly Buffer[]): Buffer {
+const multipart = (json: unknown, media: readonly Buffer[]): Buffer => {
   const head = `--${boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n${JSON.stringify(json)}\r\n`;
   const part = `--${boundary}\r\nContent-Type: application/octet-stream\r\n\r\n`;
   return Buffer.concat([Buffer.from(head + part), ...media, Buffer.from(`\r\n--${boundary}--\r\n`)]);
-}
+};

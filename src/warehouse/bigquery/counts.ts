@@ -4,7 +4,7 @@ import { callTablesOf, logTables } from './ddl.ts';
 import type { Query } from './queries.ts';
 
 /** One row a relation: `relation`, `row_count`. */
-export function countQuery(config: BigqueryWarehouseConfig): string {
+export const countQuery = (config: BigqueryWarehouseConfig): string => {
   const dataset = `${config.project}.${config.dataset}`;
   const names = [...callTablesOf(config), ...logTables].map((table) => table.name as string);
   const count = (name: string): string =>
@@ -16,7 +16,7 @@ export function countQuery(config: BigqueryWarehouseConfig): string {
     count('loads'),
     ...(config.words === 'arrays' ? [words] : config.words === 'rows' ? [count('words')] : []),
   ].join('\nUNION ALL\n');
-}
+};
 
 /** `changed` of a committed load. */
 export const changedOfLoad = (config: BigqueryWarehouseConfig, loadId: string): Query => ({

@@ -54,10 +54,10 @@ export const fieldOf = (column: Column, layout: Layout): Field =>
       };
 
 /** Columns of a table of this layout; `calls` ends with the guard. */
-export function columnsOf(table: Table, layout: Layout): readonly Column[] {
+export const columnsOf = (table: Table, layout: Layout): readonly Column[] => {
   const own = table.columns.filter((column) => column.type !== 'words' || layout.words === 'arrays');
   return table.kind === 'call' ? [...own, ...guardColumns] : own;
-}
+};
 
 /** Tables whose rows hang on a call, in the order in which a load writes them. */
 export const callTablesOf = (layout: Layout): readonly Table[] =>
@@ -101,7 +101,7 @@ const guardTables: readonly Relation[] = [
 ];
 
 /** Every table of the dataset. */
-export function relationsOf(layout: Layout): readonly Relation[] {
+export const relationsOf = (layout: Layout): readonly Relation[] => {
   const ofCalls = callTablesOf(layout).map((table) => partitioned(table, layout));
   const words: Relation[] =
     layout.words === 'rows'
@@ -124,7 +124,7 @@ export function relationsOf(layout: Layout): readonly Relation[] {
     { ...plain(tableOf('loads'), layout), clusteredBy: ['load_id'] },
     ...guardTables,
   ];
-}
+};
 
 const describe = (table: Table): string => `${table.description} Grain: ${table.grain}.`;
 const plain = (table: Table, layout: Layout): Relation => ({
@@ -139,7 +139,7 @@ const partitioned = (table: Table, layout: Layout): Relation => ({
 });
 
 /** Schema of the one staging table of a load: a row per call, tombstone or log row, everything below it nested. */
-export function stagingFields(layout: Layout): readonly Field[] {
+export const stagingFields = (layout: Layout): readonly Field[] => {
   const nested = (table: Table, skip: readonly string[]): Field => ({
     name: table.name,
     type: 'STRUCT',
@@ -160,21 +160,21 @@ export function stagingFields(layout: Layout): readonly Field[] {
     ...callTablesOf(layout).map((table) => nested(table, ['call_id', 'call_timestamp'])),
     ...logTables.map((table) => nested(table, [])),
   ];
-}
+};
 
 /** Columns that travel in staging: all but the guard, and the words unless they are off. */
 export const stagedColumns = (table: Table, layout: Layout): readonly Column[] =>
   table.columns.filter((column) => column.type !== 'words' || layout.words !== 'off');
 
 // Instants travel as microseconds, JSON and decimals as text: the script converts them, with rounding under our control.
-function stagedField(column: Column): Field {
+const stagedField = (column: Column): Field => {
   if (column.type === 'words') return { name: column.name, type: 'STRUCT', mode: 'REPEATED', fields: wordFields };
   const type = { ...columnTypes, timestamp: 'INT64', json: 'STRING', decimal: 'STRING' }[column.type];
   return { name: column.name, type, mode: 'NULLABLE' };
-}
+};
 
 /** The same relation as a statement, for review and for the analyzer. */
-export function createTableSql(dataset: string, relation: Relation, config: BigqueryWarehouseConfig): string {
+export const createTableSql = (dataset: string, relation: Relation, config: BigqueryWarehouseConfig): string => {
   const columns = relation.fields.map((field) => `  ${fieldSql(field)}`).join(',\n');
   const options = [
     `description=${quote(relation.description)}`,
@@ -192,31 +192,31 @@ export function createTableSql(dataset: string, relation: Relation, config: Bigq
     ...(relation.clusteredBy === undefined ? [] : [`CLUSTER BY ${relation.clusteredBy.join(', ')}`]),
     `OPTIONS (${options.join(', ')});`,
   ].join('\n');
-}
+};
 
 export const createViewSql = (dataset: string): string =>
   `CREATE VIEW IF NOT EXISTS \`${dataset}.${wordsView.name}\`\nOPTIONS (description=${quote(wordsView.description)}) AS\n${wordsQuery(dataset)};`;
 
-export function createStagingSql(table: string, layout: Layout): string {
+export const createStagingSql = (table: string, layout: Layout): string => {
   const columns = stagingFields(layout)
     .map((field) => `  ${fieldSql(field)}`)
     .join(',\n');
   return `CREATE TABLE \`${table}\` (\n${columns}\n);`;
-}
+};
 
-function fieldSql(field: Field): string {
+const fieldSql = (field: Field): string => {
   const options = field.description === undefined ? '' : ` OPTIONS (description=${quote(field.description)})`;
   const required = field.mode === 'REQUIRED' ? ' NOT NULL' : '';
   return `${field.name} ${typeSql(field)}${required}${options}`;
-}
+};
 
-export function typeSql(field: Field): string {
+export const typeSql = (field: Field): string => {
   const type =
     field.fields === undefined
       ? field.type
       : `STRUCT<${field.fields.map((inner) => `${inner.name} ${typeSql(inner)}`).join(', ')}>`;
   return field.mode === 'REPEATED' ? `ARRAY<${type}>` : type;
-}
+};
 
 /** A string literal. */
 export const quote = (text: string): string =>

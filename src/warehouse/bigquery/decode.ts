@@ -14,21 +14,21 @@ export interface WireRow {
 /** How instants and JSON appear: as flatten makes them (microseconds, text), or for people (Date, parsed). */
 export type Reading = 'flat' | 'plain';
 
-export function decodeRow(fields: readonly WireField[], row: WireRow, reading: Reading): Record<string, unknown> {
+export const decodeRow = (fields: readonly WireField[], row: WireRow, reading: Reading): Record<string, unknown> => {
   return Object.fromEntries(
     fields.map((field, index) => [field.name, decodeField(field, row.f[index]?.v ?? null, reading)]),
   );
-}
+};
 
-function decodeField(field: WireField, value: unknown, reading: Reading): unknown {
+const decodeField = (field: WireField, value: unknown, reading: Reading): unknown => {
   if (field.mode === 'REPEATED') {
     const items = (value ?? []) as readonly { readonly v: unknown }[];
     return items.map((item) => decodeValue(field, item.v, reading));
   }
   return value === null ? null : decodeValue(field, value, reading);
-}
+};
 
-function decodeValue(field: WireField, value: unknown, reading: Reading): unknown {
+const decodeValue = (field: WireField, value: unknown, reading: Reading): unknown => {
   if (value === null || value === undefined) return null;
   switch (standardType(field.type)) {
     case 'INT64':
@@ -46,7 +46,7 @@ function decodeValue(field: WireField, value: unknown, reading: Reading): unknow
     default:
       return value;
   }
-}
+};
 
 const legacyNames: Readonly<Record<string, string>> = {
   INTEGER: 'INT64',

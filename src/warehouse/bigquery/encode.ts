@@ -12,7 +12,7 @@ export interface EncodedBatch {
 }
 
 /** With `compress`, gzip at its fastest: upload time is what it saves. */
-export async function encodeBatch(batch: LoadBatch, layout: Layout, compress: boolean): Promise<EncodedBatch> {
+export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: boolean): Promise<EncodedBatch> => {
   const chunks: Buffer[] = [];
   let pending = '';
   let rows = 0;
@@ -35,20 +35,20 @@ export async function encodeBatch(batch: LoadBatch, layout: Layout, compress: bo
   }
   chunks.push(Buffer.from(pending));
   return { media: compress ? await compressChunks(chunks) : chunks, rows };
-}
+};
 
-async function compressChunks(chunks: readonly Buffer[]): Promise<Buffer[]> {
+const compressChunks = async (chunks: readonly Buffer[]): Promise<Buffer[]> => {
   const compressed: Buffer[] = [];
   for await (const chunk of Readable.from(chunks).pipe(createGzip({ level: 1 }))) compressed.push(chunk as Buffer);
   return compressed;
-}
+};
 
 interface TableEncoder {
   readonly name: string;
   row(row: Row): string;
 }
 
-function encoderOf(table: Table, layout: Layout, skip: readonly string[]): TableEncoder {
+const encoderOf = (table: Table, layout: Layout, skip: readonly string[]): TableEncoder => {
   const wanted = new Set(stagedColumns(table, layout).map((column) => column.name));
   const columns = table.columns
     .map((column, index) => ({ column, index, head: `"${column.name}":` }))
@@ -65,15 +65,15 @@ function encoderOf(table: Table, layout: Layout, skip: readonly string[]): Table
       return `{${line}}`;
     },
   };
-}
+};
 
-function encodeValue(column: Column, value: unknown): string {
+const encodeValue = (column: Column, value: unknown): string => {
   if (column.type === 'words') return encodeWords(value as WordArrays);
   if (typeof value === 'string') return JSON.stringify(value);
   return typeof value === 'number' && !Number.isFinite(value) ? 'null' : String(value);
-}
+};
 
-function encodeWords(words: WordArrays): string {
+const encodeWords = (words: WordArrays): string => {
   let list = '';
   for (let index = 0; index < words.value.length; index += 1) {
     const value = words.value[index];
@@ -82,9 +82,9 @@ function encodeWords(words: WordArrays): string {
     list += `,"score":${words.score[index] ?? null}}`;
   }
   return `[${list}]`;
-}
+};
 
-function callLine(n: number, call: CallLoad, key: string, tables: readonly TableEncoder[]): string {
+const callLine = (n: number, call: CallLoad, key: string, tables: readonly TableEncoder[]): string => {
   let line = `{"n":${n},"kind":"call","call_id":${JSON.stringify(call.callId)},"call_key":${JSON.stringify(key)}`;
   line += `,"call_timestamp":${call.callTimestamp},"revision":${call.revision},"sent_before":${call.partitions.length > 0}`;
   line += `,"moved":${new Set(datesOf(call)).size > 1}`;
@@ -94,7 +94,7 @@ function callLine(n: number, call: CallLoad, key: string, tables: readonly Table
     if (rows.length > 0) line += `,"${table.name}":[${rows.map((row) => table.row(row)).join(',')}]`;
   }
   return `${line}}`;
-}
+};
 
 const tombstoneLine = (n: number, { callId, callKey, revision }: TombstoneLoad): string =>
   `{"n":${n},"kind":"tombstone","call_id":${JSON.stringify(callId)},"call_key":${JSON.stringify(callKey)}` +

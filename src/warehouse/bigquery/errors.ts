@@ -128,7 +128,7 @@ const unknown: Rule = {
   mend: 'See the message and the job in the console.',
 };
 
-export function judge(fault: Fault): { readonly meaning: Meaning; readonly code: string; readonly mend?: string } {
+export const judge = (fault: Fault): { readonly meaning: Meaning; readonly code: string; readonly mend?: string } => {
   if (fault.lost === true) return { meaning: 'lost', code: 'BIGQUERY_UNREACHABLE' };
   const rule = rules.find(
     ({ reasons, statuses, text }) =>
@@ -137,7 +137,7 @@ export function judge(fault: Fault): { readonly meaning: Meaning; readonly code:
       (text === undefined || text.test(fault.message)),
   );
   return rule ?? unknown;
-}
+};
 
 const kindOf: Readonly<Record<Meaning, ErrorKind>> = {
   duplicate: 'transient',
@@ -152,16 +152,16 @@ const kindOf: Readonly<Record<Meaning, ErrorKind>> = {
 const quotaRetryMs = 10 * 60_000;
 
 /** `what` says what was tried: `load into warehouse "x"`. */
-export function errorOf(fault: Fault, what: string): CallsyncError {
+export const errorOf = (fault: Fault, what: string): CallsyncError => {
   const { meaning, code, mend } = judge(fault);
   return new CallsyncError(kindOf[meaning], code, `BigQuery could not ${what}: ${shorten(fault)}.`, {
     ...(mend === undefined ? {} : { mend }),
     ...(meaning === 'quota' ? { retryAfterMs: quotaRetryMs } : {}),
   });
-}
+};
 
 // Messages of BigQuery can quote values of the data that it refused.
-function shorten({ reason, status, message }: Fault): string {
+const shorten = ({ reason, status, message }: Fault): string => {
   const label = reason ?? (status === undefined ? '' : `HTTP ${status}`);
   const text = message
     .replace(/\s+/g, ' ')
@@ -172,7 +172,7 @@ function shorten({ reason, status, message }: Fault): string {
     .filter((part) => part !== '')
     .join(', ')
     .replace(/\.$/, '');
-}
+};
 
 interface ApiErrorShape {
   readonly code?: unknown;
@@ -182,7 +182,7 @@ interface ApiErrorShape {
 }
 
 /** From an error of the client. One without an HTTP status never reached an answer. */
-export function faultOf(cause: unknown): Fault {
+export const faultOf = (cause: unknown): Fault => {
   if (isFault(cause)) return cause;
   const error = cause as ApiErrorShape;
   const first = error.errors?.[0];
@@ -191,7 +191,7 @@ export function faultOf(cause: unknown): Fault {
   if (status !== undefined)
     return { status, message, ...(first?.reason === undefined ? {} : { reason: first.reason }) };
   return judge({ message }).code === 'BIGQUERY_CREDENTIALS' ? { message } : { message, lost: true };
-}
+};
 
 const isFault = (cause: unknown): cause is Fault =>
   typeof cause === 'object' && cause !== null && !(cause instanceof Error) && 'message' in cause;

@@ -6,28 +6,28 @@ import { partitionOf } from './partitions.ts';
 export const maxPartitionsPerCommit = 2_000;
 
 /** Of several entries for one call the highest revision stays; a tombstone stays before any of them. */
-export function foldBatch(batch: LoadBatch): LoadBatch {
+export const foldBatch = (batch: LoadBatch): LoadBatch => {
   const tombstones = highest(batch.tombstones);
   const calls = highest(batch.calls);
   for (const callId of tombstones.keys()) calls.delete(callId);
   return { ...batch, calls: [...calls.values()], tombstones: [...tombstones.values()] };
-}
+};
 
-function highest<T extends CallLoad | TombstoneLoad>(entries: readonly T[]): Map<string, T> {
+const highest = <T extends CallLoad | TombstoneLoad>(entries: readonly T[]): Map<string, T> => {
   const kept = new Map<string, T>();
   for (const entry of entries) {
     const earlier = kept.get(entry.callId);
     if (earlier === undefined || earlier.revision <= entry.revision) kept.set(entry.callId, entry);
   }
   return kept;
-}
+};
 
 /** Every date under which the call stands, has stood or will stand. */
 export const datesOf = (entry: CallLoad | TombstoneLoad): readonly (string | null)[] =>
   'rows' in entry ? [...entry.partitions, partitionOf(entry.callTimestamp)] : entry.partitions;
 
 /** Cuts where the dates of the calls, in their order, exceed the limit. Log rows go with the last part. */
-export function splitByPartitions(batch: LoadBatch, limit = maxPartitionsPerCommit): readonly LoadBatch[] {
+export const splitByPartitions = (batch: LoadBatch, limit = maxPartitionsPerCommit): readonly LoadBatch[] => {
   const entries = [...batch.calls, ...batch.tombstones].sort((a, b) => compare(firstDate(a), firstDate(b)));
   const parts: (CallLoad | TombstoneLoad)[][] = [[]];
   let dates = new Set<string | null>();
@@ -47,7 +47,7 @@ export function splitByPartitions(batch: LoadBatch, limit = maxPartitionsPerComm
     tombstones: part.filter((entry): entry is TombstoneLoad => !('rows' in entry)),
     logs: index === parts.length - 1 ? batch.logs : {},
   }));
-}
+};
 
 const firstDate = (entry: CallLoad | TombstoneLoad): string => datesOf(entry).find((date) => date !== null) ?? '';
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -13,7 +13,7 @@ const childrenOf = (layout: Layout): readonly string[] =>
     .map((table) => table.name);
 
 /** In key order. By range: literals, so that only the partitions of the range are read; by ids: parameter @ids. */
-export function guardsQuery(dataset: string, layout: Layout, range: GuardRange): string {
+export const guardsQuery = (dataset: string, layout: Layout, range: GuardRange): string => {
   const within = (alias: string): string =>
     'callIds' in range
       ? `${alias}.call_id IN UNNEST(@ids)`
@@ -36,7 +36,7 @@ ${children
   .join('\n')}
 WHERE ${within('c')}
 ORDER BY c.call_id`;
-}
+};
 
 export async function* listGuards(
   queries: Queries,
@@ -68,8 +68,8 @@ function* chunks(ids: readonly string[]): Iterable<readonly string[]> {
 /** The order of BigQuery: that of the UTF-8 bytes. */
 const byteOrder = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-function instant(micros: number): string {
+const instant = (micros: number): string => {
   const date = new Date(Math.floor(micros / 1000)).toISOString();
   const fraction = String(((micros % 1_000_000) + 1_000_000) % 1_000_000).padStart(6, '0');
   return `TIMESTAMP '${date.slice(0, 10)} ${date.slice(11, 19)}.${fraction}+00'`;
-}
+};

@@ -47,12 +47,12 @@ export interface Jobs {
   submitted(): number;
 }
 
-export function createJobs(deps: {
+export const createJobs = (deps: {
   readonly rest: Rest;
   readonly project: string;
   readonly location: string;
   readonly pause: Pause;
-}): Jobs {
+}): Jobs => {
   const { rest, project, location, pause } = deps;
   let submitted = 0;
 
@@ -117,7 +117,7 @@ export function createJobs(deps: {
       return { fault: { message: error.message ?? 'no reason given', ...pickReason(error) }, found: accepted.found };
     },
   };
-}
+};
 
 const pickReason = ({ reason }: { readonly reason?: string }): { reason?: string } =>
   reason === undefined ? {} : { reason };

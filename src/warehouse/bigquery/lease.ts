@@ -1,7 +1,7 @@
 import type { Lease } from '../warehouse.ts';
 
 /** One holder of a name at a time within this process, in the order of asking. */
-export function createLocalLease(): Lease {
+export const createLocalLease = (): Lease => {
   const tails = new Map<string, Promise<unknown>>();
   return {
     run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -11,4 +11,4 @@ export function createLocalLease(): Lease {
       return turn;
     },
   };
-}
+};

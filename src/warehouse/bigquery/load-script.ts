@@ -46,7 +46,7 @@ export interface ScriptInput {
   readonly logs: ReadonlyMap<string, readonly (string | null)[]>;
 }
 
-export function writeLoadScript(input: ScriptInput): string {
+export const writeLoadScript = (input: ScriptInput): string => {
   const parts = [
     declareVariables(input),
     checkStaging(input),
@@ -60,9 +60,9 @@ export function writeLoadScript(input: ScriptInput): string {
   ];
   // A block, so that printed scripts can follow one another with variables of the same names.
   return `BEGIN\n${parts.join('\n\n')}\nEND;\n`;
-}
+};
 
-function declareVariables(input: ScriptInput): string {
+const declareVariables = (input: ScriptInput): string => {
   const { load } = input;
   const variables = [
     ['this_load STRING', quote(load.id)],
@@ -77,7 +77,7 @@ function declareVariables(input: ScriptInput): string {
     ...(findsStrays(input) ? [['strays ARRAY<DATE>', '[]']] : []),
   ];
   return variables.map(([variable, value]) => `DECLARE ${variable} DEFAULT ${value};`).join('\n');
-}
+};
 
 const findsStrays = (input: ScriptInput): boolean => input.strays || input.tombstones;
 
@@ -96,7 +96,7 @@ WHEN MATCHED THEN UPDATE SET
   load_id = this_load
 WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);`;
 
-function applyCalls(input: ScriptInput): string[] {
+const applyCalls = (input: ScriptInput): string[] => {
   const ranges = coverDates(input.partitions);
   const pruned = (alias: string): string => {
     const known = inPartitions(`${alias}.call_timestamp`, ranges);
@@ -114,7 +114,7 @@ function applyCalls(input: ScriptInput): string[] {
     ),
     ...(input.calls ? [whenAny('claimed', writesOfCalls(input, tables))] : []),
   ];
-}
+};
 
 const writesOfCalls = (input: ScriptInput, tables: readonly Table[]): string[] => [
   ...tables.map((table) => insertRows(input, table)),
@@ -142,7 +142,7 @@ const notLower = (standing: string, flatten: string): string => `(${standing}.le
  * Rows of staging whose guard is higher than what stands: one a call, whatever a repeated upload left there. A call
  * that ever moved is also compared with its guard in moved_calls, because this load may not know where it went.
  */
-function claim({ dataset, staging, tombstones, force }: ScriptInput, pruned: string): string {
+const claim = ({ dataset, staging, tombstones, force }: ScriptInput, pruned: string): string => {
   const standing = force ? '>' : '>=';
   return `SET claimed = ARRAY(
   SELECT s.n
@@ -182,7 +182,7 @@ function claim({ dataset, staging, tombstones, force }: ScriptInput, pruned: str
         : ''
     }
 );`;
-}
+};
 
 /** Claimed calls of which something may stand, and every erased call: what stands of them goes, in all tables. */
 const findRemoved = ({ dataset, staging }: ScriptInput, pruned: string): string => `SET removed = ARRAY(
@@ -214,7 +214,7 @@ WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
 const forgetMoves = ({ dataset, staging }: ScriptInput): string => `DELETE FROM \`${dataset}.moved_calls\` AS t
 WHERE t.call_id IN (SELECT s.call_id FROM \`${staging}\` AS s WHERE s.kind = 'tombstone');`;
 
-function insertRows({ dataset, staging, layout }: ScriptInput, table: Table): string {
+const insertRows = ({ dataset, staging, layout }: ScriptInput, table: Table): string => {
   const columns = stagedColumns(table, layout).filter((column) => column.type !== 'words' || layout.words === 'arrays');
   const guard = table.kind === 'call';
   return insertSelect(
@@ -226,7 +226,7 @@ function insertRows({ dataset, staging, layout }: ScriptInput, table: Table): st
     ],
     `\`${staging}\` AS s, UNNEST(s.${table.name}) AS r`,
   );
-}
+};
 
 const insertWords = ({ dataset, staging }: ScriptInput): string =>
   insertSelect(
@@ -246,28 +246,28 @@ const insertWords = ({ dataset, staging }: ScriptInput): string =>
     `\`${staging}\` AS s, UNNEST(s.utterances) AS r, UNNEST(r.words) AS w WITH OFFSET AS word_index`,
   );
 
-function insertSelect(target: string, names: readonly string[], values: readonly string[], from: string): string {
+const insertSelect = (target: string, names: readonly string[], values: readonly string[], from: string): string => {
   return `INSERT INTO \`${target}\` (${names.join(', ')})
 SELECT
   ${values.join(',\n  ')}
 FROM ${from}
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);`;
-}
+};
 
-function callValue(column: Column, layout: Layout): string {
+const callValue = (column: Column, layout: Layout): string => {
   if (column.name === 'call_id') return 's.call_id';
   if (column.name === 'call_timestamp') return 'TIMESTAMP_MICROS(s.call_timestamp)';
   return staged(column, layout);
-}
+};
 
 /** A staged value in the type of its column. JSON numbers are rounded to FLOAT64 as every reader of JSON does. */
-function staged(column: Column, layout: Layout): string {
+const staged = (column: Column, layout: Layout): string => {
   const value = `r.${column.name}`;
   if (column.type === 'timestamp') return `TIMESTAMP_MICROS(${value})`;
   if (column.type === 'json') return `PARSE_JSON(${value}, wide_number_mode => 'round')`;
   if (column.type === 'decimal' && decimalTypeOf(layout) === 'BIGNUMERIC') return `CAST(${value} AS BIGNUMERIC)`;
   return value;
-}
+};
 
 const mergeTombstones = ({ dataset, staging }: ScriptInput): string => `MERGE \`${dataset}.tombstones\` AS t
 USING (
@@ -283,7 +283,7 @@ WHEN NOT MATCHED THEN INSERT (call_key, ledger_epoch, revision, load_id, erased_
   VALUES (x.call_key, this_epoch, x.revision, this_load, CURRENT_TIMESTAMP());`;
 
 /** Log rows by key, last one of the batch wins. The column of the partition never changes for a key. */
-function mergeLog({ dataset, staging, logs, layout }: ScriptInput, table: Table): string {
+const mergeLog = ({ dataset, staging, logs, layout }: ScriptInput, table: Table): string => {
   const columns = stagedColumns(table, layout);
   const dates = logs.get(table.name) ?? [];
   const on = table.key.map((name) => `t.${name} = x.${name}`);
@@ -303,7 +303,7 @@ WHEN MATCHED THEN UPDATE SET
   ${rest.map((column) => `${column.name} = x.${column.name}`).join(', ')}
 WHEN NOT MATCHED THEN INSERT (${names.join(', ')})
   VALUES (${names.map((name) => `x.${name}`).join(', ')});`;
-}
+};
 
 /** A load that is applied again keeps the row of its first commit. */
 const insertLoad = ({ dataset }: ScriptInput): string => `INSERT INTO \`${dataset}.loads\`

@@ -34,7 +34,7 @@ const maxAttempts = 60;
 const maxRestages = 5;
 const bulkOrigins = new Set(['backfill', 'rebuild', 'fill']);
 
-export async function loadBatch(deps: LoadDeps, batch: LoadBatch, signal?: AbortSignal): Promise<LoadResult> {
+export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: AbortSignal): Promise<LoadResult> => {
   const folded = foldBatch(batch);
   const sent = folded.calls.length + folded.tombstones.length;
   const logRows = Object.values(folded.logs).reduce((sum, rows) => sum + rows.length, 0);
@@ -48,7 +48,7 @@ export async function loadBatch(deps: LoadDeps, batch: LoadBatch, signal?: Abort
     changed += await commitPart(deps, { part, id: safeId(id), last, sent, strays, changedBefore: changed }, signal);
   }
   return { changed, unchanged: sent - changed };
-}
+};
 
 interface Part {
   readonly part: LoadBatch;
@@ -59,7 +59,7 @@ interface Part {
   readonly changedBefore: number;
 }
 
-async function commitPart(deps: LoadDeps, task: Part, signal?: AbortSignal): Promise<number> {
+const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal): Promise<number> => {
   const partitions = new Set([...task.part.calls, ...task.part.tombstones].flatMap(datesOf));
   await awaitBudget(deps, partitions.size, bulkOrigins.has(task.part.origin) ? 'bulk' : 'quota', signal);
   const encoded = await encodeBatch(task.part, deps.config, deps.compress);
@@ -77,9 +77,9 @@ async function commitPart(deps: LoadDeps, task: Part, signal?: AbortSignal): Pro
     await deps.budget.spend({ jobs: Math.max(1, attempts), partitions: partitions.size });
   }
   throw transient('BIGQUERY_STAGING_LOST', `The staging table of load ${task.id} was lost ${maxRestages} times.`);
-}
+};
 
-async function awaitBudget(deps: LoadDeps, partitions: number, pace: Pace, signal?: AbortSignal): Promise<void> {
+const awaitBudget = async (deps: LoadDeps, partitions: number, pace: Pace, signal?: AbortSignal): Promise<void> => {
   const wait = await deps.budget.waitMs({ partitions, pace });
   if (wait > maxBudgetWaitMs) {
     throw transient('BIGQUERY_BUDGET', `Warehouse "${deps.name}" has used its budget for now.`, {
@@ -88,7 +88,7 @@ async function awaitBudget(deps: LoadDeps, partitions: number, pace: Pace, signa
     });
   }
   if (wait > 0) await deps.pause(wait, signal);
-}
+};
 
 interface Staged {
   readonly table: string;
@@ -96,12 +96,12 @@ interface Staged {
 }
 
 /** One load job into a table that expires by itself. Each attempt has a job id and a table of its own. */
-async function stage(
+const stage = async (
   deps: LoadDeps,
   task: Part,
   { encoded, after }: { readonly encoded: EncodedBatch; readonly after: number },
   signal?: AbortSignal,
-): Promise<Staged> {
+): Promise<Staged> => {
   let fault: Fault = { message: 'no attempt' };
   for (let attempt = after + 1; attempt <= after + maxAttempts; attempt += 1) {
     const table = deps.staging.nameOf(task.id, attempt);
@@ -127,15 +127,15 @@ async function stage(
     await deps.pause(backoffMs(attempt - after), signal);
   }
   throw errorOf(fault, `stage load ${task.id} of warehouse "${deps.name}"`);
-}
+};
 
-async function isApplied(deps: LoadDeps, id: string, attempt: number): Promise<boolean> {
+const isApplied = async (deps: LoadDeps, id: string, attempt: number): Promise<boolean> => {
   for (let script = 1; ; script += 1) {
     const job = await deps.jobs.find(jobIdOf(deps, id, `apply_${attempt}_${script}`));
     if (job === undefined) return false;
     if (job.status.state !== 'DONE' || job.status.errorResult === undefined) return true;
   }
-}
+};
 
 interface Application extends Part, Staged {
   readonly partitions: ReadonlySet<string | null>;
@@ -143,7 +143,7 @@ interface Application extends Part, Staged {
 }
 
 /** The script job. Undefined: its staging table is lost, stage again. */
-async function apply(deps: LoadDeps, task: Application, signal?: AbortSignal): Promise<number | undefined> {
+const apply = async (deps: LoadDeps, task: Application, signal?: AbortSignal): Promise<number | undefined> => {
   const configuration = scriptConfiguration(deps, task);
   let fault: Fault = { message: 'no attempt' };
   for (let script = 1; script <= maxAttempts; script += 1) {
@@ -161,9 +161,9 @@ async function apply(deps: LoadDeps, task: Application, signal?: AbortSignal): P
     await deps.pause(backoffMs(script), signal);
   }
   throw errorOf(fault, `apply load ${task.id} to warehouse "${deps.name}"`);
-}
+};
 
-function scriptConfiguration(deps: LoadDeps, task: Application): Record<string, unknown> {
+const scriptConfiguration = (deps: LoadDeps, task: Application): Record<string, unknown> => {
   const { part } = task;
   const sql = writeLoadScript({
     load: {
@@ -188,10 +188,10 @@ function scriptConfiguration(deps: LoadDeps, task: Application): Record<string, 
     logs: logDates(part),
   });
   return queryConfiguration(deps.config, { sql });
-}
+};
 
 /** The log tables of the batch; the dates of the one that is partitioned. */
-function logDates(part: LoadBatch): Map<string, (string | null)[]> {
+const logDates = (part: LoadBatch): Map<string, (string | null)[]> => {
   const receivedAt = tableOf('deliveries').columns.findIndex((column) => column.name === 'received_at');
   const logs = new Map<string, (string | null)[]>();
   for (const [name, rows] of Object.entries(part.logs)) {
@@ -199,15 +199,15 @@ function logDates(part: LoadBatch): Map<string, (string | null)[]> {
     logs.set(name, name === 'deliveries' ? rows.map((row) => partitionOf(row[receivedAt] as number | null)) : []);
   }
   return logs;
-}
+};
 
 /** The script's result, kept by BigQuery for a day; otherwise the row of `loads` says the same. */
-async function readChanged(deps: LoadDeps, jobId: string, loadId: string): Promise<number> {
+const readChanged = async (deps: LoadDeps, jobId: string, loadId: string): Promise<number> => {
   const result = (await deps.queries.resultOf(jobId))?.[0]?.changed;
   if (typeof result === 'number') return result;
   const [row] = await deps.queries.run(changedOfLoad(deps.config, loadId));
   return Number(row?.changed ?? 0);
-}
+};
 
 const jobIdOf = ({ config }: LoadDeps, id: string, step: string): string => `callsync_${config.dataset}_${id}_${step}`;
 /** Job ids and table names take letters, digits, `_` (and job ids `-`). */

@@ -18,7 +18,7 @@ export interface MigrateDeps {
 const maxAttempts = 8;
 const dayMs = 86_400_000;
 
-export async function migrate(deps: MigrateDeps): Promise<void> {
+export const migrate = async (deps: MigrateDeps): Promise<void> => {
   const { config } = deps;
   await ensureDataset(deps, config.dataset, {});
   if (config.staging_dataset !== undefined && config.staging_dataset !== config.dataset) {
@@ -27,9 +27,9 @@ export async function migrate(deps: MigrateDeps): Promise<void> {
   }
   for (const relation of relationsOf(config)) await ensureTable(deps, relation);
   if (config.words === 'arrays') await ensureWordsView(deps);
-}
+};
 
-async function ensureDataset(deps: MigrateDeps, name: string, extra: Record<string, unknown>): Promise<void> {
+const ensureDataset = async (deps: MigrateDeps, name: string, extra: Record<string, unknown>): Promise<void> => {
   const { config } = deps;
   const found = await tryGet<{ location?: string }>(deps, `/datasets/${name}`);
   if (found === undefined) {
@@ -53,7 +53,7 @@ async function ensureDataset(deps: MigrateDeps, name: string, extra: Record<stri
       mend: `Set \`location: ${location}\` for this warehouse, or use another dataset.`,
     });
   }
-}
+};
 
 interface TableResource {
   readonly type?: string;
@@ -64,7 +64,7 @@ interface TableResource {
   readonly view?: { readonly query?: string };
 }
 
-async function ensureTable(deps: MigrateDeps, relation: Relation): Promise<void> {
+const ensureTable = async (deps: MigrateDeps, relation: Relation): Promise<void> => {
   const { config } = deps;
   const path = `/datasets/${config.dataset}/tables`;
   const wanted = tableResource(config, relation);
@@ -85,19 +85,19 @@ async function ensureTable(deps: MigrateDeps, relation: Relation): Promise<void>
   if (Object.keys(patch).length === 0) return;
   if (config.api_endpoint !== undefined) await alterEmulated(deps, relation, found.schema?.fields ?? []);
   await change(deps, { method: 'PATCH', path: `${path}/${relation.name}`, json: patch });
-}
+};
 
 /** The emulator takes a patch for its metadata alone and an ALTER for its storage alone, so it gets both. */
-async function alterEmulated(deps: MigrateDeps, relation: Relation, present: readonly WireField[]): Promise<void> {
+const alterEmulated = async (deps: MigrateDeps, relation: Relation, present: readonly WireField[]): Promise<void> => {
   const { project, dataset } = deps.config;
   const names = new Set(present.map((field) => field.name));
   for (const field of relation.fields.filter(({ name }) => !names.has(name))) {
     const query = `ALTER TABLE \`${project}.${dataset}.${relation.name}\` ADD COLUMN IF NOT EXISTS ${field.name} ${typeSql(field)}`;
     await change(deps, { method: 'POST', path: '/queries', json: { query, useLegacySql: false } });
   }
-}
+};
 
-export function tableResource(config: BigqueryWarehouseConfig, relation: Relation) {
+export const tableResource = (config: BigqueryWarehouseConfig, relation: Relation) => {
   const expiry = config.partition_expiration_days;
   return {
     tableReference: { projectId: config.project, datasetId: config.dataset, tableId: relation.name },
@@ -116,16 +116,16 @@ export function tableResource(config: BigqueryWarehouseConfig, relation: Relatio
     ...(relation.clusteredBy === undefined ? {} : { clustering: { fields: relation.clusteredBy } }),
     ...encryption('encryptionConfiguration', config),
   };
-}
+};
 
 const encryption = (key: string, { kms_key }: BigqueryWarehouseConfig): Record<string, unknown> =>
   kms_key === undefined ? {} : { [key]: { kmsKeyName: kms_key } };
 
 /** The fields as they should be, the present ones first; undefined when nothing is to be changed. */
-export function extendFields(
+export const extendFields = (
   relation: Relation,
   present: readonly WireField[],
-): readonly (Field | WireField)[] | undefined {
+): readonly (Field | WireField)[] | undefined => {
   let changed = false;
   const byName = new Map(relation.fields.map((field) => [field.name, field]));
   const kept = present.map((field) => {
@@ -148,11 +148,11 @@ export function extendFields(
     field.mode === 'REQUIRED' ? { ...field, mode: 'NULLABLE' } : field,
   );
   return changed || added.length > 0 ? [...kept, ...added] : undefined;
-}
+};
 
 const descriptionOf = (field: WireField): string | undefined => (field as { description?: string }).description;
 
-async function ensureWordsView(deps: MigrateDeps): Promise<void> {
+const ensureWordsView = async (deps: MigrateDeps): Promise<void> => {
   const { config } = deps;
   const path = `/datasets/${config.dataset}/tables`;
   const view = { query: wordsQuery(`${config.project}.${config.dataset}`), useLegacySql: false };
@@ -166,36 +166,36 @@ async function ensureWordsView(deps: MigrateDeps): Promise<void> {
   refuseKind(wordsView.name, found, 'VIEW');
   if (found.view?.query === view.query) return;
   await change(deps, { method: 'PATCH', path: `${path}/${wordsView.name}`, json: { view } });
-}
+};
 
-function refuseKind(name: string, found: TableResource, wanted: 'TABLE' | 'VIEW'): void {
+const refuseKind = (name: string, found: TableResource, wanted: 'TABLE' | 'VIEW'): void => {
   if (found.type === undefined || found.type === wanted) return;
   throw terminal('BIGQUERY_SCHEMA', `${name} is a ${found.type.toLowerCase()}, not a ${wanted.toLowerCase()}.`, {
     mend: 'Set `words` back to what it was, or use another dataset and run `callsync warehouse fill`.',
   });
-}
+};
 
 const sameLabels = (found: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>>): boolean =>
   Object.entries(wanted).every(([key, value]) => found[key] === value);
 
-async function tryGet<T>(deps: MigrateDeps, path: string): Promise<T | undefined> {
+const tryGet = async <T>(deps: MigrateDeps, path: string): Promise<T | undefined> => {
   const answer = await attempt<T>(deps, { path });
   if ('value' in answer) return answer.value;
   if (judge(answer.fault).meaning === 'missing') return undefined;
   throw errorOf(answer.fault, 'read the dataset');
-}
+};
 
 /** A repeated creation finds what the first one made. */
-async function change(deps: MigrateDeps, request: Parameters<Rest>[0]): Promise<void> {
+const change = async (deps: MigrateDeps, request: Parameters<Rest>[0]): Promise<void> => {
   const answer = await attempt<unknown>(deps, request);
   if ('fault' in answer && judge(answer.fault).meaning !== 'duplicate')
     throw errorOf(answer.fault, 'change the dataset');
-}
+};
 
-async function attempt<T>(
+const attempt = async <T>(
   { rest, pause }: MigrateDeps,
   request: Parameters<Rest>[0],
-): Promise<{ readonly value: T } | { readonly fault: Fault }> {
+): Promise<{ readonly value: T } | { readonly fault: Fault }> => {
   for (let tries = 1; ; tries += 1) {
     try {
       return { value: await rest<T>(request) };
@@ -206,4 +206,4 @@ async function attempt<T>(
       await pause(backoffMs(tries));
     }
   }
-}
+};

@@ -18,7 +18,7 @@ export interface DayRange {
  * Sorted, disjoint ranges that cover the dates. Past `limit` ranges the narrowest gaps are closed: the predicate then
  * covers days without rows of the batch, which costs a scan of them and changes nothing.
  */
-export function coverDates(dates: Iterable<string | null>, limit = maxRanges): DayRange[] {
+export const coverDates = (dates: Iterable<string | null>, limit = maxRanges): DayRange[] => {
   const days = [...new Set([...dates].filter((date) => date !== null))].map((date) => Date.parse(date) / dayMs);
   days.sort((a, b) => a - b);
   const gaps = days.slice(1).map((day, index) => day - (days[index] as number));
@@ -32,14 +32,14 @@ export function coverDates(dates: Iterable<string | null>, limit = maxRanges): D
     first = index + 1;
   }
   return ranges;
-}
+};
 
 /** The rows of the partitions, and those without a timestamp. Literals only, so that BigQuery prunes by it. */
-export function inPartitions(column: string, ranges: readonly DayRange[]): string {
+export const inPartitions = (column: string, ranges: readonly DayRange[]): string => {
   const terms = ranges.map(
     ({ from, to }) => `(${column} >= TIMESTAMP '${from} 00:00:00+00' AND ${column} < TIMESTAMP '${to} 00:00:00+00')`,
   );
   return `(${[...terms, `${column} IS NULL`].join(' OR ')})`;
-}
+};
 
 const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);

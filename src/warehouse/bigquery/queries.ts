@@ -33,7 +33,7 @@ const pageRows = 10_000;
 const jobTimeoutMs = 10 * 60_000;
 
 /** The configuration of a query job, scripts included. */
-export function queryConfiguration(config: BigqueryWarehouseConfig, query: Query): Record<string, unknown> {
+export const queryConfiguration = (config: BigqueryWarehouseConfig, query: Query): Record<string, unknown> => {
   const { maximum_bytes_billed: limit } = config;
   return {
     jobTimeoutMs: String(jobTimeoutMs),
@@ -54,9 +54,9 @@ export function queryConfiguration(config: BigqueryWarehouseConfig, query: Query
       ...(limit === undefined ? {} : { maximumBytesBilled: String(limit) }),
     },
   };
-}
+};
 
-function parameter(type: string, value: string | number | readonly string[]): Record<string, unknown> {
+const parameter = (type: string, value: string | number | readonly string[]): Record<string, unknown> => {
   if (typeof value === 'object') {
     return {
       parameterType: { type: 'ARRAY', arrayType: { type: 'STRING' } },
@@ -64,14 +64,14 @@ function parameter(type: string, value: string | number | readonly string[]): Re
     };
   }
   return { parameterType: { type }, parameterValue: { value: String(value) } };
-}
+};
 
-export function createQueries(deps: {
+export const createQueries = (deps: {
   readonly config: BigqueryWarehouseConfig;
   readonly rest: Rest;
   readonly jobs: Jobs;
   readonly pause: Pause;
-}): Queries {
+}): Queries => {
   const { config, rest, jobs, pause } = deps;
 
   const runJob = async (query: Query): Promise<string> => {
@@ -152,10 +152,10 @@ export function createQueries(deps: {
       }
     },
   };
-}
+};
 
-async function collect<T>(rows: AsyncIterable<T>): Promise<T[]> {
+const collect = async <T>(rows: AsyncIterable<T>): Promise<T[]> => {
   const all: T[] = [];
   for await (const row of rows) all.push(row);
   return all;
-}
+};

@@ -32,10 +32,10 @@ export async function* rowsOf(deps: ReadDeps, name: DigestedName): AsyncIterable
   for await (const row of listTable(deps, name, columns)) yield columns.map((column) => flatValue(column, row));
 }
 
-function flatValue(column: Column, row: Record<string, unknown>): unknown {
+const flatValue = (column: Column, row: Record<string, unknown>): unknown => {
   const value = row[column.name] ?? null;
   return column.type === 'words' && value !== null ? wordArrays(value as WordStruct[]) : value;
-}
+};
 
 interface WordStruct {
   readonly value: string | null;
@@ -87,7 +87,7 @@ interface Page {
   readonly pageToken?: string;
 }
 
-async function ask<T>({ rest, pause }: Pick<ReadDeps, 'rest' | 'pause'>, request: Parameters<Rest>[0]): Promise<T> {
+const ask = async <T>({ rest, pause }: Pick<ReadDeps, 'rest' | 'pause'>, request: Parameters<Rest>[0]): Promise<T> => {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await rest<T>(request);
@@ -98,4 +98,4 @@ async function ask<T>({ rest, pause }: Pick<ReadDeps, 'rest' | 'pause'>, request
       await pause(backoffMs(attempt));
     }
   }
-}
+};

@@ -20,12 +20,12 @@ export interface Staging {
 const maxAttempts = 10;
 const jobTimeoutMs = 10 * 60_000;
 
-export function createStaging(deps: {
+export const createStaging = (deps: {
   readonly config: BigqueryWarehouseConfig;
   readonly rest: Rest;
   readonly clock: () => number;
   readonly pause: Pause;
-}): Staging {
+}): Staging => {
   const { config, rest, clock, pause } = deps;
   const dataset = config.staging_dataset ?? config.dataset;
   const reference = (table: string) => ({ projectId: config.project, datasetId: dataset, tableId: table });
@@ -73,4 +73,4 @@ export function createStaging(deps: {
       },
     }),
   };
-}
+};

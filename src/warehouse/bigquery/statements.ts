@@ -11,7 +11,7 @@ export interface Statement {
 }
 
 /** Staging table and dates are examples; they are all that differs between loads of the same make. */
-export function listStatements(config: BigqueryWarehouseConfig): readonly Statement[] {
+export const listStatements = (config: BigqueryWarehouseConfig): readonly Statement[] => {
   const dataset = `${config.project}.${config.dataset}`;
   const staging = `${config.project}.${config.staging_dataset ?? config.dataset}.callsync_staging_example_1`;
   const script = (over: Partial<ScriptInput>): string =>
@@ -64,4 +64,4 @@ export function listStatements(config: BigqueryWarehouseConfig): readonly Statem
     },
     ...(config.words === 'arrays' ? [{ name: 'read/words', sql: `SELECT * FROM \`${dataset}.words\`;` }] : []),
   ];
-}
+};

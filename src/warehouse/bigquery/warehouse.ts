@@ -41,7 +41,7 @@ export interface BigqueryWarehouse extends Warehouse {
 }
 
 const requestTimeoutMs = 60_000;
-export function createBigqueryWarehouse(options: BigqueryWarehouseOptions): BigqueryWarehouse {
+export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): BigqueryWarehouse => {
   const { name, config, clock = Date.now, pause = realPause, lease = createLocalLease() } = options;
   const emulated = config.api_endpoint !== undefined;
   const budget = options.budget ?? createBudget(limitsOf(config), clock, options.budgetMemory);
@@ -120,4 +120,4 @@ export function createBigqueryWarehouse(options: BigqueryWarehouseOptions): Bigq
     jobsSubmitted: () => jobs.submitted(),
     close: async () => undefined,
   };
-}
+};

@@ -5,7 +5,7 @@ import { terminal } from '../../errors.ts';
 export type MayCall = (address: string) => boolean;
 
 /** @param entries addresses or CIDR ranges; an empty list lets everyone in. */
-export function createAllowList(entries: readonly string[]): MayCall {
+export const createAllowList = (entries: readonly string[]): MayCall => {
   if (entries.length === 0) return () => true;
   const list = new BlockList();
   for (const entry of entries) addEntry(list, entry);
@@ -14,9 +14,9 @@ export function createAllowList(entries: readonly string[]): MayCall {
     const family = isIP(plain);
     return family !== 0 && list.check(plain, family === 6 ? 'ipv6' : 'ipv4');
   };
-}
+};
 
-function addEntry(list: BlockList, entry: string): void {
+const addEntry = (list: BlockList, entry: string): void => {
   const [address = '', prefix, ...rest] = entry.split('/');
   const family = isIP(address);
   const bits = prefix === undefined ? undefined : Number(prefix);
@@ -33,4 +33,4 @@ function addEntry(list: BlockList, entry: string): void {
   const name = family === 6 ? 'ipv6' : 'ipv4';
   if (bits === undefined) list.addAddress(address, name);
   else list.addSubnet(address, bits, name);
-}
+};

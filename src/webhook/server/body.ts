@@ -35,13 +35,13 @@ interface Reading {
 /** Memory that a delivery takes beside its body. */
 const overheadBytes = 1024;
 
-export function createBodyReader(options: { maxBodyBytes: number; maxInflightBytes: number }): BodyReader {
+export const createBodyReader = (options: { maxBodyBytes: number; maxInflightBytes: number }): BodyReader => {
   const { maxBodyBytes, maxInflightBytes } = options;
   const readings = new Set<Reading>();
   let held = 0;
 
   /** Who holds most for longest goes first, so that slow or huge bodies do not crowd out the usual ones. */
-  function costliest(): Reading | undefined {
+  const costliest = (): Reading | undefined => {
     const now = performance.now();
     let found: Reading | undefined;
     let highest = -1;
@@ -52,7 +52,7 @@ export function createBodyReader(options: { maxBodyBytes: number; maxInflightByt
       highest = cost;
     }
     return found;
-  }
+  };
 
   return {
     bytesHeld: () => held,
@@ -119,4 +119,4 @@ export function createBodyReader(options: { maxBodyBytes: number; maxInflightByt
           .on('error', () => {});
       }),
   };
-}
+};

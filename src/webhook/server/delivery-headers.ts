@@ -15,7 +15,7 @@ export type ReadHeaders = (headers: IncomingHttpHeaders) => DeliveryHeaders;
 const longestKept = 200;
 
 /** @param prefix such as `X-Service-` (interface §4.3). */
-export function createHeaderReader(prefix: string): ReadHeaders {
+export const createHeaderReader = (prefix: string): ReadHeaders => {
   const base = prefix.toLowerCase();
   const names = { signature: `${base}signature`, delivery: `${base}delivery`, hookId: `${base}hook-id` };
   return (headers) => ({
@@ -24,18 +24,18 @@ export function createHeaderReader(prefix: string): ReadHeaders {
     hookId: kept(headers[names.hookId]),
     agent: kept(headers['user-agent']),
   });
-}
+};
 
 /** A UUID (version 7) that begins with the time, so that an index over it grows at its end. */
-export function newArrivalId(at: Date): string {
+export const newArrivalId = (at: Date): string => {
   const time = at.getTime().toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
-}
+};
 
-function single(value: string | string[] | undefined): string | undefined {
+const single = (value: string | string[] | undefined): string | undefined => {
   return Array.isArray(value) ? value.join(', ') : value;
-}
+};
 
-function kept(value: string | string[] | undefined): string | null {
+const kept = (value: string | string[] | undefined): string | null => {
   return single(value)?.slice(0, longestKept) ?? null;
-}
+};

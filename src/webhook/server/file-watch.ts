@@ -8,19 +8,19 @@ export interface FileWatch {
   close(): void;
 }
 
-export function readFiles(paths: readonly string[]): FileContents {
+export const readFiles = (paths: readonly string[]): FileContents => {
   return new Map(paths.map((path) => [path, readOrUndefined(path)]));
-}
+};
 
 /**
  * `onChange` is called once a new content was seen twice in a row, so that a file caught half-written is not taken.
  * @param initial what the caller has already acted upon.
  */
-export function watchFiles(options: {
+export const watchFiles = (options: {
   initial: FileContents;
   intervalMs: number;
   onChange: (contents: FileContents) => void;
-}): FileWatch {
+}): FileWatch => {
   const paths = [...options.initial.keys()];
   let taken = options.initial;
   let seen = options.initial;
@@ -34,20 +34,20 @@ export function watchFiles(options: {
   }, options.intervalMs);
   timer.unref();
   return { close: () => clearInterval(timer) };
-}
+};
 
-function readOrUndefined(path: string): Buffer | undefined {
+const readOrUndefined = (path: string): Buffer | undefined => {
   try {
     return readFileSync(path);
   } catch {
     return undefined;
   }
-}
+};
 
-function same(left: FileContents, right: FileContents): boolean {
+const same = (left: FileContents, right: FileContents): boolean => {
   for (const [path, content] of left) {
     const other = right.get(path);
     if (content === undefined || other === undefined ? content !== other : !content.equals(other)) return false;
   }
   return true;
-}
+};

@@ -39,7 +39,7 @@ interface Entry {
   reject(error: unknown): void;
 }
 
-export function createLanding(options: LandingOptions): Landing {
+export const createLanding = (options: LandingOptions): Landing => {
   const { inbox, spool, writers, lingerMs, batchRows, batchBytes, deadlineMs, answerWithinMs, log, onStored } = options;
   const gate = createStoreGate({
     inbox,
@@ -58,7 +58,7 @@ export function createLanding(options: LandingOptions): Landing {
   let linger: NodeJS.Timeout | undefined;
   const underWay = new Set<Promise<void>>();
 
-  function takeGroup(): Entry[] {
+  const takeGroup = (): Entry[] => {
     let bytes = 0;
     let count = 0;
     for (const entry of pending) {
@@ -69,9 +69,9 @@ export function createLanding(options: LandingOptions): Landing {
     const group = pending.slice(0, count);
     pending = pending.slice(count);
     return group.filter((entry) => unanswered.has(entry));
-  }
+  };
 
-  async function write(group: readonly Entry[]): Promise<void> {
+  const write = async (group: readonly Entry[]): Promise<void> => {
     const deliveries = group.map((entry) => entry.delivery);
     try {
       if (gate.usable()) {
@@ -90,13 +90,13 @@ export function createLanding(options: LandingOptions): Landing {
     } catch (error) {
       settle(group, (entry) => entry.reject(error));
     }
-  }
+  };
 
-  function settle(group: readonly Entry[], answer: (entry: Entry) => void): void {
+  const settle = (group: readonly Entry[], answer: (entry: Entry) => void): void => {
     for (const entry of group) if (unanswered.delete(entry)) answer(entry);
-  }
+  };
 
-  function flush(): void {
+  const flush = (): void => {
     clearTimeout(linger);
     linger = undefined;
     // While the store is away nothing is gained by holding back: the spool groups by itself.
@@ -111,7 +111,7 @@ export function createLanding(options: LandingOptions): Landing {
       });
       underWay.add(work);
     }
-  }
+  };
 
   const overdue = setInterval(() => {
     const now = performance.now();
@@ -143,4 +143,4 @@ export function createLanding(options: LandingOptions): Landing {
       await gate.close();
     },
   };
-}
+};

@@ -10,7 +10,7 @@ export interface KeyUsage {
 }
 
 /** From the inbox of the operational store, last used first. A configured key that is not listed was never used. */
-export async function webhookKeyUsage(pool: pg.Pool, schema = 'callsync'): Promise<readonly KeyUsage[]> {
+export const webhookKeyUsage = async (pool: pg.Pool, schema = 'callsync'): Promise<readonly KeyUsage[]> => {
   const { rows } = await pool.query<KeyUsage>(
     `SELECT signing_key AS key, count(*)::float8 AS deliveries,
             min(received_at) AS "firstUsed", max(received_at) AS "lastUsed"
@@ -20,4 +20,4 @@ export async function webhookKeyUsage(pool: pg.Pool, schema = 'callsync'): Promi
      ORDER BY max(received_at) DESC`,
   );
   return rows;
-}
+};

@@ -8,11 +8,11 @@ export interface ReceiverLog {
 }
 
 /** The code of an error of ours or of the system, for a log line: messages may carry what must not be logged. */
-export function errorCode(error: unknown): string {
+export const errorCode = (error: unknown): string => {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const deepest = at.cause === undefined;
     if (deepest && 'code' in at && typeof at.code === 'string') return at.code;
     if (deepest) return at.name;
   }
   return 'unknown';
-}
+};

@@ -59,7 +59,7 @@ const connectionCheckMs = 500;
 /** Time for bodies that are on their way when the receiver stops. */
 const bodyGraceMs = 2_000;
 
-export function createReceiver(options: ReceiverOptions): Receiver {
+export const createReceiver = (options: ReceiverOptions): Receiver => {
   const { config, secrets, inbox, spool, metrics, log } = options;
   const deadlineMs = config.landing.deadline_s * 1_000;
   let closing = false;
@@ -162,12 +162,12 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       await spool.close();
     },
   };
-}
+};
 
-function createApp(
+const createApp = (
   config: WebhookConfig,
   certificate: ReturnType<typeof readCertificate> | undefined,
-): FastifyInstance {
+): FastifyInstance => {
   const { limits } = config;
   const server = {
     maxHeaderSize: limits.header_bytes,
@@ -188,10 +188,10 @@ function createApp(
   }) as unknown as FastifyInstance;
   app.server.maxConnections = limits.connections;
   return app;
-}
+};
 
 /** Whole requests are answered; what is not whole after a while, and who does not read its answer, is cut off. */
-async function closeServer(app: FastifyInstance, bodies: BodyReader, answerWithinMs: number): Promise<void> {
+const closeServer = async (app: FastifyInstance, bodies: BodyReader, answerWithinMs: number): Promise<void> => {
   const closed = app.close();
   const grace = new AbortController();
   const wait = (ms: number) => sleep(ms, undefined, { signal: grace.signal }).catch(() => {});
@@ -208,4 +208,4 @@ async function closeServer(app: FastifyInstance, bodies: BodyReader, answerWithi
   await closed;
   grace.abort();
   await cut;
-}
+};

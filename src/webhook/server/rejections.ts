@@ -14,19 +14,19 @@ const minuteMs = 60_000;
  * At most `perMinute` rows a minute are written, and one more that counts the rest. What cannot be written because
  * the store is away is counted as unrecorded.
  */
-export function createRejections(options: {
+export const createRejections = (options: {
   perMinute: number;
   record: (rejected: readonly RejectedDelivery[]) => Promise<void>;
   onUnrecorded: (count: number) => void;
   minuteMs?: number;
-}): Rejections {
+}): Rejections => {
   const { perMinute, record, onUnrecorded } = options;
   let gathered: RejectedDelivery[] = [];
   let noted = 0;
   let surplus = 0;
   let writing: Promise<void> | undefined;
 
-  function write(): void {
+  const write = (): void => {
     if (gathered.length === 0 || writing !== undefined) return;
     const rows = gathered;
     gathered = [];
@@ -35,9 +35,9 @@ export function createRejections(options: {
       .finally(() => {
         writing = undefined;
       });
-  }
+  };
 
-  function turn(): void {
+  const turn = (): void => {
     if (surplus > 0) {
       const receivedAt = new Date();
       const reason = `${surplus} more rejected, not recorded one by one`;
@@ -46,7 +46,7 @@ export function createRejections(options: {
     }
     noted = 0;
     surplus = 0;
-  }
+  };
 
   const writer = setInterval(write, gatherMs);
   const minute = setInterval(turn, options.minuteMs ?? minuteMs);
@@ -72,4 +72,4 @@ export function createRejections(options: {
       await writing;
     },
   };
-}
+};

@@ -32,7 +32,7 @@ export interface RouteOptions {
 const forbidden = JSON.stringify({ error: 'forbidden' });
 const json = 'application/json; charset=utf-8';
 
-export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
+export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => {
   const { path, bodies, metrics, log } = options;
   const allowed = new Map([
     [path, 'POST'],
@@ -99,12 +99,12 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
     }
   });
 
-  async function take(
+  const take = async (
     reply: FastifyReply,
     headers: DeliveryHeaders,
     receivedAt: Date,
     body: Buffer,
-  ): Promise<FastifyReply> {
+  ): Promise<FastifyReply> => {
     const { signature, ...kept } = headers;
     const verdict = options.verify({
       body,
@@ -131,30 +131,30 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       log.warn({ code: errorCode(error) }, 'A delivery could not be made durable and was answered 503.');
       return overloaded(reply);
     }
-  }
+  };
 
-  function reject(
+  const reject = (
     reply: FastifyReply,
     { signature: _signature, ...kept }: DeliveryHeaders,
     receivedAt: Date,
     reason: RejectReason,
-  ): FastifyReply {
+  ): FastifyReply => {
     metrics.rejected(reason);
     options.noteRejected({ ...kept, receivedAt, reason });
     return reply.code(403).header('content-type', json).send(forbidden);
-  }
-}
+  };
+};
 
-function overloaded(reply: FastifyReply): FastifyReply {
+const overloaded = (reply: FastifyReply): FastifyReply => {
   return reply.code(503).header('retry-after', '1').header('content-type', json).send('{"error":"not available"}');
-}
+};
 
 /** The connection is closed, because what is left of the request is not read. */
-function refuse(reply: FastifyReply, status: number, error: string): FastifyReply {
+const refuse = (reply: FastifyReply, status: number, error: string): FastifyReply => {
   return reply.code(status).header('connection', 'close').header('content-type', json).send(JSON.stringify({ error }));
-}
+};
 
-function statusOf(error: unknown): number {
+const statusOf = (error: unknown): number => {
   if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number') return error.statusCode;
   return 500;
-}
+};

@@ -29,9 +29,9 @@ const signaturePattern = /^sha256=[0-9a-f]{64}$/;
 const signatureLength = 'sha256='.length + 64;
 
 /** The text of the signature header for these bytes. */
-export function signBody(body: Buffer, secret: Buffer | string): string {
+export const signBody = (body: Buffer, secret: Buffer | string): string => {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
-}
+};
 
 /**
  * Every key is evaluated whatever the header says, and digests of one length are compared in constant time, so that

@@ -14,12 +14,12 @@ export interface SigningKeys {
  * Throws when no secret is configured (unless unsigned deliveries are allowed), or one cannot be read or is empty.
  * Later, a file that is emptied or removed retires its key; the last key left is never retired that way.
  */
-export function openSigningKeys(options: {
+export const openSigningKeys = (options: {
   secrets: readonly SigningSecretConfig[];
   allowUnsigned: boolean;
   log: ReceiverLog;
   intervalMs?: number;
-}): SigningKeys {
+}): SigningKeys => {
   const { secrets, allowUnsigned, log, intervalMs = 1_000 } = options;
   if (secrets.length === 0 && !allowUnsigned) {
     throw terminal('WEBHOOK_SECRET_MISSING', 'No signing secret is configured for the webhook receiver.', {
@@ -45,13 +45,13 @@ export function openSigningKeys(options: {
     },
   });
   return { current: () => keys, close: () => watch.close() };
-}
+};
 
 /**
  * One of the configured keys as it is now, for signing as the service does; the first without a name.
  * @throws CallsyncError WEBHOOK_SECRET_MISSING, WEBHOOK_SECRET_EMPTY
  */
-export function readSigningKey(secrets: readonly SigningSecretConfig[], name?: string): SigningKey {
+export const readSigningKey = (secrets: readonly SigningSecretConfig[], name?: string): SigningKey => {
   const entry = name === undefined ? secrets[0] : secrets.find((candidate) => candidate.name === name);
   if (entry === undefined) {
     const missing = name === undefined ? 'No signing secret is configured.' : `There is no signing secret "${name}".`;
@@ -59,25 +59,25 @@ export function readSigningKey(secrets: readonly SigningSecretConfig[], name?: s
   }
   const key = keyOf(entry, readFiles(secrets.flatMap((one) => one.secret_file ?? [])));
   return key ?? refuseEmpty(entry);
-}
+};
 
-function refuseEmpty(entry: SigningSecretConfig): never {
+const refuseEmpty = (entry: SigningSecretConfig): never => {
   throw terminal('WEBHOOK_SECRET_EMPTY', `The signing secret "${entry.name}" is empty or its file cannot be read.`, {
     mend: `Check webhook.secrets (${entry.secret_file ?? 'secret'}).`,
   });
-}
+};
 
-function keyOf(entry: SigningSecretConfig, contents: FileContents): SigningKey | undefined {
+const keyOf = (entry: SigningSecretConfig, contents: FileContents): SigningKey | undefined => {
   const secret =
     entry.secret_file === undefined
       ? Buffer.from(entry.secret ?? '')
       : withoutLineEnd(contents.get(entry.secret_file) ?? Buffer.alloc(0));
   if (secret.length === 0) return undefined;
   return { name: entry.name, secret, hookIds: entry.hook_ids && new Set(entry.hook_ids) };
-}
+};
 
-function withoutLineEnd(bytes: Buffer): Buffer {
+const withoutLineEnd = (bytes: Buffer): Buffer => {
   let end = bytes.length;
   while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
   return bytes.subarray(0, end);
-}
+};

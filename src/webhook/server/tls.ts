@@ -16,7 +16,7 @@ export interface Certificate {
 }
 
 /** Throws when a file cannot be read, or the two are not a certificate and its key. */
-export function readCertificate(files: TlsFiles): Certificate {
+export const readCertificate = (files: TlsFiles): Certificate => {
   const certificate = pairOf(files, readFiles([files.cert_file, files.key_file]));
   if (certificate === undefined) {
     throw terminal('WEBHOOK_TLS_INVALID', 'The certificate or key of the webhook receiver cannot be used.', {
@@ -24,15 +24,15 @@ export function readCertificate(files: TlsFiles): Certificate {
     });
   }
   return certificate;
-}
+};
 
 /** Connections opened after a change use the new certificate; a pair that does not fit is left aside. */
-export function reloadCertificate(options: {
+export const reloadCertificate = (options: {
   files: TlsFiles;
   server: Server;
   log: ReceiverLog;
   intervalMs?: number;
-}): FileWatch {
+}): FileWatch => {
   const { files, server, log, intervalMs = 1_000 } = options;
   return watchFiles({
     initial: readFiles([files.cert_file, files.key_file]),
@@ -46,13 +46,13 @@ export function reloadCertificate(options: {
       log.info({}, 'Certificate read again.');
     },
   });
-}
+};
 
-function pairOf(
+const pairOf = (
   files: TlsFiles,
   contents: FileContents,
   onError: (error: unknown) => void = () => {},
-): Certificate | undefined {
+): Certificate | undefined => {
   const cert = contents.get(files.cert_file);
   const key = contents.get(files.key_file);
   if (cert === undefined || key === undefined) return undefined;
@@ -63,4 +63,4 @@ function pairOf(
     onError(error);
     return undefined;
   }
-}
+};

@@ -11,12 +11,12 @@ export interface WakeUp {
 /** A wake that hangs for longer counts as failed. */
 const giveUpMs = 5_000;
 
-export function createWakeUp(options: {
+export const createWakeUp = (options: {
   wake: () => Promise<void>;
   intervalMs: number;
   log: ReceiverLog;
   onFailure: () => void;
-}): WakeUp {
+}): WakeUp => {
   const { wake, intervalMs, log, onFailure } = options;
   let timer: NodeJS.Timeout | undefined;
   let underWay: Promise<void> | undefined;
@@ -24,7 +24,7 @@ export function createWakeUp(options: {
   let failing = false;
   let closed = false;
 
-  function start(): void {
+  const start = (): void => {
     wanted = false;
     underWay = attempt(wake)
       .then(
@@ -46,7 +46,7 @@ export function createWakeUp(options: {
           if (wanted) start();
         }, intervalMs);
       });
-  }
+  };
 
   return {
     notify() {
@@ -62,9 +62,9 @@ export function createWakeUp(options: {
       if (wanted) await attempt(wake).catch(onFailure);
     },
   };
-}
+};
 
-async function attempt(wake: () => Promise<void>): Promise<void> {
+const attempt = async (wake: () => Promise<void>): Promise<void> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(transient('WAKE_LATE', 'Waking the inbox merge took too long.')), giveUpMs);
@@ -74,4 +74,4 @@ async function attempt(wake: () => Promise<void>): Promise<void> {
   } finally {
     clearTimeout(timer);
   }
-}
+};

@@ -19,35 +19,35 @@ const longestPauseMs = 5_000;
 /** A drain may take longer than an answer: nobody waits for it. */
 const patience = 5;
 
-export function createStoreGate(options: {
+export const createStoreGate = (options: {
   inbox: InboxWriter;
   spool: Spool;
   deadlineMs: number;
   log: ReceiverLog;
   onDrained: (deliveries: number) => void;
-}): StoreGate {
+}): StoreGate => {
   const { inbox, spool, deadlineMs, log, onDrained } = options;
   const stop = new AbortController();
   let usable = true;
   let draining: Promise<void> | undefined;
 
-  function opened(): void {
+  const opened = (): void => {
     if (usable) return;
     usable = true;
     log.info({ waiting: spool.status().records }, 'The store takes deliveries again.');
-  }
+  };
 
-  async function bring(batch: Parameters<InboxWriter['insert']>[0]): Promise<void> {
+  const bring = async (batch: Parameters<InboxWriter['insert']>[0]): Promise<void> => {
     stop.signal.throwIfAborted();
     const startedAt = performance.now();
     await inbox.insert(batch, { deadlineMs: deadlineMs * patience, spooled: true });
     if (performance.now() - startedAt < deadlineMs) opened();
     onDrained(batch.length);
-  }
+  };
 
   const pause = (ms: number) => sleep(ms, undefined, { signal: stop.signal, ref: false }).catch(() => {});
 
-  async function drainUntilEmpty(): Promise<void> {
+  const drainUntilEmpty = async (): Promise<void> => {
     let pauseMs = firstPauseMs;
     while (!stop.signal.aborted && (!usable || spool.status().records > 0)) {
       try {
@@ -66,16 +66,16 @@ export function createStoreGate(options: {
         pauseMs = Math.min(pauseMs * 2, longestPauseMs);
       }
     }
-  }
+  };
 
-  function start(): void {
+  const start = (): void => {
     if (stop.signal.aborted) return;
     draining ??= drainUntilEmpty().finally(() => {
       draining = undefined;
       // The store may have failed again after the last look.
       if (!usable || spool.status().records > 0) start();
     });
-  }
+  };
 
   start();
   return {
@@ -91,4 +91,4 @@ export function createStoreGate(options: {
       await draining;
     },
   };
-}
+};

@@ -16,7 +16,7 @@ const staleMs = 10_000;
  * Waits at most `staleMs` for the lock of a receiver on another host (a replaced container); one whose process is
  * gone on this host is taken over at once. Throws when another receiver holds the folder.
  */
-export async function lockSpool(dir: string): Promise<SpoolLock> {
+export const lockSpool = async (dir: string): Promise<SpoolLock> => {
   const path = join(dir, 'lock');
   const mine = JSON.stringify({ pid: process.pid, host: hostname() });
   const giveUpAt = Date.now() + staleMs + beatMs;
@@ -40,9 +40,9 @@ export async function lockSpool(dir: string): Promise<SpoolLock> {
       await rm(path, { force: true });
     },
   };
-}
+};
 
-async function createLock(path: string, content: string): Promise<boolean> {
+const createLock = async (path: string, content: string): Promise<boolean> => {
   try {
     const file = await open(path, 'wx', 0o600);
     await file.writeFile(content);
@@ -52,9 +52,9 @@ async function createLock(path: string, content: string): Promise<boolean> {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
     throw error;
   }
-}
+};
 
-async function ownerOf(path: string): Promise<'gone' | 'here' | 'elsewhere'> {
+const ownerOf = async (path: string): Promise<'gone' | 'here' | 'elsewhere'> => {
   try {
     const { mtimeMs } = await stat(path);
     if (Date.now() - mtimeMs > staleMs) return 'gone';
@@ -66,13 +66,13 @@ async function ownerOf(path: string): Promise<'gone' | 'here' | 'elsewhere'> {
     // Just released, or not yet written.
     return 'elsewhere';
   }
-}
+};
 
-function isAlive(pid: number): boolean {
+const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
-}
+};

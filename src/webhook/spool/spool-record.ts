@@ -21,7 +21,7 @@ type Meta = readonly [
   bodyHash: string,
 ];
 
-export function encodeRecord(delivery: Delivery): Buffer {
+export const encodeRecord = (delivery: Delivery): Buffer => {
   const meta: Meta = [
     delivery.arrivalId,
     delivery.deliveryId,
@@ -36,7 +36,7 @@ export function encodeRecord(delivery: Delivery): Buffer {
   lengths.writeUInt32BE(metaBytes.length, 0);
   lengths.writeUInt32BE(delivery.body.length, 4);
   return Buffer.concat([magic, lengths, checksum(lengths, metaBytes, delivery.body), metaBytes, delivery.body]);
-}
+};
 
 export interface ReadRecord {
   readonly delivery: Delivery;
@@ -45,7 +45,11 @@ export interface ReadRecord {
 }
 
 /** The record that begins at `offset`; undefined when there is no whole and undamaged one. */
-export async function readRecord(file: FileHandle, offset: number, fileBytes: number): Promise<ReadRecord | undefined> {
+export const readRecord = async (
+  file: FileHandle,
+  offset: number,
+  fileBytes: number,
+): Promise<ReadRecord | undefined> => {
   if (offset + headBytes > fileBytes) return undefined;
   const head = await readExactly(file, offset, headBytes);
   if (head === undefined || !head.subarray(0, magic.length).equals(magic)) return undefined;
@@ -60,10 +64,10 @@ export async function readRecord(file: FileHandle, offset: number, fileBytes: nu
   const body = content.subarray(metaLength);
   if (!checksum(lengths, meta, body).equals(head.subarray(magic.length + 8))) return undefined;
   return { delivery: toDelivery(JSON.parse(meta.toString('utf8')) as Meta, body), end };
-}
+};
 
 /** Offset of the next undamaged record at or behind `offset`; undefined when there is none. */
-export async function findRecord(file: FileHandle, offset: number, fileBytes: number): Promise<number | undefined> {
+export const findRecord = async (file: FileHandle, offset: number, fileBytes: number): Promise<number | undefined> => {
   const step = 1024 * 1024;
   for (let at = offset; at + headBytes <= fileBytes; at += step) {
     // Overlapping by the magic's length finds one that lies across two steps.
@@ -74,13 +78,13 @@ export async function findRecord(file: FileHandle, offset: number, fileBytes: nu
     }
   }
   return undefined;
-}
+};
 
-function checksum(lengths: Buffer, meta: Buffer, body: Buffer): Buffer {
+const checksum = (lengths: Buffer, meta: Buffer, body: Buffer): Buffer => {
   return createHash('sha256').update(lengths).update(meta).update(body).digest();
-}
+};
 
-function toDelivery(meta: Meta, body: Buffer): Delivery {
+const toDelivery = (meta: Meta, body: Buffer): Delivery => {
   const [arrivalId, deliveryId, hookId, agent, receivedAtMs, signingKey, bodyHash] = meta;
   return {
     arrivalId,
@@ -92,9 +96,9 @@ function toDelivery(meta: Meta, body: Buffer): Delivery {
     body,
     bodyHash: Buffer.from(bodyHash, 'base64'),
   };
-}
+};
 
-async function readExactly(file: FileHandle, offset: number, length: number): Promise<Buffer | undefined> {
+const readExactly = async (file: FileHandle, offset: number, length: number): Promise<Buffer | undefined> => {
   const bytes = Buffer.allocUnsafe(length);
   let done = 0;
   while (done < length) {
@@ -103,4 +107,4 @@ async function readExactly(file: FileHandle, offset: number, length: number): Pr
     done += bytesRead;
   }
   return bytes;
-}
+};

@@ -22,22 +22,22 @@ export const segmentPath = (dir: string, number: number): string =>
   join(dir, `${String(number).padStart(12, '0')}.spool`);
 
 /** Numbers of the segments in a folder, oldest first. */
-export async function listSegments(dir: string): Promise<number[]> {
+export const listSegments = async (dir: string): Promise<number[]> => {
   const names = await readdir(dir);
   return names
     .flatMap((name) => namePattern.exec(name)?.[1] ?? [])
     .map(Number)
     .sort((left, right) => left - right);
-}
+};
 
 /** A number that no segment of the folder has, not even one kept aside. */
-export async function nextSegmentNumber(dir: string): Promise<number> {
+export const nextSegmentNumber = async (dir: string): Promise<number> => {
   const names = await readdir(dir);
   return Math.max(0, ...names.map((name) => Number(numberPattern.exec(name)?.[1] ?? 0))) + 1;
-}
+};
 
 /** Checks every record; what a crash left half-written at the end was never answered and is cut off. */
-export async function recoverSegment(path: string): Promise<SealedSegment & { readonly cutBytes: number }> {
+export const recoverSegment = async (path: string): Promise<SealedSegment & { readonly cutBytes: number }> => {
   const file = await open(path, 'r+');
   try {
     const { size } = await file.stat();
@@ -66,7 +66,7 @@ export async function recoverSegment(path: string): Promise<SealedSegment & { re
   } finally {
     await file.close();
   }
-}
+};
 
 /** Appends to a new file; the folder is synced, so that the file itself survives a crash. */
 export class SegmentWriter {
@@ -114,24 +114,24 @@ export class SegmentWriter {
 }
 
 /** Removes a drained segment; a damaged one is kept beside it under another name. */
-export async function discardSegment(dir: string, segment: SealedSegment): Promise<void> {
+export const discardSegment = async (dir: string, segment: SealedSegment): Promise<void> => {
   if (segment.damaged) await rename(segment.path, `${segment.path}.damaged`);
   else await rm(segment.path, { force: true });
   await syncFolder(dir);
-}
+};
 
-async function syncFolder(dir: string): Promise<void> {
+const syncFolder = async (dir: string): Promise<void> => {
   const folder = await open(dir, 'r');
   try {
     await folder.sync();
   } finally {
     await folder.close();
   }
-}
+};
 
 /** Bytes of a folder's files that are kept aside. */
-export async function damagedBytes(dir: string): Promise<number> {
+export const damagedBytes = async (dir: string): Promise<number> => {
   const names = (await readdir(dir)).filter((name) => name.endsWith('.damaged'));
   const sizes = await Promise.all(names.map(async (name) => (await stat(join(dir, name))).size));
   return sizes.reduce((sum, size) => sum + size, 0);
-}
+};

@@ -56,7 +56,7 @@ const batchRecords = 128;
 const freeSpaceMs = 1_000;
 
 /** Opens the folder (made if absent, readable by the owner only), and recovers what a crash left. */
-export async function openSpool(options: SpoolOptions): Promise<Spool> {
+export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
   const { dir, log } = options;
   try {
     await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -83,7 +83,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     await lock.release();
     throw error;
   }
-}
+};
 
 class DiskSpool implements Spool {
   readonly #options: SpoolOptions;

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { sampleCall } from '../../../src/cli/webhook/sample-call.ts';
 import { foldBatch, type IngestDeps } from '../../../src/pipeline/load/ingest.ts';
@@ -31,21 +31,21 @@ const known = async () =>
   (await listDrift(pipeline.store.pool)).map(({ source, kind, field, seen }) => `${source} ${kind} ${field} ${seen}`);
 
 describe('drift', () => {
-  it('says nothing of records as the interface shows them', async () => {
+  test('says nothing of records as the interface shows them', async () => {
     const deps = watching();
     await fold(deps, calls(0, 50));
     await fold(deps, calls(0, 50));
     expect(await known()).toEqual([]);
   });
 
-  it('records of an unknown shape land all the same, and are reported at once', async () => {
+  test('records of an unknown shape land all the same, and are reported at once', async () => {
     const deps = watching();
     const { changed } = await fold(deps, calls(0, 3, { sentiment: 'good', duration: 12 }));
     expect(changed).toHaveLength(3);
     expect(await known()).toEqual(['list type duration 3', 'list new sentiment 3']);
   });
 
-  it('a field that vanishes is reported by another process too, with the time of the first miss', async () => {
+  test('a field that vanishes is reported by another process too, with the time of the first miss', async () => {
     await fold(watching(), calls(0, 40));
     const other = watching();
     await fold(other, calls(40, 80, {}, ['tags']));
@@ -53,7 +53,7 @@ describe('drift', () => {
     expect(entry).toMatchObject({ source: 'list', field: 'tags', kind: 'vanished', seen: 40 });
   });
 
-  it('one delivery after the other, and fields that the list sends empty', async () => {
+  test('one delivery after the other, and fields that the list sends empty', async () => {
     const deps = watching();
     for (const index of [1, 2]) {
       await deliver(pipeline.store, [
@@ -66,14 +66,14 @@ describe('drift', () => {
     expect(await known()).toEqual(['list uncarried visit 9', 'webhook new newcomer 1']);
   });
 
-  it('a store that cannot take it holds nothing up', async () => {
+  test('a store that cannot take it holds nothing up', async () => {
     const broken = { pool: { query: () => Promise.reject(new Error('away')) } } as never;
     const deps = { ...pipeline.deps, drift: createDriftWatch(broken, pipeline.deps.log) };
     expect((await fold(deps, calls(0, 2, { odd: 1 }))).changed).toHaveLength(2);
     expect(pipeline.logged.at(-1)?.event).toBe('drift could not be recorded');
   });
 
-  it('a new version of the delivering agent stands out', async () => {
+  test('a new version of the delivering agent stands out', async () => {
     const { pool } = pipeline.store;
     await deliver(pipeline.store, [
       { body: '{"a":1}', receivedAt: new Date('2024-01-01T00:00:00Z') },

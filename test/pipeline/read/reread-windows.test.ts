@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { planRereads, readLateEditStatus, rereadWindows } from '../../../src/pipeline/read/reread-windows.ts';
 import { bucketEdges } from '../../../src/rereads/age-buckets.ts';
 import { readLateChanges } from '../../../src/store/ledger/late-changes.ts';
@@ -38,7 +38,7 @@ beforeAll(async () => {
 afterAll(() => here?.close());
 
 describe('re-reading on stored times', () => {
-  it('begins with everything within the horizon, then waits for the delay', async () => {
+  test('begins with everything within the horizon, then waits for the delay', async () => {
     const plan = await planRereads(here.deps);
     expect(plan.axis).toBe('timestamp');
     expect(plan.parts.length).toBeGreaterThan(0);
@@ -48,7 +48,7 @@ describe('re-reading on stored times', () => {
     expect(await planRereads(here.deps)).toMatchObject({ parts: [], covers: [] });
   });
 
-  it('finds silent edits, and learns from them when calls change', async () => {
+  test('finds silent edits, and learns from them when calls change', async () => {
     const before = await readLateChanges(here.store.pool, 'timestamp');
     const edited = await here.simulator.edit({ random: 12, seed: 8, kinds: ['metadata'], requalify: false });
     await advance(dayMs / 2);
@@ -72,7 +72,7 @@ describe('re-reading on stored times', () => {
     });
   });
 
-  it('says in status what it knows and what it cost', async () => {
+  test('says in status what it knows and what it cost', async () => {
     const status = await readLateEditStatus(here.deps);
     expect(status).toMatchObject({ axis: 'timestamp', basis: 'timestamp', fixed: false, share: 0.999 });
     expect(status.horizon.changes).toBe(12);
@@ -80,7 +80,7 @@ describe('re-reading on stored times', () => {
     expect(status.history.requests7d).toBeGreaterThan(12);
   });
 
-  it('takes the new end of processing for the time of the change, whenever that is seen', async () => {
+  test('takes the new end of processing for the time of the change, whenever that is seen', async () => {
     await here.store.pool.query('DELETE FROM late_changes');
     const [edited] = await here.simulator.edit({ random: 1, seed: 21, kinds: ['tags'], requalify: true });
     const truth = await here.simulator.truthOf(edited?.callId as string);
@@ -97,7 +97,7 @@ describe('re-reading on stored times', () => {
     expect(bucketEdges(bucket?.bucket ?? 0).to).toBeGreaterThan(age);
   });
 
-  it('covers nothing when it is interrupted, and resumes at its place', async () => {
+  test('covers nothing when it is interrupted, and resumes at its place', async () => {
     await advance(dayMs);
     const plan = await planRereads(here.deps);
     const stop = new AbortController();
@@ -121,7 +121,7 @@ describe('re-reading on stored times', () => {
     expect((await planRereads(here.deps)).covers).toEqual([]);
   });
 
-  it('counts a change found by the sample for those that the sample did not see', async () => {
+  test('counts a change found by the sample for those that the sample did not see', async () => {
     await here.store.pool.query('DELETE FROM late_changes');
     const deps = { ...here.deps, reread: { ...here.deps.reread, horizon: day, sample: 0.25, maxHorizon: 32 * day } };
     await rereadWindows(deps, await planRereads(deps), options);
@@ -139,7 +139,7 @@ describe('re-reading on stored times', () => {
 });
 
 describe('what is no late change', () => {
-  it('fields that another source brings for the first time', async () => {
+  test('fields that another source brings for the first time', async () => {
     await here.backfill();
     await here.store.pool.query('DELETE FROM late_changes');
     await here.store.pool.query(

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
 
@@ -27,7 +27,7 @@ const missing = async ({ store, warehouse }: Installation) => ({
 });
 
 describe('a call that the service no longer lists', () => {
-  it('is marked missing in ledger and warehouse, and cleared when it is seen again', async () => {
+  test('is marked missing in ledger and warehouse, and cleared when it is seen again', async () => {
     const { simulator, ...rest } = await install();
     await rest.backfill();
     const gone = (await simulator.delete({ random: 3, seed: 4 })).map((call) => call.callId).sort();
@@ -45,7 +45,7 @@ describe('a call that the service no longer lists', () => {
     expect(await missing({ simulator, ...rest })).toEqual({ ledger: gone, warehouse: gone });
   });
 
-  it('but serves by its id because it moved or changed its status, is followed and not marked', async () => {
+  test('but serves by its id because it moved or changed its status, is followed and not marked', async () => {
     const installed = await install();
     await installed.backfill();
     const later = new Date(Date.parse(to) + 86_400_000).toISOString();
@@ -68,7 +68,7 @@ describe('a call that the service no longer lists', () => {
     expect(rows.find((row) => row.call_id === other?.callId)?.status).toBe('error');
   });
 
-  it('is marked after two agreeing listings where single calls cannot be asked for', async () => {
+  test('is marked after two agreeing listings where single calls cannot be asked for', async () => {
     const installed = await install({ dialectOverrides: { single: false } });
     delete (installed.deps.source.list.list as { single_path?: string }).single_path;
     await installed.backfill();
@@ -79,7 +79,7 @@ describe('a call that the service no longer lists', () => {
 });
 
 describe('a window that is suddenly empty', () => {
-  it('is flagged and changes nothing, until somebody says that it is true', async () => {
+  test('is flagged and changes nothing, until somebody says that it is true', async () => {
     const installed = await install();
     await installed.backfill();
     await installed.reconcile({ range });
@@ -98,7 +98,7 @@ describe('a window that is suddenly empty', () => {
     expect((await missing(installed)).warehouse).toEqual(all.sort());
   });
 
-  it('is flagged by the weeks before, also when the ledger knows none of it', async () => {
+  test('is flagged by the weeks before, also when the ledger knows none of it', async () => {
     const month = new Date(Date.parse(to) - 28 * 86_400_000).toISOString();
     const installed = await install({ calls: { ...calls, from: month, count: 1_400 } });
     const whole = { from: Date.parse(month) * 1000, to: range.to };

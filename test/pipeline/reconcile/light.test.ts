@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SurveyInput } from '../../../src/pipeline/read/compare-listing.ts';
 import { readLight } from '../../../src/pipeline/read/read-changed.ts';
 import { planFetches } from '../../../src/source/list/fetch-plan.ts';
@@ -37,7 +37,7 @@ const isTrue = async (callId: string): Promise<boolean> => {
 };
 
 describe('light reading', () => {
-  it('fetches nothing where nothing changed, for a small share of the bytes', async () => {
+  test('fetches nothing where nothing changed, for a small share of the bytes', async () => {
     const before = await bodies();
     const light = await read();
     const full = await read('full');
@@ -51,7 +51,7 @@ describe('light reading', () => {
     expect(light.bytes * 4).toBeLessThan(full.bytes);
   });
 
-  it('fetches whole only what is new or changed: a few by id', async () => {
+  test('fetches whole only what is new or changed: a few by id', async () => {
     const edited = await here.simulator.edit({ random: 4, seed: 3, kinds: ['metadata', 'tags'], requalify: false });
     const added = await here.simulator.insert({
       count: 1,
@@ -67,7 +67,7 @@ describe('light reading', () => {
     expect(await read()).toMatchObject({ fetched: 0 });
   });
 
-  it('and many by the windows that hold them', async () => {
+  test('and many by the windows that hold them', async () => {
     const edited = await here.simulator.edit({ random: 400, seed: 5, kinds: ['metadata'], requalify: false });
     const light = await read();
     expect(light.changed.size).toBe(400);
@@ -78,7 +78,7 @@ describe('light reading', () => {
     expect(await read()).toMatchObject({ fetched: 0 });
   });
 
-  it('does not take another order of keys for a change', async () => {
+  test('does not take another order of keys for a change', async () => {
     await here.store.pool.query(
       `UPDATE ledger SET fields = jsonb_set(fields, '{metadata,2}', '"another hash"') WHERE call_id = (SELECT min(call_id) FROM ledger)`,
     );
@@ -91,7 +91,7 @@ describe('light reading', () => {
     expect(rows[0]?.n).toBe(0);
   });
 
-  it('compares ids alone when asked to', async () => {
+  test('compares ids alone when asked to', async () => {
     await here.simulator.edit({ random: 3, seed: 9, kinds: ['metadata'], requalify: false });
     expect(await read('ids')).toMatchObject({ fetched: 0 });
     expect(await read()).toMatchObject({ fetched: 3 });
@@ -103,25 +103,25 @@ describe('a plan of fetches', () => {
   const rules = { pageSize: 200, recordBytes: 4_000, single: true, step: 1_000 };
   const wanted = (...indices: number[]) => new Set(indices.map((index) => `c${index}`));
 
-  it('takes single calls far apart one by one', () => {
+  test('takes single calls far apart one by one', () => {
     expect(planFetches(listed, wanted(3, 400, 900), rules)).toEqual({ ids: ['c3', 'c400', 'c900'], windows: [] });
   });
 
-  it('takes neighbours in one window, unless the records between are too many bytes', () => {
+  test('takes neighbours in one window, unless the records between are too many bytes', () => {
     const { ids, windows } = planFetches(listed, wanted(3, 5, 40), rules);
     expect(ids).toEqual([]);
     expect(windows).toEqual([{ from: 3_000_000, to: 40_001_000, ids: ['c3', 'c5', 'c40'] }]);
     expect(planFetches(listed, wanted(3, 40), { ...rules, recordBytes: 40_000 }).windows).toEqual([]);
   });
 
-  it('reads the window through when everything is wanted, and always so without an endpoint for one call', () => {
+  test('reads the window through when everything is wanted, and always so without an endpoint for one call', () => {
     const all = new Set(listed.map(({ callId }) => callId));
     expect(planFetches(listed, all, rules).windows).toMatchObject([{ from: 0, to: 999_001_000 }]);
     const apart = planFetches(listed, wanted(1, 500), { ...rules, single: false });
     expect(apart).toMatchObject({ ids: [], windows: [{ ids: ['c1'] }, { ids: ['c500'] }] });
   });
 
-  it('leaves no wanted call out', () => {
+  test('leaves no wanted call out', () => {
     for (let seed = 1; seed < 30; seed += 1) {
       const some = wanted(...[...listed.keys()].filter((index) => (index * 7_919 + seed * 104_729) % 97 < seed));
       const { ids, windows } = planFetches(listed, some, { ...rules, recordBytes: seed * 3_000 });

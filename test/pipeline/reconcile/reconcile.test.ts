@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { drawCoverage } from '../../../src/coverage/draw-text.ts';
 import { readCoverage } from '../../../src/coverage/read-coverage.ts';
 import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.ts';
@@ -43,7 +43,7 @@ afterAll(async () => {
 });
 
 describe('reconciling against a service that dropped 5 % of its webhooks', () => {
-  it('proves every window of an installation that has everything', async () => {
+  test('proves every window of an installation that has everything', async () => {
     const totals = await here.reconcile({ range: wholeRange() });
     expect(totals).toMatchObject({ windows: 12, proven: 12, missing: 0, different: 0, markedMissing: 0 });
     const [sums] = await here.warehouse.query(
@@ -60,7 +60,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect((await here.reconcile({ range: wholeRange() })).windows).toBe(0);
   });
 
-  it("measures the loss that the simulator's truth has", async () => {
+  test("measures the loss that the simulator's truth has", async () => {
     const { webhooks: truth } = await here.simulator.stats();
     const coverage = await readCoverage(here.store.pool, {
       range: wholeRange(),
@@ -84,7 +84,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect(new Set(coverage.days.map((one) => one.state))).toEqual(new Set(['proven']));
   });
 
-  it('finds and heals a hidden deletion of 1 % of the rows of calls and of their children', async () => {
+  test('finds and heals a hidden deletion of 1 % of the rows of calls and of their children', async () => {
     const deleted: Record<string, number> = {};
     for (const [index, table] of ['calls', 'utterances', 'tags', 'metadata', 'contacts'].entries()) {
       const { rowCount } = await here.store.pool.query(
@@ -106,7 +106,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect(await here.reconcile({ range: wholeRange(), force: true })).toMatchObject({ proven: 12, missing: 0 });
   }, 180_000);
 
-  it('brings back calls that the ledger lost, and flags rows that the ledger does not know', async () => {
+  test('brings back calls that the ledger lost, and flags rows that the ledger does not know', async () => {
     const [lost] = await query(
       `DELETE FROM callsync.ledger WHERE call_id IN (SELECT call_id FROM callsync.ledger ORDER BY md5(call_id) LIMIT 7)
        RETURNING call_id`,
@@ -128,7 +128,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect(await here.reconcile({ range: wholeRange() })).toMatchObject({ windows: 1, proven: 1 });
   });
 
-  it('keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {
+  test('keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {
     await here.drain();
     const [sound] = await verifyVerdicts(here.store, here.deps.targets);
     expect(sound).toMatchObject({ warehouse: 'main', broken: [], intact: true });

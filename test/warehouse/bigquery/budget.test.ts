@@ -19,7 +19,7 @@ interface Commit {
 }
 
 /** Every documented limit, over every window that ends with a commit. */
-function checkDocumentedLimits(commits: readonly Commit[]): void {
+const checkDocumentedLimits = (commits: readonly Commit[]): void => {
   let firstOfDay = 0;
   let firstOf10s = 0;
   let partitionsOfDay = 0;
@@ -39,14 +39,14 @@ function checkDocumentedLimits(commits: readonly Commit[]): void {
     // Metadata updates of a table without partitions in 10 s: 5; of one with partitions: 50.
     expect(index - firstOf10s + 1).toBeLessThanOrEqual(5);
   }
-}
+};
 
 /** Runs virtual time: at each instant whoever may commit does, one after the other. */
-async function simulate(
+const simulate = async (
   budget: Budget,
   clock: { now: number },
   work: { readonly hours: number; readonly pace: 'interval' | 'bulk'; readonly partitions: (n: number) => number },
-): Promise<Commit[]> {
+): Promise<Commit[]> => {
   const end = clock.now + work.hours * hourMs;
   const commits: Commit[] = [];
   for (;;) {
@@ -60,7 +60,7 @@ async function simulate(
   }
   clock.now = end;
   return commits;
-}
+};
 
 test('48 hours of continuous sync stay inside every documented limit, and never stop for long', async () => {
   const clock = { now: 0 };

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
 import { findFreePort } from '../../../src/local/local-process.ts';
 import { checkBigqueryAccess } from '../../../src/warehouse/bigquery/check-access.ts';
@@ -7,7 +7,7 @@ import { bePatient } from '../patience.ts';
 
 bePatient();
 
-it('creates, writes and reads, and leaves nothing behind; an address without an answer is said', async () => {
+test('creates, writes and reads, and leaves nothing behind; an address without an answer is said', async () => {
   const { restUrl, project } = await useBigQuery();
   const config = bigqueryWarehouseSchema.parse({
     type: 'bigquery',

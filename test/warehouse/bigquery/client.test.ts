@@ -43,7 +43,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function writeKey(): Promise<string> {
+const writeKey = async (): Promise<string> => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const file = join(folder, 'key.json');
   const key = {
@@ -55,7 +55,7 @@ async function writeKey(): Promise<string> {
   };
   await writeFile(file, JSON.stringify(key));
   return file;
-}
+};
 
 const tokenOf = async (config: ReturnType<typeof configOf>): Promise<unknown> => {
   const { authClient } = await createClient(config);

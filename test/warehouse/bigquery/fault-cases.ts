@@ -14,7 +14,7 @@ const conflict: Trouble = {
 };
 
 /** What stands of the calls `c-0` … is one row each of that revision, with the children of that revision. */
-async function expectExactly(setup: StrictSetup, count: number, revision: number): Promise<void> {
+const expectExactly = async (setup: StrictSetup, count: number, revision: number): Promise<void> => {
   const guards = [];
   const callIds = Array.from({ length: count }, (_, index) => `c-${index}`);
   for await (const guard of setup.warehouse.listGuards({ callIds })) guards.push(guard);
@@ -27,7 +27,7 @@ async function expectExactly(setup: StrictSetup, count: number, revision: number
   expect(counts.calls).toBe(count);
   expect(counts.utterances).toBe(count * (1 + (revision % 3)));
   expect(Object.keys(counts)).toEqual(expect.arrayContaining(children.filter((name) => name !== 'documents')));
-}
+};
 
 const callsOf = (count: number, revision: number) =>
   Array.from({ length: count }, (_, index) =>
@@ -41,7 +41,7 @@ const callsOf = (count: number, revision: number) =>
   );
 
 /** Every load loses the answer of its load job, of its script job or of both, until `lost` have been lost. */
-export function describeLostResponses({ lost }: { readonly lost: number }): void {
+export const describeLostResponses = ({ lost }: { readonly lost: number }): void => {
   describe(`${lost} lost responses`, () => {
     let setup: StrictSetup;
     beforeAll(async () => {
@@ -68,9 +68,9 @@ export function describeLostResponses({ lost }: { readonly lost: number }): void
       expect(orphansWithoutExpiry(strict)).toEqual([]);
     });
   });
-}
+};
 
-export function describeConflicts({ inARow }: { readonly inARow: number }): void {
+export const describeConflicts = ({ inARow }: { readonly inARow: number }): void => {
   describe(`${inARow} serialization conflicts in a row`, () => {
     let setup: StrictSetup;
     beforeAll(async () => {
@@ -88,10 +88,10 @@ export function describeConflicts({ inARow }: { readonly inARow: number }): void
       expect([...strict.tables.keys()].filter((name) => name.includes('staging'))).toEqual([]);
     });
   });
-}
+};
 
 /** A process that loads is killed at each point, and another one does the same load again. Needs dist/. */
-export function describeKills({ rounds }: { readonly rounds: number }): void {
+export const describeKills = ({ rounds }: { readonly rounds: number }): void => {
   describe(`killed ${rounds} × at each of ${strictPoints.length} points`, () => {
     let setup: StrictSetup;
     let revision = 0;
@@ -131,14 +131,14 @@ export function describeKills({ rounds }: { readonly rounds: number }): void {
       expect(orphansWithoutExpiry(strict)).toEqual([]);
     });
   });
-}
+};
 
 interface Loader {
   readonly ended: Promise<number | null>;
   kill(signal: NodeJS.Signals): void;
 }
 
-function startLoader(task: unknown): Loader {
+const startLoader = (task: unknown): Loader => {
   const child = spawn(process.execPath, [resolve(import.meta.dirname, 'load-once.mjs')], {
     stdio: ['pipe', 'ignore', 'inherit'],
   });
@@ -148,4 +148,4 @@ function startLoader(task: unknown): Loader {
     ended: once(child, 'exit').then(([code]) => code as number | null),
     kill: (signal) => void child.kill(signal),
   };
-}
+};

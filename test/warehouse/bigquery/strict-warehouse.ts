@@ -20,13 +20,13 @@ export interface StrictSetup {
   dispose(): Promise<void>;
 }
 
-export async function setUpStrict(
+export const setUpStrict = async (
   over: {
     readonly config?: Record<string, unknown>;
     readonly limits?: Partial<StrictLimits>;
     readonly clock?: () => number;
   } = {},
-): Promise<StrictSetup> {
+): Promise<StrictSetup> => {
   const emulator = await useBigQuery();
   const strict = await startStrictBigquery({
     upstream: emulator.restUrl,
@@ -63,11 +63,11 @@ export async function setUpStrict(
       }),
     dispose: () => strict.close(),
   };
-}
+};
 
 /** No staging table is left that would stay for ever. */
-export function orphansWithoutExpiry(strict: StrictBigquery): string[] {
+export const orphansWithoutExpiry = (strict: StrictBigquery): string[] => {
   return [...strict.tables]
     .filter(([name, expiry]) => name.includes('staging') && expiry === null)
     .map(([name]) => name);
-}
+};

@@ -6,7 +6,7 @@ export interface TestCertificate {
   readonly key: string;
 }
 
-export function makeCertificate(): TestCertificate {
+export const makeCertificate = (): TestCertificate => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const ecdsaWithSha256 = sequence(oid([0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]));
   const commonName = sequence(tag(0x31, sequence(oid([0x55, 0x04, 0x03]), tag(0x0c, Buffer.from('localhost')))));
@@ -31,13 +31,13 @@ export function makeCertificate(): TestCertificate {
     cert: `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`,
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
   };
-}
+};
 
-function tag(type: number, content: Buffer): Buffer {
+const tag = (type: number, content: Buffer): Buffer => {
   const { length } = content;
   const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.from([type, ...size]), content]);
-}
+};
 
 const sequence = (...parts: Buffer[]): Buffer => tag(0x30, Buffer.concat(parts));
 const oid = (bytes: number[]): Buffer => tag(0x06, Buffer.from(bytes));

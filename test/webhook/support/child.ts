@@ -19,7 +19,7 @@ export interface ReceiverProgram {
   remove(): Promise<void>;
 }
 
-export async function compileReceiver(): Promise<ReceiverProgram> {
+export const compileReceiver = async (): Promise<ReceiverProgram> => {
   const cache = resolve('node_modules/.cache');
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, 'receiver-'));
@@ -32,9 +32,9 @@ export async function compileReceiver(): Promise<ReceiverProgram> {
     start: (options) => startChild(entry, options),
     remove: () => rm(folder, { recursive: true, force: true }),
   };
-}
+};
 
-async function startChild(entry: string, options: ReceiverProcessOptions): Promise<ReceiverChild> {
+const startChild = async (entry: string, options: ReceiverProcessOptions): Promise<ReceiverChild> => {
   const child: ChildProcessWithoutNullStreams = spawn(process.execPath, [entry, JSON.stringify(options)]);
   child.stderr.pipe(process.stderr);
   const lines = createInterface({ input: child.stdout });
@@ -54,4 +54,4 @@ async function startChild(entry: string, options: ReceiverProcessOptions): Promi
       await exited;
     },
   };
-}
+};

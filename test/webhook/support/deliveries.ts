@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Delivery } from '../../../src/store/delivery/inbox-writer.ts';
 import { newArrivalId } from '../../../src/webhook/server/delivery-headers.ts';
 
-export function makeDelivery(id: string, bytes = 200, at = new Date()): Delivery {
+export const makeDelivery = (id: string, bytes = 200, at = new Date()): Delivery => {
   const body = Buffer.from(JSON.stringify({ unique_id: id, filler: 'x'.repeat(bytes) }));
   return {
     arrivalId: newArrivalId(at),
@@ -15,4 +15,4 @@ export function makeDelivery(id: string, bytes = 200, at = new Date()): Delivery
     body,
     bodyHash: createHash('sha256').update(body).digest(),
   };
-}
+};

@@ -202,11 +202,11 @@ const mutations: Record<string, Mutate> = {
 };
 
 /** @param seed decides everything: the same seed sends the same deliveries. */
-export async function fuzzReceiver(options: {
+export const fuzzReceiver = async (options: {
   port: number;
   count: number;
   seed: number;
-}): Promise<readonly Answered[]> {
+}): Promise<readonly Answered[]> => {
   const { port, count, seed } = options;
   const names = Object.keys(mutations);
   const answered: Answered[] = [];
@@ -233,9 +233,9 @@ export async function fuzzReceiver(options: {
   };
   await Promise.all(Array.from({ length: 16 }, sender));
   return answered;
-}
+};
 
-function makeDraft(number: number): Draft {
+const makeDraft = (number: number): Draft => {
   const body = Buffer.from(JSON.stringify({ unique_id: `fuzz-${number}`, status: 'qualified', note: 'é'.repeat(20) }));
   return {
     body,
@@ -250,10 +250,10 @@ function makeDraft(number: number): Draft {
     },
     deliverable: true,
   };
-}
+};
 
 /** A stream of its own for each delivery, so that one can be sent again alone. */
-function randomOf(seed: number, number: number): Random {
+const randomOf = (seed: number, number: number): Random => {
   let block = Buffer.alloc(0);
   let used = 0;
   let round = 0;
@@ -265,4 +265,4 @@ function randomOf(seed: number, number: number): Random {
     used += 4;
     return block.readUInt32LE(used - 4) / 2 ** 32;
   };
-}
+};

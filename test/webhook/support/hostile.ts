@@ -25,7 +25,7 @@ const slowKinds: readonly { first: string | Buffer; drip: string | Buffer }[] = 
 ];
 
 /** Each socket that is closed is opened again. */
-export function startSlowSockets(port: number, count: number): Attack {
+export const startSlowSockets = (port: number, count: number): Attack => {
   const stopped = new AbortController();
   setMaxListeners(0, stopped.signal);
   const open = new Set<Socket>();
@@ -46,10 +46,14 @@ export function startSlowSockets(port: number, count: number): Attack {
     run(slowKinds[index % slowKinds.length] as (typeof slowKinds)[0]),
   );
   return attackOf(stopped, runs, () => open.size);
-}
+};
 
 /** Bodies beyond the limit, half of them announced, the others in chunks without an end; `count` in all. */
-export function startOversized(port: number, count: number, atOnce: number): Attack & { readonly done: Promise<void> } {
+export const startOversized = (
+  port: number,
+  count: number,
+  atOnce: number,
+): Attack & { readonly done: Promise<void> } => {
   const stopped = new AbortController();
   const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 'x'), Buffer.from('\r\n')]);
   const open = new Set<Socket>();
@@ -70,9 +74,9 @@ export function startOversized(port: number, count: number, atOnce: number): Att
   };
   const runs = Array.from({ length: atOnce }, run);
   return { ...attackOf(stopped, runs, () => open.size), done: Promise.all(runs).then(() => {}) };
-}
+};
 
-function attackOf(stopped: AbortController, runs: readonly Promise<void>[], open: () => number): Attack {
+const attackOf = (stopped: AbortController, runs: readonly Promise<void>[], open: () => number): Attack => {
   return {
     open,
     async stop() {
@@ -80,7 +84,7 @@ function attackOf(stopped: AbortController, runs: readonly Promise<void>[], open
       await Promise.all(runs);
     },
   };
-}
+};
 
 const drained = (socket: Socket): Promise<void> =>
   new Promise((resolve) => {
@@ -91,11 +95,11 @@ const drained = (socket: Socket): Promise<void> =>
     socket.on('drain', done).on('close', done);
   });
 
-async function openSocket(port: number): Promise<Socket> {
+const openSocket = async (port: number): Promise<Socket> => {
   const socket = connect({ port, host: '127.0.0.1' });
   // Whatever the receiver does to it, it is tried again.
   socket.on('error', () => socket.destroy());
   socket.resume();
   await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => {});
   return socket;
-}
+};

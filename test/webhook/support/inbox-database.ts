@@ -28,7 +28,7 @@ export interface InboxRow {
 export const readInbox = async (pool: pg.Pool): Promise<InboxRow[]> =>
   (await pool.query<InboxRow>('SELECT * FROM callsync.inbox ORDER BY seq')).rows;
 
-export async function createInboxDatabase(): Promise<InboxDatabase> {
+export const createInboxDatabase = async (): Promise<InboxDatabase> => {
   const database = await createDatabase();
   const store = await openStore({ url: database.url });
   return {
@@ -43,4 +43,4 @@ export async function createInboxDatabase(): Promise<InboxDatabase> {
       await database.drop();
     },
   };
-}
+};

@@ -10,11 +10,11 @@ export interface RawAnswer {
 }
 
 /** Writes the parts one after another and reads until the other side closes or `answers` have come. */
-export function exchange(
+export const exchange = (
   port: number,
   parts: readonly (string | Buffer)[],
   options: { answers?: number; deadlineMs?: number } = {},
-): Promise<{ readonly text: string; readonly answers: readonly RawAnswer[] }> {
+): Promise<{ readonly text: string; readonly answers: readonly RawAnswer[] }> => {
   const { answers: wanted = 1, deadlineMs = 15_000 } = options;
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
@@ -37,9 +37,9 @@ export function exchange(
     socket.on('close', finish);
     for (const part of parts) socket.write(part);
   });
-}
+};
 
-export function parseAnswers(text: string): RawAnswer[] {
+export const parseAnswers = (text: string): RawAnswer[] => {
   const answers: RawAnswer[] = [];
   let at = 0;
   for (;;) {
@@ -55,26 +55,26 @@ export function parseAnswers(text: string): RawAnswer[] {
     if (status !== 100) answers.push({ status, headers, body: text.slice(end + 4, end + 4 + length) });
     at = end + 4 + length;
   }
-}
+};
 
 /** The head of a delivery; a header given as undefined is left out, one given as a list is repeated. */
-export function head(
+export const head = (
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
   line = 'POST /webhook HTTP/1.1',
-): string {
+): string => {
   const all = { Host: 'localhost', ...headers };
   const lines = Object.entries(all).flatMap(([name, value]) =>
     value === undefined ? [] : [value].flat().map((one) => `${name}: ${one}`),
   );
   return `${[line, ...lines].join('\r\n')}\r\n\r\n`;
-}
+};
 
 /** Headers of a valid delivery of these bytes (interface §4.3). */
-export function deliveryHeaders(
+export const deliveryHeaders = (
   body: Buffer | string,
   deliveryId: string,
   secret = testSecret,
-): Record<string, string> {
+): Record<string, string> => {
   const bytes = Buffer.from(body);
   return {
     'Content-Type': 'application/json',
@@ -84,4 +84,4 @@ export function deliveryHeaders(
     'X-Service-Signature': signBody(bytes, secret),
     'Content-Length': String(bytes.length),
   };
-}
+};

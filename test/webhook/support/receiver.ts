@@ -40,7 +40,7 @@ export interface StartOptions {
   readonly intervalMs?: number;
 }
 
-export async function startReceiver(options: StartOptions): Promise<StartedReceiver> {
+export const startReceiver = async (options: StartOptions): Promise<StartedReceiver> => {
   const folder = await mkdtemp(join(tmpdir(), 'callsync-receiver-'));
   const config = webhookConfigSchema.parse({
     port: 0,
@@ -97,4 +97,4 @@ export async function startReceiver(options: StartOptions): Promise<StartedRecei
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
+};

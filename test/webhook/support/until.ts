@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Asks until the answer is true. @throws after `deadlineMs`, with what was waited for. */
-export async function until(
+export const until = async (
   what: string,
   condition: () => boolean | Promise<boolean>,
   deadlineMs = 20_000,
-): Promise<void> {
+): Promise<void> => {
   const end = performance.now() + deadlineMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`not within ${deadlineMs} ms: ${what}`);
     await sleep(20);
   }
-}
+};
