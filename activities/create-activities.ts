@@ -4,15 +4,15 @@ import type { Range } from '../schemas/orchestration.ts';
 import { transient } from '../src/errors.ts';
 import { loadFolded } from '../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../src/pipeline/load/load-pending.ts';
-import { type KeptHouse, keepHouse } from '../src/pipeline/load/maintenance.ts';
+import { type KeptHouse, runMaintenance } from '../src/pipeline/load/maintenance.ts';
 import { mergeBatch } from '../src/pipeline/load/merge-inbox.ts';
 import { callsToLoad } from '../src/pipeline/load/pace-loads.ts';
 import { type PlannedSync, planSync, type SyncDeps, watermarkName } from '../src/pipeline/read/plan-sync.ts';
 import {
-  type ReadStretchInput,
-  type ReadStretchResult,
-  readStretch,
-  type StretchProgress,
+  type RangePartProgress,
+  type ReadRangePartInput,
+  type ReadRangePartResult,
+  readRangePart,
 } from '../src/pipeline/read/read-range-part.ts';
 import { rereadCalls } from '../src/pipeline/read/reread-calls.ts';
 import { axisOf, isCuttable } from '../src/source/list/list-query.ts';
@@ -47,14 +47,14 @@ const beating = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
 };
 
 export const createReadActivities = (deps: ActivityDeps) => ({
-  /** Reads a stretch of the axis; heartbeats what is left, and a retry resumes there. */
-  readStretch: guarded(deps, 'readStretch', async (input: ReadStretchInput): Promise<ReadStretchResult> => {
+  /** Reads a part of the axis; heartbeats what is left, and a retry resumes there. */
+  readRangePart: guarded(deps, 'readRangePart', async (input: ReadRangePartInput): Promise<ReadRangePartResult> => {
     const context = Context.current();
-    const resume = context.info.heartbeatDetails as StretchProgress | undefined;
-    let last: StretchProgress | undefined = resume;
+    const resume = context.info.heartbeatDetails as RangePartProgress | undefined;
+    let last: RangePartProgress | undefined = resume;
     const beat = setInterval(() => context.heartbeat(last), 5_000);
     try {
-      return await readStretch(deps, input, {
+      return await readRangePart(deps, input, {
         signal: context.cancellationSignal,
         ...(resume === undefined ? {} : { resume }),
         onProgress: (progress) => {
@@ -135,7 +135,7 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
         if (!(await isConfiguredSomewhere(deps.store.pool, input.warehouse)))
           return { sent: 0, changed: 0, more: false };
         throw transient('WAREHOUSE_ELSEWHERE', `This worker does not know the warehouse ${input.warehouse}.`, {
-          mend: 'Restart it with the present configuration; until then another worker takes the load.',
+          hint: 'Restart it with the present configuration; until then another worker takes the load.',
         });
       }
       const context = Context.current();
@@ -175,7 +175,7 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
     return counts;
   }),
 
-  keepHouse: guarded(deps, 'keepHouse', (): Promise<KeptHouse> => beating(() => keepHouse(deps))),
+  runMaintenance: guarded(deps, 'runMaintenance', (): Promise<KeptHouse> => beating(() => runMaintenance(deps))),
 });
 
 export type ReadActivities = ReturnType<typeof createReadActivities>;

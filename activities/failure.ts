@@ -7,7 +7,7 @@ export const toActivityFailure = (error: unknown): Error => {
   if (error instanceof CallsyncError) {
     return ApplicationFailure.create({
       type: error.code,
-      message: error.mend === undefined ? error.message : `${error.message} ${error.mend}`,
+      message: error.hint === undefined ? error.message : `${error.message} ${error.hint}`,
       nonRetryable: error.kind === 'terminal',
       ...(error.retryAfterMs === undefined ? {} : { nextRetryDelay: error.retryAfterMs }),
     });

@@ -1,4 +1,4 @@
-/** One sight of a call, before it is folded into the ledger. */
+/** One observation of a call, before it is folded into the ledger. */
 import type { CallDocument } from './call.ts';
 
 export type ObservationSource = 'import' | 'webhook' | 'poll';
@@ -11,7 +11,7 @@ export interface Observation {
   readonly source: ObservationSource;
   /** Microseconds since the epoch, on the service's clock where that can be known. */
   readonly observedAt: number;
-  /** Only the top-level fields that this sight carried; an absent field says nothing about the call. */
+  /** Only the top-level fields that this observation carried; an absent field says nothing about the call. */
   readonly fields: CallDocument;
   /**
    * JSON bytes of those `fields` that are parsed only when they are read, as JSON.stringify would write them. Whoever

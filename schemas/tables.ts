@@ -167,9 +167,13 @@ export const tables: readonly Table[] = [
       {
         name: 'first_seen_at',
         type: 'timestamp',
-        description: "Service time of the earliest sight of the call, as of this revision's load.",
+        description: "Service time of the earliest observation of the call, as of this revision's load.",
       },
-      { name: 'last_seen_at', type: 'timestamp', description: 'Service time of the sight that brought this revision.' },
+      {
+        name: 'last_seen_at',
+        type: 'timestamp',
+        description: 'Service time of the observation that brought this revision.',
+      },
       {
         name: 'missing_since',
         type: 'timestamp',

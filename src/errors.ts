@@ -7,7 +7,7 @@ export type ErrorKind = 'terminal' | 'transient';
 
 export interface CallsyncErrorOptions {
   /** What the user can do about it, one sentence in the imperative. */
-  readonly mend?: string;
+  readonly hint?: string;
   readonly cause?: unknown;
   /** Milliseconds after which a transient error may be tried again, where the other side said so. */
   readonly retryAfterMs?: number;
@@ -16,7 +16,7 @@ export interface CallsyncErrorOptions {
 export class CallsyncError extends Error {
   readonly code: string;
   readonly kind: ErrorKind;
-  readonly mend: string | undefined;
+  readonly hint: string | undefined;
   readonly retryAfterMs: number | undefined;
 
   /**
@@ -28,7 +28,7 @@ export class CallsyncError extends Error {
     this.name = 'CallsyncError';
     this.kind = kind;
     this.code = code;
-    this.mend = options.mend;
+    this.hint = options.hint;
     this.retryAfterMs = options.retryAfterMs;
   }
 }

@@ -15,7 +15,7 @@ export const mergeInbox = async (input: MergeInboxInput): Promise<void> => {
     const merged = await load.mergeInbox();
     if (merged.repeats > 0) await read.rereadCalls();
     if (merged.more) woken = true;
-    if (!woken) await condition(() => woken, input.lingerMs);
+    if (!woken) await condition(() => woken, input.maxDelayMs);
   }
   await condition(allHandlersFinished);
   if (woken) await continueAsNew<typeof mergeInbox>(input);

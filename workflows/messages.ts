@@ -75,7 +75,7 @@ export interface SyncRecentInput extends SyncInput {
 export interface MergeInboxInput {
   readonly queues: TaskQueues;
   /** Milliseconds that the workflow waits for the next wake-up before it ends. */
-  readonly lingerMs: number;
+  readonly maxDelayMs: number;
 }
 
 export interface ReconcileInput {

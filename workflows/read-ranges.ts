@@ -1,12 +1,12 @@
-/** Reads a list of ranges with bounded concurrency, stretch by stretch; idle readers split what is left. */
+/** Reads a list of ranges with bounded concurrency, part by part; idle readers split what is left. */
 import { condition, workflowInfo } from '@temporalio/workflow';
 import { addTotals, type Direction, type Range, type ReadTotals } from '../schemas/orchestration.ts';
 import { readActivities } from './activity-proxies.ts';
 import type { TaskQueues } from './messages.ts';
 
-/** A stretch ends after this much, so that pausing and rebalancing take effect and history stays short. */
-const callsPerStretch = 5_000;
-const secondsPerStretch = 60;
+/** A range part ends after this much, so that pausing and rebalancing take effect and history stays short. */
+const callsPerPart = 5_000;
+const secondsPerPart = 60;
 /** Ranges shorter than this are not split further for the sake of concurrency, in microseconds. */
 const shortestShare = 60_000_000;
 
@@ -52,10 +52,10 @@ const takeRange = (state: RangeReading, direction: Direction): Range | undefined
 
 /**
  * Reads until nothing is left, or until history has grown enough to continue as new; `state` then holds what is left.
- * A range whose stretch failed for good goes back to `state.todo` and the failure is thrown.
+ * A range whose part failed for good goes back to `state.todo` and the failure is thrown.
  */
 export const readRanges = async (state: RangeReading, input: RangeReadingInput): Promise<void> => {
-  const { readStretch } = readActivities(input.queues);
+  const { readRangePart } = readActivities(input.queues);
   let failure: unknown;
   const mayStart = (): boolean =>
     failure === undefined &&
@@ -66,13 +66,13 @@ export const readRanges = async (state: RangeReading, input: RangeReadingInput):
 
   const readNext = async (range: Range): Promise<void> => {
     try {
-      const { queues: _, ...stretch } = input;
-      const result = await readStretch.executeWithOptions({ summary: describeRange(input.axis, range) }, [
+      const { queues: _, ...part } = input;
+      const result = await readRangePart.executeWithOptions({ summary: describeRange(input.axis, range) }, [
         {
-          ...stretch,
+          ...part,
           range,
-          maxCalls: callsPerStretch,
-          maxSeconds: secondsPerStretch,
+          maxCalls: callsPerPart,
+          maxSeconds: secondsPerPart,
           ...(state.windowLength === undefined ? {} : { windowLength: state.windowLength }),
         },
       ]);

@@ -21,5 +21,5 @@ export const sweep = async (input: SyncInput & { readonly prefix: string }): Pro
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     }
   }
-  if (!merged.more) await load.keepHouse();
+  if (!merged.more) await load.runMaintenance();
 };

@@ -68,9 +68,9 @@ const limitsSchema = z.strictObject({
     .describe('A delivery that is not durable after these seconds is answered 503, so that the service tries again.'),
 });
 
-const landingSchema = z.strictObject({
+const groupCommitSchema = z.strictObject({
   writers: z.number().int().min(1).max(16).default(2).describe('Group commits under way at once.'),
-  linger_ms: z
+  max_delay_ms: z
     .number()
     .min(0)
     .max(100)
@@ -158,7 +158,7 @@ export const webhookConfigSchema = z
       .default([])
       .describe('Addresses or CIDR ranges from which deliveries are taken; from anywhere if empty.'),
     limits: limitsSchema.prefault({}).describe('Limits against slow, large and many requests.'),
-    landing: landingSchema.prefault({}).describe('How deliveries are written to the inbox.'),
+    landing: groupCommitSchema.prefault({}).describe('How deliveries are written to the inbox.'),
     spool: spoolSchema.prefault({}).describe('Where deliveries wait while the store is away.'),
     rejected_per_minute: z
       .number()

@@ -1,5 +1,5 @@
 /**
- * Fold: how sights of a call become one document. Every top-level field is a last-writer-wins register ordered by
+ * Fold: how observations of a call become one document. Every top-level field is a last-writer-wins register ordered by
  * (observed_at, source rank, value hash), a total order, so the result does not depend on the order of arrival.
  */
 import { hash } from 'node:crypto';
@@ -126,7 +126,7 @@ const versionOf = (observation: PreparedObservation, name: string): FieldVersion
   observation.hashes[name] as string,
 ];
 
-/** Warehouses show the earliest sight, and rows of one revision are the same everywhere: an earlier one raises it. */
+/** Warehouses show the earliest observation, and rows of one revision are the same everywhere: an earlier one raises it. */
 const isEarlier = (row: LedgerRow, observation: Observation): boolean =>
   row.firstSeenAt !== null && observation.observedAt < row.firstSeenAt;
 
@@ -157,7 +157,7 @@ const higher = (a: number | null, b: number): number => (a === null ? b : Math.m
 
 /**
  * (ledger row, observation) → ledger row. A field that the observation does not carry stays; an equal value with a
- * higher order raises the field's version and nothing else, unless it is the earliest sight; a tombstone stays a
+ * higher order raises the field's version and nothing else, unless it is the earliest observation; a tombstone stays a
  * tombstone.
  * @throws Error when `needsDocument` holds: the caller fetches the document first.
  */
@@ -211,7 +211,7 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   };
 };
 
-/** Erasure is a fold too: nothing of the call stays but its identity, and no later sight brings it back. */
+/** Erasure is a fold too: nothing of the call stays but its identity, and no later observation brings it back. */
 export const foldErasure = (row: LedgerRow): LedgerRow =>
   row.tombstone ? row : { ...emptyRow(row.callId), revision: row.revision + 1, tombstone: true };
 

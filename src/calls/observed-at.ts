@@ -1,4 +1,4 @@
-/** When a sight was: the service's clock where it can be known. All times in microseconds since the epoch. */
+/** When an observation was: the service's clock where it can be known. All times in microseconds since the epoch. */
 import { parseTimestamp } from './parse-values.ts';
 
 /** A delivery id is taken for a time only this close to its arrival. */

@@ -23,6 +23,6 @@ export const checkFiles = async (config: object): Promise<void> => {
   }
   if (problems.length === 0) return;
   throw terminal('CONFIG_FILES', `Files that the configuration names cannot be used: ${problems.join('; ')}.`, {
-    mend: 'Correct the paths, or let the user that runs callsync read the files.',
+    hint: 'Correct the paths, or let the user that runs callsync read the files.',
   });
 };

@@ -77,19 +77,19 @@ const keepLooking = async <Progress>(
 const explain = (what: string, error: unknown): unknown => {
   if (isGrpcServiceError(error)) {
     return transient('TEMPORAL_UNREACHABLE', `The Temporal server stopped answering; the ${what} goes on without us.`, {
-      mend: 'Check that the server runs, then run the command again.',
+      hint: 'Check that the server runs, then run the command again.',
       cause: error,
     });
   }
   if (!(error instanceof WorkflowFailedError)) return error;
   if (error.cause instanceof CancelledFailure) {
     return terminal('WORKFLOW_CANCELLED', `The ${what} was cancelled.`, {
-      mend: 'What was done is kept; start it again to go on.',
+      hint: 'What was done is kept; start it again to go on.',
       cause: error,
     });
   }
   return terminal('WORKFLOW_FAILED', `The ${what} ended with an error: ${rootMessage(error)}.`.replace(/\.\.$/, '.'), {
-    mend: 'What was done is kept; start it again to go on.',
+    hint: 'What was done is kept; start it again to go on.',
     cause: error,
   });
 };

@@ -36,7 +36,7 @@ export const watchBackfill = async (
   }
   if (last !== undefined) return last;
   throw transient('BACKFILL_UNANSWERED', `No worker has told how far ${title} is; it is kept and waits for one.`, {
-    mend: 'Start one with callsync worker or callsync up, then look again with callsync backfill watch.',
+    hint: 'Start one with callsync worker or callsync up, then look again with callsync backfill watch.',
   });
 };
 

@@ -75,7 +75,7 @@ export const watchWorkers = (
 
 const noWorker = (where: string) =>
   transient('NO_WORKER', `No worker answers on ${where}.`, {
-    mend: 'Start one with callsync worker or callsync up; what was asked for is kept and goes on then.',
+    hint: 'Start one with callsync worker or callsync up; what was asked for is kept and goes on then.',
   });
 
 /** The outcome of `work`, which a worker must do. @throws transient NO_WORKER */

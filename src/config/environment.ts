@@ -75,7 +75,7 @@ const unknownVariable = (name: string, segment: string, nodes: readonly SchemaNo
   const meant = suggest(segment, known);
   const path = name.slice(prefix.length).split('__');
   return terminal('CONFIG_INVALID', `The environment variable ${name} names no configuration key.`, {
-    mend:
+    hint:
       meant === undefined
         ? `Known at ${segment}: ${known.join(', ') || 'nothing'}.`
         : `Did you mean ${prefix}${path.map((each) => (each === segment ? meant : each)).join('__')}?`,

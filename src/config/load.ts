@@ -34,7 +34,7 @@ export const loadConfig = async (options: LoadConfigOptions = {}): Promise<Loade
   const raw = await applyPreset(written, dirname(path));
   if (text === undefined && Object.keys(raw).length === 0) {
     throw terminal('CONFIG_MISSING', `There is no configuration: ${path} does not exist.`, {
-      mend: 'Copy callsync.example.yaml to callsync.yaml, or name a file with --config or CALLSYNC_CONFIG.',
+      hint: 'Copy callsync.example.yaml to callsync.yaml, or name a file with --config or CALLSYNC_CONFIG.',
     });
   }
   return {
@@ -49,7 +49,7 @@ export const checkConfig = (raw: unknown, origin: string): Config => {
   if (result.success) return result.data;
   const problems = describeIssues(result.error.issues);
   throw terminal('CONFIG_INVALID', `The configuration (${origin}) is not valid: ${problems.join('; ')}.`, {
-    mend: 'Every key and its meaning is in callsync.example.yaml.',
+    hint: 'Every key and its meaning is in callsync.example.yaml.',
   });
 };
 

@@ -28,7 +28,7 @@ export const openSecret = (input: {
         }
       } catch (cause) {
         throw terminal('CONFIG_SECRET', `The file of ${key}_file cannot be read: ${file}.`, {
-          mend: 'Correct the path, or let the user that runs callsync read the file.',
+          hint: 'Correct the path, or let the user that runs callsync read the file.',
           cause,
         });
       }

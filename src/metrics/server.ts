@@ -34,7 +34,7 @@ export const serveMetrics = async (options: {
     server.once('error', (error) =>
       reject(
         terminal('METRICS_PORT_TAKEN', `Metrics cannot be served on ${listen}:${port}.`, {
-          mend: 'Set metrics.listen and metrics.port to an address of this machine that is free.',
+          hint: 'Set metrics.listen and metrics.port to an address of this machine that is free.',
           cause: error,
         }),
       ),

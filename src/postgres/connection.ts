@@ -31,7 +31,7 @@ export const openPool = (options: PoolOptions): pg.Pool => {
     });
   } catch (cause) {
     throw terminal('DATABASE_URL_INVALID', `The connection URL of the ${options.purpose} cannot be read.`, {
-      mend: 'Write it as postgres://user:password@host:port/database.',
+      hint: 'Write it as postgres://user:password@host:port/database.',
       cause,
     });
   }
@@ -70,25 +70,25 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
   const { code = '', message = '' } = cause as { code?: string; message?: string };
   if (connectionCodes.has(code) || lostConnection.test(message)) {
     return transient('DATABASE_UNREACHABLE', `The ${purpose} does not answer (${code || 'connection lost'}).`, {
-      mend: 'Check that PostgreSQL runs and that its address in the configuration is right.',
+      hint: 'Check that PostgreSQL runs and that its address in the configuration is right.',
       cause,
     });
   }
   if (code === '28P01' || code === '28000') {
     return terminal('DATABASE_CREDENTIALS', `The ${purpose} refuses the user or password.`, {
-      mend: 'Check the user and password in its connection URL.',
+      hint: 'Check the user and password in its connection URL.',
       cause,
     });
   }
   if (code === '3D000') {
     return terminal('DATABASE_MISSING', `The database of the ${purpose} does not exist.`, {
-      mend: 'Create it, or correct its name in the connection URL.',
+      hint: 'Create it, or correct its name in the connection URL.',
       cause,
     });
   }
   if (code === '42501') {
     return terminal('DATABASE_PERMISSION', `The user of the ${purpose} lacks a permission.`, {
-      mend: 'Grant CREATE on the database, or USAGE and CREATE on its schema.',
+      hint: 'Grant CREATE on the database, or USAGE and CREATE on its schema.',
       cause,
     });
   }

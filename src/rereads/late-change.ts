@@ -29,7 +29,7 @@ const timeOf = (row: LedgerRow, field: string): number | undefined => {
 /**
  * The ages at which the record changed, or undefined when nothing of it did: fields seen for the first time are no
  * change of the call. A new end of processing is the time of the change; so is a webhook's; a poll only says that it
- * happened since the last sight, so the middle is taken, unless that span is too long to tell.
+ * happened since the last observation, so the middle is taken, unless that span is too long to tell.
  */
 export const lateChangeOf = (
   before: LedgerRow,

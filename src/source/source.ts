@@ -45,7 +45,7 @@ export const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
   const secret = secretFrom('source.client_secret', config.client_secret, config.client_secret_file);
   if (config.client_id === undefined || secret === undefined) {
     throw terminal('CONFIG_INVALID', 'source.client_id and source.client_secret (or client_secret_file) are needed.', {
-      mend: 'Your account manager issues them; keep the secret in a file.',
+      hint: 'Your account manager issues them; keep the secret in a file.',
     });
   }
   const grant = createGrant({

@@ -47,7 +47,7 @@ export const createSharedSlots = (pool: Pool, rules: SharedSlotRules): SharedSlo
     } catch (error) {
       throw transient('STORE_UNREACHABLE', 'The shared request budget in the store cannot be reached.', {
         cause: error,
-        mend: 'Check store.url and that the store is up.',
+        hint: 'Check store.url and that the store is up.',
       });
     }
   };

@@ -43,7 +43,7 @@ const connectionOptions = (config: TemporalConfig, address: string) => {
 
 const unreachable = (address: string, cause: unknown) =>
   transient('TEMPORAL_UNREACHABLE', `The Temporal server at ${address} does not answer.`, {
-    mend: 'Check that it runs and that temporal.address (and its TLS settings) are right.',
+    hint: 'Check that it runs and that temporal.address (and its TLS settings) are right.',
     cause,
   });
 

@@ -21,7 +21,7 @@ const locateBundle = (): string => {
   const places = ['../../workflow-bundle.js', '../../dist/workflow-bundle.js'];
   const found = places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));
   if (found === undefined) {
-    throw terminal('BUILD_MISSING', 'The workflow bundle does not exist.', { mend: 'Run npm run build.' });
+    throw terminal('BUILD_MISSING', 'The workflow bundle does not exist.', { hint: 'Run npm run build.' });
   }
   return found;
 };

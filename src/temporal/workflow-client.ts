@@ -15,7 +15,7 @@ import { searchAttributesFor } from './search-attributes.ts';
 const describe = (micros: number): string => new Date(micros / 1000).toISOString();
 
 /** How long the merge stays awake for the next delivery. */
-const lingerMs = 20_000;
+const maxDelayMs = 20_000;
 
 /** Wakes the inbox merge, starting it where it does not run. Carries nothing: the inbox says what landed. */
 export const wakeMergeInbox = async (client: Client, prefix: string): Promise<void> => {
@@ -23,7 +23,7 @@ export const wakeMergeInbox = async (client: Client, prefix: string): Promise<vo
   await client.workflow.signalWithStart('mergeInbox', {
     workflowId: mergeInboxId(prefix),
     taskQueue: queues.workflows,
-    args: [{ queues, lingerMs }],
+    args: [{ queues, maxDelayMs }],
     staticSummary: 'Merge of waiting webhook deliveries',
     ...(await searchAttributesFor(client, { kind: 'merge' })),
     signal: wakeSignal,

@@ -16,11 +16,11 @@ import {
 import { observeRecord } from '../../src/source/list/observe.ts';
 import { canonicalRow } from '../../src/warehouse/digest.ts';
 import { observationOf } from '../support/pipeline.ts';
-import { sightOf, sightsInOrders } from './observations.ts';
+import { anyObservation, observationsInOrders } from './observations.ts';
 import { expectedDocument } from './winner.ts';
 
-const foldAll = (sights: readonly Observation[]): LedgerRow =>
-  sights.map(prepareObservation).reduce(fold, emptyRow('c'));
+const foldAll = (observations: readonly Observation[]): LedgerRow =>
+  observations.map(prepareObservation).reduce(fold, emptyRow('c'));
 
 /** As it is once stored and read again. */
 const stored = (row: LedgerRow): LedgerRow => ({
@@ -47,11 +47,11 @@ const flatRows = (row: LedgerRow): Record<string, string[]> => {
   );
 };
 
-describe('sights in any order and number', () => {
+describe('observations in any order and number', () => {
   test('end as the same document, versions and rows, and as the order of design.md demands', () => {
     fc.assert(
-      fc.property(sightsInOrders('c'), ({ sights, arrivals }) => {
-        const expected = expectedDocument(sights);
+      fc.property(observationsInOrders('c'), ({ observations, arrivals }) => {
+        const expected = expectedDocument(observations);
         const [first, ...others] = arrivals.map(foldAll);
         expect(first?.document).toEqual(expected);
         for (const other of others) {
@@ -75,12 +75,12 @@ describe('sights in any order and number', () => {
       missingSince,
     });
     fc.assert(
-      fc.property(sightsInOrders('c'), ({ arrivals }) => {
-        for (const sights of arrivals) {
+      fc.property(observationsInOrders('c'), ({ arrivals }) => {
+        for (const observations of arrivals) {
           const revisions = new Map<number, unknown>();
           let row = emptyRow('c');
-          for (const sight of sights.map(prepareObservation)) {
-            row = fold(row, sight);
+          for (const observation of observations.map(prepareObservation)) {
+            row = fold(row, observation);
             if (revisions.has(row.revision)) expect(shown(row)).toEqual(revisions.get(row.revision));
             revisions.set(row.revision, shown(row));
           }
@@ -92,12 +92,12 @@ describe('sights in any order and number', () => {
 
   test('end the same whether the row went through the store in between or not, with the document fetched only when asked for', () => {
     fc.assert(
-      fc.property(sightsInOrders('c', 1), ({ arrivals: [arrival = []] }) => {
+      fc.property(observationsInOrders('c', 1), ({ arrivals: [arrival = []] }) => {
         const whole = foldAll(arrival);
-        const stepped = arrival.map(prepareObservation).reduce((row, sight) => {
+        const stepped = arrival.map(prepareObservation).reduce((row, observation) => {
           const head = { ...stored(row), document: row.revision === 0 ? {} : null };
-          if (needsDocument(head, sight)) return fold(stored(row), sight);
-          const next = fold(head, sight);
+          if (needsDocument(head, observation)) return fold(stored(row), observation);
+          const next = fold(head, observation);
           return { ...next, document: next.document ?? stored(row).document };
         }, emptyRow('c'));
         expect(stepped.document).toEqual(whole.document);
@@ -111,9 +111,9 @@ describe('sights in any order and number', () => {
 
   test('a second round of the same changes nothing', () => {
     fc.assert(
-      fc.property(sightsInOrders('c'), ({ sights, arrivals: [arrival = []] }) => {
+      fc.property(observationsInOrders('c'), ({ observations, arrivals: [arrival = []] }) => {
         const once = foldAll(arrival);
-        expect(sights.map(prepareObservation).reduce(fold, once)).toEqual(once);
+        expect(observations.map(prepareObservation).reduce(fold, once)).toEqual(once);
       }),
       { numRuns: 500 },
     );
@@ -121,7 +121,7 @@ describe('sights in any order and number', () => {
 
   test('a reading of the API after all of them decides', () => {
     fc.assert(
-      fc.property(sightsInOrders('c'), sightOf('c'), ({ arrivals }, last) => {
+      fc.property(observationsInOrders('c'), anyObservation('c'), ({ arrivals }, last) => {
         const answer: Observation = { ...last, source: 'poll', observedAt: 1_800_000_000_000_000 };
         for (const arrival of arrivals) {
           const row = [...arrival, answer].map(prepareObservation).reduce(fold, emptyRow('c'));
@@ -136,7 +136,7 @@ describe('sights in any order and number', () => {
 
   test('a tombstone among them wins and stays', () => {
     fc.assert(
-      fc.property(sightsInOrders('c', 1), fc.nat(), ({ arrivals: [arrival = []] }, position) => {
+      fc.property(observationsInOrders('c', 1), fc.nat(), ({ arrivals: [arrival = []] }, position) => {
         const cut = position % (arrival.length + 1);
         const before = arrival.slice(0, cut).map(prepareObservation).reduce(fold, emptyRow('c'));
         const erased = foldErasure(before);
@@ -173,11 +173,11 @@ describe('revision', () => {
   });
 
   test('of one instant a poll wins over a webhook, and a webhook over an import', () => {
-    const sights = (['poll', 'import', 'webhook'] as const).map((source) =>
+    const observations = (['poll', 'import', 'webhook'] as const).map((source) =>
       observationOf('c', at, { status: source, [source]: 1 }, source),
     );
-    expect(foldAll(sights).document).toMatchObject({ status: 'poll', poll: 1, import: 1, webhook: 1 });
-    expect(foldAll(sights.slice(1)).document?.status).toBe('webhook');
+    expect(foldAll(observations).document).toMatchObject({ status: 'poll', poll: 1, import: 1, webhook: 1 });
+    expect(foldAll(observations.slice(1)).document?.status).toBe('webhook');
   });
 });
 

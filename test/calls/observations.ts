@@ -1,4 +1,4 @@
-/** Arbitrary sights of one call: few values and few times, so that ties, equal values and collisions are common. */
+/** Arbitrary observations of one call: few values and few times, so that ties, equal values and collisions are common. */
 import fc from 'fast-check';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../schemas/observation.ts';
@@ -65,7 +65,7 @@ export const carries: ReadonlySet<string> = new Set(['status', 'tags', 'visit'])
 const recordOf = (callId: string, fields: CallDocument): CallDocument =>
   Object.fromEntries([['unique_id', callId], ...Object.entries(fields)]);
 
-export const sightOf = (callId: string): fc.Arbitrary<Observation> =>
+export const anyObservation = (callId: string): fc.Arbitrary<Observation> =>
   fc
     .record({
       source: fc.constantFrom(...sources),
@@ -87,22 +87,22 @@ export const sightOf = (callId: string): fc.Arbitrary<Observation> =>
       return observed.observation;
     });
 
-/** Sights and an order in which they arrive, some of them more than once. */
-export const sightsInOrders = (callId: string, orders = 2) =>
-  fc.array(sightOf(callId), { minLength: 1, maxLength: 7 }).chain((sights) =>
+/** Observations and an order in which they arrive, some of them more than once. */
+export const observationsInOrders = (callId: string, orders = 2) =>
+  fc.array(anyObservation(callId), { minLength: 1, maxLength: 7 }).chain((observations) =>
     fc.record({
-      sights: fc.constant(sights),
+      observations: fc.constant(observations),
       arrivals: fc.array(
         fc
           .tuple(
-            fc.shuffledSubarray(sights, { minLength: sights.length }),
-            fc.array(fc.constantFrom(...sights), { maxLength: 5 }),
+            fc.shuffledSubarray(observations, { minLength: observations.length }),
+            fc.array(fc.constantFrom(...observations), { maxLength: 5 }),
             fc.infiniteStream(fc.nat()),
           )
           .map(([all, again, positions]) => {
             const arrival = [...all];
-            for (const sight of again) {
-              arrival.splice((positions.next().value as number) % (arrival.length + 1), 0, sight);
+            for (const observation of again) {
+              arrival.splice((positions.next().value as number) % (arrival.length + 1), 0, observation);
             }
             return arrival;
           }),

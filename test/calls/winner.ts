@@ -12,11 +12,11 @@ const later = (a: Observation, b: Observation, name: string): number => {
   return (x as string) < (y as string) ? -1 : x === y ? 0 : 1;
 };
 
-export const expectedDocument = (sights: readonly Observation[]): CallDocument => {
-  const names = new Set(sights.flatMap((sight) => Object.keys(sight.fields)));
+export const expectedDocument = (observations: readonly Observation[]): CallDocument => {
+  const names = new Set(observations.flatMap((observation) => Object.keys(observation.fields)));
   return Object.fromEntries(
     [...names].map((name) => {
-      const carrying = sights.filter((sight) => Object.hasOwn(sight.fields, name));
+      const carrying = observations.filter((observation) => Object.hasOwn(observation.fields, name));
       const winner = carrying.reduce((best, one) => (later(one, best, name) > 0 ? one : best));
       return [clean(name), winner.fields[name]];
     }),

@@ -55,7 +55,7 @@ test('loses nothing, doubles nothing, and stays small in Temporal', async () => 
     // Paused: what is under way finishes, then nothing is pending but what a killed worker left to the sweep.
     const queues = { workflows: site.prefix, read: `${site.prefix}-read`, load: `${site.prefix}-load` };
     await until(
-      'running stretches have ended',
+      'running parts have ended',
       async () => (await handle.describe()).raw.pendingActivities?.length === 0,
       300_000,
     );

@@ -95,7 +95,7 @@ const examine = async (over: Over = {}) => {
 const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 describe('doctor', () => {
-  test('finds nothing to mend where all is well, and warns of what is not started yet', async () => {
+  test('finds nothing to hint where all is well, and warns of what is not started yet', async () => {
     const found = await examine({
       source: { websocket: { url: simulator.wsUrl }, mrcp: simulator.mrcp },
     });
@@ -106,7 +106,7 @@ describe('doctor', () => {
     expect(found.store).toMatchObject({ outcome: 'failed', message: expect.stringContaining('fsync = off') });
     expect(found.temporal).toMatchObject({ outcome: 'ok' });
     expect(found.workers).toMatchObject({ outcome: 'warning', message: expect.stringContaining(temporal.taskQueue) });
-    expect(found.schedules).toMatchObject({ outcome: 'warning', mend: expect.stringContaining('callsync up') });
+    expect(found.schedules).toMatchObject({ outcome: 'warning', hint: expect.stringContaining('callsync up') });
     expect(found['webhook address']).toMatchObject({ outcome: 'warning' });
   });
 
@@ -137,7 +137,7 @@ describe('doctor', () => {
     expect(found['warehouse postgres']).toMatchObject({ outcome: 'skipped' });
     expect(found.temporal).toMatchObject({ outcome: 'failed', message: expect.stringContaining('no namespace') });
     for (const finding of Object.values(found)) {
-      if (finding.outcome === 'failed') expect(finding.mend, finding.check).toBeTruthy();
+      if (finding.outcome === 'failed') expect(finding.hint, finding.check).toBeTruthy();
     }
   });
 
@@ -166,7 +166,7 @@ describe('doctor', () => {
     expect(found['warehouse lean']).toMatchObject({
       outcome: 'failed',
       message: expect.stringContaining('lacks a permission'),
-      mend: expect.stringContaining('Grant CREATE'),
+      hint: expect.stringContaining('Grant CREATE'),
     });
   });
 });
@@ -186,12 +186,12 @@ describe('webhook round trip', () => {
     expect(await roundTrip(stranger, store, url)).toMatchObject({
       outcome: 'failed',
       message: expect.stringContaining('403'),
-      mend: expect.stringContaining('signing secret'),
+      hint: expect.stringContaining('signing secret'),
     });
     const gone = await roundTrip(services, store, `http://127.0.0.1:${await findFreePort()}/webhook`);
     expect(gone).toMatchObject({ outcome: 'failed', message: expect.stringContaining('ECONNREFUSED') });
     expect(await roundTrip(services, store, `${receiver.address}/elsewhere`)).toMatchObject({
-      mend: expect.stringContaining('webhook.path'),
+      hint: expect.stringContaining('webhook.path'),
     });
   });
 

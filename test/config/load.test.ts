@@ -127,8 +127,8 @@ describe('environment', () => {
   test('is refused where it names no key', async () => {
     const wrong = await failure(minimal, { CALLSYNC_SOURCE__LIST__PRESETT: 'activate' });
     expect(wrong.message).toContain('CALLSYNC_SOURCE__LIST__PRESETT names no configuration key');
-    expect(wrong.mend).toBe('Did you mean CALLSYNC_SOURCE__LIST__PRESET?');
-    expect((await failure(minimal, { CALLSYNC_SUORCE__REALM: 'x' })).mend).toContain('CALLSYNC_SOURCE__REALM');
+    expect(wrong.hint).toBe('Did you mean CALLSYNC_SOURCE__LIST__PRESET?');
+    expect((await failure(minimal, { CALLSYNC_SUORCE__REALM: 'x' })).hint).toContain('CALLSYNC_SOURCE__REALM');
     expect((await failure(minimal, { CALLSYNC_STORE__PORT: '[1' })).message).toContain('CALLSYNC_STORE__PORT');
   });
 });
@@ -201,7 +201,7 @@ describe('errors', () => {
   test('say where a configuration is looked for', async () => {
     expect(await failure(undefined)).toMatchObject({
       code: 'CONFIG_MISSING',
-      mend: expect.stringContaining('--config'),
+      hint: expect.stringContaining('--config'),
     });
     const named = await failure(undefined, { CALLSYNC_CONFIG: 'other.yaml' });
     expect(named.message).toBe(`The configuration file ${join(cwd, 'other.yaml')} does not exist.`);

@@ -68,5 +68,5 @@ const expectNoPayload = async (site: Installation, workflowId: string): Promise<
     for (const needle of needles) expect(encoded.includes(needle)).toBe(false);
   }
   // The check can fail: what does stand in a history is found.
-  expect(histories.some(({ encoded }) => encoded.includes('readStretch'))).toBe(true);
+  expect(histories.some(({ encoded }) => encoded.includes('readRangePart'))).toBe(true);
 };

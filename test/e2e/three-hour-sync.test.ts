@@ -68,7 +68,7 @@ describe('three hours of continuous sync', () => {
         },
       },
     });
-    // The gate before the service would mend the connections that are to break.
+    // The gate before the service would hint the connections that are to break.
     const text = await readFile(site.configPath, 'utf8');
     await writeFile(site.configPath, text.replace(site.gate.url, site.simulator.url));
   });

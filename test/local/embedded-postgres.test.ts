@@ -99,7 +99,7 @@ describe('startEmbeddedPostgres', () => {
     await expect(startEmbeddedPostgres({ dataDir: other, port: taken.port })).rejects.toMatchObject({
       code: 'STORE_START',
       message: expect.stringContaining('did not start'),
-      mend: expect.stringContaining('store.url'),
+      hint: expect.stringContaining('store.url'),
     });
     await rm(other, { recursive: true, force: true });
   });

@@ -1,5 +1,5 @@
 /**
- * A stretch of re-reading on a virtual clock: calls and silent edits are made up, everything that decides
+ * A range part of re-reading on a virtual clock: calls and silent edits are made up, everything that decides
  * (histogram, horizon, plan) is the code that runs in production. Nobody sends webhooks, so each edit is found by
  * re-reading or not at all.
  */

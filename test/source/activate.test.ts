@@ -98,7 +98,7 @@ describe('preset activate against the simulator', () => {
       await simulator.setClock({ advanceSeconds: 86_400 });
     }
     expect(missingFrom(await listedIds(simulator, statuses), seen)).toEqual([]);
-    // The last sight of each edited call is later than its edit.
+    // The last observation of each edited call is later than its edit.
     let edited = 0;
     for await (const entry of simulator.truth({ light: true })) {
       const at = Date.parse(entry.versions.at(-1)?.at ?? '') * 1000;

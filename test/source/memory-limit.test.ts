@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { createPageRoom, type PageRoom, type Place } from '../../src/source/read/memory-limit.ts';
+import { createMemoryLimit, type MemoryLimit, type Place } from '../../src/source/read/memory-limit.ts';
 
 const quiet = new AbortController().signal;
 
 /** A room of 100 bytes in which a page of `bytes` was read before. */
-const roomAfter = async (bytes: number): Promise<PageRoom> => {
-  const room = createPageRoom(100);
+const roomAfter = async (bytes: number): Promise<MemoryLimit> => {
+  const room = createMemoryLimit(100);
   const place = await room.take('whole', quiet);
   place.fill(bytes);
   place.release();
@@ -13,7 +13,7 @@ const roomAfter = async (bytes: number): Promise<PageRoom> => {
 };
 
 /** Asks for a place and says what became of it so far. */
-const ask = (room: PageRoom, signal = quiet): { place: Place | undefined; settled: Promise<void> } => {
+const ask = (room: MemoryLimit, signal = quiet): { place: Place | undefined; settled: Promise<void> } => {
   const asked: { place: Place | undefined; settled: Promise<void> } = { place: undefined, settled: Promise.resolve() };
   asked.settled = room.take('whole', signal).then((place) => {
     asked.place = place;
@@ -25,7 +25,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 
 describe('the room for pages', () => {
   test('holds the first page alone until its size is known', async () => {
-    const room = createPageRoom(100);
+    const room = createMemoryLimit(100);
     const first = await room.take('whole', quiet);
     const second = ask(room);
     await settle();

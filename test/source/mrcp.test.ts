@@ -22,8 +22,8 @@ describe('the MRCP check', () => {
     const simulator = await start(mode);
     const check = await checkMrcp({ ...simulator.mrcp, timeout_s: 0.5 });
     expect(check.outcome).toBe(outcome);
-    expect(check.mend === undefined).toBe(outcome === 'answers');
-    if (outcome !== 'answers') expect(check.mend).toContain('account manager');
+    expect(check.hint === undefined).toBe(outcome === 'answers');
+    if (outcome !== 'answers') expect(check.hint).toContain('account manager');
     expect((await simulator.stats()).mrcp.bytes).toBe(0);
   });
 

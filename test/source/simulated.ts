@@ -36,7 +36,7 @@ export const wholeRange = (simulator: Simulator, axis: string): Window => ({
 
 export interface Reading {
   readonly result: WindowResult;
-  /** How often each call was handed on, and the latest sight of it. */
+  /** How often each call was handed on, and the latest observation of it. */
   readonly seen: Map<string, { times: number; latest: Observation }>;
 }
 

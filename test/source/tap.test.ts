@@ -141,7 +141,7 @@ describe('tap', () => {
     await expect(listed.done).rejects.toMatchObject({
       code: 'TAP_WHITELIST',
       kind: 'terminal',
-      mend: expect.stringContaining('whitelist'),
+      hint: expect.stringContaining('whitelist'),
     });
     const wrong = await start({}, { url: 'ws://127.0.0.1:1/x' });
     await until(() =>

@@ -120,7 +120,7 @@ describe('the token request', () => {
     closers.push(source.close);
     const error = await refusalOf(source.tokens.get());
     expect(error).toMatchObject({ code, kind });
-    expect(JSON.stringify([error.message, error.mend, String(error.cause), error.stack])).not.toContain('not-a-secret');
+    expect(JSON.stringify([error.message, error.hint, String(error.cause), error.stack])).not.toContain('not-a-secret');
   });
 
   test('names an unreachable identity provider', async () => {

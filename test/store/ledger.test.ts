@@ -7,7 +7,7 @@ import { foldBatch, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { inTransaction } from '../../src/postgres/connection.ts';
 import { eraseFromLedger, foldIntoLedger, readHeads, readRows } from '../../src/store/ledger/ledger.ts';
 import { markPending } from '../../src/store/loads/loads.ts';
-import { sightsInOrders } from '../calls/observations.ts';
+import { observationsInOrders } from '../calls/observations.ts';
 import { expectedDocument } from '../calls/winner.ts';
 import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
 
@@ -22,10 +22,10 @@ const ids = ['a', 'b', 'c'];
 
 /** Arrivals of several calls, cut into batches at random. */
 const batches = fc
-  .tuple(...ids.map((id) => sightsInOrders(id)), fc.infiniteStream(fc.integer({ min: 1, max: 6 })))
+  .tuple(...ids.map((id) => observationsInOrders(id)), fc.infiniteStream(fc.integer({ min: 1, max: 6 })))
   .map((made) => {
     const sizes = made.at(-1) as Iterator<number>;
-    const calls = made.slice(0, -1) as { sights: Observation[]; arrivals: Observation[][] }[];
+    const calls = made.slice(0, -1) as { observations: Observation[]; arrivals: Observation[][] }[];
     const orders = [0, 1].map((order) => {
       const mixed = calls.flatMap((call) => call.arrivals[order] ?? []);
       const cut: Observation[][] = [];
@@ -36,7 +36,7 @@ const batches = fc
       }
       return cut;
     });
-    return { sights: calls.map((call) => call.sights), orders };
+    return { observations: calls.map((call) => call.observations), orders };
   });
 
 const sentDigests = async (): Promise<Record<string, string[]>> => {
@@ -54,7 +54,7 @@ const sentDigests = async (): Promise<Record<string, string[]>> => {
 
 test('any order, any number, any batches: one document, one set of versions, one set of rows', async () => {
   await fc.assert(
-    fc.asyncProperty(batches, async ({ sights, orders }) => {
+    fc.asyncProperty(batches, async ({ observations, orders }) => {
       const ends: unknown[] = [];
       for (const order of orders) {
         await pipeline.clear();
@@ -64,7 +64,7 @@ test('any order, any number, any batches: one document, one set of versions, one
         }
         const rows = await readRows(pipeline.store.pool, ids);
         for (const [index, id] of ids.entries()) {
-          expect(rows.get(id)?.document).toEqual(expectedDocument(sights[index] ?? []));
+          expect(rows.get(id)?.document).toEqual(expectedDocument(observations[index] ?? []));
         }
         const heads = [...rows.values()].map(({ callId, versions, firstSeenAt, lastSeenAt, seenBy }) => ({
           callId,
@@ -91,7 +91,7 @@ const foldAll = (observations: readonly Observation[], of = pipeline) =>
 describe('a row', () => {
   test('comes back as it was folded, to the microsecond', async () => {
     const at = 1_701_703_109_123_456;
-    const sights = [
+    const observations = [
       observationOf(
         'x',
         at,
@@ -101,8 +101,8 @@ describe('a row', () => {
       observationOf('x', at + 1, { n: 2, constructor: 'field', 'a\0': null }, 'poll'),
       observationOf('x', at - 1, { old: true }, 'import'),
     ];
-    const expected = sights.map(prepareObservation).reduce(fold, emptyRow('x'));
-    const { changed } = await foldAll(sights);
+    const expected = observations.map(prepareObservation).reduce(fold, emptyRow('x'));
+    const { changed } = await foldAll(observations);
     expect(changed).toEqual([expected]);
     const read = (await readRows(pipeline.store.pool, ['x'])).get('x') as LedgerRow;
     expect(read).toEqual({ ...expected, json: {} });
@@ -162,8 +162,8 @@ test('overlapping batches from many sides neither deadlock nor lose anything', a
         .sort((a, b) => a[0] - b[0]);
       const chosen = order.slice(0, 10 + round * 2).map(([, id]) => id);
       await inTransaction(pipeline.store.pool, 'test', async (client) => {
-        const sights = chosen.map((id) => observationOf(id, name * 100 + round, { [`f${name}`]: round }));
-        const { changed } = await foldIntoLedger(client, sights.map(prepareObservation), 'qualified');
+        const observations = chosen.map((id) => observationOf(id, name * 100 + round, { [`f${name}`]: round }));
+        const { changed } = await foldIntoLedger(client, observations.map(prepareObservation), 'qualified');
         const ids = changed.map((row) => row.callId);
         await markPending(client, ['main'], ids);
       });

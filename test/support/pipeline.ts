@@ -91,7 +91,7 @@ export const openPipeline = async (config: Partial<PostgresWarehouseOptions['con
   };
 };
 
-/** An observation with `unique_id` among its fields, as every sight has it. */
+/** An observation with `unique_id` among its fields, as every observation has it. */
 export const observationOf = (
   callId: string,
   observedAt: number,

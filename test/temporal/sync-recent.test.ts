@@ -28,12 +28,12 @@ const hours = 30;
 /** Reads an hour at a time, and notes what it read. */
 const fakes = (direction: Direction, read: Range[]) => {
   const counts = { plans: 0, finishes: 0 };
-  const activities: Pick<ReadActivities, 'planSync' | 'readStretch' | 'finishSync'> = {
+  const activities: Pick<ReadActivities, 'planSync' | 'readRangePart' | 'finishSync'> = {
     planSync: async () => {
       counts.plans += 1;
       return { axis: 'qualified', direction, range: { from: 0, to: hours * hour } };
     },
-    readStretch: async ({ range: { from, to } }) => {
+    readRangePart: async ({ range: { from, to } }) => {
       const newest = direction === 'newest_first';
       const part = newest ? { from: to - hour, to } : { from, to: from + hour };
       const rest = newest ? { from, to: part.from } : { from: part.to, to };

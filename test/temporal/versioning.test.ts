@@ -82,7 +82,7 @@ describe('with worker versioning', () => {
     site.gate.shut();
     const first = await site.backfill('first');
     site.gate.grant(4);
-    await isRunning(first.workflowId, 'readStretch');
+    await isRunning(first.workflowId, 'readRangePart');
 
     two = await startBuild('2');
     await makeCurrent('2');
@@ -104,7 +104,7 @@ describe('with worker versioning', () => {
     site.gate.shut();
     const left = await site.backfill('left', { force: true });
     site.gate.grant(4);
-    await isRunning(left.workflowId, 'readStretch');
+    await isRunning(left.workflowId, 'readRangePart');
     const landed = async (callId: string): Promise<void> => {
       await deliver(site.store, [{ body: JSON.stringify({ unique_id: callId, status: 'void' }), deliveryId: null }]);
       await wakeMergeInbox(site.client, site.prefix);

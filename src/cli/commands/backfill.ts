@@ -97,7 +97,7 @@ const statusOf = async (handle: Handle, name: string): Promise<string> => {
   } catch (cause) {
     if (!(cause instanceof WorkflowNotFoundError)) throw cause;
     throw terminal('USAGE_BACKFILL', `There is no backfill named “${name}”.`, {
-      mend: 'callsync backfill list shows the names of all.',
+      hint: 'callsync backfill list shows the names of all.',
       cause,
     });
   }

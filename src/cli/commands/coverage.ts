@@ -15,7 +15,7 @@ const writePicture = async (file: string, html: string): Promise<void> => {
     await writeFile(file, html);
   } catch (cause) {
     throw terminal('USAGE_FILE', `The file ${file} cannot be written (${(cause as { code?: string }).code}).`, {
-      mend: 'Name a file in a folder that exists and may be written to.',
+      hint: 'Name a file in a folder that exists and may be written to.',
       cause,
     });
   }

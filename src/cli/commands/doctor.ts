@@ -14,8 +14,8 @@ const render = (findings: readonly CheckedFinding[]): string => {
   const width = Math.max(...findings.map(({ check }) => check.length));
   return findings
     .map(
-      ({ check, outcome, message, mend }) =>
-        `${marks[outcome]}${check.padEnd(width)}  ${message}${mend === undefined ? '' : ` ${mend}`}`,
+      ({ check, outcome, message, hint }) =>
+        `${marks[outcome]}${check.padEnd(width)}  ${message}${hint === undefined ? '' : ` ${hint}`}`,
     )
     .join('\n');
 };
@@ -54,7 +54,7 @@ const seconds = (text: string): number => {
 
 export const addDoctor = (program: Command): void => {
   withCommonOptions(program.command('doctor'))
-    .description('check every dependency and permission, and say how to mend what is wrong')
+    .description('check every dependency and permission, and say how to hint what is wrong')
     .option('--deadline <seconds>', 'longest time for one check', seconds, 40)
     .addHelpText(
       'after',

@@ -29,7 +29,7 @@ const run = (options: GoLiveOptions): Promise<void> =>
     const { namespace, task_queue: prefix } = services.config.temporal;
     if ((await unpolledQueues(temporal.client.workflow, namespace, prefix)).length > 0) {
       throw transient('GO_LIVE_WORKER', 'No worker is running.', {
-        mend: 'Start callsync up --no-schedules (or worker and serve) and run the same command again.',
+        hint: 'Start callsync up --no-schedules (or worker and serve) and run the same command again.',
       });
     }
     const { url } = options;

@@ -32,7 +32,7 @@ const checkReadable = async (files: readonly string[]): Promise<void> => {
       .catch((cause: { code?: string }) => cause.code ?? 'no access');
     if (problem === undefined) continue;
     throw terminal('USAGE_FILE', `The file ${file} cannot be read (${problem}).`, {
-      mend: 'Check that it exists, is a file, and may be read.',
+      hint: 'Check that it exists, is a file, and may be read.',
     });
   }
 };

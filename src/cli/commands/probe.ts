@@ -39,7 +39,7 @@ const run = async (options: ProbeCommandOptions): Promise<void> => {
       'CONFIG_MISSING',
       'There is no configuration file to write into: everything came from the environment.',
       {
-        mend: 'Leave --write out and copy the printed section.',
+        hint: 'Leave --write out and copy the printed section.',
       },
     );
   }

@@ -42,7 +42,7 @@ const show = (id: number, options: CommonOptions & { raw?: boolean }): Promise<v
     const entry = await readQuarantine(pool, id);
     if (entry === undefined) {
       throw terminal('USAGE_QUARANTINE', `There is no record ${id} in quarantine.`, {
-        mend: 'See callsync quarantine list --state all.',
+        hint: 'See callsync quarantine list --state all.',
       });
     }
     if (options.raw) {

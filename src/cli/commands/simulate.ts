@@ -21,7 +21,7 @@ const isSection = (value: unknown): value is Record<string, unknown> =>
 
 const wrong = (problem: string) =>
   terminal('USAGE_SIMULATOR', `The simulator cannot take these options: ${problem}.`, {
-    mend: 'callsync simulate --help lists them.',
+    hint: 'callsync simulate --help lists them.',
   });
 
 const readExtra = (text: string): Record<string, unknown> => {
@@ -102,7 +102,7 @@ const run = async (options: SimulateOptions): Promise<void> => {
     const { code } = cause as { code?: string };
     if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw cause;
     const why = code === 'EADDRINUSE' ? 'is taken' : 'may not be used';
-    throw terminal('USAGE_PORT', `Port ${settings.port} ${why}.`, { mend: 'Choose another, or 0 for any.', cause });
+    throw terminal('USAGE_PORT', `Port ${settings.port} ${why}.`, { hint: 'Choose another, or 0 for any.', cause });
   }
 };
 

@@ -11,7 +11,7 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
   withServices(options, async (services) => {
     if (!(name in services.config.warehouses)) {
       throw terminal('USAGE_WAREHOUSE', `There is no warehouse “${name}” in the configuration.`, {
-        mend: `Use one of: ${Object.keys(services.config.warehouses).join(', ')}.`,
+        hint: `Use one of: ${Object.keys(services.config.warehouses).join(', ')}.`,
       });
     }
     const store = await openStoreService(services);

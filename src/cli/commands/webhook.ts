@@ -77,7 +77,7 @@ const send = async (options: SendCommandOptions): Promise<void> => {
   const { key: wanted } = options;
   if (wanted !== undefined && !webhook.secrets.some(({ name }) => name === wanted)) {
     throw terminal('USAGE_KEY', `There is no signing key “${wanted}” in webhook.secrets.`, {
-      mend:
+      hint:
         webhook.secrets.length === 0
           ? 'None is configured.'
           : `Use one of: ${webhook.secrets.map(({ name }) => name).join(', ')}.`,

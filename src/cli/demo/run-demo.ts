@@ -75,7 +75,7 @@ const readOrMakeSetting = async (dir: string): Promise<{ to: string }> => {
     const setting = { to: new Date(Math.floor(Date.now() / 60_000) * 60_000).toISOString() };
     await mkdir(dir, { recursive: true }).catch((error: Error) => {
       throw terminal('USAGE_DATA_DIR', `The folder ${dir} cannot be made: ${error.message}.`, {
-        mend: 'Give another one with --data-dir.',
+        hint: 'Give another one with --data-dir.',
       });
     });
     await writeFile(file, JSON.stringify(setting));
@@ -282,7 +282,7 @@ const settleLive = async (
       throw transient(
         'DEMO_NOT_SETTLED',
         `Live calls did not settle in ${catchUpDeadlineMs / 1000} s: ${inbox.pending} deliveries and ${pending} calls wait, watermark ${new Date(watermark).toISOString()}.`,
-        { mend: `Look at the workflows in Temporal's interface${services.config.temporal.ui_url ?? ''}.` },
+        { hint: `Look at the workflows in Temporal's interface${services.config.temporal.ui_url ?? ''}.` },
       );
     }
     await delay(pollMs);

@@ -14,7 +14,7 @@ const locateChild = (): string => {
   const places = ['../../simulator/control/child.js', '../../../dist/src/simulator/control/child.js'];
   const found = places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));
   if (found === undefined)
-    throw terminal('BUILD_MISSING', 'The simulator is not built.', { mend: 'Run npm run build.' });
+    throw terminal('BUILD_MISSING', 'The simulator is not built.', { hint: 'Run npm run build.' });
   return found;
 };
 

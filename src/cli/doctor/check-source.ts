@@ -48,9 +48,9 @@ export const sourceChecks = (services: Services): Check[] => {
     {
       name: 'mrcp',
       run: async () => {
-        const { outcome, message, mend = '' } = await checkMrcp(opened.mrcp);
+        const { outcome, message, hint = '' } = await checkMrcp(opened.mrcp);
         if (outcome === 'not_configured') return skipped(message);
-        return outcome === 'answers' ? ok(message) : failed(message, mend);
+        return outcome === 'answers' ? ok(message) : failed(message, hint);
       },
     },
   ];
@@ -83,8 +83,8 @@ const describeClock = ({ clock }: Source): Finding => {
   const seconds = Math.round(Math.abs(ms) / 1000);
   if (seconds < noticedSkewS) return ok('Agrees with the service’s.');
   const message = `The service’s clock is ${seconds} s ${ms > 0 ? 'ahead of' : 'behind'} this machine’s.`;
-  const mend = 'Let this machine keep its time by NTP (such as timedatectl set-ntp true).';
-  return seconds > allowedSkewS ? failed(message, mend) : warning(message, mend);
+  const hint = 'Let this machine keep its time by NTP (such as timedatectl set-ntp true).';
+  return seconds > allowedSkewS ? failed(message, hint) : warning(message, hint);
 };
 
 const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): Promise<Finding> => {
@@ -106,7 +106,7 @@ const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): 
     });
   } catch (error) {
     if (!(error instanceof CallsyncError)) throw error;
-    return failed(error.message, error.mend ?? 'Ask the account manager.');
+    return failed(error.message, error.hint ?? 'Ask the account manager.');
   }
   if (isOpen) return ok(`${new URL(config.websocket.url).host} opens.`);
   return failed(refusal ?? 'It did not open.', 'Try again later; callsync tap keeps trying.');

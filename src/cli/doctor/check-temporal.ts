@@ -43,7 +43,7 @@ const openPresent = async (services: Services): Promise<TemporalService> => {
   const { temporal } = services.config;
   if (temporal.address === undefined && (await findTemporalCli({ configured: temporal.cli })) === undefined) {
     throw terminal('TEMPORAL_CLI', 'The Temporal CLI for the development server is not here yet.', {
-      mend: 'callsync up builds it once with Go (3 minutes); or set temporal.address to a server.',
+      hint: 'callsync up builds it once with Go (3 minutes); or set temporal.address to a server.',
     });
   }
   return openTemporal(services);
@@ -56,12 +56,12 @@ const describeNamespace = async ({ client, address }: TemporalService, namespace
     const code = (cause as { code?: number }).code;
     if (code === notFound) {
       throw terminal('TEMPORAL_NAMESPACE', `${address} has no namespace ${namespace}.`, {
-        mend: `Create it (temporal operator namespace create ${namespace}), or correct temporal.namespace.`,
+        hint: `Create it (temporal operator namespace create ${namespace}), or correct temporal.namespace.`,
         cause,
       });
     }
     throw terminal('TEMPORAL_REFUSED', `${address} does not let us see the namespace ${namespace}.`, {
-      mend: 'Check temporal.api_key_file or the client certificate (temporal.tls).',
+      hint: 'Check temporal.api_key_file or the client certificate (temporal.tls).',
       cause,
     });
   }

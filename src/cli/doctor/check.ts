@@ -7,7 +7,7 @@ export interface Finding {
   readonly outcome: Outcome;
   /** One sentence, without secrets and personal data. */
   readonly message: string;
-  readonly mend?: string | undefined;
+  readonly hint?: string | undefined;
 }
 
 export interface Check {
@@ -22,8 +22,8 @@ export interface CheckedFinding extends Finding {
 }
 
 export const ok = (message: string): Finding => ({ outcome: 'ok', message });
-export const warning = (message: string, mend: string): Finding => ({ outcome: 'warning', message, mend });
-export const failed = (message: string, mend: string): Finding => ({ outcome: 'failed', message, mend });
+export const warning = (message: string, hint: string): Finding => ({ outcome: 'warning', message, hint });
+export const failed = (message: string, hint: string): Finding => ({ outcome: 'failed', message, hint });
 export const skipped = (message: string): Finding => ({ outcome: 'skipped', message });
 
 /** A check that needs what another one found to be missing. */
@@ -31,7 +31,7 @@ export class NotChecked extends Error {}
 
 const findingOf = (error: unknown): Finding => {
   if (error instanceof NotChecked) return skipped(error.message);
-  if (error instanceof CallsyncError) return { outcome: 'failed', message: error.message, mend: error.mend };
+  if (error instanceof CallsyncError) return { outcome: 'failed', message: error.message, hint: error.hint };
   return { outcome: 'failed', message: `Unexpected fault: ${error instanceof Error ? error.message : String(error)}` };
 };
 

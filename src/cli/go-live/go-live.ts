@@ -90,16 +90,16 @@ const verifyReceiver = async (
   const url = input.url ?? services.config.webhook.public_url;
   if (url === undefined) {
     throw terminal('CONFIG_INVALID', 'webhook.public_url is needed: the address that the service sends to.', {
-      mend: 'Set it to the address given to the account manager.',
+      hint: 'Set it to the address given to the account manager.',
     });
   }
   const found = input.url === undefined ? await checkPublicUrl(new URL(url)) : [];
   const trip = await roundTrip(services, store, url);
-  for (const { outcome, message, mend } of [...found, trip]) {
+  for (const { outcome, message, hint } of [...found, trip]) {
     if (outcome === 'failed') {
-      throw terminal('GO_LIVE_RECEIVER', `The receiver is not ready: ${message}`, mend === undefined ? {} : { mend });
+      throw terminal('GO_LIVE_RECEIVER', `The receiver is not ready: ${message}`, hint === undefined ? {} : { hint });
     }
-    if (outcome === 'warning') services.say(`  note: ${message} ${mend ?? ''}`);
+    if (outcome === 'warning') services.say(`  note: ${message} ${hint ?? ''}`);
   }
   return { url, message: trip.message };
 };
@@ -122,7 +122,7 @@ const read = async (
   const progress = await watchBackfill(handle, name, signal);
   if (progress.state !== 'done') {
     throw transient('GO_LIVE_STOPPED', 'The reading goes on without being watched.', {
-      mend: 'The same command joins it again.',
+      hint: 'The same command joins it again.',
     });
   }
   return { calls: progress.totals.calls, problems: progress.totals.problems };
@@ -136,7 +136,7 @@ const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number
   if (Date.now() < ready) {
     services.say(`  waiting until ${new Date(ready).toISOString()}, so that webhooks and list can be compared …`);
     await delay(ready - Date.now(), undefined, { signal: input.signal }).catch(() => {
-      throw transient('GO_LIVE_STOPPED', 'Stopped while waiting.', { mend: 'The same command goes on.' });
+      throw transient('GO_LIVE_STOPPED', 'Stopped while waiting.', { hint: 'The same command goes on.' });
     });
   }
   const to = nowMicros() - settle * 1000;
@@ -145,7 +145,7 @@ const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number
   for (const until = Date.now() + 60_000; (await countPendingDeliveries(store.pool)) > 0; await delay(200)) {
     if (Date.now() < until) continue;
     throw transient('GO_LIVE_INBOX', 'Deliveries wait in the inbox and are not merged.', {
-      mend: 'Check that a worker runs (callsync doctor), then run the same command again.',
+      hint: 'Check that a worker runs (callsync doctor), then run the same command again.',
     });
   }
   return measureOverlap(store.pool, { from, to });
@@ -163,23 +163,23 @@ const describeOverlap = ({ from, to, both, webhookOnly, pollOnly }: Overlap): st
 const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, rejections: readonly string[]): void => {
   if (overlap.webhookOnly > 0) {
     throw transient('GO_LIVE_OVERLAP', `The list does not show ${overlap.webhookOnly} calls that came by webhook.`, {
-      mend: 'Check source.list.params and what the credentials may see (callsync probe), then run the same command again.',
+      hint: 'Check source.list.params and what the credentials may see (callsync probe), then run the same command again.',
     });
   }
   if (overlap.both + overlap.pollOnly === 0 && !acceptEmpty) {
     throw transient('GO_LIVE_EMPTY', 'No call ended while webhooks and list ran side by side, so nothing is shown.', {
-      mend: 'Run the same command again once calls have come, or give --accept-empty.',
+      hint: 'Run the same command again once calls have come, or give --accept-empty.',
     });
   }
   if (overlap.both === 0 && overlap.pollOnly > 0) {
     const message = `None of ${overlap.pollOnly} calls came by webhook`;
     if (rejections.length > 0) {
       throw transient('GO_LIVE_REJECTED', `${message}: deliveries were rejected (${rejections.join(', ')}).`, {
-        mend: 'Check webhook.secrets and webhook.header_prefix against what the service sends, then run the same command again.',
+        hint: 'Check webhook.secrets and webhook.header_prefix against what the service sends, then run the same command again.',
       });
     }
     throw transient('GO_LIVE_SILENT', `${message}.`, {
-      mend: 'Ask the account manager whether the webhook is active for this address and these campaigns, then run the same command again.',
+      hint: 'Ask the account manager whether the webhook is active for this address and these campaigns, then run the same command again.',
     });
   }
 };

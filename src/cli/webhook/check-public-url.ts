@@ -10,7 +10,7 @@ export interface PublicUrlFinding {
   readonly outcome: 'ok' | 'warning' | 'failed';
   /** One sentence. */
   readonly message: string;
-  readonly mend?: string;
+  readonly hint?: string;
 }
 
 /** Loopback, private, link-local, shared and documentation ranges: no service on the internet reaches them. */
@@ -36,7 +36,7 @@ export const checkPublicUrl = async (url: URL, options: { readonly ca?: string }
       about: 'certificate',
       outcome: 'warning',
       message: 'The webhook address is not encrypted: call records travel in the open.',
-      mend: 'Serve HTTPS (webhook.tls, or a proxy in front) with a certificate valid for the domain.',
+      hint: 'Serve HTTPS (webhook.tls, or a proxy in front) with a certificate valid for the domain.',
     },
   ];
 };
@@ -49,7 +49,7 @@ const addressFinding = (host: string, addresses: readonly string[]): PublicUrlFi
       about: 'address',
       outcome: 'failed',
       message: `The name ${host} cannot be resolved.`,
-      mend: 'Correct webhook.public_url, or publish the name in the DNS.',
+      hint: 'Correct webhook.public_url, or publish the name in the DNS.',
     };
   }
   const closed = addresses.filter(isClosed);
@@ -58,14 +58,14 @@ const addressFinding = (host: string, addresses: readonly string[]): PublicUrlFi
     about: 'address',
     outcome: 'failed',
     message: `${host} leads to ${closed[0]}, which is in a closed network: the service cannot reach it.`,
-    mend: 'Give the receiver a public address, or put a reverse proxy with one in front, and set webhook.public_url to it.',
+    hint: 'Give the receiver a public address, or put a reverse proxy with one in front, and set webhook.public_url to it.',
   };
 };
 
 const checkCertificate = (url: URL, host: string, ca: string | undefined): Promise<PublicUrlFinding> =>
   new Promise((resolve) => {
-    const failed = (message: string, mend: string): void =>
-      settle({ about: 'certificate', outcome: 'failed', message, mend });
+    const failed = (message: string, hint: string): void =>
+      settle({ about: 'certificate', outcome: 'failed', message, hint });
     const socket = connect({
       host,
       port: Number(url.port || 443),
@@ -102,7 +102,7 @@ const checkCertificate = (url: URL, host: string, ca: string | undefined): Promi
         about: 'certificate',
         outcome: soon ? 'warning' : 'ok',
         message: `The certificate is valid for ${host}, for ${days} more days.`,
-        ...(soon ? { mend: 'Renew it.' } : {}),
+        ...(soon ? { hint: 'Renew it.' } : {}),
       });
     });
   });

@@ -14,7 +14,7 @@ export interface RoundTripFinding {
   readonly outcome: 'ok' | 'warning' | 'failed';
   /** One sentence. */
   readonly message: string;
-  readonly mend?: string;
+  readonly hint?: string;
 }
 
 export interface RoundTripOptions {
@@ -49,7 +49,7 @@ export const tryRoundTrip = async (options: RoundTripOptions): Promise<RoundTrip
       return {
         outcome: 'failed',
         message: `${url} took a delivery that does not arrive in this inbox.`,
-        mend: 'Check that the address leads to the receiver of this configuration, and that its store is this one.',
+        hint: 'Check that the address leads to the receiver of this configuration, and that its store is this one.',
       };
     }
   } finally {
@@ -59,7 +59,7 @@ export const tryRoundTrip = async (options: RoundTripOptions): Promise<RoundTrip
     return {
       outcome: 'warning',
       message: 'A delivery arrived, and so would anybody’s: unsigned ones are taken.',
-      mend: 'Ask the account manager for a signing secret, set webhook.secrets and remove webhook.allow_unsigned.',
+      hint: 'Ask the account manager for a signing secret, set webhook.secrets and remove webhook.allow_unsigned.',
     };
   }
   const forged = await sendWebhook({ ...common, secret: randomUUID(), retry: false });
@@ -68,7 +68,7 @@ export const tryRoundTrip = async (options: RoundTripOptions): Promise<RoundTrip
     return {
       outcome: 'failed',
       message: `${url} takes deliveries with a wrong signature.`,
-      mend: 'Remove webhook.allow_unsigned, and check that nothing else answers at that address.',
+      hint: 'Remove webhook.allow_unsigned, and check that nothing else answers at that address.',
     };
   }
   const ms = sent.attempts.at(-1)?.ms ?? 0;
@@ -91,7 +91,7 @@ const explainRefusal = (
     return {
       outcome: 'failed',
       message: `${url} cannot be reached (${failure ?? 'no answer'}).`,
-      mend: 'Start the receiver (callsync up or callsync serve), and open the way from outside to it.',
+      hint: 'Start the receiver (callsync up or callsync serve), and open the way from outside to it.',
     };
   }
   const mends: Record<number, string> = {
@@ -102,7 +102,7 @@ const explainRefusal = (
   return {
     outcome: 'failed',
     message: `${url} answers ${status} to a signed delivery.`,
-    mend:
+    hint:
       mends[status] ??
       'Check that the address leads to the receiver and that its proxy passes POST and all headers on.',
   };

@@ -40,7 +40,7 @@ export const locateEmulator = async ({ env = process.env, log }: LocateEmulatorO
   if (configured) {
     if (await isExecutable(configured)) return configured;
     throw terminal('BIGQUERY_EMULATOR', `There is no program at ${configured}, as CALLSYNC_BQEMULATOR says.`, {
-      mend: 'Correct CALLSYNC_BQEMULATOR, or leave it out.',
+      hint: 'Correct CALLSYNC_BQEMULATOR, or leave it out.',
     });
   }
   for (const folder of (env.PATH ?? '').split(delimiter).filter(Boolean)) {
@@ -72,7 +72,7 @@ const install = async (folder: string, log: (message: string) => void): Promise<
   } catch (cause) {
     const said = (cause as { stderr?: string }).stderr?.trim().split('\n').at(-1) ?? (cause as Error).message;
     throw terminal('BIGQUERY_EMULATOR', `The local BigQuery could not be installed: ${said}`, {
-      mend: 'Install Python 3.11 or newer with venv, check that pip reaches its package index, and try again.',
+      hint: 'Install Python 3.11 or newer with venv, check that pip reaches its package index, and try again.',
       cause,
     });
   }

@@ -60,7 +60,7 @@ export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): P
       'BIGQUERY_EMULATOR',
       `The local BigQuery did not start: ${server.failure() ?? 'no answer in time'}.`,
       {
-        mend: `See ${logFile}.`,
+        hint: `See ${logFile}.`,
       },
     );
   }
@@ -83,7 +83,7 @@ const openQueue = async (upstreamPort: number, port: number, pid: number): Promi
   } catch (cause) {
     await stopLocalProcess(pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
     throw terminal('BIGQUERY_EMULATOR', `The local BigQuery cannot listen on port ${port}.`, {
-      mend: 'Choose another port, or 0 for any free one.',
+      hint: 'Choose another port, or 0 for any free one.',
       cause,
     });
   }

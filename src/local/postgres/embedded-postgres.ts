@@ -94,7 +94,7 @@ const openTo = async (account: Account, home: string): Promise<void> => {
   await chmod(home, 0o711);
   if (await mayReach(account, home)) return;
   throw terminal('STORE_DATA_DIR', `As root, PostgreSQL runs as the account "postgres", which cannot reach ${home}.`, {
-    mend: 'Set store.data_dir to a folder such as /var/lib/callsync, or run callsync as another user.',
+    hint: 'Set store.data_dir to a folder such as /var/lib/callsync, or run callsync as another user.',
   });
 };
 
@@ -111,7 +111,7 @@ const joinOrLaunch = async (
     if (launched !== undefined) return { server: launched, started: true };
     if (Date.now() > deadline) {
       throw terminal('STORE_START', `Another process holds the embedded PostgreSQL data in ${cluster.home}.`, {
-        mend: 'End the postgres process that its postmaster.pid names.',
+        hint: 'End the postgres process that its postmaster.pid names.',
       });
     }
     await delay(100);

@@ -24,7 +24,7 @@ export const resolvePostgresAccount = async (): Promise<Account | undefined> => 
     const made = await findAccount();
     if (made !== undefined) return made;
     throw terminal('STORE_NO_ACCOUNT', 'PostgreSQL does not run as root and no account "postgres" could be made.', {
-      mend: 'Run callsync as another user, or make the account: useradd --system postgres.',
+      hint: 'Run callsync as another user, or make the account: useradd --system postgres.',
       cause,
     });
   }

@@ -42,7 +42,7 @@ const findInstalled = (): string => {
     return join(dirname(createRequire(outer).resolve(name)), '..', 'native');
   } catch (cause) {
     throw terminal('STORE_NO_BINARIES', `There are no PostgreSQL programs for this platform (${name}).`, {
-      mend: 'Install with optional dependencies, or set store.url to a PostgreSQL server of your own.',
+      hint: 'Install with optional dependencies, or set store.url to a PostgreSQL server of your own.',
       cause,
     });
   }
@@ -70,7 +70,7 @@ const linkLibraries = async (native: string): Promise<void> => {
     await symlink(basename(link.source), path).catch((cause: NodeJS.ErrnoException) => {
       if (cause.code === 'EEXIST') return;
       throw terminal('STORE_LIBRARIES', 'The libraries of the embedded PostgreSQL could not be linked.', {
-        mend: `Make ${dirname(path)} writable once, or run "npm rebuild" there.`,
+        hint: `Make ${dirname(path)} writable once, or run "npm rebuild" there.`,
         cause,
       });
     });

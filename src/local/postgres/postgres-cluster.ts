@@ -60,7 +60,7 @@ export const createCluster = async ({ home, data, account, binaries }: Cluster, 
     });
   } catch (cause) {
     throw terminal('STORE_INIT', `The embedded PostgreSQL database could not be created in ${home}.`, {
-      mend: 'Check that the folder is writable and the disk has room, or set store.url to a server of your own.',
+      hint: 'Check that the folder is writable and the disk has room, or set store.url to a server of your own.',
       cause,
     });
   } finally {
@@ -115,7 +115,7 @@ export const launch = async (
   if (/lock file .* already exists|shared memory block .* still in use/.test(said)) return undefined;
   const reason = said.split('\n').findLast((line) => /FATAL|could not/.test(line)) ?? server.failure();
   throw terminal('STORE_START', `The embedded PostgreSQL did not start: ${reason ?? 'no answer in time'}.`, {
-    mend: `See ${logFile}, or set store.url to a server of your own.`,
+    hint: `See ${logFile}, or set store.url to a server of your own.`,
   });
 };
 

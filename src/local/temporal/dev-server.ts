@@ -84,7 +84,7 @@ const joinOrLaunch = async (
     // A server that is still going down holds the file for some seconds.
     if (!outcome.includes('SQLITE_BUSY') || Date.now() > deadline) {
       throw terminal('TEMPORAL_START', `The Temporal development server did not start: ${outcome}`, {
-        mend: `See ${join(home, 'temporal.log')}, or set temporal.address to a server of your own.`,
+        hint: `See ${join(home, 'temporal.log')}, or set temporal.address to a server of your own.`,
       });
     }
     const winner = await readPorts(home);

@@ -34,7 +34,7 @@ export const findTemporalCli = async ({
   if (wanted) {
     if (await isExecutable(wanted)) return wanted;
     throw terminal('TEMPORAL_CLI', `There is no program at ${wanted}, the configured path of the Temporal CLI.`, {
-      mend: 'Correct temporal.cli or CALLSYNC_TEMPORAL_CLI, or leave both out.',
+      hint: 'Correct temporal.cli or CALLSYNC_TEMPORAL_CLI, or leave both out.',
     });
   }
   for (const folder of (env.PATH ?? '').split(delimiter).filter(Boolean)) {
@@ -78,7 +78,7 @@ const build = async (target: string, env: NodeJS.ProcessEnv, log: (message: stri
 };
 
 const runGo = (env: NodeJS.ProcessEnv): Promise<void> => {
-  const mend =
+  const hint =
     'Install Go 1.25 or newer, or the Temporal CLI (https://docs.temporal.io/cli), or set temporal.address to a server.';
   return new Promise((done, fail) => {
     const child = spawn('go', ['install', `github.com/temporalio/cli/cmd/temporal@v${temporalCliVersion}`], {
@@ -92,7 +92,7 @@ const runGo = (env: NodeJS.ProcessEnv): Promise<void> => {
     child.once('error', (cause) => {
       fail(
         terminal('TEMPORAL_CLI', 'The Temporal CLI was not found and Go is not installed to build it.', {
-          mend,
+          hint,
           cause,
         }),
       );
@@ -100,7 +100,7 @@ const runGo = (env: NodeJS.ProcessEnv): Promise<void> => {
     child.once('exit', (code) => {
       if (code === 0) return done();
       fail(
-        terminal('TEMPORAL_CLI', `The Temporal CLI could not be built: ${errors.trim().split('\n').at(-1)}`, { mend }),
+        terminal('TEMPORAL_CLI', `The Temporal CLI could not be built: ${errors.trim().split('\n').at(-1)}`, { hint }),
       );
     });
   });

@@ -75,7 +75,7 @@ export const importFile = async (
   const now = options.now ?? (() => Date.now() * 1000);
   if (input.observedAt !== undefined && input.observedAt > now() + allowedSkew) {
     throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records lies in the future.', {
-      mend: 'Give the time at which the file was written.',
+      hint: 'Give the time at which the file was written.',
     });
   }
   const file = await openInput(input.from);
@@ -199,7 +199,7 @@ const openInput = async (from: ImportInput['from']): Promise<Opened> => {
       'IMPORT_FILE_UNREADABLE',
       `The file ${name} cannot be read (${(cause as { code?: string }).code}).`,
       {
-        mend: 'Check that it exists, is a file, and may be read.',
+        hint: 'Check that it exists, is a file, and may be read.',
         cause,
       },
     );
@@ -210,11 +210,11 @@ const openInput = async (from: ImportInput['from']): Promise<Opened> => {
 const brokenFile = (cause: unknown, name: string): Error | undefined => {
   const came = 'what came before is imported';
   if (cause instanceof UnknownEncoding) {
-    return terminal('IMPORT_ENCODING', `The file ${name} is in UTF-16.`, { mend: 'Convert it to UTF-8 first.' });
+    return terminal('IMPORT_ENCODING', `The file ${name} is in UTF-16.`, { hint: 'Convert it to UTF-8 first.' });
   }
   if (cause instanceof BrokenArray) {
     return terminal('IMPORT_FILE_BROKEN', `The JSON array in ${name} breaks at line ${cause.line}; ${came}.`, {
-      mend: 'Mend or complete the file and import it again.',
+      hint: 'Hint or complete the file and import it again.',
       cause,
     });
   }
@@ -222,7 +222,7 @@ const brokenFile = (cause: unknown, name: string): Error | undefined => {
   const isUnpackers = (typeof code === 'string' && code.startsWith('Z_')) || typeof code === 'number';
   if (!isUnpackers) return undefined;
   return terminal('IMPORT_FILE_BROKEN', `The compressed file ${name} is damaged or cut off; ${came}.`, {
-    mend: 'Fetch it again and import it again.',
+    hint: 'Fetch it again and import it again.',
     cause,
   });
 };

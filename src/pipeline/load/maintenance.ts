@@ -19,7 +19,7 @@ export interface KeptHouse {
 }
 
 /** Deletes expired bodies, joins old windows, gives up loads that nobody finished, refreshes rows of older versions. */
-export const keepHouse = async ({ store: { pool }, targets, retentionDays }: HouseDeps): Promise<KeptHouse> => {
+export const runMaintenance = async ({ store: { pool }, targets, retentionDays }: HouseDeps): Promise<KeptHouse> => {
   const names = targets.map((target) => target.warehouse.name);
   await keepWarehouses(pool, names);
   let refreshed = 0;

@@ -11,20 +11,20 @@ import type { ReadDeps } from './read-range-part.ts';
 /** `same`: the ledger holds every value that was listed. */
 export type CallState = 'same' | 'new' | 'changed';
 
-export interface SurveyedCall {
+export interface ComparedCall {
   readonly state: CallState;
   /** Microseconds on the axis; undefined where the record has none. */
   readonly time: number | undefined;
 }
 
-export interface Survey {
-  readonly calls: ReadonlyMap<string, SurveyedCall>;
+export interface ListingComparison {
+  readonly calls: ReadonlyMap<string, ComparedCall>;
   readonly result: WindowResult;
   /** Service time of the latest page, in microseconds; 0 when nothing came. */
   readonly observedAt: number;
 }
 
-export interface SurveyInput {
+export interface CompareListingInput {
   readonly axis: string;
   readonly range: Range;
   /** `full` lists whole records; `ids` compares nothing but presence. */
@@ -32,7 +32,7 @@ export interface SurveyInput {
   readonly confirm: 'now' | 'later';
 }
 
-export interface SurveyHandlers {
+export interface CompareListingHandlers {
   /** Records worth folding as they are: whole ones that are new or changed, and light ones that say something new. */
   readonly onWorth: (observations: readonly Observation[]) => Promise<void>;
   readonly signal: AbortSignal;
@@ -47,13 +47,13 @@ interface Compared {
 }
 
 /** @throws CallsyncError of the source or the store. */
-export const surveyWindow = async (
+export const compareListing = async (
   deps: ReadDeps,
-  input: SurveyInput,
-  { onWorth, signal, alive }: SurveyHandlers,
-): Promise<Survey> => {
+  input: CompareListingInput,
+  { onWorth, signal, alive }: CompareListingHandlers,
+): Promise<ListingComparison> => {
   const { list } = deps.source.list;
-  const calls = new Map<string, SurveyedCall>();
+  const calls = new Map<string, ComparedCall>();
   let observedAt = 0;
   const result = await readWindow({
     client: deps.source.list,
@@ -80,7 +80,7 @@ export const surveyWindow = async (
 const comparePage = async (
   deps: ReadDeps,
   observations: readonly Observation[],
-  level: SurveyInput['level'],
+  level: CompareListingInput['level'],
 ): Promise<Compared[]> => {
   const prepared = observations
     .map((observation) => tryPrepare(observation, deps.sanitize))
@@ -98,9 +98,9 @@ const comparePage = async (
     const byHash = holdsValues(head, observation);
     const row = whole.get(observation.callId) ?? head;
     const same = level === 'ids' || byHash || holdsValues(row, observation);
-    const firstSight = head.seenBy.poll === undefined || head.missingSince !== null;
+    const firstObservation = head.seenBy.poll === undefined || head.missingSince !== null;
     const reordered = level !== 'ids' && same && !byHash;
-    return { observation, state: same ? 'same' : 'changed', worthNoting: same && (firstSight || reordered) };
+    return { observation, state: same ? 'same' : 'changed', worthNoting: same && (firstObservation || reordered) };
   });
 };
 

@@ -6,16 +6,16 @@ import { axisOf, boundStep, canLeaveOut, isCuttable } from '../../source/list/li
 import { observeRecord } from '../../source/list/observe.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import { meanDocumentBytes } from '../../store/ledger/ledger-windows.ts';
-import { type Survey, type SurveyInput, surveyWindow } from './compare-listing.ts';
+import { type CompareListingInput, compareListing, type ListingComparison } from './compare-listing.ts';
 import { createPipeline, type ReadDeps } from './read-range-part.ts';
 
-export interface ReadLightInput extends SurveyInput {
+export interface ReadLightInput extends CompareListingInput {
   readonly origin: string;
   readonly late?: LateContext;
 }
 
 export interface LightReading {
-  readonly survey: Survey;
+  readonly survey: ListingComparison;
   /** Calls of the window that the service listed. */
   readonly listed: number;
   /** Of those, new to the ledger or with other values than it held. */
@@ -45,7 +45,7 @@ export const readLight = async (
   const before = { requests: counts.requests, bytes: counts.bodyBytes };
   const level = input.level === 'light' && !canLeaveOut(list) ? 'full' : input.level;
   const pipeline = createPipeline(deps, input.origin, input.late);
-  const survey = await surveyWindow(
+  const survey = await compareListing(
     deps,
     { ...input, level },
     {
@@ -81,7 +81,7 @@ const fetchWhole = async (
   deps: ReadDeps,
   input: ReadLightInput,
   work: {
-    readonly survey: Survey;
+    readonly survey: ListingComparison;
     readonly wanted: ReadonlySet<string>;
     readonly take: (observations: readonly Observation[]) => Promise<void>;
   },

@@ -1,4 +1,4 @@
-/** Reads a stretch of an axis, window by window, each sized by what the ones before held. */
+/** Reads a part of an axis, window by window, each sized by what the ones before held. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import type { Direction, Range, ReadTotals } from '../../../schemas/orchestration.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
@@ -8,21 +8,21 @@ import type { Source } from '../../source/source.ts';
 import { recordProblem, recordWindow, uncoveredRanges } from '../../store/windows/windows.ts';
 import { type FoldedBatch, foldBatch, type IngestDeps, loadFolded } from '../load/ingest.ts';
 
-export interface ReadStretchInput {
+export interface ReadRangePartInput {
   readonly axis: string;
   readonly range: Range;
   readonly direction: Direction;
   readonly origin: string;
   /** False: what is read already is passed over. */
   readonly force: boolean;
-  /** The stretch ends after the window with which it has this many calls, or has lasted this long. */
+  /** The part ends after the window with which it has this many calls, or has lasted this long. */
   readonly maxCalls: number;
   readonly maxSeconds: number;
-  /** Microseconds; learned by the stretch before, or the configured first length. */
+  /** Microseconds; learned by the part before, or the configured first length. */
   readonly windowLength?: number;
 }
 
-export interface ReadStretchResult {
+export interface ReadRangePartResult {
   readonly totals: ReadTotals;
   /** What of the range is still to be read; null when all of it is. */
   readonly rest: Range | null;
@@ -41,8 +41,8 @@ export interface ReadDeps extends IngestDeps {
   };
 }
 
-/** Called as the stretch goes on: what is left of the range, so that a retry resumes there. */
-export interface StretchProgress {
+/** Called as the part goes on: what is left of the range, so that a retry resumes there. */
+export interface RangePartProgress {
   readonly rest: Range;
   readonly totals: ReadTotals;
   readonly windowLength: number;
@@ -67,15 +67,15 @@ export const nextLength = (length: number, calls: number, rules: ReadDeps['windo
 };
 
 /** @throws CallsyncError of the source or the store; finished windows stay read. */
-export const readStretch = async (
+export const readRangePart = async (
   deps: ReadDeps,
-  input: ReadStretchInput,
+  input: ReadRangePartInput,
   options: {
     readonly signal: AbortSignal;
-    readonly onProgress: (progress: StretchProgress) => void;
-    readonly resume?: StretchProgress;
+    readonly onProgress: (progress: RangePartProgress) => void;
+    readonly resume?: RangePartProgress;
   },
-): Promise<ReadStretchResult> => {
+): Promise<ReadRangePartResult> => {
   const startedAt = performance.now();
   let rest = options.resume?.rest ?? input.range;
   let totals = options.resume?.totals ?? { windows: 0, calls: 0, changed: 0, requests: 0, problems: 0 };
@@ -83,7 +83,7 @@ export const readStretch = async (
   // A list without window parameters is read whole for every window, so there is only one.
   const cuttable = isCuttable(axisOf(deps.source.list.list, input.axis));
   if (!cuttable) length = rest.to - rest.from;
-  // The longest window that was seen to hold calls: a longer one is counted before it is read, so that a stretch which
+  // The longest window that was seen to hold calls: a longer one is counted before it is read, so that a part which
   // comes out of a silent night into a busy day does not swallow the day, and can still be paused.
   let proven = 0;
   while (rest.from < rest.to) {
@@ -126,7 +126,7 @@ export const readStretch = async (
 /** The length, shortened until the next window holds at most twice the target; unchanged where there is no total. */
 const fitLength = async (
   deps: ReadDeps,
-  input: ReadStretchInput,
+  input: ReadRangePartInput,
   rest: Range,
   length: number,
   signal: AbortSignal,
@@ -143,7 +143,7 @@ const fitLength = async (
 /** One window: pages are folded as they come while the page before is loaded and the next is fetched. */
 const readOne = async (
   deps: ReadDeps,
-  input: ReadStretchInput,
+  input: ReadRangePartInput,
   range: Range,
   signal: AbortSignal,
   alive: () => void,

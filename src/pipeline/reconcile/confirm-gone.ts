@@ -7,7 +7,7 @@ import { observeRecord } from '../../source/list/observe.ts';
 import { markMissing } from '../../store/ledger/missing.ts';
 import { markPending } from '../../store/loads/loads.ts';
 import { storePurpose } from '../../store/store.ts';
-import type { Survey } from '../read/compare-listing.ts';
+import type { ListingComparison } from '../read/compare-listing.ts';
 import { createPipeline, type ReadDeps } from '../read/read-range-part.ts';
 
 export interface GoneCalls {
@@ -24,7 +24,12 @@ const parallel = 4;
 /** Where single calls cannot be asked for, two agreeing listings of the window decide; one alone does not. */
 export const confirmGone = async (
   deps: ReadDeps,
-  input: { readonly axis: string; readonly range: Range; readonly callIds: readonly string[]; readonly survey: Survey },
+  input: {
+    readonly axis: string;
+    readonly range: Range;
+    readonly callIds: readonly string[];
+    readonly survey: ListingComparison;
+  },
   options: { readonly signal: AbortSignal; readonly alive: () => void },
 ): Promise<GoneCalls> => {
   const client = deps.source.list;
@@ -51,7 +56,7 @@ export const confirmGone = async (
     await pipeline.take(found, []);
     await pipeline.finish();
   }
-  // Later than every sight of the listing, so that only a later sight clears the mark.
+  // Later than every observation of the listing, so that only a later observation clears the mark.
   const since = input.survey.observedAt > 0 ? input.survey.observedAt : serviceNow(deps);
   const marked = await inTransaction(deps.store.pool, storePurpose, async (db) => {
     const ids = await markMissing(db, gone, since);

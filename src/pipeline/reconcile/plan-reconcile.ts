@@ -36,7 +36,7 @@ export const reconcileAxis = (deps: ReconcileDeps): { readonly axis: string; rea
   if (processed !== undefined) return { axis: processed.name, column: 'processed_at' };
   if (list.axes.length === 0) return { axis: defaultAxis(list).name, column: 'call_timestamp' };
   throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
-    mend: 'Check the record_field of source.list.axes.',
+    hint: 'Check the record_field of source.list.axes.',
   });
 };
 

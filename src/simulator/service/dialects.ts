@@ -166,7 +166,7 @@ export const dialectOf = (name: string, overrides: Partial<Dialect>): Dialect =>
   const named = dialects[name];
   if (named === undefined) {
     throw terminal('SIMULATOR_DIALECT_UNKNOWN', `The simulator knows no dialect named ${name}.`, {
-      mend: `Choose one of: ${Object.keys(dialects).join(', ')}.`,
+      hint: `Choose one of: ${Object.keys(dialects).join(', ')}.`,
     });
   }
   return dialectSchema.parse({ ...named, ...overrides });

@@ -63,7 +63,7 @@ export const createApi = ({ config, http, tokens, budget, clock }: ApiDeps): Api
         'REDIRECT_REFUSED',
         `The list points to another address (${url.origin}); the token was not sent there.`,
         {
-          mend: 'If that address is right, put it into source.base_url.',
+          hint: 'If that address is right, put it into source.base_url.',
         },
       );
     }
@@ -153,7 +153,7 @@ const asTrouble = (error: unknown, accessProven: boolean): CallsyncError => {
   if (error.code !== 'REDIRECT_REFUSED' || !accessProven) return error;
   return transient(error.code, error.message, {
     cause: error,
-    ...(error.mend === undefined ? {} : { mend: error.mend }),
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
   });
 };
 
@@ -163,6 +163,6 @@ const rejectedTwice = (url: URL, accessProven: boolean): CallsyncError => {
   return accessProven
     ? transient('TOKEN_REJECTED', message)
     : terminal('TOKEN_REJECTED', message, {
-        mend: 'Check source.auth_scheme and source.version, and ask the account manager whether these credentials may use the call API.',
+        hint: 'Check source.auth_scheme and source.version, and ask the account manager whether these credentials may use the call API.',
       });
 };

@@ -25,7 +25,7 @@ const decoderOf = (coding: string, firstByte: number): Transform => {
         'RESPONSE_ENCODING',
         `The service answered in the encoding “${coding.slice(0, 20)}”, which nobody asked for.`,
         {
-          mend: `Let it answer uncompressed or as one of: ${acceptEncoding}.`,
+          hint: `Let it answer uncompressed or as one of: ${acceptEncoding}.`,
         },
       );
   }
@@ -112,5 +112,5 @@ const keepAll = (keep: (chunk: Buffer) => void): Writable =>
 
 const tooLarge = (maxBytes: number): Error =>
   terminal('RESPONSE_TOO_LARGE', `The service sent more than ${maxBytes} bytes in one response.`, {
-    mend: 'Ask for smaller pages (source.list.pagination.size) or raise source.limits.max_response_bytes.',
+    hint: 'Ask for smaller pages (source.list.pagination.size) or raise source.limits.max_response_bytes.',
   });

@@ -19,7 +19,7 @@ export const tokenEndpoint = (config: Pick<SourceConfig, 'auth_url' | 'realm' | 
   if (config.token_url !== undefined) return new URL(config.token_url);
   if (config.auth_url === undefined || config.realm === undefined) {
     throw terminal('CONFIG_INVALID', 'source.auth_url and source.realm are needed to ask for a token.', {
-      mend: 'Set both, or source.token_url, or a fixed source.token.',
+      hint: 'Set both, or source.token_url, or a fixed source.token.',
     });
   }
   return new URL(
@@ -42,7 +42,7 @@ export const createGrant = ({ http, endpoint, clientId, secret, scope }: GrantDe
       'TOKEN_INSECURE',
       `The token endpoint ${endpoint.host} is not reached over https, so the client secret would be readable.`,
       {
-        mend: 'Use an https address in source.auth_url.',
+        hint: 'Use an https address in source.auth_url.',
       },
     );
   }
@@ -110,7 +110,7 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
   const said = reason === undefined ? `status ${answer.status}` : `status ${answer.status}, ${reason}`;
   if (answer.status >= 200 && answer.status <= 299) {
     return transient('TOKEN_MALFORMED', `The token endpoint ${endpoint.host} answered without an access_token.`, {
-      mend: 'Check source.auth_url and source.realm; a login page or a proxy may be answering.',
+      hint: 'Check source.auth_url and source.realm; a login page or a proxy may be answering.',
     });
   }
   if (answer.status === 429 || answer.status === 408 || answer.status >= 500) {
@@ -124,12 +124,12 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
       'TOKEN_ENDPOINT_MISSING',
       `There is no token endpoint at ${endpoint.host} for that realm (${said}).`,
       {
-        mend: 'Check source.auth_url and source.realm.',
+        hint: 'Check source.auth_url and source.realm.',
       },
     );
   }
   return terminal('TOKEN_REFUSED', `The identity provider ${endpoint.host} refused the credentials (${said}).`, {
-    mend: 'Check source.client_id and source.client_secret with your account manager.',
+    hint: 'Check source.client_id and source.client_secret with your account manager.',
   });
 };
 

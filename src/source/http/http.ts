@@ -93,7 +93,7 @@ export const createHttp = (limits: SourceLimits): Http => {
           throw terminal(
             'REDIRECT_REFUSED',
             `${request.url.host} redirected to ${target === undefined ? 'an unreadable address' : `another address (${target.origin})`}; the token was not sent there.`,
-            { mend: 'If that address is right, put it into the configuration.' },
+            { hint: 'If that address is right, put it into the configuration.' },
           );
         }
         if (hop === maxRedirects)
@@ -115,7 +115,7 @@ const flatHeaders = (headers: Record<string, string | string[] | undefined>): Re
 const timedOut = (url: URL, what: string, cause: unknown): CallsyncError =>
   transient('SERVICE_TIMEOUT', `${url.host} took too long ${what}.`, {
     cause,
-    mend: 'Try again later, or raise the timeouts in source.limits.',
+    hint: 'Try again later, or raise the timeouts in source.limits.',
   });
 
 const codeOf = (error: unknown): string => {
@@ -132,24 +132,24 @@ const untrusted = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(VER
 const explainFailure = (url: URL, error: unknown): CallsyncError => {
   if (error instanceof CallsyncError) return error;
   const code = codeOf(error);
-  const mend = 'Check the address, the network and whether the service is up.';
+  const hint = 'Check the address, the network and whether the service is up.';
   if (untrusted.test(code)) {
     return terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
       cause: error,
-      mend: 'Check the address; for a private certificate authority set NODE_EXTRA_CA_CERTS.',
+      hint: 'Check the address; for a private certificate authority set NODE_EXTRA_CA_CERTS.',
     });
   }
   switch (code) {
     case 'ECONNREFUSED':
-      return transient('SERVICE_UNREACHABLE', `${url.host} refuses connections.`, { cause: error, mend });
+      return transient('SERVICE_UNREACHABLE', `${url.host} refuses connections.`, { cause: error, hint });
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return transient('SERVICE_UNREACHABLE', `The host ${url.hostname} cannot be found.`, { cause: error, mend });
+      return transient('SERVICE_UNREACHABLE', `The host ${url.hostname} cannot be found.`, { cause: error, hint });
     case 'UND_ERR_CONNECT_TIMEOUT':
     case 'ETIMEDOUT':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
-      return transient('SERVICE_UNREACHABLE', `${url.host} cannot be reached.`, { cause: error, mend });
+      return transient('SERVICE_UNREACHABLE', `${url.host} cannot be reached.`, { cause: error, hint });
     case 'UND_ERR_HEADERS_TIMEOUT':
       return timedOut(url, 'to answer', error);
     case 'UND_ERR_BODY_TIMEOUT':
@@ -160,7 +160,7 @@ const explainFailure = (url: URL, error: unknown): CallsyncError => {
         `The connection to ${url.host} broke or its response was cut off${code === '' ? '' : ` (${code})`}.`,
         {
           cause: error,
-          mend: 'It is tried again by itself; if it stays, ask the service’s operator.',
+          hint: 'It is tried again by itself; if it stays, ask the service’s operator.',
         },
       );
   }

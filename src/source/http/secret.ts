@@ -24,11 +24,11 @@ const readSecretFile = async (name: string, file: string): Promise<string> => {
   } catch (error) {
     throw terminal('SECRET_UNREADABLE', `The file of ${name} (${file}) cannot be read.`, {
       cause: error,
-      mend: 'Create it, readable by the account that runs callsync.',
+      hint: 'Create it, readable by the account that runs callsync.',
     });
   }
   const secret = text.trim();
   if (secret === '')
-    throw terminal('SECRET_EMPTY', `The file of ${name} (${file}) is empty.`, { mend: 'Write the secret into it.' });
+    throw terminal('SECRET_EMPTY', `The file of ${name} (${file}) is empty.`, { hint: 'Write the secret into it.' });
   return secret;
 };

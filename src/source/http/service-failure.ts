@@ -15,7 +15,7 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   if (status === 429) {
     return transient('SERVICE_RATE_LIMIT', `${url.host} answers 429: too many requests.`, {
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      mend: 'Lower source.limits.requests if something else uses the same address.',
+      hint: 'Lower source.limits.requests if something else uses the same address.',
     });
   }
   if (temporary.has(status) || status > 530) {
@@ -25,17 +25,17 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   }
   if (status === 403) {
     return terminal('ACCESS_DENIED', `${where} answers 403: these credentials may not read it${said}.`, {
-      mend: 'Ask the account manager for access to the call API, and whether only certain IP addresses are allowed.',
+      hint: 'Ask the account manager for access to the call API, and whether only certain IP addresses are allowed.',
     });
   }
   if (status === 404) {
     return terminal('LIST_MISSING', `${where} answers 404: there is nothing at that address.`, {
-      mend: 'Check source.base_url, source.version and source.list.path.',
+      hint: 'Check source.base_url, source.version and source.list.path.',
     });
   }
   if (status === 400 || status === 414 || status === 422) {
     return terminal('LIST_REFUSED', `${where} refuses the query with ${status}${said}.`, {
-      mend: 'Compare source.list with the service’s documentation, or run `callsync probe`.',
+      hint: 'Compare source.list with the service’s documentation, or run `callsync probe`.',
     });
   }
   return terminal('SERVICE_REFUSED', `${where} answers ${status}${said}.`);

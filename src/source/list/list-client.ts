@@ -7,7 +7,7 @@ import { valueAt } from '../json/json-path.ts';
 import { emptyPage, type PageBody, parseQuietly, type RawRecord, readPageBody } from '../json/page-body.ts';
 import { createPagination } from '../pagination/create-pagination.ts';
 import type { PageRequest, Pagination, SeenPage } from '../pagination/pagination.ts';
-import { createPageRoom, type PageRoom, type Place } from '../read/memory-limit.ts';
+import { createMemoryLimit, type MemoryLimit, type Place } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import type { Micros } from './timestamps.ts';
 
@@ -55,7 +55,7 @@ export interface LearnedFacts {
 
 export const createListClient = (api: Api, list: ListConfig): ListClient => {
   const pagination = createPagination(list.pagination);
-  const room = createPageRoom();
+  const room = createMemoryLimit();
   const learned: LearnedFacts = { cap: undefined };
   let shapeProven = false;
 
@@ -117,7 +117,7 @@ interface Fetched {
 
 /** The next page is fetched ahead where there is room for two; otherwise once the one before is let go. */
 async function* readAhead(
-  room: PageRoom,
+  room: MemoryLimit,
   pagination: Pagination,
   query: ListQuery,
   fetchPage: (query: ListQuery, request: PageRequest) => Promise<[Page, SeenPage]>,
@@ -165,7 +165,7 @@ async function* readAhead(
 
 export const loops = (): CallsyncError =>
   terminal('LIST_LOOP', 'The list gives the same page again and again.', {
-    mend: 'Check source.list.pagination, or run `callsync probe`.',
+    hint: 'Check source.list.pagination, or run `callsync probe`.',
   });
 
 const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boolean): PageBody => {
@@ -173,15 +173,15 @@ const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boole
   const read = readPageBody(response.body, list.records);
   if (read === 'malformed') {
     throw transient('LIST_MALFORMED', `The list of ${response.url.host} is not valid JSON.`, {
-      mend: 'It is tried again by itself; if it stays, check source.base_url and source.list.path.',
+      hint: 'It is tried again by itself; if it stays, check source.base_url and source.list.path.',
     });
   }
   if (read !== 'no_array') return read;
   const where =
     list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;
   const message = `The list of ${response.url.host} has another shape than configured: ${where}.`;
-  const mend = 'Check source.list.records, or run `callsync probe`.';
-  throw shapeProven ? transient('LIST_SHAPE', message, { mend }) : terminal('LIST_SHAPE', message, { mend });
+  const hint = 'Check source.list.records, or run `callsync probe`.';
+  throw shapeProven ? transient('LIST_SHAPE', message, { hint }) : terminal('LIST_SHAPE', message, { hint });
 };
 
 const readTotalOf = (list: ListConfig, envelope: unknown, response: HttpResponse): number | undefined => {

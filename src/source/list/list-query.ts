@@ -34,7 +34,7 @@ export const axisOf = (list: ListConfig, name: string): AxisConfig => {
       .map((candidate) => candidate.name)
       .join(', ');
     throw terminal('AXIS_UNKNOWN', `The list has no axis “${name}” (it has ${known}).`, {
-      mend: 'Check source.list.axes.',
+      hint: 'Check source.list.axes.',
     });
   }
   return axis;

@@ -10,7 +10,7 @@ export interface MrcpCheck {
   /** One sentence. */
   readonly message: string;
   /** What to do or whom to ask; absent when it answers. */
-  readonly mend?: string;
+  readonly hint?: string;
   readonly ms: number;
 }
 
@@ -20,7 +20,7 @@ export const checkMrcp = async ({ host, port, timeout_s }: SourceConfig['mrcp'])
     return {
       outcome: 'not_configured',
       message: 'No MRCP host is configured.',
-      mend: 'Set source.mrcp.host if you use the MRCP interface.',
+      hint: 'Set source.mrcp.host if you use the MRCP interface.',
       ms: 0,
     };
   }
@@ -48,29 +48,29 @@ const reach = async (host: string, port: number, timeoutMs: number): Promise<Mrc
   });
 };
 
-const explain = (outcome: MrcpOutcome, address: string, seconds: number): { message: string; mend?: string } => {
+const explain = (outcome: MrcpOutcome, address: string, seconds: number): { message: string; hint?: string } => {
   switch (outcome) {
     case 'answers':
       return { message: `${address} accepts connections.` };
     case 'refused':
       return {
         message: `${address} refuses connections: the network leads there, but nothing listens or this address is not allowed.`,
-        mend: 'Ask the account manager for the right port, and whether the IP address that the VPN gives you is on the whitelist.',
+        hint: 'Ask the account manager for the right port, and whether the IP address that the VPN gives you is on the whitelist.',
       };
     case 'unreachable':
       return {
         message: `There is no way to ${address}.`,
-        mend: 'Start the VPN; if it is up, ask the account manager whether its routes cover that address.',
+        hint: 'Start the VPN; if it is up, ask the account manager whether its routes cover that address.',
       };
     case 'timed_out':
       return {
         message: `${address} did not answer within ${seconds} s: a firewall or a whitelist may be dropping the connection.`,
-        mend: 'Check that the VPN is up, and ask the account manager whether your IP address is on the whitelist.',
+        hint: 'Check that the VPN is up, and ask the account manager whether your IP address is on the whitelist.',
       };
     default:
       return {
         message: `The host of ${address} cannot be found.`,
-        mend: 'Check source.mrcp.host; if only the VPN’s name server knows it, start the VPN.',
+        hint: 'Check source.mrcp.host; if only the VPN’s name server knows it, start the VPN.',
       };
   }
 };

@@ -32,7 +32,7 @@ export const readPreset = async (preset: string, baseDir = process.cwd()): Promi
   } catch (error) {
     throw terminal('PRESET_UNREADABLE', `The preset “${preset}” cannot be read.`, {
       cause: error,
-      mend: 'See `callsync presets` for the names; anything else is taken as the path of a YAML file.',
+      hint: 'See `callsync presets` for the names; anything else is taken as the path of a YAML file.',
     });
   }
   if (!isSection(content))

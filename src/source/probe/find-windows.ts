@@ -102,8 +102,8 @@ export const findWindows = async (
   };
 };
 
-/** A stretch of times in the middle of the sample that holds some of its records but not all. */
-const stretchOf = (times: readonly Micros[]): readonly [Micros, Micros] | undefined => {
+/** A range part of times in the middle of the sample that holds some of its records but not all. */
+const partOf = (times: readonly Micros[]): readonly [Micros, Micros] | undefined => {
   const sorted = [...new Set(times)].sort((a, b) => a - b);
   if (sorted.length < 3) return undefined;
   const from = sorted[Math.floor(sorted.length / 3)] ?? 0;
@@ -121,10 +121,10 @@ const identifyAxis = async (
   for (const format of formats) {
     const step = formatStep(format);
     for (const field of likelyFirst(fields, fromParam)) {
-      const stretch = stretchOf(sample.records.flatMap((record) => parseInstant(record[field]) ?? []));
-      if (stretch === undefined) continue;
-      const from = Math.floor(stretch[0] / step) * step;
-      const to = Math.ceil(stretch[1] / step) * step;
+      const part = partOf(sample.records.flatMap((record) => parseInstant(record[field]) ?? []));
+      if (part === undefined) continue;
+      const from = Math.floor(part[0] / step) * step;
+      const to = Math.ceil(part[1] / step) * step;
       const look = await session.look({
         ...sized,
         [fromParam]: formatInstant(from, format),
@@ -139,7 +139,7 @@ const identifyAxis = async (
         });
       const cutBy = likelyFirst(fields, fromParam).filter(holds);
       const [best] = cutBy;
-      // Whatever lies outside the stretch in the sample must be gone.
+      // Whatever lies outside the part in the sample must be gone.
       if (best === undefined || sample.ids.every((id) => look.ids.includes(id))) continue;
       const processing = /qualif|process|complet|finish|updat|modif/i.test(best);
       return {
@@ -155,7 +155,7 @@ const identifyAxis = async (
           key: 'axes',
           found: `${fromParam} and ${toParam} cut by ${best}${processing ? ' (taken as the end of processing)' : ''}`,
           confidence: cutBy.length === 1 ? 'sure' : 'likely',
-          evidence: `all ${look.records.length} records of a stretch lay inside it, others were gone`,
+          evidence: `all ${look.records.length} records of a part lay inside it, others were gone`,
         },
       };
     }

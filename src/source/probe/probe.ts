@@ -147,15 +147,15 @@ const refusedList = (look: Look): CallsyncError =>
     'LIST_REFUSED',
     `The list at ${look.url.host}${look.url.pathname} answers ${look.status} when it is asked without parameters.`,
     {
-      mend: 'Check source.base_url, source.version and source.list.path; parameters that it insists on go into source.list.params.',
+      hint: 'Check source.base_url, source.version and source.list.path; parameters that it insists on go into source.list.params.',
     },
   );
 
 const nothingToSee = (look: Look): CallsyncError =>
   look.body === undefined
     ? terminal('LIST_MALFORMED', `${look.url.host}${look.url.pathname} does not answer with JSON.`, {
-        mend: 'Check source.base_url and source.list.path.',
+        hint: 'Check source.base_url and source.list.path.',
       })
     : terminal('LIST_EMPTY', 'The list shows no records, so there is nothing to learn from.', {
-        mend: 'Ask the account manager whether these credentials may see calls, or give a stretch with calls in source.list.params.',
+        hint: 'Ask the account manager whether these credentials may see calls, or give a part with calls in source.list.params.',
       });

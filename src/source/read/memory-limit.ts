@@ -15,7 +15,7 @@ export interface Place {
   release(): void;
 }
 
-export interface PageRoom {
+export interface MemoryLimit {
   /**
    * Waits, in turn, until a page of this kind fits; one larger than the room fits when nothing else is held. What a
    * kind weighs is learned from the pages that came; until the first is here it is held alone.
@@ -30,7 +30,7 @@ interface Waiter {
   enter(place: Place): void;
 }
 
-export const createPageRoom = (capacity: number = roomBytes): PageRoom => {
+export const createMemoryLimit = (capacity: number = roomBytes): MemoryLimit => {
   const expected = new Map<string, number>();
   const queue: Waiter[] = [];
   let places = 0;

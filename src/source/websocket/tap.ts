@@ -43,7 +43,7 @@ const highWater = 256;
 
 /**
  * Opens the WebSocket with a fresh token, and again whenever it closes, until the signal is aborted. A connection is
- * kept beyond its token's end (§5.2). Throws only what trying again cannot mend: no address, refused credentials, a
+ * kept beyond its token's end (§5.2). Throws only what trying again cannot hint: no address, refused credentials, a
  * wrong path, an address that is not on the whitelist.
  */
 export const openTap = async (options: TapOptions): Promise<TapResult> => {
@@ -73,7 +73,7 @@ export const openTap = async (options: TapOptions): Promise<TapResult> => {
 const tapAddress = (config: SourceConfig['websocket']): URL => {
   if (config.url === undefined || !URL.canParse(config.url)) {
     throw terminal('CONFIG_INVALID', 'source.websocket.url is needed to open the WebSocket.', {
-      mend: 'The interface does not show the address: ask the account manager for it.',
+      hint: 'The interface does not show the address: ask the account manager for it.',
     });
   }
   const url = new URL(config.url);
@@ -82,7 +82,7 @@ const tapAddress = (config: SourceConfig['websocket']): URL => {
   }
   if (url.protocol === 'ws:' && !isLoopback(url.hostname)) {
     throw terminal('CONFIG_INVALID', 'source.websocket.url is not encrypted, so the token would be readable.', {
-      mend: 'Use wss://.',
+      hint: 'Use wss://.',
     });
   }
   return url;
@@ -181,18 +181,18 @@ const explainRefusal = (url: URL, status: number): CallsyncError => {
         'TAP_TOKEN',
         `${url.host} refused the token (401): it must be requested at most 5 minutes before the connection is opened.`,
         {
-          mend: 'A fresh one is requested by itself; if it stays refused, check that the client_id may use the WebSocket API.',
+          hint: 'A fresh one is requested by itself; if it stays refused, check that the client_id may use the WebSocket API.',
         },
       );
     case 403:
       return terminal('TAP_WHITELIST', `${url.host} refuses connections from this IP address (403).`, {
-        mend: 'Ask the account manager to add the public address of this machine to the whitelist of your client_id.',
+        hint: 'Ask the account manager to add the public address of this machine to the whitelist of your client_id.',
       });
     case 404:
     case 405:
     case 426:
       return terminal('TAP_PATH', `There is no WebSocket at ${url.host}${url.pathname} (${status}).`, {
-        mend: 'Check source.websocket.url with the account manager; the interface does not show it.',
+        hint: 'Check source.websocket.url with the account manager; the interface does not show it.',
       });
     default:
       return status >= 500 || status === 429 || status === 408

@@ -92,7 +92,7 @@ const checkTable = async (
           'BIGQUERY_SLOW',
           `BigQuery did not finish a query of one row in dataset ${dataset} within 20 s.`,
           {
-            mend: 'Check the job in the console: slots of the project may be used up.',
+            hint: 'Check the job in the console: slots of the project may be used up.',
           },
         );
       }

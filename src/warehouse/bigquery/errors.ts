@@ -34,7 +34,7 @@ interface Rule {
   readonly text?: RegExp;
   readonly meaning: Meaning;
   readonly code: string;
-  readonly mend?: string;
+  readonly hint?: string;
 }
 
 /** First rule that matches wins. */
@@ -51,7 +51,7 @@ const rules: readonly Rule[] = [
     text: /could not load the default credentials|invalid_grant|invalid_client|unauthorized_client|key file|\bPEM\b|private key/i,
     meaning: 'stop',
     code: 'BIGQUERY_CREDENTIALS',
-    mend: 'Check `key_file`, or run `gcloud auth application-default login`.',
+    hint: 'Check `key_file`, or run `gcloud auth application-default login`.',
   },
   { reasons: ['duplicate'], meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE' },
   { statuses: [409], meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE' },
@@ -59,7 +59,7 @@ const rules: readonly Rule[] = [
     reasons: ['quotaExceeded', 'dailyLimitExceeded', 'dailyLimitExceededUnreg'],
     meaning: 'quota',
     code: 'BIGQUERY_QUOTA',
-    mend: 'Lower the budget of this warehouse or raise the quota of the project.',
+    hint: 'Lower the budget of this warehouse or raise the quota of the project.',
   },
   {
     reasons: [
@@ -84,51 +84,51 @@ const rules: readonly Rule[] = [
     reasons: ['accessDenied', 'authError', 'required', 'blocked'],
     meaning: 'stop',
     code: 'BIGQUERY_ACCESS_DENIED',
-    mend: 'Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.',
+    hint: 'Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.',
   },
   {
     reasons: ['billingNotEnabled', 'billingTierLimitExceeded'],
     meaning: 'stop',
     code: 'BIGQUERY_BILLING',
-    mend: 'Enable billing for the project.',
+    hint: 'Enable billing for the project.',
   },
   {
     reasons: ['bytesBilledLimitExceeded'],
     meaning: 'stop',
     code: 'BIGQUERY_BYTES_LIMIT',
-    mend: 'Raise `maximum_bytes_billed` or lower `max_calls_per_load`.',
+    hint: 'Raise `maximum_bytes_billed` or lower `max_calls_per_load`.',
   },
   {
     reasons: ['resourcesExceeded', 'responseTooLarge'],
     meaning: 'stop',
     code: 'BIGQUERY_TOO_LARGE',
-    mend: 'Lower `max_calls_per_load`.',
+    hint: 'Lower `max_calls_per_load`.',
   },
-  { reasons: ['notFound'], meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', mend: 'Run `callsync warehouse migrate`.' },
-  { statuses: [404], meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', mend: 'Check project, dataset and location.' },
+  { reasons: ['notFound'], meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', hint: 'Run `callsync warehouse migrate`.' },
+  { statuses: [404], meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', hint: 'Check project, dataset and location.' },
   { statuses: [408, 500, 502, 503, 504], meaning: 'lost', code: 'BIGQUERY_UNAVAILABLE' },
   { statuses: [429], meaning: 'again', code: 'BIGQUERY_BUSY' },
   {
     statuses: [401, 403],
     meaning: 'stop',
     code: 'BIGQUERY_ACCESS_DENIED',
-    mend: 'Check the credentials and the roles of the account.',
+    hint: 'Check the credentials and the roles of the account.',
   },
   {
     reasons: ['invalid', 'invalidQuery', 'invalidUser', 'badRequest', 'parseError', 'notImplemented', 'attributeError'],
     meaning: 'stop',
     code: 'BIGQUERY_REFUSED',
-    mend: 'Run `callsync warehouse migrate`; if it stays, report the message.',
+    hint: 'Run `callsync warehouse migrate`; if it stays, report the message.',
   },
 ];
 
 const unknown: Rule = {
   meaning: 'stop',
   code: 'BIGQUERY_REFUSED',
-  mend: 'See the message and the job in the console.',
+  hint: 'See the message and the job in the console.',
 };
 
-export const judge = (fault: Fault): { readonly meaning: Meaning; readonly code: string; readonly mend?: string } => {
+export const judge = (fault: Fault): { readonly meaning: Meaning; readonly code: string; readonly hint?: string } => {
   if (fault.lost === true) return { meaning: 'lost', code: 'BIGQUERY_UNREACHABLE' };
   const rule = rules.find(
     ({ reasons, statuses, text }) =>
@@ -153,9 +153,9 @@ const quotaRetryMs = 10 * 60_000;
 
 /** `what` says what was tried: `load into warehouse "x"`. */
 export const errorOf = (fault: Fault, what: string): CallsyncError => {
-  const { meaning, code, mend } = judge(fault);
+  const { meaning, code, hint } = judge(fault);
   return new CallsyncError(kindOf[meaning], code, `BigQuery could not ${what}: ${shorten(fault)}.`, {
-    ...(mend === undefined ? {} : { mend }),
+    ...(hint === undefined ? {} : { hint }),
     ...(meaning === 'quota' ? { retryAfterMs: quotaRetryMs } : {}),
   });
 };

@@ -33,7 +33,7 @@ export interface ScriptInput {
    * Whether calls not sent before may stand here all the same, from an earlier ledger: then their partitions are
    * looked up by the script. Erased calls are always looked up.
    */
-  readonly strays: boolean;
+  readonly unknownPartitions: boolean;
   /** Also claims calls whose guard is equal. */
   readonly force: boolean;
   /** Whether a call of the batch has been or will be sent under more than one date. */
@@ -74,12 +74,12 @@ const declareVariables = (input: ScriptInput): string => {
     ['staged_rows INT64', load.stagedRows],
     ['claimed ARRAY<INT64>', '[]'],
     ['removed ARRAY<INT64>', '[]'],
-    ...(findsStrays(input) ? [['strays ARRAY<DATE>', '[]']] : []),
+    ...(findsUnknownPartitions(input) ? [['unknownPartitions ARRAY<DATE>', '[]']] : []),
   ];
   return variables.map(([variable, value]) => `DECLARE ${variable} DEFAULT ${value};`).join('\n');
 };
 
-const findsStrays = (input: ScriptInput): boolean => input.strays || input.tombstones;
+const findsUnknownPartitions = (input: ScriptInput): boolean => input.unknownPartitions || input.tombstones;
 
 /** A staging table that expired and was made again is empty: applying it would commit a load that wrote nothing. */
 const checkStaging = ({ staging }: ScriptInput): string => `IF (SELECT COUNT(*) FROM \`${staging}\`) != staged_rows THEN
@@ -100,12 +100,14 @@ const applyCalls = (input: ScriptInput): string[] => {
   const ranges = coverDates(input.partitions);
   const pruned = (alias: string): string => {
     const known = inPartitions(`${alias}.call_timestamp`, ranges);
-    return findsStrays(input) ? `(${known} OR DATE(${alias}.call_timestamp) IN UNNEST(strays))` : known;
+    return findsUnknownPartitions(input)
+      ? `(${known} OR DATE(${alias}.call_timestamp) IN UNNEST(unknownPartitions))`
+      : known;
   };
   const tables = callTablesOf(input.layout);
   const names = [...tables.map(({ name }) => name), ...(input.layout.words === 'rows' ? [wordsView.name] : [])];
   return [
-    ...(findsStrays(input) ? [findStrays(input)] : []),
+    ...(findsUnknownPartitions(input) ? [findUnknownPartitions(input)] : []),
     claim(input, pruned('c')),
     findRemoved(input, pruned('c')),
     whenAny(
@@ -119,18 +121,22 @@ const applyCalls = (input: ScriptInput): string[] => {
 const writesOfCalls = (input: ScriptInput, tables: readonly Table[]): string[] => [
   ...tables.map((table) => insertRows(input, table)),
   ...(input.layout.words === 'rows' ? [insertWords(input)] : []),
-  ...(input.moved || input.strays ? [mergeMoves(input)] : []),
+  ...(input.moved || input.unknownPartitions ? [mergeMoves(input)] : []),
 ];
 
 const whenAny = (variable: string, statements: readonly string[]): string =>
   [`IF ARRAY_LENGTH(${variable}) > 0 THEN`, ...statements, 'END IF;'].join('\n');
 
 /** Dates under which calls stand that this ledger has not sent, or that are to be erased. */
-const findStrays = ({ dataset, staging, strays }: ScriptInput): string => `SET strays = ARRAY(
+const findUnknownPartitions = ({
+  dataset,
+  staging,
+  unknownPartitions,
+}: ScriptInput): string => `SET unknownPartitions = ARRAY(
   SELECT DISTINCT DATE(c.call_timestamp)
   FROM \`${dataset}.calls\` AS c
   INNER JOIN \`${staging}\` AS x ON x.call_id = c.call_id
-  WHERE ${strays ? 'NOT x.sent_before' : "x.kind = 'tombstone'"} AND c.call_timestamp IS NOT NULL
+  WHERE ${unknownPartitions ? 'NOT x.sent_before' : "x.kind = 'tombstone'"} AND c.call_timestamp IS NOT NULL
 );`;
 
 /** Whether a guard that stands is at least that of the staged row. */

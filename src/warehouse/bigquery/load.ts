@@ -24,7 +24,7 @@ export interface LoadDeps {
   readonly pause: Pause;
   readonly compress: boolean;
   /** Whether an earlier ledger than that of the epoch has written here. */
-  readonly hasStrays: (epoch: number) => Promise<boolean>;
+  readonly hasUnknownPartitions: (epoch: number) => Promise<boolean>;
 }
 
 /** Longest wait for the budget inside a load; past it the caller hears when to come back. */
@@ -39,13 +39,17 @@ export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: Abort
   const sent = folded.calls.length + folded.tombstones.length;
   const logRows = Object.values(folded.logs).reduce((sum, rows) => sum + rows.length, 0);
   if (sent + logRows === 0) return { changed: 0, unchanged: 0 };
-  const strays = await deps.hasStrays(batch.epoch);
+  const unknownPartitions = await deps.hasUnknownPartitions(batch.epoch);
   const parts = splitByPartitions(folded);
   let changed = 0;
   for (const [index, part] of parts.entries()) {
     const last = index === parts.length - 1;
     const id = parts.length === 1 ? batch.loadId : `${batch.loadId}_${index + 1}`;
-    changed += await commitPart(deps, { part, id: safeId(id), last, sent, strays, changedBefore: changed }, signal);
+    changed += await commitPart(
+      deps,
+      { part, id: safeId(id), last, sent, unknownPartitions, changedBefore: changed },
+      signal,
+    );
   }
   return { changed, unchanged: sent - changed };
 };
@@ -55,7 +59,7 @@ interface Part {
   readonly id: string;
   readonly last: boolean;
   readonly sent: number;
-  readonly strays: boolean;
+  readonly unknownPartitions: boolean;
   readonly changedBefore: number;
 }
 
@@ -83,7 +87,7 @@ const awaitBudget = async (deps: LoadDeps, partitions: number, pace: Pace, signa
   const wait = await deps.budget.waitMs({ partitions, pace });
   if (wait > maxBudgetWaitMs) {
     throw transient('BIGQUERY_BUDGET', `Warehouse "${deps.name}" has used its budget for now.`, {
-      mend: 'Wait, or raise `budget` of this warehouse where the quotas of the project allow it.',
+      hint: 'Wait, or raise `budget` of this warehouse where the quotas of the project allow it.',
       retryAfterMs: wait,
     });
   }
@@ -180,7 +184,7 @@ const scriptConfiguration = (deps: LoadDeps, task: Application): Record<string, 
     layout: deps.config,
     calls: part.calls.length > 0,
     tombstones: part.tombstones.length > 0,
-    strays: task.strays,
+    unknownPartitions: task.unknownPartitions,
     force: part.force === true,
     moved: part.calls.some((call) => new Set(datesOf(call)).size > 1),
     partitions: task.partitions,

@@ -50,7 +50,7 @@ const ensureDataset = async (deps: MigrateDeps, name: string, extra: Record<stri
   const { location = config.location } = found;
   if (location.toLowerCase() !== config.location.toLowerCase()) {
     throw terminal('BIGQUERY_LOCATION', `Dataset ${name} is in ${location}, not in ${config.location}.`, {
-      mend: `Set \`location: ${location}\` for this warehouse, or use another dataset.`,
+      hint: `Set \`location: ${location}\` for this warehouse, or use another dataset.`,
     });
   }
 };
@@ -136,7 +136,7 @@ export const extendFields = (
       throw terminal(
         'BIGQUERY_SCHEMA',
         `Column ${relation.name}.${field.name} is of type ${standardType(field.type)}, not ${wanted.type}.`,
-        { mend: 'Use another dataset, or drop the table and run `callsync warehouse rebuild`.' },
+        { hint: 'Use another dataset, or drop the table and run `callsync warehouse rebuild`.' },
       );
     }
     if (wanted.description === undefined || descriptionOf(field) === wanted.description) return field;
@@ -171,7 +171,7 @@ const ensureWordsView = async (deps: MigrateDeps): Promise<void> => {
 const refuseKind = (name: string, found: TableResource, wanted: 'TABLE' | 'VIEW'): void => {
   if (found.type === undefined || found.type === wanted) return;
   throw terminal('BIGQUERY_SCHEMA', `${name} is a ${found.type.toLowerCase()}, not a ${wanted.toLowerCase()}.`, {
-    mend: 'Set `words` back to what it was, or use another dataset and run `callsync warehouse fill`.',
+    hint: 'Set `words` back to what it was, or use another dataset and run `callsync warehouse fill`.',
   });
 };
 

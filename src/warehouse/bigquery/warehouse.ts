@@ -52,16 +52,16 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
   const reading = { config, rest, queries, pause };
   const dataset = `${config.project}.${config.dataset}`;
 
-  let epochs: { readonly epoch: number; readonly strays: boolean } | undefined;
+  let epochs: { readonly epoch: number; readonly unknownPartitions: boolean } | undefined;
   /** The fence names the epochs that have written here; what it says of an epoch does not change while it is current. */
-  const hasStrays = async (epoch: number): Promise<boolean> => {
-    if (epochs?.epoch === epoch) return epochs.strays;
-    let strays = false;
+  const hasUnknownPartitions = async (epoch: number): Promise<boolean> => {
+    if (epochs?.epoch === epoch) return epochs.unknownPartitions;
+    let unknownPartitions = false;
     for await (const row of listTable(reading, 'fence', [{ name: 'ledger_epoch' }, { name: 'earlier_epochs' }])) {
-      strays ||= row.earlier_epochs === true || (row.ledger_epoch as number) !== epoch;
+      unknownPartitions ||= row.earlier_epochs === true || (row.ledger_epoch as number) !== epoch;
     }
-    epochs = { epoch, strays };
-    return strays;
+    epochs = { epoch, unknownPartitions };
+    return unknownPartitions;
   };
   const loadDeps = {
     name,
@@ -71,7 +71,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     staging,
     budget,
     pause,
-    hasStrays,
+    hasUnknownPartitions,
     compress: options.compress ?? !emulated,
   };
   const digested = [
@@ -109,7 +109,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     async query(sql) {
       const type = await queries.statementTypeOf(sql);
       if (type !== 'SELECT') {
-        throw terminal('QUERY_REFUSED', 'Only a single SELECT can be run here.', { mend: 'Send one query.' });
+        throw terminal('QUERY_REFUSED', 'Only a single SELECT can be run here.', { hint: 'Send one query.' });
       }
       return await queries.run({ sql }, 'plain');
     },

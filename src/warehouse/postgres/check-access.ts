@@ -45,7 +45,7 @@ export const checkPostgresAccess = async (options: {
           'DATABASE_PERMISSION',
           `The ${purpose} has tables that its user may not change: ${refused.join(', ')}.`,
           {
-            mend: `Make that user the owner of the tables in schema ${layout.schema}.`,
+            hint: `Make that user the owner of the tables in schema ${layout.schema}.`,
           },
         );
       }

@@ -27,7 +27,7 @@ const addEntry = (list: BlockList, entry: string): void => {
     (bits !== undefined && !(Number.isInteger(bits) && bits >= 0 && bits <= widest))
   ) {
     throw terminal('CONFIG_INVALID', `webhook.allow_from: "${entry}" is neither an address nor a CIDR range.`, {
-      mend: 'Write entries such as 203.0.113.7 or 203.0.113.0/24.',
+      hint: 'Write entries such as 203.0.113.7 or 203.0.113.0/24.',
     });
   }
   const name = family === 6 ? 'ipv6' : 'ipv4';

@@ -1,13 +1,13 @@
 /** Makes deliveries durable in groups: in the inbox, or in the spool while the store is away or slow. */
 import { transient } from '../../errors.ts';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
-import { createStoreGate } from '../spool/circuit-breaker.ts';
+import { createCircuitBreaker } from '../spool/circuit-breaker.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { ReceiverLog } from './receiver-log.ts';
 
 export type LandedIn = 'inbox' | 'spool';
 
-export interface Landing {
+export interface GroupCommit {
   /** Durable when it resolves. Rejects with a transient error when neither store nor spool took it in time. */
   land(delivery: Delivery): Promise<LandedIn>;
   storeUsable(): boolean;
@@ -15,11 +15,11 @@ export interface Landing {
   close(): Promise<void>;
 }
 
-export interface LandingOptions {
+export interface GroupCommitOptions {
   readonly inbox: InboxWriter;
   readonly spool: Spool;
   readonly writers: number;
-  readonly lingerMs: number;
+  readonly maxDelayMs: number;
   readonly batchRows: number;
   readonly batchBytes: number;
   /** Longest that a group commit may take. */
@@ -39,9 +39,10 @@ interface Entry {
   reject(error: unknown): void;
 }
 
-export const createLanding = (options: LandingOptions): Landing => {
-  const { inbox, spool, writers, lingerMs, batchRows, batchBytes, deadlineMs, answerWithinMs, log, onStored } = options;
-  const gate = createStoreGate({
+export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
+  const { inbox, spool, writers, maxDelayMs, batchRows, batchBytes, deadlineMs, answerWithinMs, log, onStored } =
+    options;
+  const gate = createCircuitBreaker({
     inbox,
     spool,
     deadlineMs,
@@ -130,7 +131,7 @@ export const createLanding = (options: LandingOptions): Landing => {
         unanswered.add(entry);
         pending.push(entry);
         if (pending.length >= batchRows) flush();
-        else if (writing < writers || !gate.usable()) linger ??= setTimeout(flush, lingerMs);
+        else if (writing < writers || !gate.usable()) linger ??= setTimeout(flush, maxDelayMs);
       }),
     storeUsable: () => gate.usable(),
     async close() {

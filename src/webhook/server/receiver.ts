@@ -13,7 +13,7 @@ import { createAllowList } from './allow-list.ts';
 import { type BodyReader, createBodyReader } from './body.ts';
 import { createHeaderReader } from './delivery-headers.ts';
 import type { FileWatch } from './file-watch.ts';
-import { createLanding } from './group-commit.ts';
+import { createGroupCommit } from './group-commit.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import { createRejections } from './rejections.ts';
 import { addRoutes } from './routes.ts';
@@ -77,11 +77,11 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     log,
     onFailure: metrics.webhook.wakeFailed,
   });
-  const landing = createLanding({
+  const landing = createGroupCommit({
     inbox,
     spool,
     writers: config.landing.writers,
-    lingerMs: config.landing.linger_ms,
+    maxDelayMs: config.landing.max_delay_ms,
     batchRows: config.landing.batch_rows,
     batchBytes: config.landing.batch_bytes,
     deadlineMs,
@@ -132,7 +132,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
         throw terminal(
           'WEBHOOK_PORT_TAKEN',
           `The webhook receiver cannot listen on ${config.listen}:${config.port} (${errorCode(error)}).`,
-          { mend: 'Set webhook.listen and webhook.port to an address of this machine that is free.', cause: error },
+          { hint: 'Set webhook.listen and webhook.port to an address of this machine that is free.', cause: error },
         );
       }
       if (config.tls) {

@@ -6,7 +6,7 @@ import type { Delivery, RejectedDelivery } from '../../store/delivery/inbox-writ
 import type { MayCall } from './allow-list.ts';
 import { BodyError, type BodyReader } from './body.ts';
 import { type DeliveryHeaders, newArrivalId, type ReadHeaders } from './delivery-headers.ts';
-import type { Landing } from './group-commit.ts';
+import type { GroupCommit } from './group-commit.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import type { RejectReason, Verify } from './signature.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -19,7 +19,7 @@ export interface RouteOptions {
   readonly mayCall: MayCall;
   readonly readHeaders: ReadHeaders;
   readonly bodies: BodyReader;
-  readonly landing: Landing;
+  readonly landing: GroupCommit;
   readonly ready: () => boolean;
   readonly noteRejected: (rejected: Omit<RejectedDelivery, 'arrivalId'>) => void;
   readonly metrics: WebhookMetrics;

@@ -20,7 +20,7 @@ export const readCertificate = (files: TlsFiles): Certificate => {
   const certificate = pairOf(files, readFiles([files.cert_file, files.key_file]));
   if (certificate === undefined) {
     throw terminal('WEBHOOK_TLS_INVALID', 'The certificate or key of the webhook receiver cannot be used.', {
-      mend: 'Check that webhook.tls.cert_file and key_file exist, are PEM and belong together.',
+      hint: 'Check that webhook.tls.cert_file and key_file exist, are PEM and belong together.',
     });
   }
   return certificate;

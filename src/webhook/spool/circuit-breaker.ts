@@ -4,7 +4,7 @@ import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { errorCode, type ReceiverLog } from '../server/receiver-log.ts';
 import type { Spool } from './spool.ts';
 
-export interface StoreGate {
+export interface CircuitBreaker {
   /** Whether deliveries should be tried on the store first. */
   usable(): boolean;
   /** The store failed: from now on deliveries go to the spool, until it takes one from there. */
@@ -19,13 +19,13 @@ const longestPauseMs = 5_000;
 /** A drain may take longer than an answer: nobody waits for it. */
 const patience = 5;
 
-export const createStoreGate = (options: {
+export const createCircuitBreaker = (options: {
   inbox: InboxWriter;
   spool: Spool;
   deadlineMs: number;
   log: ReceiverLog;
   onDrained: (deliveries: number) => void;
-}): StoreGate => {
+}): CircuitBreaker => {
   const { inbox, spool, deadlineMs, log, onDrained } = options;
   const stop = new AbortController();
   let usable = true;

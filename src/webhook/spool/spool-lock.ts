@@ -25,7 +25,7 @@ export const lockSpool = async (dir: string): Promise<SpoolLock> => {
     if (owner === 'gone') await rm(path, { force: true });
     else if (owner === 'here' || Date.now() > giveUpAt) {
       throw terminal('SPOOL_IN_USE', `Another receiver uses the spool folder ${dir}.`, {
-        mend: 'Stop it, or give each receiver its own webhook.spool.dir.',
+        hint: 'Stop it, or give each receiver its own webhook.spool.dir.',
       });
     } else await sleep(beatMs / 4);
   }

@@ -62,7 +62,7 @@ export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
     await mkdir(dir, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw terminal('SPOOL_UNUSABLE', `The spool folder ${dir} cannot be made.`, {
-      mend: 'Set webhook.spool.dir to a folder that the receiver may write to.',
+      hint: 'Set webhook.spool.dir to a folder that the receiver may write to.',
       cause: error,
     });
   }

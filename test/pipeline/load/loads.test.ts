@@ -34,7 +34,7 @@ afterEach(() => pipeline.clear());
 afterAll(() => pipeline.close());
 
 const at = 1_700_000_000_000_000;
-const sight = (id: string, n: number): Observation =>
+const observation = (id: string, n: number): Observation =>
   observationOf(id, at + n, {
     status: `v${n}`,
     timestamp: '2023-12-04T15:18:29Z',
@@ -72,13 +72,13 @@ const awayNow = (): IngestDeps => failingWith(transient('DATABASE_UNREACHABLE', 
 
 describe('the same twice', () => {
   test('leaves every table’s digest equal, and the second run writes no call', async () => {
-    const sights = Array.from({ length: 30 }, (_, n) => sight(`c${n}`, n));
-    expect((await ingest(sights)).written).toEqual({ main: 30 });
+    const observations = Array.from({ length: 30 }, (_, n) => observation(`c${n}`, n));
+    expect((await ingest(observations)).written).toEqual({ main: 30 });
     const digests = await pipeline.warehouse.digestTables();
-    const again = await ingest(sights);
+    const again = await ingest(observations);
     expect(again.written).toEqual({});
     expect(again.folded).toMatchObject({ changed: [], unchanged: 30, loads: [] });
-    const later = await ingest(sights.map((one) => ({ ...one, observedAt: one.observedAt + 5_000_000 })));
+    const later = await ingest(observations.map((one) => ({ ...one, observedAt: one.observedAt + 5_000_000 })));
     expect(later.folded).toMatchObject({ changed: [], unchanged: 30 });
     expect(await pipeline.warehouse.digestTables()).toEqual(digests);
     expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
@@ -87,8 +87,8 @@ describe('the same twice', () => {
 
 describe('an older load', () => {
   test('that commits after a newer one changes nothing, and the call stays as the newer one left it', async () => {
-    const older = await foldOnly([sight('a', 1)]);
-    const newer = await foldOnly([sight('a', 2)]);
+    const older = await foldOnly([observation('a', 1)]);
+    const newer = await foldOnly([observation('a', 2)]);
     expect(await loadFolded(pipeline.deps, newer)).toEqual({ main: 1 });
     expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 0 });
     expect(await statuses()).toEqual({ a: 'v2' });
@@ -96,8 +96,8 @@ describe('an older load', () => {
   });
 
   test('that is completed late does not settle a call whose newer revision is still to come', async () => {
-    const older = await foldOnly([sight('a', 1)]);
-    const newer = await foldOnly([sight('a', 2)]);
+    const older = await foldOnly([observation('a', 1)]);
+    const newer = await foldOnly([observation('a', 2)]);
     expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 1 });
     expect(await pending()).toBe(1);
     expect(await loadFolded(pipeline.deps, newer)).toEqual({ main: 1 });
@@ -107,13 +107,13 @@ describe('an older load', () => {
   });
 
   test('that commits after a tombstone changes nothing', async () => {
-    await ingest([sight('a', 1), sight('b', 1)]);
-    const older = await foldOnly([sight('a', 2)]);
+    await ingest([observation('a', 1), observation('b', 1)]);
+    const older = await foldOnly([observation('a', 2)]);
     await erase(['a']);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
     expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 0 });
     expect(await statuses()).toEqual({ b: 'v1' });
-    expect((await ingest([sight('a', 9)])).folded.changed).toEqual([]);
+    expect((await ingest([observation('a', 9)])).folded.changed).toEqual([]);
     expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
     expect((await pipeline.warehouse.countRows()).utterances).toBe(1);
   });
@@ -122,7 +122,7 @@ describe('an older load', () => {
 describe('a warehouse that is away', () => {
   test('holds nothing back: calls stay pending and arrive later, also in their newest form', async () => {
     const away = awayNow();
-    const { written } = await ingest([sight('a', 1), sight('b', 1)], away);
+    const { written } = await ingest([observation('a', 1), observation('b', 1)], away);
     expect(written).toEqual({ main: 0 });
     expect(pipeline.logged).toMatchObject([
       { event: 'load failed, its calls stay pending', fields: { code: 'DATABASE_UNREACHABLE' } },
@@ -133,7 +133,7 @@ describe('a warehouse that is away', () => {
     ).rejects.toMatchObject({
       code: 'DATABASE_UNREACHABLE',
     });
-    await ingest([sight('b', 2)], away);
+    await ingest([observation('b', 2)], away);
     expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
     expect(await statuses()).toEqual({ a: 'v1', b: 'v2' });
     const { rows } = await pipeline.store.pool.query(
@@ -150,13 +150,13 @@ describe('a warehouse that is away', () => {
     const other = await pipeline.addWarehouse('other');
     await registerWarehouse(pipeline.store.pool, 'other');
     const deps = { ...pipeline.deps, targets: [...awayNow().targets, other] };
-    expect((await ingest([sight('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
+    expect((await ingest([observation('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
     expect([await pending('main'), await pending('other')]).toEqual([1, 0]);
   });
 
   test('a fault of ours in a load is logged like any other, and its calls stay pending', async () => {
     const broken = failingWith(new TypeError('a fault'));
-    expect((await ingest([sight('a', 1)], broken)).written).toEqual({ main: 0 });
+    expect((await ingest([observation('a', 1)], broken)).written).toEqual({ main: 0 });
     expect(pipeline.logged).toMatchObject([{ fields: { code: 'UNEXPECTED' } }]);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
   });
@@ -167,7 +167,7 @@ describe('a crash', () => {
     pipeline.store.pool.query(`UPDATE loads SET created_at = created_at - make_interval(secs => $1)`, [seconds]);
 
   test('between plan and load: the calls are left alone for a while, then loaded', async () => {
-    await foldOnly([sight('a', 1), sight('b', 1)]);
+    await foldOnly([observation('a', 1), observation('b', 1)]);
     expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
     expect(await pending()).toBe(2);
     await age(121);
@@ -176,7 +176,7 @@ describe('a crash', () => {
   });
 
   test('between load and completion: the second load changes nothing, and settles', async () => {
-    const folded = await foldOnly([sight('a', 1)]);
+    const folded = await foldOnly([observation('a', 1)]);
     for (const { plan, target } of folded.loads) {
       const rows = folded.changed.map((row) => ({ row, partitions: [] }));
       expect(await target.warehouse.load(batchOf(pipeline.deps, target, plan, rows))).toEqual({
@@ -192,7 +192,7 @@ describe('a crash', () => {
   });
 
   test('leaves no plan behind for good, and one that finishes after all does no harm', async () => {
-    const folded = await foldOnly([sight('a', 1)]);
+    const folded = await foldOnly([observation('a', 1)]);
     expect(await abandonLoads(pipeline.store.pool, 24)).toBe(0);
     await age(25 * 3600);
     expect(await abandonLoads(pipeline.store.pool, 24)).toBe(1);
@@ -205,8 +205,8 @@ describe('a crash', () => {
 
 describe('what reaches every row', () => {
   test('a new epoch, issued when an older ledger was restored', async () => {
-    await ingest([sight('a', 1), sight('b', 1), sight('c', 1)]);
-    await ingest([sight('a', 2), sight('a', 3)]);
+    await ingest([observation('a', 1), observation('b', 1), observation('c', 1)]);
+    await ingest([observation('a', 2), observation('a', 3)]);
     await erase(['c']);
     await pipeline.drain();
     // The backup: a at its first revision, b gone, c not erased yet.
@@ -218,14 +218,14 @@ describe('what reaches every row', () => {
     await pipeline.store.pool.query(`DELETE FROM warehouse_calls WHERE call_id = 'b'`);
     await pipeline.store.pool.query(`DELETE FROM ledger WHERE call_id = 'c'`);
     const old = await pipeline.store.epoch();
-    expect((await ingest([sight('a', 4)])).written).toEqual({ main: 0 });
+    expect((await ingest([observation('a', 4)])).written).toEqual({ main: 0 });
     expect(await statuses()).toEqual({ a: 'v3', b: 'v1' });
     const epoch = await issueEpoch(pipeline.store.pool, 'restored', old);
     expect(epoch).toBe(old + 1);
     await pipeline.drain();
     expect(await statuses()).toEqual({ a: 'v4', b: 'v1' });
     // b and c come again from the service: b as of the restored ledger, c stays erased.
-    await ingest([sight('b', 5), sight('c', 5)]);
+    await ingest([observation('b', 5), observation('c', 5)]);
     expect(await statuses()).toEqual({ a: 'v4', b: 'v5' });
     const { rows } = await pipeline.store.pool.query('SELECT DISTINCT ledger_epoch FROM wh_main.calls');
     expect(rows).toEqual([{ ledger_epoch: epoch }]);
@@ -233,7 +233,7 @@ describe('what reaches every row', () => {
   });
 
   test('a load of the old epoch that is completed after the new one was issued does not settle its calls', async () => {
-    const folded = await foldOnly([sight('a', 1)]);
+    const folded = await foldOnly([observation('a', 1)]);
     await issueEpoch(pipeline.store.pool, 'restored', 0);
     expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: 1 });
     expect(await pending()).toBe(1);
@@ -246,10 +246,10 @@ describe('what reaches every row', () => {
   });
 
   test('a new flatten version', async () => {
-    await ingest([sight('a', 1), sight('b', 1)]);
+    await ingest([observation('a', 1), observation('b', 1)]);
     await pipeline.store.pool.query('UPDATE wh_main.calls SET flatten_version = 0');
     await pipeline.store.pool.query('UPDATE warehouse_calls SET applied_flatten = 0');
-    await ingest([sight('b', 2)]);
+    await ingest([observation('b', 2)]);
     expect(await requestRebuild(pipeline.store.pool, 'main', 1)).toBe(1);
     expect(await requestRebuild(pipeline.store.pool, 'main', 1)).toBe(0);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
@@ -259,13 +259,13 @@ describe('what reaches every row', () => {
   });
 
   test('rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {
-    await ingest([sight('a', 1), sight('b', 1), sight('c', 1)]);
+    await ingest([observation('a', 1), observation('b', 1), observation('c', 1)]);
     await pipeline.store.pool.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
     await pipeline.store.pool.query(`UPDATE warehouse_calls SET applied_flatten = 9 WHERE call_id < 'c'`);
     expect(await requestRebuild(pipeline.store.pool, 'main')).toBe(3);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
     expect(await pending()).toBe(2);
-    await ingest([sight('b', 2)]);
+    await ingest([observation('b', 2)]);
     expect(await statuses()).toEqual({ a: 'v1', b: 'v2', c: 'v1' });
     await issueEpoch(pipeline.store.pool, 'restored', 0);
     expect(await pipeline.drain()).toMatchObject({ changed: 3 });
@@ -273,7 +273,7 @@ describe('what reaches every row', () => {
   });
 
   test('a forced rebuild heals rows that somebody deleted or changed', async () => {
-    await ingest([sight('a', 1), sight('b', 1)]);
+    await ingest([observation('a', 1), observation('b', 1)]);
     const digests = await pipeline.warehouse.digestTables();
     await pipeline.store.pool.query(`DELETE FROM wh_main.utterances WHERE call_id = 'a'`);
     await pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken' WHERE call_id = 'b'`);
@@ -285,7 +285,7 @@ describe('what reaches every row', () => {
   });
 
   test('a forced rebuild is not settled by loads that were under way when it was asked for', async () => {
-    await ingest([sight('a', 1), sight('b', 1)]);
+    await ingest([observation('a', 1), observation('b', 1)]);
     const digests = await pipeline.warehouse.digestTables();
     const breakRows = () => pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken'`);
     const { warehouse } = pipeline.target;
@@ -328,7 +328,7 @@ describe('a warehouse that comes later', () => {
     ]);
 
   test('is filled from the ledger, tombstones and deliveries too', async () => {
-    await ingest([sight('a', 1), sight('b', 1), sight('gone', 1)]);
+    await ingest([observation('a', 1), observation('b', 1), observation('gone', 1)]);
     await erase(['gone']);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w","status":"void"}', deliveryId: '1701699087.5' }]);
     const merged = await mergeBatch(pipeline.deps, 10);
@@ -347,9 +347,9 @@ describe('a warehouse that comes later', () => {
     const back = await pipeline.addWarehouse('back');
     await registerWarehouse(pipeline.store.pool, 'back');
     const both = { ...pipeline.deps, targets: [pipeline.target, back] };
-    await ingest([sight('a', 1), sight('b', 1)], both);
+    await ingest([observation('a', 1), observation('b', 1)], both);
     await lapse('back');
-    await ingest([sight('a', 2), sight('new', 1)]);
+    await ingest([observation('a', 2), observation('new', 1)]);
     expect(await registerWarehouse(pipeline.store.pool, 'back')).toBe(2);
     await pipeline.drain(back);
     expect(await statuses(back)).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
@@ -358,7 +358,7 @@ describe('a warehouse that comes later', () => {
   test('gets what a worker folds and merges that does not know it', async () => {
     const added = await pipeline.addWarehouse('added');
     await registerWarehouse(pipeline.store.pool, 'added');
-    await ingest([sight('a', 1)]);
+    await ingest([observation('a', 1)]);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.6' }]);
     const merged = await mergeBatch(pipeline.deps, 10);
     await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
@@ -380,7 +380,7 @@ describe('a warehouse that comes later', () => {
     const lapsed = await pipeline.addWarehouse('lapsed');
     await registerWarehouse(pipeline.store.pool, 'lapsed');
     await lapse('lapsed');
-    await ingest([sight('a', 1)]);
+    await ingest([observation('a', 1)]);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.7' }]);
     await mergeBatch(pipeline.deps, 10);
     expect(await pending('lapsed')).toBe(0);
@@ -402,7 +402,7 @@ describe('many at once', () => {
         const chosen = ids
           .map((id, n) => [(n * 13 * (name + 1) + round * 7) % 31, id] as const)
           .sort((p, q) => p[0] - q[0]);
-        await ingest(chosen.slice(0, 20).map(([, id]) => sight(id, round * 10 + name)));
+        await ingest(chosen.slice(0, 20).map(([, id]) => observation(id, round * 10 + name)));
       }
     };
     const sweep = async () => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { foldBatch, loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import { keepHouse } from '../../../src/pipeline/load/maintenance.ts';
+import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { registerWarehouse } from '../../../src/store/loads/loads.ts';
 import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterEach(() => pipeline.clear());
 afterAll(() => pipeline.close());
 
-const keep = () => keepHouse({ ...pipeline.deps, retentionDays: 7 });
+const keep = () => runMaintenance({ ...pipeline.deps, retentionDays: 7 });
 const ageMeta = (key: string, interval: string) =>
   pipeline.store.pool.query('UPDATE meta SET updated_at = now() - $2::interval WHERE key LIKE $1', [key, interval]);
 

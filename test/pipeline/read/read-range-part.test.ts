@@ -4,11 +4,11 @@ import type { Direction, Range } from '../../../schemas/orchestration.ts';
 import {
   cutNext,
   nextLength,
+  type RangePartProgress,
   type ReadDeps,
-  type ReadStretchInput,
-  type ReadStretchResult,
-  readStretch,
-  type StretchProgress,
+  type ReadRangePartInput,
+  type ReadRangePartResult,
+  readRangePart,
 } from '../../../src/pipeline/read/read-range-part.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
 import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
@@ -22,7 +22,7 @@ import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 const rules = { initial: 1_000, min: 100, max: 50_000, targetCalls: 500 };
 const directions: readonly Direction[] = ['oldest_first', 'newest_first'];
 
-describe('the windows of a stretch', () => {
+describe('the windows of a part', () => {
   test('cover every instant once, in either direction, whatever they hold', () => {
     fc.assert(
       fc.property(
@@ -93,7 +93,7 @@ describe('against the simulated service', () => {
     await pipeline.close();
   });
 
-  const input = (more: Partial<ReadStretchInput> = {}): ReadStretchInput => {
+  const input = (more: Partial<ReadRangePartInput> = {}): ReadRangePartInput => {
     const { axis, ...range } = wholeRange(simulator, 'qualified');
     return {
       axis,
@@ -109,27 +109,27 @@ describe('against the simulated service', () => {
   const heldIds = async () =>
     new Set((await pipeline.store.pool.query('SELECT call_id FROM ledger')).rows.map((row) => row.call_id));
 
-  /** Stretch after stretch; some are cut off in the middle and taken up again from their last progress. */
-  const readAll = async (first: ReadStretchInput, cutEvery = 0) => {
+  /** Range part after part; some are cut off in the middle and taken up again from their last progress. */
+  const readAll = async (first: ReadRangePartInput, cutEvery = 0) => {
     let cut = 0;
-    let stretches = 0;
+    let parts = 0;
     let changed = 0;
     for (let range: Range | null = first.range, length: number | undefined; range !== null; ) {
       const stop = new AbortController();
-      let resume: StretchProgress | undefined;
-      stretches += 1;
-      const one: ReadStretchInput = { ...first, range, ...(length === undefined ? {} : { windowLength: length }) };
+      let resume: RangePartProgress | undefined;
+      parts += 1;
+      const one: ReadRangePartInput = { ...first, range, ...(length === undefined ? {} : { windowLength: length }) };
       const options = {
         signal: stop.signal,
-        onProgress: (progress: StretchProgress) => {
+        onProgress: (progress: RangePartProgress) => {
           resume = progress;
           cut += 1;
           if (cutEvery > 0 && cut % cutEvery === 0) stop.abort(new Error('killed'));
         },
       };
-      const result: ReadStretchResult = await readStretch(deps, one, options).catch((error: unknown) => {
+      const result: ReadRangePartResult = await readRangePart(deps, one, options).catch((error: unknown) => {
         if (!stop.signal.aborted) throw error;
-        return readStretch(deps, one, {
+        return readRangePart(deps, one, {
           signal: new AbortController().signal,
           onProgress: () => undefined,
           ...(resume && { resume }),
@@ -139,14 +139,14 @@ describe('against the simulated service', () => {
       range = result.rest;
       length = result.windowLength;
     }
-    return { stretches, changed };
+    return { parts, changed };
   };
 
   test.each(directions)(
     '%s: every call once, every instant covered, and a second run asks for nothing',
     async (direction) => {
-      const { stretches, changed } = await readAll(input({ direction }));
-      expect(stretches).toBeGreaterThan(3);
+      const { parts, changed } = await readAll(input({ direction }));
+      expect(parts).toBeGreaterThan(3);
       expect(changed).toBe(expected.size);
       expect(await heldIds()).toEqual(expected);
       expect((await pipeline.warehouse.countRows()).calls).toBe(expected.size);
@@ -156,7 +156,7 @@ describe('against the simulated service', () => {
       expect(await readAll(input({ direction }))).toMatchObject({ changed: 0 });
       expect(source.list.counts.requests).toBe(requests);
       const digests = await pipeline.warehouse.digestTables();
-      expect(await readAll(input({ direction, force: true, maxCalls: 100_000 }))).toEqual({ stretches: 1, changed: 0 });
+      expect(await readAll(input({ direction, force: true, maxCalls: 100_000 }))).toEqual({ parts: 1, changed: 0 });
       expect(source.list.counts.requests).toBeGreaterThan(requests);
       expect(await pipeline.warehouse.digestTables()).toEqual(digests);
     },

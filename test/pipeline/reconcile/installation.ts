@@ -4,7 +4,7 @@ import type { Range, ReadTotals, ReconcileRequest, ReconcileTotals } from '../..
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
-import { readStretch } from '../../../src/pipeline/read/read-range-part.ts';
+import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { createSource } from '../../../src/source/source.ts';
@@ -60,7 +60,7 @@ export const openInstallation = async (options: { readonly simulator: SimulatorO
       now = ms;
     },
     backfill: async (part: Range = range) => {
-      const { totals } = await readStretch(
+      const { totals } = await readRangePart(
         deps,
         {
           axis: 'qualified',

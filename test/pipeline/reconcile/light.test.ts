@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { SurveyInput } from '../../../src/pipeline/read/compare-listing.ts';
+import type { CompareListingInput } from '../../../src/pipeline/read/compare-listing.ts';
 import { readLight } from '../../../src/pipeline/read/read-changed.ts';
 import { planFetches } from '../../../src/source/list/fetch-plan.ts';
 import { type Installation, openInstallation } from './installation.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => here?.close());
 
-const read = (level: SurveyInput['level'] = 'light') =>
+const read = (level: CompareListingInput['level'] = 'light') =>
   readLight(here.deps, { axis: 'timestamp', range: here.range, level, confirm: 'later', origin: 'test' }, options);
 const bodies = async (): Promise<string[]> =>
   (await here.store.pool.query('SELECT call_id, revision FROM ledger ORDER BY 1')).rows.map(

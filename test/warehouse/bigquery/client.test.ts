@@ -119,6 +119,6 @@ test.each([
   await expect(warehouse.migrate()).rejects.toMatchObject({
     kind: 'terminal',
     code: 'BIGQUERY_CREDENTIALS',
-    mend: expect.stringContaining('key_file'),
+    hint: expect.stringContaining('key_file'),
   });
 });

@@ -57,7 +57,7 @@ test('every terminal error says what to do', () => {
   for (const reason of ['accessDenied', 'invalid', 'billingNotEnabled', 'notFound', 'responseTooLarge', 'unheardOf']) {
     const error = errorOf({ reason, message: 'x' }, 'load');
     expect(error.kind).toBe('terminal');
-    expect(error.mend).toMatch(/\.$/);
+    expect(error.hint).toMatch(/\.$/);
   }
   expect(errorOf({ reason: 'quotaExceeded', message: 'x' }, 'load')).toMatchObject({
     kind: 'transient',

@@ -144,7 +144,7 @@ test('a dataset in another place is refused', async () => {
   const warehouse = createBigqueryWarehouse({ name: 'x', config });
   await expect(warehouse.migrate()).rejects.toMatchObject({
     code: 'BIGQUERY_LOCATION',
-    mend: expect.stringContaining('location: US'),
+    hint: expect.stringContaining('location: US'),
   });
 });
 

@@ -53,7 +53,7 @@ const base: ScriptInput = {
   layout: { words: 'rows', documents: true },
   calls: true,
   tombstones: false,
-  strays: false,
+  unknownPartitions: false,
   force: false,
   moved: true,
   last: true,
