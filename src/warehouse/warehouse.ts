@@ -55,6 +55,11 @@ export interface Warehouse {
   readonly immediate: boolean;
   /** Most calls that one load should hold. */
   readonly maxCallsPerLoad: number;
+  /**
+   * The partition in which a call of that time is stored: its UTC date (`YYYY-MM-DD`), null for a call without a
+   * timestamp; undefined where the warehouse has no partitions. `callTimestamp` is in microseconds since the epoch.
+   */
+  partitionOf(callTimestamp: number | null): string | null | undefined;
   /** Creates or extends schema, tables, views, descriptions. Idempotent; additive only. */
   migrate(): Promise<void>;
   /**

@@ -12,6 +12,7 @@ import { createJobs, type Pause, pause as realPause } from './jobs.ts';
 import { createLocalLease } from './lease.ts';
 import { loadBatch } from './load.ts';
 import { migrate } from './migrate.ts';
+import { partitionOf } from './partitions.ts';
 import { createQueries } from './queries.ts';
 import { listTable, rowsOf } from './read.ts';
 import { createStaging } from './staging.ts';
@@ -84,6 +85,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     kind: 'bigquery',
     immediate: false,
     maxCallsPerLoad: config.max_calls_per_load,
+    partitionOf,
     migrate: () => migrate({ config, rest, pause }),
     load: (batch) =>
       lease.run(`bigquery ${name}`, async (signal) => {

@@ -68,6 +68,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     kind: 'postgres',
     immediate: true,
     maxCallsPerLoad: 500,
+    partitionOf: () => undefined,
     migrate,
     load: (batch) => inTransaction(pool, purpose, (client) => applyLoad(client, layout, batch)),
     countRows,
