@@ -1,5 +1,5 @@
 import type { WarehouseConfig } from '../../schemas/config/warehouses.ts';
-import { openSecret } from '../config/secret.ts';
+import { openSecret } from '../secret.ts';
 import { createLease } from '../store/loads/lease.ts';
 import { createBudgetMemory } from '../store/quota-memory.ts';
 import type { Store } from '../store/store.ts';

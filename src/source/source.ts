@@ -1,11 +1,11 @@
 /** Puts the parts of a source together: tokens, requests, list. */
 import type { SourceConfig } from '../../schemas/config/source.ts';
 import { terminal } from '../errors.ts';
+import { openSecret } from '../secret.ts';
 import { type Api, createApi } from './http/api.ts';
 import { createGrant, tokenEndpoint } from './http/grant.ts';
 import { createHttp, type Http } from './http/http.ts';
 import { type BudgetRules, createLocalBudget, type RequestBudget } from './http/limiter.ts';
-import { secretFrom } from './http/secret.ts';
 import { createServiceClock, type ServiceClock } from './http/service-clock.ts';
 import { createFixedTokenSource, createTokenSource, type TokenSource } from './http/tokens.ts';
 import { createListClient, type ListClient } from './list/list-client.ts';
@@ -40,9 +40,13 @@ export const budgetRules = ({ limits }: SourceConfig): BudgetRules => ({
 
 /** Tokens as configured: a fixed one, or by the client-credentials grant. */
 export const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
-  const fixed = secretFrom('source.token', config.token, config.token_file);
+  const fixed = openSecret({ key: 'source.token', value: config.token, file: config.token_file });
   if (fixed !== undefined) return createFixedTokenSource(fixed);
-  const secret = secretFrom('source.client_secret', config.client_secret, config.client_secret_file);
+  const secret = openSecret({
+    key: 'source.client_secret',
+    value: config.client_secret,
+    file: config.client_secret_file,
+  });
   if (config.client_id === undefined || secret === undefined) {
     throw terminal('CONFIG_INVALID', 'source.client_id and source.client_secret (or client_secret_file) are needed.', {
       hint: 'Your account manager issues them; keep the secret in a file.',

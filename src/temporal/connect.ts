@@ -1,9 +1,9 @@
 /** Connections to a Temporal cluster, with the TLS and API-key settings of the configuration. */
-import { readFileSync } from 'node:fs';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
-import { terminal, transient } from '../errors.ts';
+import { transient } from '../errors.ts';
+import { openSecret } from '../secret.ts';
 
 export interface TemporalAddress {
   readonly address: string;
@@ -12,21 +12,14 @@ export interface TemporalAddress {
 
 const connectTimeoutMs = 10_000;
 
-const readPem = (path: string | undefined): Buffer | undefined => {
-  if (path === undefined) return undefined;
-  try {
-    return readFileSync(path);
-  } catch (cause) {
-    throw terminal('CONFIG_SECRET', `The file ${path} of the Temporal connection cannot be read.`, { cause });
-  }
-};
+const readPem = (key: string, file: string | undefined): Buffer | undefined => openSecret({ key, file })?.readBytes();
 
 const connectionOptions = (config: TemporalConfig, address: string) => {
   const { tls } = config;
-  const cert = readPem(tls.cert_file);
-  const key = readPem(tls.key_file);
-  const ca = readPem(tls.ca_file);
-  const apiKey = config.api_key ?? readPem(config.api_key_file)?.toString('utf8').trim();
+  const cert = readPem('temporal.tls.cert', tls.cert_file);
+  const key = readPem('temporal.tls.key', tls.key_file);
+  const ca = readPem('temporal.tls.ca', tls.ca_file);
+  const apiKey = openSecret({ key: 'temporal.api_key', value: config.api_key, file: config.api_key_file })?.read();
   const wanted = tls.enabled ?? (cert !== undefined || ca !== undefined || apiKey !== undefined);
   return {
     address,

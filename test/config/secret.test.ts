@@ -3,7 +3,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { resolveDataDir } from '../../src/config/data-dir.ts';
-import { openSecret } from '../../src/config/secret.ts';
+import { openSecret } from '../../src/secret.ts';
 
 let folder: string;
 let file: string;
@@ -35,7 +35,15 @@ describe('openSecret', () => {
 
   test('is nothing when nothing is configured', () => {
     expect(openSecret({ key: 'store.url' })).toBeUndefined();
+    expect(openSecret({ key: 'store.url', value: '' })).toBeUndefined();
     expect(openSecret({ key: 'store.url', value: 'v' })?.read()).toBe('v');
+  });
+
+  test('keeps every byte of a secret but the line end, as a signing key needs them', () => {
+    writeFileSync(file, Buffer.from([0x20, 0xff, 0xfe, 0x20, 0x0d, 0x0a]));
+    expect(openSecret({ key: 'webhook.secrets[0].secret', file })?.readBytes()).toEqual(
+      Buffer.from([0x20, 0xff, 0xfe, 0x20]),
+    );
   });
 });
 

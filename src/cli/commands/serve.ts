@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { openSecret } from '../../config/secret.ts';
+import { openSecret } from '../../secret.ts';
 import { connectClient } from '../../temporal/connect.ts';
 import { installRuntime } from '../../temporal/worker.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';

@@ -4,7 +4,7 @@ import { access, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { WarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
-import { openSecret } from '../../config/secret.ts';
+import { openSecret } from '../../secret.ts';
 import type { Store } from '../../store/store.ts';
 import { checkBigqueryAccess } from '../../warehouse/bigquery/check-access.ts';
 import { checkPostgresAccess } from '../../warehouse/postgres/check-access.ts';

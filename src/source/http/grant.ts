@@ -2,9 +2,9 @@
 import * as openid from 'openid-client';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal, transient } from '../../errors.ts';
+import type { SecretSource } from '../../secret.ts';
 import { readRetryAfter } from './backoff.ts';
 import type { Http, HttpResponse } from './http.ts';
-import type { SecretSource } from './secret.ts';
 
 export interface Grant {
   readonly accessToken: string;
@@ -47,7 +47,7 @@ export const createGrant = ({ http, endpoint, clientId, secret, scope }: GrantDe
     );
   }
   return async (signal) => {
-    const clientSecret = await secret.read();
+    const clientSecret = secret.read();
     let answer: HttpResponse | undefined;
     const config = new openid.Configuration(
       { issuer: endpoint.origin, token_endpoint: endpoint.href },

@@ -1,8 +1,8 @@
 /** Access tokens: one request for all who wait, renewed before they end, dropped when the service rejects them. */
 import { CallsyncError } from '../../errors.ts';
+import type { SecretSource } from '../../secret.ts';
 import { backoffMs } from './backoff.ts';
 import type { RequestGrant } from './grant.ts';
-import type { SecretSource } from './secret.ts';
 import { wait } from './wait.ts';
 
 export interface Token {
@@ -124,7 +124,7 @@ const abortable = <T>(promise: Promise<T>, signal: AbortSignal | undefined): Pro
 /** A token that somebody issued by hand; read each time, since its file may change. */
 export const createFixedTokenSource = (secret: SecretSource): TokenSource => {
   const get = async (): Promise<Token> => ({
-    value: await secret.read(),
+    value: secret.read(),
     requestedAt: performance.now(),
     expiresAt: Number.POSITIVE_INFINITY,
   });

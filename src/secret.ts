@@ -1,0 +1,57 @@
+/** The one reader of secrets. A changed file takes effect without a restart. */
+import { readFileSync, statSync } from 'node:fs';
+import { terminal } from './errors.ts';
+
+export interface SecretSource {
+  /** The secret as it is now, without blanks around it. @throws CallsyncError CONFIG_SECRET */
+  read(): string;
+  /** Its bytes, without line ends behind them. @throws CallsyncError CONFIG_SECRET */
+  readBytes(): Buffer;
+}
+
+/**
+ * @param key configuration key, for errors: they never hold the secret.
+ * @returns undefined when neither a file nor a value is configured; a file wins over a value.
+ */
+export const openSecret = (input: {
+  key: string;
+  value?: string | undefined;
+  file?: string | undefined;
+}): SecretSource | undefined => {
+  const { key, value, file } = input;
+  if (file === undefined && (value === undefined || value === '')) return undefined;
+  const readBytes = file === undefined ? () => Buffer.from(value ?? '') : openFile(key, file);
+  return { read: () => readBytes().toString('utf8').trim(), readBytes };
+};
+
+const openFile = (key: string, file: string): (() => Buffer) => {
+  let seen = '';
+  let secret: Buffer = Buffer.alloc(0);
+  return () => {
+    try {
+      const { mtimeMs, ino, size } = statSync(file);
+      const state = `${mtimeMs} ${ino} ${size}`;
+      if (state !== seen) {
+        secret = withoutLineEnd(readFileSync(file));
+        seen = state;
+      }
+    } catch (cause) {
+      throw terminal('CONFIG_SECRET', `The file of ${key}_file cannot be read: ${file}.`, {
+        hint: 'Correct the path, or let the user that runs callsync read the file.',
+        cause,
+      });
+    }
+    if (secret.toString('latin1').trim() === '') {
+      throw terminal('CONFIG_SECRET', `The file of ${key}_file is empty: ${file}.`, {
+        hint: 'Write the secret into it.',
+      });
+    }
+    return secret;
+  };
+};
+
+const withoutLineEnd = (bytes: Buffer): Buffer => {
+  let end = bytes.length;
+  while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
+  return bytes.subarray(0, end);
+};
