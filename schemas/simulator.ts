@@ -1,6 +1,6 @@
 /**
  * Options of the simulated call-data service (`callsync simulate`). Every section but `calls`, `edits` and the
- * addresses can be changed while it runs (`POST /__sim/configure`).
+ * addresses can be changed while it runs (control method `configure`).
  */
 import { z } from 'zod';
 import { dialectSchema } from './simulator-dialect.ts';
@@ -9,7 +9,7 @@ const share = z.number().min(0).max(1);
 const instant = z.iso.datetime({ offset: true });
 const fields = z.array(z.string().min(1));
 
-export const editKinds = ['transcript', 'tags', 'metadata', 'status', 'audio_state', 'visit', 'timestamp'] as const;
+const editKinds = ['transcript', 'tags', 'metadata', 'status', 'audio_state', 'visit', 'timestamp'] as const;
 export type EditKind = (typeof editKinds)[number];
 
 export const faultKinds = [

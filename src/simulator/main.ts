@@ -1,14 +1,7 @@
 /** Runs a simulator until it is told to stop; for the `simulate` command and the child process. */
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import type { SimulatorAddresses } from './control/control.ts';
-import { type Simulator, startSimulator } from './start-simulator.ts';
-
-/** The addresses and credentials of a simulator, as one plain object that can be printed as JSON. */
-export const addressesOf = (simulator: Simulator): SimulatorAddresses => {
-  const { url, origin, authUrl, tokenUrl, realm, port, wsUrl, mrcp, clientId, clientSecret, signingSecret, range } =
-    simulator;
-  return { url, origin, authUrl, tokenUrl, realm, port, wsUrl, mrcp, clientId, clientSecret, signingSecret, range };
-};
+import { startSimulator } from './start-simulator.ts';
 
 export interface RunSimulatorOptions {
   readonly options: SimulatorOptions;
@@ -21,7 +14,7 @@ export interface RunSimulatorOptions {
 /** Starts a simulator, reports its addresses, and resolves after `signal` aborted and every socket is closed. */
 export const runSimulator = async ({ options, onReady, signal }: RunSimulatorOptions): Promise<void> => {
   const simulator = await startSimulator(options);
-  onReady(addressesOf(simulator));
+  onReady(simulator.addresses);
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   await simulator.stop();
 };

@@ -1,6 +1,6 @@
 /** Starts the simulated call-data service: call API, identity provider, webhook sender, WebSocket, MRCP port. */
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type SimulatorOptions, type SimulatorSettings, simulatorOptionsSchema } from '../../schemas/simulator.ts';
 import type { Dialect } from '../../schemas/simulator-dialect.ts';
 import { Churn } from './calls/churn.ts';
@@ -10,62 +10,29 @@ import { rangeOf } from './calls/population.ts';
 import { World } from './calls/world.ts';
 import type { SimulatorAddresses, SimulatorControl } from './control/control.ts';
 import { answerControl, isControlPath } from './control/control-endpoint.ts';
-import { LocalControl } from './control/simulator-control.ts';
+import { LocalControl } from './control/local-control.ts';
 import { Counters, countOne } from './control/stats.ts';
 import { answerCallApi, type CallApiParts, type PageEvent } from './service/call-api.ts';
 import { dialectOf } from './service/dialects.ts';
 import { type Exchange, send } from './service/exchange.ts';
 import { injectFault } from './service/inject-fault.ts';
 import { MrcpPort } from './service/mrcp-port.ts';
+import { closeServer, listen } from './service/ports.ts';
 import { RateLimiter } from './service/rate-limiter.ts';
 import { ChangingRecords, FrozenRecords } from './service/record-bytes.ts';
+import { RedirectTarget } from './service/redirect-target.ts';
 import { answerTokenRequest } from './service/token-endpoint.ts';
 import { TokenStore } from './service/token-store.ts';
 import { addressOf, WebSocketEndpoint } from './service/websocket-endpoint.ts';
 import { WebhookSender } from './webhooks/webhook-sender.ts';
 
 export interface Simulator extends SimulatorAddresses, SimulatorControl {
+  /** Addresses and credentials alone, as one plain object that can be printed as JSON. */
+  readonly addresses: SimulatorAddresses;
   /** Called for every page before its bytes leave; returns a function that ends the subscription. */
   onPage(listener: (event: PageEvent) => void | Promise<void>): () => void;
   /** Closes every socket; resolves when nothing listens any more. */
   stop(): Promise<void>;
-}
-
-const listen = (server: Server, port: number, host: string): Promise<number> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => resolve((server.address() as { port: number }).port));
-  });
-
-const closeServer = (server: Server): Promise<void> =>
-  new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
-
-/** Another origin that only counts who follows a redirect, and with which credentials. */
-class Elsewhere {
-  private readonly server: Server;
-  private readonly host: string;
-  private origin: Promise<string> | undefined;
-
-  constructor(host: string, counters: Counters) {
-    this.host = host;
-    this.server = createServer((request, response) => {
-      counters.redirects.followed++;
-      if (request.headers.authorization !== undefined) counters.redirects.withAuthorization++;
-      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"count":0,"data":[]}');
-    });
-  }
-
-  start(): Promise<string> {
-    this.origin ??= listen(this.server, 0, this.host).then((port) => `http://${this.host}:${port}`);
-    return this.origin;
-  }
-
-  async close(): Promise<void> {
-    if (this.origin !== undefined) await closeServer(this.server);
-  }
 }
 
 const secretsOf = (settings: SimulatorSettings) => {
@@ -93,7 +60,8 @@ interface Routes {
   readonly clock: SimulatorClock;
   readonly counters: Counters;
   readonly api: CallApiParts;
-  readonly control: () => SimulatorControl;
+  readonly control: SimulatorControl;
+  readonly controlToken: string;
   readonly tokenPath: () => string;
   readonly authUrl: () => string;
   readonly clientSecret: string;
@@ -132,7 +100,7 @@ const createRouter = (routes: Routes): ((request: IncomingMessage, response: Ser
       counters,
       bodyFault: undefined,
     };
-    if (isControlPath(url.pathname)) return answerControl(exchange, routes.control());
+    if (isControlPath(url.pathname)) return answerControl(exchange, routes.control, routes.controlToken);
     countExchange(exchange);
     if (url.pathname !== routes.tokenPath()) {
       if (/\/calls(\/|$)/.test(url.pathname)) return answerApi(exchange);
@@ -159,7 +127,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
   const tokens = new TokenStore(settings);
   const secrets = secretsOf(settings);
   const sender = new WebhookSender(world, settings, counters, secrets.signing);
-  const elsewhere = new Elsewhere(settings.host, counters);
+  const elsewhere = new RedirectTarget(settings.host, counters);
   const churn = new Churn(world, settings, counters);
   const listeners = new Set<(event: PageEvent) => void | Promise<void>>();
   const api: CallApiParts = {
@@ -178,6 +146,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
   const mrcp = new MrcpPort(settings.host, counters);
   const sockets = new WebSocketEndpoint(server, settings, tokens, counters);
   const control = new LocalControl({ settings, clock, world, sender, tokens, counters, sockets, mrcp });
+  const controlToken = randomBytes(24).toString('base64url');
   const port = await listen(server, settings.port, settings.host);
   const origin = `http://${settings.host}:${port}`;
   const tokenPath = () => `/realms/${settings.tokens.realm}/protocol/openid-connect/token`;
@@ -186,7 +155,8 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
     clock,
     counters,
     api,
-    control: () => control,
+    control,
+    controlToken,
     tokenPath,
     authUrl: () => origin,
     clientSecret: secrets.client,
@@ -213,9 +183,11 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
     clientId: settings.tokens.clientId,
     clientSecret: secrets.client,
     signingSecret: secrets.signing() ?? null,
+    controlToken,
     range: { from: new Date(range.from).toISOString(), to: new Date(range.to).toISOString() },
   };
   return Object.assign(control, addresses, {
+    addresses,
     onPage: (listener: (event: PageEvent) => void | Promise<void>) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import type { SimulatorAddresses } from '../../src/simulator/control/control.ts';
-import { RemoteControl } from '../../src/simulator/control/remote-control.ts';
+import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { clientOf, collect } from './api.ts';
 import { startSink } from './webhook-sink.ts';
 
@@ -45,7 +45,7 @@ test('runs as a process of its own, driven and asked over HTTP, and ends with it
     calls: { count: 120, utterances: 1, otherShare: 0, from: '2024-03-01T00:00:00Z', to: '2024-03-08T00:00:00Z' },
     rateLimit: { requests: 0 },
   });
-  const control = new RemoteControl(addresses.origin);
+  const control = createRemoteControl(addresses);
   const { list } = await clientOf(addresses);
   expect((await list()).count).toBe(120);
 

@@ -13,7 +13,8 @@ import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { checkTruth, type TruthReport } from '../../src/cli/demo/check-truth.ts';
 import { type SimulatorProcess, startSimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
-import { RemoteControl } from '../../src/simulator/control/remote-control.ts';
+import type { SimulatorControl } from '../../src/simulator/control/control.ts';
+import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { startBackfill } from '../../src/temporal/workflow-client.ts';
@@ -31,7 +32,7 @@ export interface Installation {
   readonly configPath: string;
   readonly prefix: string;
   readonly simulator: SimulatorProcess;
-  readonly control: RemoteControl;
+  readonly control: SimulatorControl;
   /** Between callsync and the simulated service; open at first. */
   readonly gate: Gate;
   readonly client: Client;
@@ -102,7 +103,7 @@ export const install = async (input: {
   closers.push(async () => {
     for (const worker of workers) await endProcess(worker, 'SIGKILL');
   });
-  const control = new RemoteControl(simulator.origin);
+  const control = createRemoteControl(simulator);
   return {
     folder,
     configPath,

@@ -46,7 +46,7 @@ const listOptions = (): string => {
     .join('\n');
 };
 
-/** Keys that the schema let fall: it keeps what it knows. */
+/** Keys that parsing dropped because the schema does not know them. */
 const unknownKeys = (given: unknown, known: unknown, above = ''): readonly string[] => {
   if (!isSection(given) || !isSection(known)) return [];
   return Object.entries(given).flatMap(([key, value]) =>
@@ -54,7 +54,7 @@ const unknownKeys = (given: unknown, known: unknown, above = ''): readonly strin
   );
 };
 
-/** What --options says of a section lies over what the other options say. @throws terminal USAGE_SIMULATOR */
+/** The keys of --options win over the other options. @throws terminal USAGE_SIMULATOR */
 const settingsOf = (options: SimulateOptions): SimulatorOptions => {
   const extra = readExtra(options.options);
   const webhook = options.webhook === undefined ? {} : { url: options.webhook };
@@ -87,6 +87,7 @@ const render = (addresses: SimulatorAddresses): string =>
     `client_id       ${addresses.clientId}`,
     `client_secret   ${addresses.clientSecret}   (made up for this run)`,
     `signing secret  ${addresses.signingSecret ?? 'none'}   (made up for this run)`,
+    `control token   ${addresses.controlToken}   (for POST ${addresses.origin}/__sim/...)`,
     `calls           ${addresses.range.from} … ${addresses.range.to}`,
   ].join('\n');
 

@@ -50,6 +50,6 @@ export const describeDifference = (difference: Difference, names: readonly [stri
   const what =
     counts === undefined
       ? `differs in ${columns.join(', ')}`
-      : `stands ${counts[0]} times in ${names[0]} and ${counts[1]} times in ${names[1]}`;
+      : `is there ${counts[0]} times in ${names[0]} and ${counts[1]} times in ${names[1]}`;
   return `Table ${table}, row ${key}: ${what}.`;
 };

@@ -8,7 +8,8 @@ import type { Raw } from '../../config/raw.ts';
 import { terminal, transient } from '../../errors.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
 import { findFreePort } from '../../local/local-process.ts';
-import { RemoteControl } from '../../simulator/control/remote-control.ts';
+import type { SimulatorControl } from '../../simulator/control/control.ts';
+import { createRemoteControl } from '../../simulator/control/remote-control.ts';
 import { defaultAxis } from '../../source/list/list-query.ts';
 import { applyPreset } from '../../source/presets/presets.ts';
 import { summarizeStore } from '../../store/status/summary.ts';
@@ -161,7 +162,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
   const services = servicesFor(config, options);
   for (const close of closers) services.defer(close);
   try {
-    const control = new RemoteControl(simulator.origin);
+    const control = createRemoteControl(simulator);
     const store = await openStoreService(services);
     const targets = await openWarehouses(services, store);
     const warehouse = targets[0]?.warehouse as Warehouse;
@@ -257,7 +258,7 @@ const settleLive = async (
   services: Services,
   input: {
     readonly pool: Parameters<typeof summarizeStore>[0];
-    readonly control: RemoteControl;
+    readonly control: SimulatorControl;
   },
 ): Promise<void> => {
   // The last live call is processed a second after it appeared; then all that will be sent has been queued.

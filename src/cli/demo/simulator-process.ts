@@ -18,7 +18,7 @@ const locateChild = (): string => {
   return found;
 };
 
-/** Options go through the environment, so that its secrets stand in no process list. */
+/** Starts it with `options`, which go through the environment because process lists show arguments. */
 export const startSimulatorProcess = async (options: SimulatorOptions): Promise<SimulatorProcess> => {
   const child = fork(locateChild(), [], {
     env: { ...process.env, CALLSYNC_SIMULATOR: JSON.stringify(options) },

@@ -8,7 +8,7 @@ import type { World } from './world.ts';
 
 export interface TruthVersion {
   readonly version: number;
-  /** When it came to be, ISO 8601 on the simulated clock. */
+  /** Time of the change, ISO 8601 on the simulated clock. */
   readonly at: string;
   /** Hash of the document that a client would hold if this were the present version. */
   readonly hash: string;
@@ -58,7 +58,7 @@ const canonical = (value: unknown): unknown => {
 };
 
 /** SHA-256, hex, over the document with its keys sorted. */
-export const hashDocument = (document: CallDocument): string =>
+const hashDocument = (document: CallDocument): string =>
   createHash('sha256')
     .update(JSON.stringify(canonical(document)))
     .digest('hex');

@@ -1,4 +1,4 @@
-/** What a test or a user can do to a running simulator; the same over HTTP below /__sim. */
+/** What a test or a user can do to a running simulator; the same over HTTP: `POST /__sim/{method}`, arguments as JSON. */
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import type { ClockChange } from '../calls/clock.ts';
@@ -59,6 +59,28 @@ export interface SimulatorControl {
   closeWebSockets(code?: number): Promise<void>;
 }
 
+/** Methods that answer one JSON value; the HTTP endpoint serves these and no other property. */
+export const valueMethods = [
+  'stats',
+  'truthOf',
+  'documentAt',
+  'configure',
+  'setClock',
+  'edit',
+  'insert',
+  'delete',
+  'startWebhooks',
+  'stopWebhooks',
+  'sendWebhooks',
+  'drainWebhooks',
+  'revokeTokens',
+  'restartWebSocket',
+  'closeWebSockets',
+] as const satisfies readonly (keyof SimulatorControl)[];
+
+/** Methods that answer a list, one JSON value a line. */
+export const listMethods = ['truth', 'deliveries'] as const satisfies readonly (keyof SimulatorControl)[];
+
 export interface SimulatorAddresses {
   /** base_url of the call API. */
   readonly url: string;
@@ -73,6 +95,8 @@ export interface SimulatorAddresses {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly signingSecret: string | null;
+  /** Bearer token of the control endpoint; random at every start. */
+  readonly controlToken: string;
   /** Range of planned call times, `[from, to)`. */
   readonly range: { readonly from: string; readonly to: string };
 }

@@ -21,7 +21,7 @@ export interface ListQuery {
 /** What the API answers with 400. */
 export class BadQuery extends Error {}
 
-export const excludable: readonly string[] = [
+const excludable: readonly string[] = [
   'timestamp',
   'transcript_json',
   'duration',

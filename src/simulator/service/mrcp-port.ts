@@ -1,4 +1,4 @@
-/** The MRCP interface (§5.3): a TCP port behind an IP whitelist; whoever is not let in is refused or never answered. */
+/** The MRCP interface (§5.3): a TCP port behind an IP whitelist, which refuses other clients or never answers them. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';

@@ -220,7 +220,7 @@ export class WebhookSender {
     return result;
   }
 
-  /** An altered body under the signature of the true one: whoever accepts it does not verify. */
+  /** Sends an altered body under the signature of the true one; a receiver that accepts it does not verify. */
   private async forge(delivery: OutgoingDelivery): Promise<void> {
     const body = Buffer.from(delivery.body);
     const at = body.indexOf('"campaign-') + 10;

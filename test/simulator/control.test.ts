@@ -1,0 +1,45 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+
+let simulator: Simulator;
+beforeAll(async () => {
+  simulator = await startSimulator({ calls: { count: 3, utterances: 0 } });
+});
+afterAll(() => simulator.stop());
+
+/** `fetch` forbids to set Host and Origin. */
+const ask = (path: string, headers: Record<string, string>, method = 'POST'): Promise<number | undefined> =>
+  new Promise((resolve, reject) => {
+    const asked = request(`${simulator.origin}/__sim/${path}`, { method, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    asked.on('error', reject);
+    asked.end();
+  });
+
+test('the control needs its token and refuses a foreign Host or Origin', async () => {
+  const { controlToken, port } = simulator;
+  const Authorization = `Bearer ${controlToken}`;
+  expect(await ask('stats', { Authorization })).toBe(200);
+  expect(await ask('stats', { Authorization, Host: `localhost:${port}`, Origin: `http://localhost:${port}` })).toBe(200);
+  expect(await ask('stats', {})).toBe(401);
+  expect(await ask('stats', { Authorization: 'Bearer ' })).toBe(401);
+  expect(await ask('stats', { Authorization: `Bearer ${'x'.repeat(controlToken.length)}` })).toBe(401);
+  expect(await ask('stats', { Authorization, Host: `rebound.example:${port}` })).toBe(403);
+  expect(await ask('stats', { Authorization, Origin: 'https://page.example' })).toBe(403);
+  expect(await ask('stats', { Authorization, Origin: 'null' })).toBe(403);
+  expect(await ask('revokeTokens', { Origin: 'https://page.example' })).toBe(403);
+  await expect(createRemoteControl({ ...simulator.addresses, controlToken: 'guess' }).stats()).rejects.toThrow(/token/);
+});
+
+test('the control serves its methods and nothing else', async () => {
+  const Authorization = `Bearer ${simulator.controlToken}`;
+  for (const name of ['constructor', 'parts', 'stop', 'toString', '__proto__', ''])
+    expect(await ask(name, { Authorization })).toBe(404);
+  const other = await startSimulator();
+  expect(other.controlToken).not.toBe(simulator.controlToken);
+  await other.stop();
+});
