@@ -4,8 +4,8 @@
  */
 import { once } from 'node:events';
 import { fastify } from 'fastify';
+import { Registry } from 'prom-client';
 import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
-import { createMetrics } from '../../src/metrics/metrics.ts';
 import { openPool } from '../../src/postgres/connection.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../src/webhook/server/receiver.ts';
@@ -40,7 +40,7 @@ const startDurable = async (url: string, spoolDir: string, secret: string): Prom
     secrets: openSigningKeys({ secrets, allowUnsigned: false, log }),
     inbox: createInboxWriter({ pool }),
     spool: await openSpool({ dir: spoolDir, maxBytes, minFreeBytes, segmentBytes, log }),
-    metrics: createMetrics(),
+    registry: new Registry(),
     log,
     wake: async () => {},
   });

@@ -69,25 +69,25 @@ const limitsSchema = z.strictObject({
 });
 
 const groupCommitSchema = z.strictObject({
-  writers: z.number().int().min(1).max(16).default(2).describe('Group commits under way at once.'),
+  writers: z.number().int().min(1).max(16).default(2).describe('Groups written at once.'),
   max_delay_ms: z
     .number()
     .min(0)
     .max(100)
     .default(2)
-    .describe('Milliseconds that a delivery waits for company before a group commit starts.'),
-  batch_rows: z.number().int().min(1).max(1_000).default(128).describe('Most deliveries in one group commit.'),
+    .describe('Milliseconds that a delivery waits for others before its group is written.'),
+  batch_rows: z.number().int().min(1).max(1_000).default(128).describe('Most deliveries in one group.'),
   batch_bytes: z
     .number()
     .int()
     .positive()
     .default(8 * MiB)
-    .describe('Most bytes in one group commit, unless a single delivery is larger.'),
+    .describe('Most bytes in one group, unless a single delivery is larger.'),
   deadline_s: z
     .number()
     .positive()
     .default(2)
-    .describe('Seconds after which a group commit counts as failed and its deliveries go to the spool.'),
+    .describe('Seconds after which writing a group to the inbox counts as failed and its deliveries go to the spool.'),
 });
 
 const spoolSchema = z.strictObject({
@@ -158,7 +158,9 @@ export const webhookConfigSchema = z
       .default([])
       .describe('Addresses or CIDR ranges from which deliveries are taken; from anywhere if empty.'),
     limits: limitsSchema.prefault({}).describe('Limits against slow, large and many requests.'),
-    landing: groupCommitSchema.prefault({}).describe('How deliveries are written to the inbox.'),
+    group_commit: groupCommitSchema
+      .prefault({})
+      .describe('How deliveries are written to the inbox, several at a time.'),
     spool: spoolSchema.prefault({}).describe('Where deliveries wait while the store is away.'),
     rejected_per_minute: z
       .number()

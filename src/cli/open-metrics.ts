@@ -1,7 +1,6 @@
-/** How the metrics of a process leave it: a listener of their own, and an OpenTelemetry collector. */
+/** Serves the metrics of a process. */
 import type { Registry } from 'prom-client';
 import { CallsyncError } from '../errors.ts';
-import { startOtlpExport } from '../metrics/otlp.ts';
 import { serveMetrics } from '../metrics/server.ts';
 import type { Services } from './services.ts';
 
@@ -13,16 +12,8 @@ export const openMetrics = async (
   services: Services,
   input: { readonly registry: Registry; readonly portMayBeTaken?: boolean },
 ): Promise<string | undefined> => {
-  const { serve, listen, port, otlp } = services.config.metrics;
+  const { serve, listen, port } = services.config.metrics;
   const { registry, portMayBeTaken = false } = input;
-  if (otlp !== undefined) {
-    const exporter = startOtlpExport({
-      registry,
-      config: otlp,
-      onFailure: (error) => services.log('metrics could not be exported', { error }),
-    });
-    services.defer(() => exporter.close());
-  }
   if (serve !== 'separate') return undefined;
   try {
     const server = await serveMetrics({ registry, listen, port });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type pino from 'pino';
 import { resolveDataDir } from '../config/data-dir.ts';
 import { watchInbox } from '../metrics/inbox-gauges.ts';
-import { createMetrics, type Metrics } from '../metrics/metrics.ts';
+import { createRegistry } from '../metrics/registry.ts';
 import { openPool } from '../postgres/connection.ts';
 import { createInboxWriter } from '../store/delivery/inbox-writer.ts';
 import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';
@@ -17,7 +17,6 @@ const gaugeDeadlineMs = 2_000;
 
 export interface OpenedReceiver {
   readonly receiver: Receiver;
-  readonly metrics: Metrics;
   readonly metricsAddress: string | undefined;
 }
 
@@ -29,17 +28,17 @@ export const openReceiver = async (
   const { webhook, metrics: metricsConfig, store } = services.config;
   const { log } = input;
   const secrets = openSigningKeys({ secrets: webhook.secrets, allowUnsigned: webhook.allow_unsigned, log });
-  const metrics = createMetrics({ process: metricsConfig.process });
+  const registry = createRegistry(metricsConfig);
   const pool = openPool({
     url: input.storeUrl,
     schema: 'callsync',
     application: 'callsync receiver',
     purpose: 'operational store',
-    max: webhook.landing.writers + 2,
+    max: webhook.group_commit.writers + 2,
   });
   services.defer(() => pool.end());
   const inbox = createInboxWriter({ pool, warehouses: Object.keys(services.config.warehouses) });
-  watchInbox({ registry: metrics.registry, read: () => inbox.depth({ deadlineMs: gaugeDeadlineMs }) });
+  watchInbox({ registry, read: () => inbox.depth({ deadlineMs: gaugeDeadlineMs }) });
   const spool = await openSpool({
     dir: webhook.spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'),
     maxBytes: webhook.spool.max_bytes,
@@ -52,13 +51,13 @@ export const openReceiver = async (
     secrets,
     inbox,
     spool,
-    metrics,
+    registry,
     log,
     wake: input.wake,
     serveMetrics: metricsConfig.serve === 'receiver',
   });
   services.defer(() => receiver.close());
   await receiver.listen();
-  const metricsAddress = await openMetrics(services, { registry: metrics.registry });
-  return { receiver, metrics, metricsAddress };
+  const metricsAddress = await openMetrics(services, { registry });
+  return { receiver, metricsAddress };
 };

@@ -1,4 +1,4 @@
-/** Depth of the inbox and age of its oldest delivery, asked of the store when metrics are read. */
+/** Depth of the inbox and age of its oldest delivery, read from the store when metrics are scraped. */
 import { Gauge, type Registry } from 'prom-client';
 
 export interface InboxState {
@@ -6,7 +6,7 @@ export interface InboxState {
   readonly oldestReceivedAt: Date | null;
 }
 
-/** A store that does not answer leaves both gauges without a value. Answers are kept for `cacheMs`. */
+/** While the store does not answer, both gauges have no value. An answer is reused for `cacheMs`. */
 export const watchInbox = (options: {
   registry: Registry;
   read: () => Promise<InboxState>;
@@ -14,19 +14,16 @@ export const watchInbox = (options: {
 }): void => {
   const { registry, read, cacheMs = 5_000 } = options;
   let cached: { at: number; state: Promise<InboxState | undefined> } | undefined;
-  const current = () => {
-    if (cached === undefined || performance.now() - cached.at > cacheMs) {
-      cached = { at: performance.now(), state: read().catch(() => undefined) };
-    }
-    return cached.state;
-  };
   const gauge = (name: string, help: string, value: (state: InboxState) => number) =>
     new Gauge({
       name,
       help,
       registers: [registry],
       async collect() {
-        const state = await current();
+        if (cached === undefined || performance.now() - cached.at > cacheMs) {
+          cached = { at: performance.now(), state: read().catch(() => undefined) };
+        }
+        const state = await cached.state;
         if (state === undefined) this.remove();
         else this.set(value(state));
       },

@@ -51,9 +51,9 @@ export const describeFuzz = ({ count }: { count: number }): void => {
       const { rows } = await database.store.pool.query<{ hash: Buffer; body: Buffer }>(
         "SELECT body_hash AS hash, sha256(body) AS body FROM inbox WHERE outcome = 'pending'",
       );
-      const landed = rows.map((row) => row.body.toString('hex')).sort();
+      const stored = rows.map((row) => row.body.toString('hex')).sort();
       const accepted = answered.filter((one) => one.accepted);
-      expect(landed).toEqual(accepted.map((one) => createHash('sha256').update(one.body).digest('hex')).sort());
+      expect(stored).toEqual(accepted.map((one) => createHash('sha256').update(one.body).digest('hex')).sort());
       expect(rows.every((row) => row.hash.equals(row.body))).toBe(true);
       const mutations = new Map<string, number>();
       for (const { mutation } of answered) mutations.set(mutation, (mutations.get(mutation) ?? 0) + 1);

@@ -18,7 +18,7 @@ afterAll(() => database?.drop());
 test('answers 503 at once when the bytes in flight are used up', async () => {
   const started = await startReceiver({
     databaseUrl: database.url,
-    config: { limits: { inflight_bytes: 400_000 }, landing: { deadline_s: 20 } },
+    config: { limits: { inflight_bytes: 400_000 }, group_commit: { deadline_s: 20 } },
   });
   const body = Buffer.alloc(100_000, 'y');
   const send = (id: string) => exchange(started.port, [head(deliveryHeaders(body, id)), body]);

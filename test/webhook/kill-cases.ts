@@ -53,7 +53,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
         config: {
           port,
           secrets: [{ name: 'k', secret }],
-          landing: { deadline_s: 0.2 },
+          group_commit: { deadline_s: 0.2 },
           spool: { min_free_bytes: 0, segment_bytes: 200_000 },
         },
       };
@@ -103,7 +103,7 @@ export const describeKills = ({ kills }: { kills: number }): void => {
       for (const { delivery_id: id } of await database.rows()) counts.set(id ?? '', (counts.get(id ?? '') ?? 0) + 1);
       const all = [...results];
       const lost = all.filter(([id, { delivered }]) => delivered && !counts.has(id)).map(([id]) => id);
-      // A delivery whose first attempt was cut off may have landed by it too: the merge tells the two from each other.
+      // A delivery whose first attempt was cut off may have been stored by it too: the merge tells the two from each other.
       const doubled = all.filter(([id, { attempts }]) => (counts.get(id) ?? 0) > attempts.length).map(([id]) => id);
       console.log({ kills, seed, sent: all.length, answeredIn: phases, spooledRows: await spooledRows() });
       expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });

@@ -32,7 +32,7 @@ afterAll(async () => {
 beforeEach(() => database.empty());
 
 /** Rejections are recorded a little later, perhaps in the next test. */
-const landed = async () => (await database.rows()).filter((row) => row.outcome !== 'rejected');
+const stored = async () => (await database.rows()).filter((row) => row.outcome !== 'rejected');
 
 const body = Buffer.from(JSON.stringify(sampleCall('call-1')));
 const post = (headers: Record<string, string | readonly string[] | undefined>, bytes: Buffer = body) =>
@@ -46,7 +46,7 @@ describe('a valid delivery', () => {
     const woken = wakes;
     const { answers } = await post(deliveryHeaders(body, '1701699087.8115606'));
     expect(answers[0]).toMatchObject({ status: 200, body: '' });
-    const [row, ...others] = await landed();
+    const [row, ...others] = await stored();
     expect(others).toEqual([]);
     expect(row).toMatchObject({
       delivery_id: '1701699087.8115606',
@@ -76,7 +76,7 @@ describe('a valid delivery', () => {
     expect((await send('X-Hub-Signature')).answers[0]?.status).toBe(200);
     expect((await send('X-Service-Signature')).answers[0]?.status).toBe(403);
     await other.stop();
-    expect((await landed())[0]).toMatchObject({ signing_key: 'github', delivery_id: null, hook_id: null });
+    expect((await stored())[0]).toMatchObject({ signing_key: 'github', delivery_id: null, hook_id: null });
   });
 
   test('is taken whatever it holds: not JSON, not a call, empty, any bytes', async () => {
@@ -84,7 +84,7 @@ describe('a valid delivery', () => {
     for (const each of bodies.map((one) => Buffer.from(one))) {
       expect(await statusOf(deliveryHeaders(each, '1'), each)).toBe(200);
     }
-    expect((await landed()).map((row) => row.body)).toEqual(bodies.map((one) => Buffer.from(one)));
+    expect((await stored()).map((row) => row.body)).toEqual(bodies.map((one) => Buffer.from(one)));
   });
 
   test.each([
@@ -104,7 +104,7 @@ describe('a valid delivery', () => {
     undefined,
   ])('is taken under content type %j', async (type) => {
     expect(await statusOf({ ...deliveryHeaders(body, '1'), 'Content-Type': type })).toBe(200);
-    expect((await landed())[0]?.body?.equals(body)).toBe(true);
+    expect((await stored())[0]?.body?.equals(body)).toBe(true);
   });
 
   test('is never decompressed: the signature is over the bytes that came', async () => {
@@ -112,7 +112,7 @@ describe('a valid delivery', () => {
     const held = process.memoryUsage().rss;
     const headers = { ...deliveryHeaders(bomb, '1'), 'Content-Encoding': 'gzip' };
     expect(await statusOf(headers, bomb)).toBe(200);
-    expect((await landed())[0]?.body?.equals(bomb)).toBe(true);
+    expect((await stored())[0]?.body?.equals(bomb)).toBe(true);
     expect(process.memoryUsage().rss - held).toBeLessThan(30_000_000);
     expect(await statusOf({ ...deliveryHeaders(body, '2'), 'Content-Encoding': 'gzip, br, nonsense' })).toBe(200);
   });
@@ -125,13 +125,13 @@ describe('a valid delivery', () => {
     const pipelined = ['a', 'b', 'c'].flatMap((id) => [head(deliveryHeaders(body, id)), body]);
     const { answers: three } = await exchange(started.port, pipelined, { answers: 3 });
     expect(three.map((answer) => answer.status)).toEqual([200, 200, 200]);
-    expect((await landed()).map((row) => row.body?.equals(body))).toEqual([true, true, true, true]);
+    expect((await stored()).map((row) => row.body?.equals(body))).toEqual([true, true, true, true]);
   });
 
   test('sent by the sender of `callsync webhook send`', async () => {
     const result = await sendWebhook({ url: started.url, body, secret: testSecret, hookId: 'mine', deliveryId: '7.5' });
     expect(result).toMatchObject({ delivered: true, deliveryId: '7.5', attempts: [{ status: 200 }] });
-    expect((await landed())[0]).toMatchObject({ hook_id: 'mine', delivery_id: '7.5', outcome: 'pending' });
+    expect((await stored())[0]).toMatchObject({ hook_id: 'mine', delivery_id: '7.5', outcome: 'pending' });
     const refused = await sendWebhook({ url: started.url, body, secret: 'wrong' });
     expect(refused).toMatchObject({ delivered: false, attempts: [{ status: 403 }, { status: 403 }] });
     expect(newDeliveryId(new Date())).toMatch(/^\d{10}\.\d{6}$/);
@@ -210,10 +210,10 @@ describe('everything else', () => {
     '/healthz/webhook',
     '/%2e%2e/webhook',
     '/webhook\\',
-  ])('path %s: 404, and nothing lands', async (path) => {
+  ])('path %s: 404, and nothing is stored', async (path) => {
     const { answers } = await exchange(started.port, [head(deliveryHeaders(body, '1'), `POST ${path} HTTP/1.1`), body]);
     expect(answers[0]?.status).toBe(404);
-    expect(await landed()).toEqual([]);
+    expect(await stored()).toEqual([]);
   });
 
   test.each(['/webhook?x=1', '/%77ebhook', 'http://elsewhere/webhook'])(
@@ -246,7 +246,7 @@ describe('everything else', () => {
   ])('%s: 400', async (_what, headers) => {
     const { answers } = await exchange(started.port, [head({ ...deliveryHeaders(body, '1'), ...headers }), body]);
     expect(answers[0]?.status).toBe(400);
-    expect(await landed()).toEqual([]);
+    expect(await stored()).toEqual([]);
   });
 
   test('chunks that lie about their size end the request', async () => {
@@ -255,7 +255,7 @@ describe('everything else', () => {
       const { answers } = await exchange(started.port, [head(headers), lie]);
       expect(answers[0]?.status).toBe(400);
     }
-    expect(await landed()).toEqual([]);
+    expect(await stored()).toEqual([]);
   });
 
   test('a length that lies: too long waits and is cut off by the sender, too short is another body', async () => {
@@ -263,7 +263,7 @@ describe('everything else', () => {
     await expect(exchange(started.port, [head(long), body], { deadlineMs: 300 })).rejects.toThrow('no end');
     const short = { ...deliveryHeaders(body, '1'), 'Content-Length': '10' };
     expect([400, 403]).toContain((await exchange(started.port, [head(short), body])).answers[0]?.status);
-    expect(await landed()).toEqual([]);
+    expect(await stored()).toEqual([]);
   });
 
   test('a head beyond the limit: 431', async () => {
@@ -278,9 +278,8 @@ describe('everything else', () => {
     expect((await fetch(`${base}/readyz`, { method: 'POST', body: 'x' })).headers.get('allow')).toBe('GET, HEAD');
     await statusOf(deliveryHeaders(body, '1'));
     const metrics = await (await fetch(`${base}/metrics`)).text();
-    expect(metrics).toMatch(/callsync_webhook_accepted_total\{landed="inbox"\} \d+/);
+    expect(metrics).toMatch(/callsync_webhook_accepted_total\{stored_in="inbox",key="primary"\} \d+/);
     expect(metrics).toMatch(/callsync_webhook_rejected_total\{reason="signature_absent"\} \d+/);
-    expect(metrics).toMatch(/callsync_webhook_key_used_total\{key="primary"\} \d+/);
     expect(metrics).toMatch(/callsync_webhook_refused_total\{reason="too_large"\} \d+/);
     expect(metrics).toMatch(/callsync_webhook_answer_seconds_count \d+/);
     expect(metrics).toMatch(/callsync_webhook_inflight_bytes 0\n/);
@@ -310,7 +309,7 @@ test('believes X-Forwarded-For of trusted proxies only, for the allow list', asy
 });
 
 test('answers what it accepted before it stops, and takes nothing more', async () => {
-  const other = await startReceiver({ databaseUrl: database.url, config: { landing: { deadline_s: 20 } } });
+  const other = await startReceiver({ databaseUrl: database.url, config: { group_commit: { deadline_s: 20 } } });
   const blocker = new pg.Client({ connectionString: database.url });
   await blocker.connect();
   await blocker.query('BEGIN; LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
@@ -326,7 +325,7 @@ test('answers what it accepted before it stops, and takes nothing more', async (
   await stopped;
   const taken = (await answers).flatMap((one) => one.answers).filter((answer) => answer.status === 200).length;
   expect(taken).toBeGreaterThan(0);
-  expect(await landed()).toHaveLength(taken);
+  expect(await stored()).toHaveLength(taken);
   await expect(fetch(other.url)).rejects.toThrow();
 });
 
@@ -345,7 +344,7 @@ test('survives a wake that fails or hangs', async () => {
     await until('it was woken', () => calls >= Number(id));
   }
   await other.stop();
-  expect(other.logged).toContain('warn The inbox merge could not be woken; a sweep finds what landed.');
+  expect(other.logged).toContain('warn The inbox merge could not be woken; a sweep finds what is in the inbox.');
 });
 
 test('refuses to start on an address that is taken', async () => {

@@ -15,7 +15,7 @@ describe('a store that is slow', () => {
   let started: StartedReceiver;
   beforeAll(async () => {
     database = await createInboxDatabase();
-    started = await startReceiver({ databaseUrl: database.url, config: { landing: { deadline_s: 3 } } });
+    started = await startReceiver({ databaseUrl: database.url, config: { group_commit: { deadline_s: 3 } } });
   });
   afterAll(async () => {
     await started?.stop();
@@ -51,8 +51,8 @@ describe('a store that is slow', () => {
       expect(row.received_at.getTime()).toBeGreaterThanOrEqual(startedAt);
       expect(row.received_at.getTime()).toBeLessThanOrEqual(spooledBy);
     }
-    const metrics = await started.metrics.registry.metrics();
-    expect(metrics).toContain('callsync_webhook_spooled_total 4');
+    const metrics = await started.registry.metrics();
+    expect(metrics).toContain('callsync_webhook_accepted_total{stored_in="spool",key="primary"} 4');
     expect(metrics).toContain('callsync_webhook_drained_total 4');
     expect(metrics).toContain('callsync_spool_records 0');
   });
@@ -70,7 +70,7 @@ describe('a store that is slow', () => {
   test('without room in the spool: 503 long before the service gives up, and not ready', async () => {
     const small = await startReceiver({
       databaseUrl: database.url,
-      config: { landing: { deadline_s: 0.3 }, spool: { max_bytes: 10 } },
+      config: { group_commit: { deadline_s: 0.3 }, spool: { max_bytes: 10 } },
     });
     const blocker = new pg.Client({ connectionString: database.url });
     await blocker.connect();

@@ -20,7 +20,7 @@ export const describeStoreStopped = ({ awayMs }: { awayMs: number }): void => {
     let server = await startEmbeddedPostgres(options);
     const { url } = server;
     await (await openStore({ url })).close();
-    const started = await startReceiver({ databaseUrl: url, config: { landing: { deadline_s: 0.5 } } });
+    const started = await startReceiver({ databaseUrl: url, config: { group_commit: { deadline_s: 0.5 } } });
     const answered = new Map<string, { readonly from: number; readonly to: number }>();
     const refused: string[] = [];
     const load = new AbortController();

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { createMetrics } from '../../metrics/metrics.ts';
+import { createRegistry } from '../../metrics/registry.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
 import type { WorkerRole } from '../../temporal/worker.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
@@ -27,7 +27,7 @@ export const addWorker = (program: Command): void => {
         const workers = await openWorkers(services, temporal, deps, options.roles);
         const { config } = services;
         if (options.schedules) await ensureSchedules(temporal.client, config.temporal.task_queue, config.sync);
-        const { registry } = createMetrics({ process: config.metrics.process });
+        const registry = createRegistry(config.metrics);
         const metrics = await openMetrics(services, { registry, portMayBeTaken: true });
         print(
           options,

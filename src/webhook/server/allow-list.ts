@@ -4,9 +4,8 @@ import { terminal } from '../../errors.ts';
 
 export type MayCall = (address: string) => boolean;
 
-/** @param entries addresses or CIDR ranges; an empty list lets everyone in. */
+/** @throws CallsyncError CONFIG_INVALID where an entry is neither an address nor a CIDR range. */
 export const createAllowList = (entries: readonly string[]): MayCall => {
-  if (entries.length === 0) return () => true;
   const list = new BlockList();
   for (const entry of entries) addEntry(list, entry);
   return (address) => {

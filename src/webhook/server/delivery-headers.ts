@@ -1,28 +1,30 @@
-/** What a delivery is given on arrival. */
+/** The headers of a delivery that are kept (interface §4.3), and the id that it is given on arrival. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Headers of a delivery that are kept: none of them is under the signature (interface §5.4). */
+/** None of them is under the signature, which covers the body alone (interface §5.4). */
 export interface DeliveryHeaders {
-  readonly signature: string | undefined;
   readonly deliveryId: string | null;
   readonly hookId: string | null;
   readonly agent: string | null;
 }
 
-export type ReadHeaders = (headers: IncomingHttpHeaders) => DeliveryHeaders;
+export interface ReceivedHeaders extends DeliveryHeaders {
+  /** As it came; a repeated header arrives joined by commas. */
+  readonly signature: string | undefined;
+}
 
+/** Longer values are cut: a sender must not choose how large our rows are. */
 const longestKept = 200;
 
-/** @param prefix such as `X-Service-` (interface §4.3). */
-export const createHeaderReader = (prefix: string): ReadHeaders => {
+/** @param prefix such as `X-Service-`. Node joins repeated headers with commas, except Set-Cookie. */
+export const createHeaderReader = (prefix: string): ((headers: IncomingHttpHeaders) => ReceivedHeaders) => {
   const base = prefix.toLowerCase();
-  const names = { signature: `${base}signature`, delivery: `${base}delivery`, hookId: `${base}hook-id` };
   return (headers) => ({
-    signature: single(headers[names.signature]),
-    deliveryId: kept(headers[names.delivery]),
-    hookId: kept(headers[names.hookId]),
-    agent: kept(headers['user-agent']),
+    signature: headers[`${base}signature`]?.toString(),
+    deliveryId: headers[`${base}delivery`]?.slice(0, longestKept).toString() ?? null,
+    hookId: headers[`${base}hook-id`]?.slice(0, longestKept).toString() ?? null,
+    agent: headers['user-agent']?.slice(0, longestKept) ?? null,
   });
 };
 
@@ -30,12 +32,4 @@ export const createHeaderReader = (prefix: string): ReadHeaders => {
 export const newArrivalId = (at: Date): string => {
   const time = at.getTime().toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
-};
-
-const single = (value: string | string[] | undefined): string | undefined => {
-  return Array.isArray(value) ? value.join(', ') : value;
-};
-
-const kept = (value: string | string[] | undefined): string | null => {
-  return single(value)?.slice(0, longestKept) ?? null;
 };

@@ -1,15 +1,20 @@
-/** Makes deliveries durable in groups: in the inbox, or in the spool while the store is away or slow. */
+/**
+ * Makes deliveries durable in groups: in the inbox, or in the spool while the store is away or slow.
+ *
+ * A delivery waits for a group, is written with it, and is answered. One that is not durable after `answerWithinMs` is
+ * answered with an error wherever it is; the service then sends it again, and the merge sees that it is the same.
+ */
 import { transient } from '../../errors.ts';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { createCircuitBreaker } from '../spool/circuit-breaker.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { ReceiverLog } from './receiver-log.ts';
 
-export type LandedIn = 'inbox' | 'spool';
+export type StoredIn = 'inbox' | 'spool';
 
 export interface GroupCommit {
   /** Durable when it resolves. Rejects with a transient error when neither store nor spool took it in time. */
-  land(delivery: Delivery): Promise<LandedIn>;
+  commit(delivery: Delivery): Promise<StoredIn>;
   storeUsable(): boolean;
   /** Finishes what was given to it. */
   close(): Promise<void>;
@@ -18,99 +23,90 @@ export interface GroupCommit {
 export interface GroupCommitOptions {
   readonly inbox: InboxWriter;
   readonly spool: Spool;
+  /** Groups written at once. */
   readonly writers: number;
+  /** Longest that a delivery waits for others before its group is written. */
   readonly maxDelayMs: number;
   readonly batchRows: number;
   readonly batchBytes: number;
-  /** Longest that a group commit may take. */
+  /** Longest that writing a group to the inbox may take. */
   readonly deadlineMs: number;
   /** Longest that a delivery may wait in all. */
   readonly answerWithinMs: number;
   readonly log: ReceiverLog;
-  /** Deliveries are in the inbox now. */
+  /** New deliveries are in the inbox. */
   readonly onStored: () => void;
+  /** Deliveries were brought from the spool to the inbox. */
   readonly onDrained: (deliveries: number) => void;
 }
 
 interface Entry {
   readonly delivery: Delivery;
   readonly since: number;
-  resolve(landed: LandedIn): void;
+  resolve(storedIn: StoredIn): void;
   reject(error: unknown): void;
 }
 
 export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
-  const { inbox, spool, writers, maxDelayMs, batchRows, batchBytes, deadlineMs, answerWithinMs, log, onStored } =
-    options;
-  const gate = createCircuitBreaker({
-    inbox,
-    spool,
-    deadlineMs,
-    log,
-    onDrained(deliveries) {
-      options.onDrained(deliveries);
-      onStored();
-    },
-  });
-  /** All that wait for an answer, oldest first; those not yet in a group are in `pending` too. */
+  const { inbox, spool, writers, maxDelayMs, batchRows, batchBytes, deadlineMs, answerWithinMs } = options;
+  const breaker = createCircuitBreaker(options);
+  /** Oldest first; those that no group has taken yet are in `waiting` too. */
   const unanswered = new Set<Entry>();
-  let pending: Entry[] = [];
-  let writing = 0;
-  let linger: NodeJS.Timeout | undefined;
-  const underWay = new Set<Promise<void>>();
+  const waiting: Entry[] = [];
+  let delay: NodeJS.Timeout | undefined;
+  const writing = new Set<Promise<void>>();
+
+  const mayWrite = (): boolean => writing.size < writers || !breaker.usable();
 
   const takeGroup = (): Entry[] => {
     let bytes = 0;
     let count = 0;
-    for (const entry of pending) {
-      bytes += entry.delivery.body.length;
+    for (const { delivery } of waiting) {
+      bytes += delivery.body.length;
       if (count > 0 && (count >= batchRows || bytes > batchBytes)) break;
       count += 1;
     }
-    const group = pending.slice(0, count);
-    pending = pending.slice(count);
-    return group.filter((entry) => unanswered.has(entry));
+    return waiting.splice(0, count).filter((entry) => unanswered.has(entry));
+  };
+
+  const store = async (deliveries: readonly Delivery[]): Promise<StoredIn> => {
+    if (breaker.usable()) {
+      try {
+        await inbox.insert(deliveries, { deadlineMs });
+        options.onStored();
+        return 'inbox';
+      } catch (error) {
+        breaker.trip(error);
+      }
+    }
+    await spool.append(deliveries);
+    breaker.drain();
+    return 'spool';
   };
 
   const write = async (group: readonly Entry[]): Promise<void> => {
-    const deliveries = group.map((entry) => entry.delivery);
+    let answer: (entry: Entry) => void;
     try {
-      if (gate.usable()) {
-        try {
-          await inbox.insert(deliveries, { deadlineMs });
-          settle(group, (entry) => entry.resolve('inbox'));
-          onStored();
-          return;
-        } catch (error) {
-          gate.shut(error);
-        }
-      }
-      await spool.append(deliveries);
-      gate.spooled();
-      settle(group, (entry) => entry.resolve('spool'));
+      const storedIn = await store(group.map((entry) => entry.delivery));
+      answer = (entry) => entry.resolve(storedIn);
     } catch (error) {
-      settle(group, (entry) => entry.reject(error));
+      answer = (entry) => entry.reject(error);
     }
-  };
-
-  const settle = (group: readonly Entry[], answer: (entry: Entry) => void): void => {
     for (const entry of group) if (unanswered.delete(entry)) answer(entry);
   };
 
-  const flush = (): void => {
-    clearTimeout(linger);
-    linger = undefined;
-    // While the store is away nothing is gained by holding back: the spool groups by itself.
-    while (pending.length > 0 && (writing < writers || !gate.usable())) {
+  const writeGroups = (): void => {
+    clearTimeout(delay);
+    delay = undefined;
+    // While the store is away there is no reason to hold back: the spool forms groups by itself.
+    while (waiting.length > 0 && mayWrite()) {
       const group = takeGroup();
       if (group.length === 0) continue;
-      writing += 1;
-      const work = write(group).finally(() => {
-        writing -= 1;
-        underWay.delete(work);
-        if (pending.length > 0) flush();
+      const work = write(group).then(() => {
+        writing.delete(work);
+        if (waiting.length > 0) writeGroups();
       });
-      underWay.add(work);
+      writing.add(work);
     }
   };
 
@@ -125,23 +121,23 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
   overdue.unref();
 
   return {
-    land: (delivery) =>
+    commit: (delivery) =>
       new Promise((resolve, reject) => {
         const entry: Entry = { delivery, since: performance.now(), resolve, reject };
         unanswered.add(entry);
-        pending.push(entry);
-        if (pending.length >= batchRows) flush();
-        else if (writing < writers || !gate.usable()) linger ??= setTimeout(flush, maxDelayMs);
+        waiting.push(entry);
+        if (waiting.length >= batchRows) writeGroups();
+        else if (mayWrite()) delay ??= setTimeout(writeGroups, maxDelayMs);
       }),
-    storeUsable: () => gate.usable(),
+    storeUsable: breaker.usable,
     async close() {
-      while (pending.length > 0 || underWay.size > 0) {
-        flush();
-        await Promise.all(underWay);
+      while (waiting.length > 0 || writing.size > 0) {
+        writeGroups();
+        await Promise.all(writing);
       }
       clearInterval(overdue);
-      clearTimeout(linger);
-      await gate.close();
+      clearTimeout(delay);
+      await breaker.close();
     },
   };
 };

@@ -4,9 +4,10 @@ import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
+import type { Registry } from 'prom-client';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { terminal } from '../../errors.ts';
-import type { Metrics } from '../../metrics/metrics.ts';
+import { createWebhookMetrics } from '../../metrics/webhook-metrics.ts';
 import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import type { Spool, SpoolStatus } from '../spool/spool.ts';
 import { createAllowList } from './allow-list.ts';
@@ -28,9 +29,9 @@ export interface ReceiverOptions {
   readonly inbox: InboxWriter;
   /** Closed together with the receiver. */
   readonly spool: Spool;
-  readonly metrics: Metrics;
+  readonly registry: Registry;
   readonly log: ReceiverLog;
-  /** Called after commits, at most once in `wake_interval_ms`; may fail. */
+  /** Wakes the inbox merge. Called after commits, at most once in `wake_interval_ms`; may fail. */
   readonly wake: () => Promise<void>;
   readonly serveMetrics?: boolean;
   readonly verify?: Verify;
@@ -50,7 +51,7 @@ export interface Receiver {
   /** Such as `http://127.0.0.1:8780`. */
   readonly address: string;
   status(): ReceiverStatus;
-  /** Takes nothing new, finishes and answers what was accepted, then lets go of secrets and spool. */
+  /** Takes nothing new, finishes and answers what was accepted, then closes secrets and spool. */
   close(): Promise<void>;
 }
 
@@ -60,11 +61,11 @@ const connectionCheckMs = 500;
 const bodyGraceMs = 2_000;
 
 export const createReceiver = (options: ReceiverOptions): Receiver => {
-  const { config, secrets, inbox, spool, metrics, log } = options;
-  const deadlineMs = config.landing.deadline_s * 1_000;
+  const { config, secrets, inbox, spool, registry, log } = options;
+  const deadlineMs = config.group_commit.deadline_s * 1_000;
+  const metrics = createWebhookMetrics(registry);
   let closing = false;
 
-  const mayCall = createAllowList(config.allow_from);
   const certificate = config.tls && readCertificate(config.tls);
   const app = createApp(config, certificate);
   const bodies = createBodyReader({
@@ -75,20 +76,23 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     wake: options.wake,
     intervalMs: config.wake_interval_ms,
     log,
-    onFailure: metrics.webhook.wakeFailed,
+    onFailure: () => metrics.wakeFailures.inc(),
   });
-  const landing = createGroupCommit({
+  const groupCommit = createGroupCommit({
     inbox,
     spool,
-    writers: config.landing.writers,
-    maxDelayMs: config.landing.max_delay_ms,
-    batchRows: config.landing.batch_rows,
-    batchBytes: config.landing.batch_bytes,
+    writers: config.group_commit.writers,
+    maxDelayMs: config.group_commit.max_delay_ms,
+    batchRows: config.group_commit.batch_rows,
+    batchBytes: config.group_commit.batch_bytes,
     deadlineMs,
     answerWithinMs: config.limits.answer_within_s * 1_000,
     log,
     onStored: wakeUp.notify,
-    onDrained: metrics.webhook.drained,
+    onDrained(deliveries) {
+      metrics.drained.inc(deliveries);
+      wakeUp.notify();
+    },
   });
   const rejections = createRejections({
     perMinute: config.rejected_per_minute,
@@ -96,30 +100,27 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
       await inbox.recordRejected(rejected, { deadlineMs });
       wakeUp.notify();
     },
-    onUnrecorded: metrics.webhook.rejectionsUnrecorded,
+    onUnrecorded: (count) => metrics.unrecorded.inc(count),
   });
-  const readState = () => ({
+  metrics.watch(() => ({
     inflightBytes: bodies.bytesHeld(),
     spoolRecords: spool.status().records,
     spoolBytes: spool.status().bytes,
-    storeUsable: landing.storeUsable(),
-  });
-  metrics.webhook.watch(readState);
+    storeUsable: groupCommit.storeUsable(),
+  }));
   addRoutes(app, {
     path: config.path,
     keys: secrets,
     allowUnsigned: config.allow_unsigned,
     verify: options.verify ?? verifySignature,
-    mayCall,
+    mayCall: config.allow_from.length === 0 ? undefined : createAllowList(config.allow_from),
     readHeaders: createHeaderReader(config.header_prefix),
     bodies,
-    landing,
-    ready: () => !closing && (landing.storeUsable() || !spool.status().full),
+    groupCommit,
+    ready: () => !closing && (groupCommit.storeUsable() || !spool.status().full),
     noteRejected: rejections.note,
-    metrics: metrics.webhook,
-    metricsText: options.serveMetrics
-      ? async () => ({ contentType: metrics.registry.contentType, text: await metrics.registry.metrics() })
-      : undefined,
+    metrics,
+    registry: options.serveMetrics ? registry : undefined,
     log,
   });
   let certificateWatch: FileWatch | undefined;
@@ -145,7 +146,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
       return `${config.tls ? 'https' : 'http'}://${host}:${port}`;
     },
     status: () => ({
-      storeUsable: landing.storeUsable(),
+      storeUsable: groupCommit.storeUsable(),
       spool: spool.status(),
       allowUnsigned: config.allow_unsigned,
       keys: secrets.current().map((key) => key.name),
@@ -154,7 +155,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     async close() {
       closing = true;
       await closeServer(app, bodies, config.limits.answer_within_s * 1_000);
-      await landing.close();
+      await groupCommit.close();
       await rejections.close();
       await wakeUp.close();
       certificateWatch?.close();

@@ -1,11 +1,12 @@
 /** The receiver's HTTP surface: one path that takes deliveries, two that tell how it is, nothing else. */
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { Registry } from 'prom-client';
 import type { WebhookMetrics } from '../../metrics/webhook-metrics.ts';
-import type { Delivery, RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
+import type { RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
 import type { MayCall } from './allow-list.ts';
 import { BodyError, type BodyReader } from './body.ts';
-import { type DeliveryHeaders, newArrivalId, type ReadHeaders } from './delivery-headers.ts';
+import { type createHeaderReader, newArrivalId } from './delivery-headers.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import type { RejectReason, Verify } from './signature.ts';
@@ -16,29 +17,32 @@ export interface RouteOptions {
   readonly keys: SigningKeys;
   readonly allowUnsigned: boolean;
   readonly verify: Verify;
-  readonly mayCall: MayCall;
-  readonly readHeaders: ReadHeaders;
+  /** Absent = every address. */
+  readonly mayCall: MayCall | undefined;
+  readonly readHeaders: ReturnType<typeof createHeaderReader>;
   readonly bodies: BodyReader;
-  readonly landing: GroupCommit;
+  readonly groupCommit: GroupCommit;
   readonly ready: () => boolean;
   readonly noteRejected: (rejected: Omit<RejectedDelivery, 'arrivalId'>) => void;
   readonly metrics: WebhookMetrics;
-  /** Text of `/metrics`, when it is served here. */
-  readonly metricsText: (() => Promise<{ contentType: string; text: string }>) | undefined;
+  /** What `/metrics` shows, where it is served here. */
+  readonly registry: Registry | undefined;
   readonly log: ReceiverLog;
 }
 
-/** The same for every delivery that is not let in, so that it hints at nothing. */
-const forbidden = JSON.stringify({ error: 'forbidden' });
 const json = 'application/json; charset=utf-8';
 
+/**
+ * A delivery is answered 200 once it is durable; 403 when it is not let in, always with the same text, so that the answer
+ * hints at nothing; 413 when it is too large; 503 when there is no room or time for it, after which the service tries again.
+ */
 export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => {
-  const { path, bodies, metrics, log } = options;
+  const { path, bodies, metrics, log, registry } = options;
   const allowed = new Map([
     [path, 'POST'],
     ['/healthz', 'GET, HEAD'],
     ['/readyz', 'GET, HEAD'],
-    ...(options.metricsText ? [['/metrics', 'GET, HEAD'] as const] : []),
+    ...(registry ? [['/metrics', 'GET, HEAD'] as const] : []),
   ]);
 
   // No body is ever parsed: deliveries are read as bytes by their route, everything else is left unread.
@@ -67,94 +71,66 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
       .header('content-type', json)
       .send(JSON.stringify({ ready }));
   });
-  const { metricsText } = options;
-  if (metricsText) {
-    app.get('/metrics', async (_request, reply) => {
-      const { contentType, text } = await metricsText();
-      return reply.header('content-type', contentType).send(text);
-    });
+  if (registry) {
+    app.get('/metrics', async (_request, reply) =>
+      reply.header('content-type', registry.contentType).send(await registry.metrics()),
+    );
   }
 
   app.post(path, async (request, reply) => {
     const startedAt = performance.now();
-    const headers = options.readHeaders(request.headers);
     const receivedAt = new Date();
-    if (!options.mayCall(request.ip))
-      return reject(reply.header('connection', 'close'), headers, receivedAt, 'address');
+    const { signature, ...headers } = options.readHeaders(request.headers);
+    const reject = (reason: RejectReason): FastifyReply => {
+      metrics.rejected.inc({ reason });
+      options.noteRejected({ ...headers, receivedAt, reason });
+      return reply.code(403).header('content-type', json).send('{"error":"forbidden"}');
+    };
+    if (options.mayCall?.(request.ip) === false) {
+      reply.header('connection', 'close');
+      return reject('address');
+    }
     try {
-      const held = await bodies.read(request.raw);
+      const { body, release } = await bodies.read(request.raw);
       try {
-        return await take(reply, headers, receivedAt, held.body);
+        const { keys, allowUnsigned } = options;
+        const verdict = options.verify({
+          body,
+          signature,
+          hookId: headers.hookId,
+          keys: keys.current(),
+          allowUnsigned,
+        });
+        if (!verdict.ok) return reject(verdict.reason);
+        const storedIn = await options.groupCommit.commit({
+          arrivalId: newArrivalId(receivedAt),
+          ...headers,
+          receivedAt,
+          signingKey: verdict.key,
+          body,
+          bodyHash: createHash('sha256').update(body).digest(),
+        });
+        metrics.accepted.inc({ stored_in: storedIn, key: verdict.key ?? '' });
+        return reply.code(200).send();
       } finally {
-        held.release();
-        metrics.answered((performance.now() - startedAt) / 1_000);
+        release();
+        metrics.answerSeconds.observe((performance.now() - startedAt) / 1_000);
       }
     } catch (error) {
-      if (!(error instanceof BodyError)) throw error;
-      metrics.refused(error.refusal);
-      if (error.refusal === 'too_large') return refuse(reply, 413, 'too large');
-      if (error.refusal === 'overload' || error.refusal === 'closing')
-        return overloaded(reply.header('connection', 'close'));
-      return refuse(reply, 400, 'incomplete');
+      const reason = error instanceof BodyError ? error.refusal : 'not_durable';
+      metrics.refused.inc({ reason });
+      if (reason === 'too_large') return refuse(reply, 413, 'too large');
+      if (reason === 'incomplete') return refuse(reply, 400, 'incomplete');
+      if (reason !== 'not_durable') return refuse(reply.header('retry-after', '1'), 503, 'not available');
+      log.warn({ code: errorCode(error) }, 'A delivery could not be made durable and was answered 503.');
+      return reply.code(503).header('retry-after', '1').header('content-type', json).send('{"error":"not available"}');
     }
   });
-
-  const take = async (
-    reply: FastifyReply,
-    headers: DeliveryHeaders,
-    receivedAt: Date,
-    body: Buffer,
-  ): Promise<FastifyReply> => {
-    const { signature, ...kept } = headers;
-    const verdict = options.verify({
-      body,
-      signature,
-      hookId: headers.hookId,
-      keys: options.keys.current(),
-      allowUnsigned: options.allowUnsigned,
-    });
-    if (!verdict.ok) return reject(reply, headers, receivedAt, verdict.reason);
-    const delivery: Delivery = {
-      arrivalId: newArrivalId(receivedAt),
-      ...kept,
-      receivedAt,
-      signingKey: verdict.key,
-      body,
-      bodyHash: createHash('sha256').update(body).digest(),
-    };
-    try {
-      const landed = await options.landing.land(delivery);
-      metrics.accepted(landed, verdict.key);
-      return reply.code(200).send();
-    } catch (error) {
-      metrics.refused('not_durable');
-      log.warn({ code: errorCode(error) }, 'A delivery could not be made durable and was answered 503.');
-      return overloaded(reply);
-    }
-  };
-
-  const reject = (
-    reply: FastifyReply,
-    { signature: _signature, ...kept }: DeliveryHeaders,
-    receivedAt: Date,
-    reason: RejectReason,
-  ): FastifyReply => {
-    metrics.rejected(reason);
-    options.noteRejected({ ...kept, receivedAt, reason });
-    return reply.code(403).header('content-type', json).send(forbidden);
-  };
-};
-
-const overloaded = (reply: FastifyReply): FastifyReply => {
-  return reply.code(503).header('retry-after', '1').header('content-type', json).send('{"error":"not available"}');
 };
 
 /** The connection is closed, because what is left of the request is not read. */
-const refuse = (reply: FastifyReply, status: number, error: string): FastifyReply => {
-  return reply.code(status).header('connection', 'close').header('content-type', json).send(JSON.stringify({ error }));
-};
+const refuse = (reply: FastifyReply, status: number, error: string): FastifyReply =>
+  reply.code(status).header('connection', 'close').header('content-type', json).send(JSON.stringify({ error }));
 
-const statusOf = (error: unknown): number => {
-  if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number') return error.statusCode;
-  return 500;
-};
+const statusOf = (error: unknown): number =>
+  error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;

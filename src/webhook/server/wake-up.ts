@@ -1,14 +1,14 @@
-/** Wakes the inbox merge after commits: at once, then at most once an interval. */
+/** Wakes the inbox merge after commits: at once, then at most once in `intervalMs`. */
 import { transient } from '../../errors.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 
 export interface WakeUp {
-  /** Something landed. Never throws; a failing wake is logged once per outage, and the next commit tries again. */
+  /** The inbox has something new. Never throws: a failing wake is logged once per outage, and the next commit tries again. */
   notify(): void;
   close(): Promise<void>;
 }
 
-/** A wake that hangs for longer counts as failed. */
+/** A wake that takes longer counts as failed. */
 const giveUpMs = 5_000;
 
 export const createWakeUp = (options: {
@@ -24,54 +24,41 @@ export const createWakeUp = (options: {
   let failing = false;
   let closed = false;
 
-  const start = (): void => {
+  const attempt = async (): Promise<void> => {
     wanted = false;
-    underWay = attempt(wake)
-      .then(
-        () => {
-          failing = false;
-        },
-        (error: unknown) => {
-          onFailure();
-          if (!failing)
-            log.warn({ code: errorCode(error) }, 'The inbox merge could not be woken; a sweep finds what landed.');
-          failing = true;
-        },
-      )
-      .then(() => {
-        underWay = undefined;
-        if (closed) return;
-        timer = setTimeout(() => {
-          timer = undefined;
-          if (wanted) start();
-        }, intervalMs);
-      });
+    let late: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      late = setTimeout(() => reject(transient('WAKE_LATE', 'Waking the inbox merge took too long.')), giveUpMs);
+    });
+    try {
+      await Promise.race([wake(), timeout]);
+      failing = false;
+    } catch (error) {
+      onFailure();
+      if (!failing) {
+        log.warn({ code: errorCode(error) }, 'The inbox merge could not be woken; a sweep finds what is in the inbox.');
+      }
+      failing = true;
+    }
+    clearTimeout(late);
+    underWay = undefined;
+    if (closed) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      if (wanted) underWay = attempt();
+    }, intervalMs);
   };
 
   return {
     notify() {
       wanted = true;
-      if (!closed && underWay === undefined && timer === undefined) start();
+      if (!closed && underWay === undefined && timer === undefined) underWay = attempt();
     },
     async close() {
       clearTimeout(timer);
-      timer = undefined;
-      await underWay;
       closed = true;
-      clearTimeout(timer);
-      if (wanted) await attempt(wake).catch(onFailure);
+      await underWay;
+      if (wanted) await attempt();
     },
   };
-};
-
-const attempt = async (wake: () => Promise<void>): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(transient('WAKE_LATE', 'Waking the inbox merge took too long.')), giveUpMs);
-  });
-  try {
-    await Promise.race([Promise.resolve().then(wake), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 };

@@ -1,6 +1,6 @@
 /** A receiver as a process of its own, to be killed. Options as JSON in its first argument; prints `ready` once. */
+import { Registry } from 'prom-client';
 import { webhookConfigSchema } from '../../../schemas/config/webhook.ts';
-import { createMetrics } from '../../../src/metrics/metrics.ts';
 import { openPool } from '../../../src/postgres/connection.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../../src/webhook/server/receiver.ts';
@@ -24,7 +24,7 @@ const receiver = createReceiver({
     pool: openPool({ url, schema: 'callsync', application: 'receiver', purpose: 'operational store', max: 5 }),
   }),
   spool: await openSpool({ dir: spoolDir, maxBytes, minFreeBytes, segmentBytes, log }),
-  metrics: createMetrics(),
+  registry: new Registry(),
   log,
   wake: async () => {},
 });

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
+import { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { webhookConfigSchema } from '../../../schemas/config/webhook.ts';
-import { createMetrics, type Metrics } from '../../../src/metrics/metrics.ts';
 import { openPool } from '../../../src/postgres/connection.ts';
 import { createInboxWriter, type InboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { createReceiver, type Receiver } from '../../../src/webhook/server/receiver.ts';
@@ -23,7 +23,7 @@ export interface StartedReceiver {
   readonly pool: pg.Pool;
   readonly inbox: InboxWriter;
   readonly spool: Spool;
-  readonly metrics: Metrics;
+  readonly registry: Registry;
   /** Level and message of every log line. */
   readonly logged: string[];
   stop(): Promise<void>;
@@ -63,7 +63,7 @@ export const startReceiver = async (options: StartOptions): Promise<StartedRecei
     segmentBytes: config.spool.segment_bytes,
     log,
   });
-  const metrics = createMetrics();
+  const registry = new Registry();
   const receiver = createReceiver({
     config,
     secrets: openSigningKeys({
@@ -74,7 +74,7 @@ export const startReceiver = async (options: StartOptions): Promise<StartedRecei
     }),
     inbox,
     spool,
-    metrics,
+    registry,
     log,
     wake: options.wake ?? (async () => {}),
     ...(options.serveMetrics !== undefined && { serveMetrics: options.serveMetrics }),
@@ -89,7 +89,7 @@ export const startReceiver = async (options: StartOptions): Promise<StartedRecei
     pool,
     inbox,
     spool,
-    metrics,
+    registry,
     logged,
     async stop() {
       await receiver.close();
