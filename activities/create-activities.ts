@@ -87,7 +87,7 @@ export const createReadActivities = (deps: ActivityDeps) => ({
   planSync: guarded(deps, 'planSync', (): Promise<PlannedSync> => beating((signal) => planSync(deps, signal))),
 
   finishSync: guarded(deps, 'finishSync', async (): Promise<{ watermark: number | null }> => {
-    const watermark = await advanceWatermark(deps.store.pool, { name: watermarkName, axis: deps.sync.axis });
+    const watermark = await advanceWatermark(deps.store, { name: watermarkName, axis: deps.sync.axis });
     return { watermark: watermark ?? null };
   }),
 
@@ -132,8 +132,7 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
     }): Promise<{ sent: number; changed: number; more: boolean }> => {
       const target = deps.targets.find((candidate) => candidate.warehouse.name === input.warehouse);
       if (target === undefined) {
-        if (!(await isConfiguredSomewhere(deps.store.pool, input.warehouse)))
-          return { sent: 0, changed: 0, more: false };
+        if (!(await isConfiguredSomewhere(deps.store, input.warehouse))) return { sent: 0, changed: 0, more: false };
         throw transient('WAREHOUSE_ELSEWHERE', `This worker does not know the warehouse ${input.warehouse}.`, {
           hint: 'Restart it with the present configuration; until then another worker takes the load.',
         });
@@ -142,7 +141,7 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
       const limit = await callsToLoad({
         warehouse: target.warehouse,
         origin: input.origin,
-        waiting: () => countPending(deps.store.pool, target.warehouse.name),
+        waiting: () => countPending(deps.store, target.warehouse.name),
       });
       if (limit === undefined) return { sent: 0, changed: 0, more: false };
       const beat = setInterval(() => context.heartbeat(), 5_000);
@@ -170,8 +169,7 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
   /** Warehouses with pending calls or deliveries, by name. */
   listPending: guarded(deps, 'listPending', async (): Promise<Record<string, number>> => {
     const counts: Record<string, number> = {};
-    for (const { warehouse } of deps.targets)
-      counts[warehouse.name] = await countPending(deps.store.pool, warehouse.name);
+    for (const { warehouse } of deps.targets) counts[warehouse.name] = await countPending(deps.store, warehouse.name);
     return counts;
   }),
 

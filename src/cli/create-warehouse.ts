@@ -11,8 +11,8 @@ import type { Warehouse } from '../warehouse/warehouse.ts';
 /** The adapter of one configured warehouse; Postgres without a URL lives in the store's own server. */
 export const createWarehouse = (name: string, config: WarehouseConfig, store: Store): Warehouse => {
   if (config.type === 'bigquery') {
-    const budgetMemory = createBudgetMemory<SpentCommit>(store.pool, name);
-    return createBigqueryWarehouse({ name, config, lease: createLease(store.pool), budgetMemory });
+    const budgetMemory = createBudgetMemory<SpentCommit>(store, name);
+    return createBigqueryWarehouse({ name, config, lease: createLease(store), budgetMemory });
   }
   const secret = openSecret({ key: `warehouses.${name}.url`, value: config.url, file: config.url_file });
   return createPostgresWarehouse({ name, url: secret?.read() ?? store.url, config });

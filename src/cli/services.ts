@@ -91,8 +91,8 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
       if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
       services.say(`Warehouse ${name} does not answer; what it misses stays pending. ${error.message}`);
     });
-    await registerWarehouse(store.pool, name);
-    await requestRebuild(store.pool, name, flattenVersion);
+    await registerWarehouse(store, name);
+    await requestRebuild(store, name, flattenVersion);
     targets.push({ warehouse, documents: config.documents });
   }
   await ensureEpoch(
@@ -161,7 +161,7 @@ const ensureEpoch = async (
   }
   if (present > 0 && !unknown) return;
   const reason = present === 0 ? 'created' : 'restored: a warehouse has a load that this ledger does not know';
-  const epoch = await issueEpoch(store.pool, reason, highest);
+  const epoch = await issueEpoch(store, reason, highest);
   if (present > 0)
     services.say(`The ledger is older than a warehouse: epoch ${epoch} was issued, all calls are sent again.`);
 };
@@ -179,7 +179,7 @@ export const openSource = (services: Services, store?: Store): Source => {
 };
 
 const slotsOf = (store: Store, rules: ReturnType<typeof budgetRules>) =>
-  createSharedSlots(store.pool, {
+  createSharedSlots(store, {
     name: 'source',
     requests: rules.requests,
     spanMs: rules.perMs + budgetMarginMs(rules),

@@ -1,5 +1,5 @@
 /** Coverage of a range, read from the operational store: neither the service nor a warehouse is asked. */
-import type pg from 'pg';
+import type { Queryable } from '../postgres/database.ts';
 import { measureWebhooks, readArrivals, readRanges } from '../store/delivery/delivery-statistics.ts';
 import { latestVerdicts } from '../store/windows/verdicts.ts';
 import { buildCoverage, type Coverage } from './coverage.ts';
@@ -12,7 +12,7 @@ const deliveryTime = 120_000_000;
  * @param input.webhooksSince judges webhooks from here on instead of from the first one ever received.
  */
 export const readCoverage = async (
-  pool: pg.Pool,
+  db: Queryable,
   input: {
     readonly range: { readonly from: number; readonly to: number };
     readonly warehouses: readonly string[];
@@ -24,10 +24,10 @@ export const readCoverage = async (
   return buildCoverage({
     ...range,
     warehouses: input.warehouses,
-    read: await readRanges(pool, range),
-    verdicts: await latestVerdicts(pool, range),
-    arrivals: await readArrivals(pool, range),
-    webhooks: await measureWebhooks(pool, {
+    read: await readRanges(db, range),
+    verdicts: await latestVerdicts(db, range),
+    arrivals: await readArrivals(db, range),
+    webhooks: await measureWebhooks(db, {
       ...range,
       until: input.now - deliveryTime,
       ...(input.webhooksSince === undefined ? {} : { since: input.webhooksSince }),

@@ -125,14 +125,14 @@ export const inTransaction = async <T>(
 };
 
 /** One statement outside a transaction, with errors mapped. */
-export const runQuery = async <R extends pg.QueryResultRow = pg.QueryResultRow>(
+export const runQuery = async <R extends object>(
   db: pg.Pool | pg.PoolClient,
   purpose: string,
   sql: string,
   values: unknown[] = [],
 ): Promise<R[]> => {
   try {
-    return (await db.query<R>(sql, values)).rows;
+    return (await db.query<R & pg.QueryResultRow>(sql, values)).rows;
   } catch (cause) {
     throw postgresError(purpose, cause);
   }

@@ -1,6 +1,5 @@
 /** The request budget that all workers and processes share: one row, one row lock a request, the server's clock. */
-import type { Pool } from 'pg';
-import { transient } from '../errors.ts';
+import type { Queryable } from '../postgres/database.ts';
 
 export interface SharedSlotRules {
   /** Name of the budget: one for each service and source address. */
@@ -24,7 +23,7 @@ const clock = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`;
  * Hands out slots of a rolling window over table request_budget. Callers queue on the row's lock, so they are served
  * in turn; the slot's time is returned as a wait from the server's now.
  */
-export const createSharedSlots = (pool: Pool, rules: SharedSlotRules): SharedSlots => {
+export const createSharedSlots = (db: Queryable, rules: SharedSlotRules): SharedSlots => {
   const spanMicros = Math.round(rules.spanMs * 1000);
   const ensure = `INSERT INTO callsync.request_budget (name) VALUES ($1) ON CONFLICT (name) DO NOTHING`;
   const grantSlot = `
@@ -41,33 +40,22 @@ export const createSharedSlots = (pool: Pool, rules: SharedSlotRules): SharedSlo
   const deferSlot = `
     UPDATE callsync.request_budget SET slots = array_replace(slots, $2::bigint, $2::bigint + $3::bigint) WHERE name = $1`;
 
-  const run = async (sql: string, values: unknown[]): Promise<{ wait_micros?: string; slot?: string }[]> => {
-    try {
-      return (await pool.query(sql, values)).rows;
-    } catch (error) {
-      throw transient('STORE_UNREACHABLE', 'The shared request budget in the store cannot be reached.', {
-        cause: error,
-        hint: 'Check store.url and that the store is up.',
-      });
-    }
-  };
-
   return {
     grant: async () => {
       const values = [rules.name, rules.requests, spanMicros];
-      let [row] = await run(grantSlot, values);
+      let [row] = await db.query<{ wait_micros: number; slot: number }>(grantSlot, values);
       if (row === undefined) {
-        await run(ensure, [rules.name]);
-        [row] = await run(grantSlot, values);
+        await db.query(ensure, [rules.name]);
+        [row] = await db.query(grantSlot, values);
       }
-      return { waitMs: Math.max(0, Number(row?.wait_micros ?? 0) / 1000), at: Number(row?.slot ?? 0) / 1000 };
+      return { waitMs: Math.max(0, (row?.wait_micros ?? 0) / 1000), at: (row?.slot ?? 0) / 1000 };
     },
     block: async (ms) => {
-      await run(ensure, [rules.name]);
-      await run(blockSlots, [rules.name, Math.round(ms * 1000)]);
+      await db.query(ensure, [rules.name]);
+      await db.query(blockSlots, [rules.name, Math.round(ms * 1000)]);
     },
     defer: async (at, ms) => {
-      await run(deferSlot, [rules.name, Math.round(at * 1000), Math.round(ms * 1000)]);
+      await db.query(deferSlot, [rules.name, Math.round(at * 1000), Math.round(ms * 1000)]);
     },
   };
 };

@@ -1,80 +1,68 @@
-/** The operational store: a pool on schema `callsync`, the ledger's epoch, and the key of tombstones. */
+/** The operational store: a database on schema `callsync`, the ledger's epoch, and the key of tombstones. */
 import { createHmac, randomBytes } from 'node:crypto';
-import type pg from 'pg';
-import { inTransaction, openPool, runQuery } from '../postgres/connection.ts';
+import { type Database, openDatabase, type Queryable } from '../postgres/database.ts';
 import { migrateStore, storeSchema } from './migrate.ts';
 
-export const storePurpose = 'operational store';
-
-export interface Store {
-  readonly pool: pg.Pool;
+export interface Store extends Database {
   readonly url: string;
-  /** Epoch of the ledger, the highest part of every warehouse guard. */
-  epoch(db?: pg.Pool | pg.PoolClient): Promise<number>;
+  /** Epoch of the ledger, the highest part of every warehouse guard; 0 before the first is issued. */
+  epoch(db?: Queryable): Promise<number>;
   /** Keyed hash of a call id, under which a tombstone stays in warehouses and receipts. */
   keyOf(callId: string): string;
-  close(): Promise<void>;
 }
 
 /** Opens and migrates the store. @throws CallsyncError DATABASE_… when it cannot be used. */
 export const openStore = async (options: { url: string; application?: string; max?: number }): Promise<Store> => {
-  const pool = openPool({
+  const database = openDatabase({
     url: options.url,
     schema: storeSchema,
     application: options.application ?? 'callsync',
-    purpose: storePurpose,
+    purpose: 'operational store',
     max: options.max ?? 12,
   });
   try {
-    await migrateStore(pool);
-    const key = await tombstoneKey(pool);
+    await migrateStore(database);
+    const key = await tombstoneKey(database);
     return {
-      pool,
+      ...database,
       url: options.url,
-      epoch: (db) => currentEpoch(db ?? pool),
+      epoch: (db = database) => currentEpoch(db),
       keyOf: (callId) => createHmac('sha256', key).update(callId).digest('hex'),
-      close: () => pool.end(),
     };
   } catch (error) {
-    await pool.end();
+    await database.close();
     throw error;
   }
-};
-
-const tombstoneKey = async (pool: pg.Pool): Promise<Buffer> => {
-  await runQuery(
-    pool,
-    storePurpose,
-    `INSERT INTO meta (key, value) VALUES ('tombstone_key', to_jsonb($1::text)) ON CONFLICT (key) DO NOTHING`,
-    [randomBytes(32).toString('hex')],
-  );
-  const [row] = await runQuery<{ value: string }>(
-    pool,
-    storePurpose,
-    `SELECT value FROM meta WHERE key = 'tombstone_key'`,
-  );
-  return Buffer.from(row?.value ?? '', 'hex');
-};
-
-const currentEpoch = async (pool: pg.Pool | pg.PoolClient): Promise<number> => {
-  const [row] = await runQuery<{ epoch: number }>(pool, storePurpose, 'SELECT max(epoch) AS epoch FROM epochs');
-  return row?.epoch ?? 0;
 };
 
 /**
  * Issues an epoch above every one known here and in the warehouses, and makes every call pending again: used when a
  * ledger is created, or restored from a backup that is older than what the warehouses hold.
  */
-export const issueEpoch = async (pool: pg.Pool, reason: string, highestElsewhere: number): Promise<number> =>
-  await inTransaction(pool, storePurpose, async (client) => {
+export const issueEpoch = async (store: Database, reason: string, highestElsewhere: number): Promise<number> =>
+  await store.transaction(async (tx) => {
     // Loads being completed finish before or wait: one that knows only the old epoch must not settle a call after this.
-    await client.query('LOCK TABLE warehouse_calls IN EXCLUSIVE MODE');
-    const { rows } = await client.query<{ epoch: number }>(
+    await tx.query('LOCK TABLE warehouse_calls IN EXCLUSIVE MODE');
+    const [row] = await tx.query<{ epoch: number }>(
       `INSERT INTO epochs (epoch, reason)
        SELECT greatest(coalesce(max(epoch), 0), $2::int) + 1, $1 FROM epochs
        RETURNING epoch`,
       [reason, highestElsewhere],
     );
-    await client.query('UPDATE warehouse_calls SET pending = true WHERE NOT pending');
-    return rows[0]?.epoch ?? 0;
+    await tx.query('UPDATE warehouse_calls SET pending = true WHERE NOT pending');
+    return row?.epoch ?? 0;
   });
+
+const tombstoneKey = async (db: Queryable): Promise<Buffer> => {
+  await db.query(
+    `INSERT INTO meta (key, value) VALUES ('tombstone_key', to_jsonb($1::text)) ON CONFLICT (key) DO NOTHING`,
+    [randomBytes(32).toString('hex')],
+  );
+  const [row] = await db.query<{ value: string }>(`SELECT value FROM meta WHERE key = 'tombstone_key'`);
+  return Buffer.from(row?.value ?? '', 'hex');
+};
+
+const currentEpoch = async (db: Queryable): Promise<number> => {
+  const [row] = await db.query<{ epoch: number | null }>('SELECT max(epoch) AS epoch FROM epochs');
+  return row?.epoch ?? 0;
+};

@@ -212,7 +212,7 @@ describe('webhook round trip', () => {
       url,
       headerPrefix: 'X-Service-',
       key,
-      store: createSampleStore(store.pool),
+      store: createSampleStore(store),
       landMs: 300,
     });
     expect(finding).toMatchObject({
@@ -231,7 +231,7 @@ describe('webhook round trip', () => {
     const options = {
       url: `${credulous.address}${open.config.webhook.path}`,
       headerPrefix: 'X-Service-',
-      store: createSampleStore(store.pool),
+      store: createSampleStore(store),
     };
     expect(await tryRoundTrip({ ...options, key })).toMatchObject({
       outcome: 'failed',

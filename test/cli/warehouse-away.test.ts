@@ -8,9 +8,8 @@ import { checkConfig } from '../../src/config/load.ts';
 import { CallsyncError } from '../../src/errors.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import type { WarehouseTarget } from '../../src/pipeline/load/ingest.ts';
-import { inTransaction } from '../../src/postgres/connection.ts';
 import { countPending, markPending, planLoad } from '../../src/store/loads/loads.ts';
-import { type Store, storePurpose } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { createDatabase } from '../support/postgres.ts';
 
@@ -36,12 +35,11 @@ test('opens with one warehouse away, once the ledger has its epoch', async () =>
     try {
       const store = await openStoreService(services);
       const targets = await openWarehouses(services, store);
-      const client = await store.pool.connect();
-      await markPending(client, ['away'], []).finally(() => client.release());
+      await store.transaction((tx) => markPending(tx, ['away'], []));
       return {
         names: targets.map((target) => target.warehouse.name),
         epoch: await store.epoch(),
-        pending: await countPending(store.pool, 'away'),
+        pending: await countPending(store, 'away'),
       };
     } finally {
       await services.close();
@@ -120,8 +118,8 @@ test('asks a warehouse that was away at the start for its last load before the f
   };
   const load = async (store: Store, { name, load: send }: Warehouse) => {
     const epoch = await store.epoch();
-    const plan = await inTransaction(store.pool, storePurpose, (client) =>
-      planLoad(client, { warehouse: name, epoch, flattenVersion: 1, origin: 'test' }, []),
+    const plan = await store.transaction((tx) =>
+      planLoad(tx, { warehouse: name, epoch, flattenVersion: 1, origin: 'test' }, []),
     );
     await send({ ...plan, calls: [], tombstones: [], logs: {}, keyOf: store.keyOf });
   };

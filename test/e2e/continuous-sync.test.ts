@@ -50,7 +50,7 @@ describe('continuous sync', () => {
     await until(
       'the watermark has passed the start of the test',
       async () => {
-        const { watermarks, warehouses } = await summarizeStore(site.store.pool);
+        const { watermarks, warehouses } = await summarizeStore(site.store);
         const pending = Object.values(warehouses).reduce((sum, state) => sum + state.pending, 0);
         return Date.parse(watermarks.sync ?? '1970-01-01') >= target && pending === 0;
       },

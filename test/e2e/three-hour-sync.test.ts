@@ -98,7 +98,7 @@ describe('three hours of continuous sync', () => {
     await until(
       'everything that appeared is read and loaded',
       async () => {
-        const { watermarks, warehouses } = await summarizeStore(site.store.pool);
+        const { watermarks, warehouses } = await summarizeStore(site.store);
         const pending = Object.values(warehouses).reduce((sum, state) => sum + state.pending, 0);
         return Date.parse(watermarks.sync ?? '1970-01-01') >= end && pending === 0;
       },

@@ -31,7 +31,7 @@ const openWorker = async (): Promise<Store> => {
 };
 
 const sharedSlots = (store: Store, name: string, rules: BudgetRules): SlotSource =>
-  createSharedSlots(store.pool, { name, requests: rules.requests, spanMs: rules.perMs + budgetMarginMs(rules) });
+  createSharedSlots(store, { name, requests: rules.requests, spanMs: rules.perMs + budgetMarginMs(rules) });
 
 const rules = { requests: 10, perMs: 500 };
 

@@ -21,7 +21,7 @@ test('counts calls that only came by webhook, but not those that came after the 
     seen('sample-of-ours', to - minute / 2),
   ];
   await foldBatch(pipeline.deps, { observations, rejected: [], origin: 'inbox' });
-  expect(await measureOverlap(pipeline.store.pool, { from, to })).toMatchObject({
+  expect(await measureOverlap(pipeline.store, { from, to })).toMatchObject({
     both: 0,
     pollOnly: 0,
     webhookOnly: 1,

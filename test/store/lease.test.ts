@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 test('one holder at a time for a name, and another name does not wait', async () => {
-  const lease = createLease(store.pool);
+  const lease = createLease(store);
   let holders = 0;
   let most = 0;
   const hold = (name: string) =>
@@ -33,7 +33,7 @@ test('one holder at a time for a name, and another name does not wait', async ()
 });
 
 test('those who wait leave the pool to the holder', async () => {
-  const lease = createLease(store.pool);
+  const lease = createLease(store);
   let waiting: Promise<unknown>[] = [];
   await lease.run('busy', async () => {
     waiting = Array.from({ length: 6 }, () => lease.run('busy', () => Promise.resolve()));
@@ -45,13 +45,13 @@ test('those who wait leave the pool to the holder', async () => {
 });
 
 test('is given back when the work fails', async () => {
-  const lease = createLease(store.pool);
+  const lease = createLease(store);
   await expect(lease.run('failing', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await lease.run('failing', () => Promise.resolve(1))).toBe(1);
 });
 
 test('a holder whose connection breaks is told, and another may start', async () => {
-  const lease = createLease(store.pool);
+  const lease = createLease(store);
   const first = lease.run('broken', async (signal) => {
     await store.pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
 import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
 import { foldBatch, loadFolded } from '../../src/pipeline/load/ingest.ts';
-import { inTransaction } from '../../src/postgres/connection.ts';
 import { eraseFromLedger, foldIntoLedger, readHeads, readRows } from '../../src/store/ledger/ledger.ts';
 import { markPending } from '../../src/store/loads/loads.ts';
 import { observationsInOrders } from '../calls/observations.ts';
@@ -62,7 +61,7 @@ test('any order, any number, any batches: one document, one set of versions, one
           const folded = await foldBatch(pipeline.deps, { observations, rejected: [], origin: 'test' });
           await loadFolded(pipeline.deps, folded);
         }
-        const rows = await readRows(pipeline.store.pool, ids);
+        const rows = await readRows(pipeline.store, ids);
         for (const [index, id] of ids.entries()) {
           expect(rows.get(id)?.document).toEqual(expectedDocument(observations[index] ?? []));
         }
@@ -84,9 +83,7 @@ test('any order, any number, any batches: one document, one set of versions, one
 });
 
 const foldAll = (observations: readonly Observation[], of = pipeline) =>
-  inTransaction(of.store.pool, 'test', (client) =>
-    foldIntoLedger(client, observations.map(prepareObservation), 'qualified'),
-  );
+  of.store.transaction((tx) => foldIntoLedger(tx, observations.map(prepareObservation), 'qualified'));
 
 describe('a row', () => {
   test('comes back as it was folded, to the microsecond', async () => {
@@ -104,7 +101,7 @@ describe('a row', () => {
     const expected = observations.map(prepareObservation).reduce(fold, emptyRow('x'));
     const { changed } = await foldAll(observations);
     expect(changed).toEqual([expected]);
-    const read = (await readRows(pipeline.store.pool, ['x'])).get('x') as LedgerRow;
+    const read = (await readRows(pipeline.store, ['x'])).get('x') as LedgerRow;
     expect(read).toEqual({ ...expected, json: {} });
     const { rows } = await pipeline.store.pool.query('SELECT call_timestamp, processed_at FROM ledger');
     expect(rows).toEqual([
@@ -119,7 +116,7 @@ describe('a row', () => {
     const again = await foldAll([one, observationOf('x', 5, { n: 1 }), observationOf('x', 3, { n: 2 })]);
     expect(again).toMatchObject({ changed: [], unchanged: 1 });
     expect((await pipeline.store.pool.query('SELECT xmin FROM ledger_documents')).rows).toEqual(before);
-    expect((await readHeads(pipeline.store.pool, ['x'])).get('x')).toMatchObject({
+    expect((await readHeads(pipeline.store, ['x'])).get('x')).toMatchObject({
       revision: 1,
       lastSeenAt: 5,
       document: null,
@@ -132,9 +129,7 @@ describe('a row', () => {
 
   test('erased, known or not, stays a tombstone without a document', async () => {
     await foldAll([observationOf('known', 1, { n: 1 })]);
-    const erased = await inTransaction(pipeline.store.pool, 'test', (client) =>
-      eraseFromLedger(client, ['known', 'unknown']),
-    );
+    const erased = await pipeline.store.transaction((tx) => eraseFromLedger(tx, ['known', 'unknown']));
     expect(erased.map((row) => [row.callId, row.revision, row.tombstone]).sort()).toEqual([
       ['known', 2, true],
       ['unknown', 1, true],
@@ -144,9 +139,7 @@ describe('a row', () => {
       unchanged: 2,
     });
     expect((await pipeline.store.pool.query('SELECT count(*) AS n FROM ledger_documents')).rows).toEqual([{ n: 0 }]);
-    expect(await inTransaction(pipeline.store.pool, 'test', (client) => eraseFromLedger(client, ['known']))).toEqual(
-      [],
-    );
+    expect(await pipeline.store.transaction((tx) => eraseFromLedger(tx, ['known']))).toEqual([]);
   });
 });
 
@@ -161,11 +154,11 @@ test('overlapping batches from many sides neither deadlock nor lose anything', a
         .map((id, n) => [(n * 7919 * name + round * 104_729) % 40, id] as const)
         .sort((a, b) => a[0] - b[0]);
       const chosen = order.slice(0, 10 + round * 2).map(([, id]) => id);
-      await inTransaction(pipeline.store.pool, 'test', async (client) => {
+      await pipeline.store.transaction(async (tx) => {
         const observations = chosen.map((id) => observationOf(id, name * 100 + round, { [`f${name}`]: round }));
-        const { changed } = await foldIntoLedger(client, observations.map(prepareObservation), 'qualified');
+        const { changed } = await foldIntoLedger(tx, observations.map(prepareObservation), 'qualified');
         const ids = changed.map((row) => row.callId);
-        await markPending(client, ['main'], ids);
+        await markPending(tx, ['main'], ids);
       });
       for (const id of chosen) {
         folds.set(id, (folds.get(id) ?? 0) + 1);
@@ -174,7 +167,7 @@ test('overlapping batches from many sides neither deadlock nor lose anything', a
     }
   };
   await Promise.all([1, 2, 3, 4, 5, 6].map(side));
-  const rows = await readRows(pipeline.store.pool, calls);
+  const rows = await readRows(pipeline.store, calls);
   expect(rows.size).toBe(expected.size);
   for (const [id, fields] of expected) {
     expect(rows.get(id)?.document).toEqual({ unique_id: id, ...fields });

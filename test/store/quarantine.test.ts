@@ -24,14 +24,14 @@ const refused = (body: string | Buffer, more: Partial<RejectedRecord> = {}): Rej
   receivedAt: new Date(1_700_000_000_000),
   ...more,
 });
-const put = (...records: RejectedRecord[]) => quarantineRecords(pipeline.store.pool, records);
+const put = (...records: RejectedRecord[]) => quarantineRecords(pipeline.store, records);
 const states = async () =>
-  (await listQuarantine(pipeline.store.pool)).map((entry) => `${entry.origin} ${entry.state} ${entry.reason}`);
+  (await listQuarantine(pipeline.store)).map((entry) => `${entry.origin} ${entry.state} ${entry.reason}`);
 
 test('bytes come back as they were', async () => {
   const body = Buffer.from([0, 0xff, 0x7b, 0x5c]);
   await put(refused(body), refused(''));
-  const entries = await listQuarantine(pipeline.store.pool);
+  const entries = await listQuarantine(pipeline.store);
   const entry = entries.find(({ bytes }) => bytes === 4);
   expect(entry).toEqual({
     id: entry?.id,
@@ -42,9 +42,9 @@ test('bytes come back as they were', async () => {
     receivedAt: new Date(1_700_000_000_000),
     state: 'open',
   });
-  expect((await readQuarantine(pipeline.store.pool, entry?.id ?? 0))?.body).toEqual(body);
+  expect((await readQuarantine(pipeline.store, entry?.id ?? 0))?.body).toEqual(body);
   expect(entries.map(({ bytes }) => bytes).sort()).toEqual([0, 4]);
-  expect(await readQuarantine(pipeline.store.pool, -1)).toBeUndefined();
+  expect(await readQuarantine(pipeline.store, -1)).toBeUndefined();
 });
 
 test('the same record twice in a page, and again in every window, is one entry', async () => {
@@ -57,11 +57,11 @@ test('the same record twice in a page, and again in every window, is one entry',
 
 test('what was dropped stays dropped; what was replayed and is refused again is open again', async () => {
   await put(refused('a'), refused('b'));
-  const [b, a] = await listQuarantine(pipeline.store.pool);
-  expect(await settleQuarantine(pipeline.store.pool, [a?.id ?? 0], 'dropped')).toBe(1);
-  expect(await settleQuarantine(pipeline.store.pool, [b?.id ?? 0, a?.id ?? 0], 'replayed')).toBe(1);
+  const [b, a] = await listQuarantine(pipeline.store);
+  expect(await settleQuarantine(pipeline.store, [a?.id ?? 0], 'dropped')).toBe(1);
+  expect(await settleQuarantine(pipeline.store, [b?.id ?? 0, a?.id ?? 0], 'replayed')).toBe(1);
   await put(refused('a'), refused('b'));
-  expect((await listQuarantine(pipeline.store.pool)).map((entry) => entry.state)).toEqual(['open', 'dropped']);
+  expect((await listQuarantine(pipeline.store)).map((entry) => entry.state)).toEqual(['open', 'dropped']);
 });
 
 test('many readers that meet the same bad records neither deadlock nor double them', async () => {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { inTransaction } from '../../src/postgres/connection.ts';
 import { expireBodies, listRereads, requestRereads, settleRereads } from '../../src/store/delivery/inbox.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { issueEpoch, openStore } from '../../src/store/store.ts';
@@ -11,7 +10,7 @@ beforeAll(async () => {
   pipeline = await openPipeline();
 });
 afterAll(() => pipeline.close());
-const pool = () => pipeline.store.pool;
+const store = () => pipeline.store;
 
 describe('opening', () => {
   test('by many at once migrates once, and all have one key for tombstones', async () => {
@@ -19,7 +18,7 @@ describe('opening', () => {
     const stores = await Promise.all(Array.from({ length: 6 }, () => openStore({ url: database.url, max: 2 })));
     expect(new Set(stores.map((store) => store.keyOf('c'))).size).toBe(1);
     expect(stores[0]?.keyOf('c')).not.toBe(stores[0]?.keyOf('d'));
-    expect(await migrateStore((stores[0] as (typeof stores)[0]).pool)).toEqual([]);
+    expect(await migrateStore(stores[0] as (typeof stores)[0])).toEqual([]);
     expect(await stores[0]?.epoch()).toBe(0);
     for (const store of stores) await store.close();
     const again = await openStore({ url: database.url });
@@ -29,32 +28,32 @@ describe('opening', () => {
   });
 
   test('epochs issued at once are all different', async () => {
-    const epochs = await Promise.all(Array.from({ length: 6 }, () => issueEpoch(pool(), 'test', 0)));
+    const epochs = await Promise.all(Array.from({ length: 6 }, () => issueEpoch(store(), 'test', 0)));
     expect(new Set(epochs).size).toBe(6);
     expect(await pipeline.store.epoch()).toBe(Math.max(...epochs));
   });
 });
 
 describe('calls to be read again', () => {
-  const ids = async () => (await listRereads(pool(), 10)).map((one) => one.callId);
+  const ids = async () => (await listRereads(store(), 10)).map((one) => one.callId);
 
   test('are asked for once, and a request that comes while the answer is under way stays', async () => {
-    await requestRereads(pool(), ['b', 'a', 'b'], 'repeat');
-    await requestRereads(pool(), [], 'repeat');
-    const listed = await listRereads(pool(), 10);
+    await requestRereads(store(), ['b', 'a', 'b'], 'repeat');
+    await requestRereads(store(), [], 'repeat');
+    const listed = await listRereads(store(), 10);
     expect(listed.map((one) => one.callId).sort()).toEqual(['a', 'b']);
-    await requestRereads(pool(), ['a'], 'repeat');
-    await settleRereads(pool(), listed, []);
+    await requestRereads(store(), ['a'], 'repeat');
+    await settleRereads(store(), listed, []);
     expect(await ids()).toEqual(['a']);
-    await settleRereads(pool(), await listRereads(pool(), 10), []);
+    await settleRereads(store(), await listRereads(store(), 10), []);
     expect(await ids()).toEqual([]);
   });
 
   test('are given up after ten failures, until somebody asks again', async () => {
-    await requestRereads(pool(), ['c'], 'repeat');
-    for (let n = 0; n < 10; n += 1) await settleRereads(pool(), [], await listRereads(pool(), 10));
+    await requestRereads(store(), ['c'], 'repeat');
+    for (let n = 0; n < 10; n += 1) await settleRereads(store(), [], await listRereads(store(), 10));
     expect(await ids()).toEqual([]);
-    await requestRereads(pool(), ['c'], 'repeat');
+    await requestRereads(store(), ['c'], 'repeat');
     expect(await ids()).toEqual(['c']);
   });
 
@@ -62,21 +61,19 @@ describe('calls to be read again', () => {
     const many = Array.from({ length: 50 }, (_, n) => `r${n}`);
     await Promise.all(
       [0, 1, 2, 3].map((side) =>
-        inTransaction(pool(), 'test', (client) =>
-          requestRereads(client, side % 2 === 0 ? many : [...many].reverse(), 'x'),
-        ),
+        store().transaction((tx) => requestRereads(tx, side % 2 === 0 ? many : [...many].reverse(), 'x')),
       ),
     );
-    expect((await listRereads(pool(), 100)).filter((one) => one.callId.startsWith('r'))).toHaveLength(50);
+    expect((await listRereads(store(), 100)).filter((one) => one.callId.startsWith('r'))).toHaveLength(50);
   });
 });
 
 test('bodies expire when they are settled and old, and not before', async () => {
   const old = new Date(Date.now() - 8 * 86_400_000);
   await deliver(pipeline.store, [{ body: '{}', receivedAt: old }, { body: '{}', receivedAt: old }, { body: '{}' }]);
-  await pool().query(`UPDATE inbox SET outcome = 'accepted' WHERE seq <> (SELECT max(seq) - 1 FROM inbox)`);
-  expect(await expireBodies(pool(), 7)).toBe(1);
-  const { rows } = await pool().query(
+  await store().pool.query(`UPDATE inbox SET outcome = 'accepted' WHERE seq <> (SELECT max(seq) - 1 FROM inbox)`);
+  expect(await expireBodies(store(), 7)).toBe(1);
+  const { rows } = await store().pool.query(
     'SELECT body IS NULL AS gone, body_hash IS NULL AS hashless FROM inbox ORDER BY seq',
   );
   expect(rows).toEqual([

@@ -17,16 +17,16 @@ beforeAll(async () => {
 afterEach(() => clear());
 afterAll(() => pipeline.close());
 
-const pool = () => pipeline.store.pool;
-const clear = () => pool().query('TRUNCATE windows, window_problems, watermarks');
+const store = () => pipeline.store;
+const clear = () => store().pool.query('TRUNCATE windows, window_problems, watermarks');
 /** Real instants with microseconds, so that rounding would show. */
 const base = 1_701_703_109_123_457;
 const at = (n: number): number => base + n * 1_000_003;
 const axis = 'timestamp';
 const record = (from: number, to: number, more = {}) =>
-  recordWindow(pool(), { axis, from: at(from), to: at(to), calls: 1, confirmed: 'total', origin: 'test', ...more });
+  recordWindow(store(), { axis, from: at(from), to: at(to), calls: 1, confirmed: 'total', origin: 'test', ...more });
 const open = async (from: number, to: number, on = axis): Promise<number[][]> =>
-  (await uncoveredRanges(pool(), { axis: on, from: at(from), to: at(to) })).map((range) => [range.from, range.to]);
+  (await uncoveredRanges(store(), { axis: on, from: at(from), to: at(to) })).map((range) => [range.from, range.to]);
 const span = (from: number, to: number): number[] => [at(from), at(to)];
 
 describe('what is not covered', () => {
@@ -63,7 +63,7 @@ describe('what is not covered', () => {
         async (windows, from) => {
           await clear();
           for (const [start, length, confirmed] of windows)
-            await recordWindow(pool(), {
+            await recordWindow(store(), {
               axis,
               from: base + start,
               to: base + start + length,
@@ -78,15 +78,15 @@ describe('what is not covered', () => {
               ([start, length, confirmed]) => confirmed === 'total' && start <= instant && instant < start + length,
             );
           const check = async () => {
-            const ranges = await uncoveredRanges(pool(), { axis, from: base + from, to: base + from + 15 });
+            const ranges = await uncoveredRanges(store(), { axis, from: base + from, to: base + from + 15 });
             for (let n = from; n < from + 15; n += 1) {
               const times = ranges.filter((range) => range.from <= base + n && base + n < range.to).length;
               expect(times).toBe(covered(n) ? 0 : 1);
             }
           };
           await check();
-          await pool().query(`UPDATE windows SET read_at = now() - interval '3 days'`);
-          await compactWindows(pool(), 48);
+          await store().pool.query(`UPDATE windows SET read_at = now() - interval '3 days'`);
+          await compactWindows(store(), 48);
           await check();
         },
       ),
@@ -97,7 +97,7 @@ describe('what is not covered', () => {
 
 describe('the watermark', () => {
   const advance = (start?: number, on = axis) =>
-    advanceWatermark(pool(), { name: 'sync', axis: on, ...(start === undefined ? {} : { start: at(start) }) });
+    advanceWatermark(store(), { name: 'sync', axis: on, ...(start === undefined ? {} : { start: at(start) }) });
 
   test('is the end of the contiguous prefix, past overlaps, up to a gap, and never goes back', async () => {
     expect(await advance()).toBeUndefined();
@@ -113,7 +113,7 @@ describe('the watermark', () => {
     expect(await advance()).toBe(at(4));
     await record(4, 5);
     expect(await advance()).toBe(at(6));
-    await pool().query('TRUNCATE windows');
+    await store().pool.query('TRUNCATE windows');
     expect(await advance(0)).toBe(at(6));
     await record(-5, 2);
     expect(await advance()).toBe(at(6));
@@ -142,10 +142,11 @@ describe('the watermark', () => {
 });
 
 describe('compaction', () => {
-  const age = (where = 'true') => pool().query(`UPDATE windows SET read_at = now() - interval '3 days' WHERE ${where}`);
+  const age = (where = 'true') =>
+    store().pool.query(`UPDATE windows SET read_at = now() - interval '3 days' WHERE ${where}`);
   const rows = async () =>
     (
-      await pool().query(
+      await store().pool.query(
         'SELECT axis, window_from, window_to, calls, confirmed, origin FROM windows ORDER BY axis, confirmed, window_from',
       )
     ).rows.map((row) => `${row.axis} ${row.confirmed} ${row.calls} ${row.origin}`);
@@ -163,7 +164,7 @@ describe('compaction', () => {
     await record(0, 1, { axis: 'qualified', calls: 10 });
     await age();
     await record(6, 7, { calls: 10 });
-    expect(await compactWindows(pool(), 48)).toBe(3);
+    expect(await compactWindows(store(), 48)).toBe(3);
     expect(await rows()).toEqual([
       'qualified total 10 test',
       'timestamp none 10 test',
@@ -172,7 +173,7 @@ describe('compaction', () => {
       'timestamp total 10 test',
     ]);
     expect(await open(0, 7)).toEqual([span(3, 5)]);
-    expect(await compactWindows(pool(), 48)).toBe(0);
+    expect(await compactWindows(store(), 48)).toBe(0);
   });
 
   test('of one range that was shown complete in two ways leaves the proven one', async () => {
@@ -187,7 +188,7 @@ describe('compaction', () => {
     ] as const)
       await record(from, to, { calls: 9 });
     await age();
-    await compactWindows(pool(), 48);
+    await compactWindows(store(), 48);
     expect(await rows()).toEqual(['timestamp total 18 compacted']);
     expect(await open(0, 2)).toEqual([]);
   });
@@ -197,7 +198,7 @@ describe('compaction', () => {
     await record(0, 1);
     await record(1, 2);
     await age();
-    await compactWindows(pool(), 48);
+    await compactWindows(store(), 48);
     expect(await rows()).toEqual(['timestamp total 2 compacted']);
     expect(await open(0, 2)).toEqual([]);
   });
@@ -205,7 +206,7 @@ describe('compaction', () => {
   test('of windows read again and again in overlap keeps the table small', async () => {
     for (let n = 0; n < 60; n += 1) await record(n, n + 10);
     await age();
-    expect(await compactWindows(pool(), 48)).toBe(59);
+    expect(await compactWindows(store(), 48)).toBe(59);
     expect(await open(0, 69)).toEqual([]);
   });
 });
@@ -213,16 +214,16 @@ describe('compaction', () => {
 describe('problems', () => {
   test('stay until a reading covers their window', async () => {
     const problem = { axis, from: at(1), to: at(2), problem: 'too large' };
-    await recordProblem(pool(), problem);
-    await recordProblem(pool(), { ...problem, problem: 'still too large' });
-    expect(await openProblems(pool())).toEqual([{ ...problem, problem: 'still too large' }]);
+    await recordProblem(store(), problem);
+    await recordProblem(store(), { ...problem, problem: 'still too large' });
+    expect(await openProblems(store())).toEqual([{ ...problem, problem: 'still too large' }]);
     await record(1.5, 3);
-    expect(await openProblems(pool())).toHaveLength(1);
+    expect(await openProblems(store())).toHaveLength(1);
     await record(0, 3, { axis: 'qualified' });
-    expect(await openProblems(pool())).toHaveLength(1);
+    expect(await openProblems(store())).toHaveLength(1);
     await record(0, 3);
-    expect(await openProblems(pool())).toEqual([]);
-    await recordProblem(pool(), problem);
-    expect(await openProblems(pool())).toEqual([problem]);
+    expect(await openProblems(store())).toEqual([]);
+    await recordProblem(store(), problem);
+    expect(await openProblems(store())).toEqual([problem]);
   });
 });

@@ -35,7 +35,7 @@ export interface Pipeline {
 export const openPipeline = async (config: Partial<PostgresWarehouseOptions['config']> = {}): Promise<Pipeline> => {
   const database = await createDatabase();
   const store = await openStore({ url: database.url, max: 8 });
-  await issueEpoch(store.pool, 'test', 0);
+  await issueEpoch(store, 'test', 0);
   const logged: Pipeline['logged'] = [];
   const opened: Warehouse[] = [];
   const addWarehouse: Pipeline['addWarehouse'] = async (name, more = {}) => {
@@ -49,7 +49,7 @@ export const openPipeline = async (config: Partial<PostgresWarehouseOptions['con
     return { warehouse, documents: more.documents ?? false };
   };
   const target = await addWarehouse('main', config);
-  await registerWarehouse(store.pool, 'main');
+  await registerWarehouse(store, 'main');
   const deps: IngestDeps = {
     store,
     targets: [target],

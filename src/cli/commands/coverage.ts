@@ -40,7 +40,7 @@ export const addCoverage = (program: Command): void => {
       withServices(options, async (services) => {
         const store = await openStoreService(services);
         const now = Date.now() * 1000;
-        const coverage = await readCoverage(store.pool, {
+        const coverage = await readCoverage(store, {
           range: { from: options.from ?? now - defaultDays * 86_400_000_000, to: options.to ?? now },
           warehouses: Object.keys(services.config.warehouses),
           now,

@@ -30,16 +30,16 @@ const line = ({ id, state, source, origin, bytes, receivedAt, reason }: Quaranti
 
 const list = (options: CommonOptions & { state: string; limit: number }): Promise<void> =>
   withServices(options, async (services) => {
-    const { pool } = await openStoreService(services);
+    const store = await openStoreService(services);
     const { state, limit } = options;
-    const entries = await listQuarantine(pool, { ...(state === 'all' ? {} : { state }), limit });
+    const entries = await listQuarantine(store, { ...(state === 'all' ? {} : { state }), limit });
     print(options, entries, entries.length === 0 ? 'Nothing.' : entries.map(line).join('\n'));
   });
 
 const show = (id: number, options: CommonOptions & { raw?: boolean }): Promise<void> =>
   withServices(options, async (services) => {
-    const { pool } = await openStoreService(services);
-    const entry = await readQuarantine(pool, id);
+    const store = await openStoreService(services);
+    const entry = await readQuarantine(store, id);
     if (entry === undefined) {
       throw terminal('USAGE_QUARANTINE', `There is no record ${id} in quarantine.`, {
         hint: 'See callsync quarantine list --state all.',
@@ -65,8 +65,8 @@ const tellAbsent = (services: Services, absent: number): void => {
 
 const settleDropped = (ids: readonly number[], options: CommonOptions): Promise<void> =>
   withServices(options, async (services) => {
-    const { pool } = await openStoreService(services);
-    const dropped = await settleQuarantine(pool, ids, 'dropped');
+    const store = await openStoreService(services);
+    const dropped = await settleQuarantine(store, ids, 'dropped');
     print(
       options,
       { dropped },

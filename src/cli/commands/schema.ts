@@ -11,8 +11,8 @@ export const describeDrift = ({ source, field, kind, detail, seen, firstSeen, la
 
 const drift = (options: CommonOptions & { clear?: boolean }): Promise<void> =>
   withServices(options, async (services) => {
-    const { pool } = await openStoreService(services);
-    const [found, agents] = [await listDrift(pool), await listAgents(pool)];
+    const store = await openStoreService(services);
+    const [found, agents] = [await listDrift(store), await listAgents(store)];
     const lines = [
       ...found.map(describeDrift),
       ...agents.map(
@@ -25,7 +25,7 @@ const drift = (options: CommonOptions & { clear?: boolean }): Promise<void> =>
       { drift: found, agents },
       lines.length === 0 ? 'Records look as the interface shows them.' : lines.join('\n'),
     );
-    if (options.clear) services.say(`${await clearDrift(pool)} entries forgotten.`);
+    if (options.clear) services.say(`${await clearDrift(store)} entries forgotten.`);
   });
 
 export const addSchema = (program: Command): void => {

@@ -80,9 +80,9 @@ export const addStatus = (program: Command): void => {
       withServices(options, async (services) => {
         const store = await openStoreService(services);
         const summary = {
-          ...(await summarizeStore(store.pool)),
-          drift: await listDrift(store.pool),
-          agents: await listAgents(store.pool),
+          ...(await summarizeStore(store)),
+          drift: await listDrift(store),
+          agents: await listAgents(store),
           budgets: await describeBudgets(services, store),
           lateEdits: await readLateEdits(services, store),
         };

@@ -16,8 +16,8 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
     }
     const store = await openStoreService(services);
     await openWarehouses(services, store);
-    await registerWarehouse(store.pool, name);
-    const requested = force ? await requestRebuild(store.pool, name) : 0;
+    await registerWarehouse(store, name);
+    const requested = force ? await requestRebuild(store, name) : 0;
     const temporal = await openTemporal(services);
     services.say(`${name}: loading what is pending${force ? ` (${requested} calls again)` : ''} …`);
     const origin = force ? 'rebuild' : 'fill';
@@ -44,7 +44,7 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
         return;
       }
       changed += followed.result.changed;
-      left = await countPending(store.pool, name);
+      left = await countPending(store, name);
       if (left >= before) {
         services.say(`${left} calls are still pending: callsync status says what the last load met.`);
         process.exitCode = exitCodes.incomplete;

@@ -13,6 +13,7 @@ import { createRemoteControl } from '../../simulator/control/remote-control.ts';
 import { defaultAxis } from '../../source/list/list-query.ts';
 import { applyPreset } from '../../source/presets/presets.ts';
 import { summarizeStore } from '../../store/status/summary.ts';
+import type { Store } from '../../store/store.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
 import { startBackfill, wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import type { Difference } from '../../warehouse/compare.ts';
@@ -166,7 +167,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     const store = await openStoreService(services);
     const targets = await openWarehouses(services, store);
     const warehouse = targets[0]?.warehouse as Warehouse;
-    const before = await summarizeStore(store.pool);
+    const before = await summarizeStore(store);
     const source = openSource(services, store);
     const temporal = await openTemporal(services);
     const prefix = config.temporal.task_queue;
@@ -197,7 +198,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
 
     say('Waiting for the live webhooks and continuous sync to catch up …');
     await control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
-    const settle = () => settleLive(services, { pool: store.pool, control });
+    const settle = () => settleLive(services, { store, control });
     await settle();
     endPhase('live');
 
@@ -215,7 +216,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
         ? undefined
         : await checkEqualWhenSettled(warehouse, other, { tables: Object.keys(rows), settle });
     if (equality !== undefined) endPhase('compare');
-    const summary = await summarizeStore(store.pool);
+    const summary = await summarizeStore(store);
     const result: DemoResult = {
       calls: summary.calls,
       rows,
@@ -248,16 +249,16 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
 };
 
 /** Deliveries that some warehouse does not have yet. */
-const countUnloaded = async (pool: Parameters<typeof summarizeStore>[0]): Promise<number> => {
-  const { rows } = await pool.query<{ n: number }>(`SELECT count(*)::int AS n FROM inbox WHERE unloaded <> '{}'`);
-  return rows[0]?.n ?? 0;
+const countUnloaded = async (store: Store): Promise<number> => {
+  const [row] = await store.query<{ n: number }>(`SELECT count(*) AS n FROM inbox WHERE unloaded <> '{}'`);
+  return row?.n ?? 0;
 };
 
 /** Done when no webhook is on its way, nothing waits in the inbox, the watermark has passed now, and all is loaded. */
 const settleLive = async (
   services: Services,
   input: {
-    readonly pool: Parameters<typeof summarizeStore>[0];
+    readonly store: Store;
     readonly control: SimulatorControl;
   },
 ): Promise<void> => {
@@ -266,9 +267,9 @@ const settleLive = async (
   const deadline = Date.now() + catchUpDeadlineMs;
   for (;;) {
     await input.control.drainWebhooks();
-    const { inbox, warehouses, watermarks, rereadsWaiting } = await summarizeStore(input.pool);
+    const { inbox, warehouses, watermarks, rereadsWaiting } = await summarizeStore(input.store);
     const pending = Object.values(warehouses).reduce((sum, state) => sum + state.pending, 0);
-    const unloaded = await countUnloaded(input.pool);
+    const unloaded = await countUnloaded(input.store);
     const watermark = Date.parse(watermarks.sync ?? '1970-01-01T00:00:00Z');
     if (
       Date.now() > quietFrom &&

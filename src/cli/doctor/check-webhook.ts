@@ -16,7 +16,7 @@ export const roundTrip = (services: Services, store: Store, url: string): Promis
     url,
     headerPrefix: webhook.header_prefix,
     key: webhook.secrets.length === 0 ? undefined : readSigningKey(webhook.secrets),
-    store: createSampleStore(store.pool),
+    store: createSampleStore(store),
   });
 };
 

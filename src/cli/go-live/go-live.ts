@@ -44,12 +44,12 @@ const iso = (micros: number): string => new Date(micros / 1000).toISOString();
 
 /** Each step is kept once it is done; a second run goes on after it. @throws CallsyncError GO_LIVE_… where a step fails. */
 export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLiveState> => {
-  const { pool } = deps.store;
-  const known = input.restart ? undefined : await readGoLive(pool);
+  const { store } = deps;
+  const known = input.restart ? undefined : await readGoLive(store);
   let state: GoLiveState = known?.from === input.from ? known : { from: input.from };
   const keep = async (more: Partial<GoLiveState>): Promise<void> => {
     state = { ...state, ...more };
-    await saveGoLive(pool, state);
+    await saveGoLive(store, state);
   };
   const { say } = deps.services;
 
@@ -71,7 +71,7 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
 
   if (state.overlap === undefined) {
     const overlap = await compareOverlap(deps, input, state.receiver?.at as number);
-    refuseBadOverlap(overlap, input, await listRejections(pool, overlap.from));
+    refuseBadOverlap(overlap, input, await listRejections(store, overlap.from));
     await keep({ overlap });
   }
   say(`3 overlap    ${describeOverlap(state.overlap as Overlap)}`);
@@ -142,13 +142,13 @@ const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number
   const to = nowMicros() - settle * 1000;
   await read(deps, { from, signal: input.signal }, { name: `go-live_overlap_${iso(to)}`, to, force: true });
   await wakeMergeInbox(temporal.client, services.config.temporal.task_queue);
-  for (const until = Date.now() + 60_000; (await countPendingDeliveries(store.pool)) > 0; await delay(200)) {
+  for (const until = Date.now() + 60_000; (await countPendingDeliveries(store)) > 0; await delay(200)) {
     if (Date.now() < until) continue;
     throw transient('GO_LIVE_INBOX', 'Deliveries wait in the inbox and are not merged.', {
       hint: 'Check that a worker runs (callsync doctor), then run the same command again.',
     });
   }
-  return measureOverlap(store.pool, { from, to });
+  return measureOverlap(store, { from, to });
 };
 
 const describeOverlap = ({ from, to, both, webhookOnly, pollOnly }: Overlap): string => {

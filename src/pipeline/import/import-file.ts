@@ -93,7 +93,7 @@ const importOpened = async (
   options: ImportOptions & { readonly now: () => number },
 ): Promise<ImportResult> => {
   const { now } = options;
-  const known = file.key === undefined ? undefined : await readImportState(deps.store.pool, file.key);
+  const known = file.key === undefined ? undefined : await readImportState(deps.store, file.key);
   const state = input.restart === true ? undefined : known;
   if (state?.done === true) {
     const { records, refused, changed } = state;
@@ -114,7 +114,7 @@ const importOpened = async (
   const remember = async (done: boolean): Promise<void> => {
     if (file.key === undefined || position === undefined) return;
     const saved: ImportState = { ...position, records, refused, changed, done };
-    await saveImportState(deps.store.pool, file.key, saved);
+    await saveImportState(deps.store, file.key, saved);
   };
 
   const take = async (batch: readonly SplitRecord[]): Promise<void> => {

@@ -37,7 +37,7 @@ export const replayQuarantine = async (deps: IngestDeps, input: ReplayInput): Pr
   let result: ReplayResult = { replayed: 0, refused: 0, changed: 0 };
   for (let after = 0; ; ) {
     input.signal?.throwIfAborted();
-    const batch = await readOpenBatch(deps.store.pool, { after, ids: input.ids, limit: batchRecords });
+    const batch = await readOpenBatch(deps.store, { after, ids: input.ids, limit: batchRecords });
     const last = batch.at(-1);
     if (last === undefined) return result;
     after = last.id;
@@ -75,14 +75,14 @@ const replayBatch = async (
   });
   await loadFolded(deps, folded);
   await settleReplayed(
-    deps.store.pool,
+    deps.store,
     [...observed].flatMap(([{ callId }, { delivery }]) =>
       delivery === undefined ? [] : [{ seq: delivery.seq, callId }],
     ),
     deps.targets.map((target) => target.warehouse.name),
   );
   const ids = [...observed.values()].map((entry) => entry.id);
-  await settleQuarantine(deps.store.pool, ids, 'replayed');
+  await settleQuarantine(deps.store, ids, 'replayed');
   return { replayed: ids.length, refused: folded.rejected, changed: folded.changed.length };
 };
 

@@ -1,17 +1,16 @@
 /** Observations → ledger → warehouses. The one way in, whatever brought the observations. */
-import type pg from 'pg';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { callTimestampOf, type FlatCall, flattenCall, flattenVersion } from '../../calls/flatten.ts';
 import { type LedgerRow, type PreparedObservation, prepareObservation } from '../../calls/fold.ts';
 import type { Sanitize } from '../../calls/sanitize.ts';
 import { CallsyncError } from '../../errors.ts';
-import { inTransaction } from '../../postgres/connection.ts';
+import type { Transaction } from '../../postgres/database.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { foldIntoLedger } from '../../store/ledger/ledger.ts';
 import { completeLoad, failLoad, markPending, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
-import { type Store, storePurpose } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import type { CallLoad, LoadBatch, TombstoneLoad, Warehouse } from '../../warehouse/warehouse.ts';
 import type { DriftWatch } from './watch-drift.ts';
 
@@ -55,20 +54,20 @@ export const tryPrepare = (observation: Observation, sanitize: Sanitize): Prepar
 /** What follows a fold inside its transaction: pending marks everywhere, planned loads for immediate warehouses. */
 export const planAfterFold = async (
   deps: IngestDeps,
-  client: pg.PoolClient,
+  tx: Transaction,
   changed: readonly LedgerRow[],
   origin: string,
 ): Promise<FoldedBatch['loads']> => {
   if (changed.length === 0) return [];
-  const epoch = await deps.store.epoch(client);
+  const epoch = await deps.store.epoch(tx);
   await markPending(
-    client,
+    tx,
     deps.targets.map((target) => target.warehouse.name),
     changed.map((row) => row.callId),
   );
   const loads: { plan: PlannedLoad; target: WarehouseTarget }[] = [];
   for (const target of deps.targets.filter((candidate) => candidate.warehouse.immediate)) {
-    const plan = await planLoad(client, { warehouse: target.warehouse.name, epoch, flattenVersion, origin }, changed);
+    const plan = await planLoad(tx, { warehouse: target.warehouse.name, epoch, flattenVersion, origin }, changed);
     loads.push({ plan, target });
   }
   return loads;
@@ -105,11 +104,11 @@ export const foldBatch = async (
     if (one !== undefined) prepared.push(one);
     else refused.push((input.refuse ?? refuseById(input.origin))(observation, tooDeep));
   }
-  const folded = await inTransaction(deps.store.pool, storePurpose, async (client) => {
-    await quarantineRecords(client, refused);
-    const { changed, replaced, unchanged } = await foldIntoLedger(client, prepared, deps.processedField);
-    const loads = await planAfterFold(deps, client, changed, input.origin);
-    await recordLateChanges(client, { changed, replaced, processedField: deps.processedField, context: input.late });
+  const folded = await deps.store.transaction(async (tx) => {
+    await quarantineRecords(tx, refused);
+    const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, deps.processedField);
+    const loads = await planAfterFold(deps, tx, changed, input.origin);
+    await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: input.late });
     return { changed, unchanged, rejected: refused.length, loads };
   });
   await deps.drift?.see(input.observations);
@@ -177,12 +176,12 @@ export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise
     try {
       const rows = folded.changed.map((row) => ({ row, partitions: [] }));
       const result = await target.warehouse.load(batchOf(deps, target, plan, rows));
-      await completeLoad(deps.store.pool, plan);
+      await completeLoad(deps.store, plan);
       written[name] = result.changed;
     } catch (error) {
       const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
       deps.log('load failed, its calls stay pending', { warehouse: name, load: plan.loadId, code, error });
-      await failLoad(deps.store.pool, plan.loadId, code);
+      await failLoad(deps.store, plan.loadId, code);
       written[name] = 0;
     }
   }

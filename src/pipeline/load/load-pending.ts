@@ -2,10 +2,8 @@
 import type { FlatCall } from '../../calls/flatten.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../errors.ts';
-import { inTransaction } from '../../postgres/connection.ts';
 import { markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
 import { completeLoad, failLoad, planLoad, readPending } from '../../store/loads/loads.ts';
-import { storePurpose } from '../../store/store.ts';
 import { markVerdictsLoaded, unloadedVerdicts, verdictRow } from '../../store/windows/verdicts.ts';
 import { partitionOf } from '../../warehouse/bigquery/partitions.ts';
 import { batchOf, flattenRow, type IngestDeps, type WarehouseTarget } from './ingest.ts';
@@ -32,24 +30,24 @@ export const loadPendingBatch = async (
   options: { readonly origin: string; readonly graceSeconds?: number },
 ): Promise<PendingLoadResult | undefined> => {
   const { warehouse } = target;
-  const planned = await inTransaction(deps.store.pool, storePurpose, async (client) => {
+  const planned = await deps.store.transaction(async (tx) => {
     const graceSeconds = options.graceSeconds ?? defaultGraceSeconds;
-    const pending = await readPending(client, warehouse.name, {
+    const pending = await readPending(tx, warehouse.name, {
       limit: warehouse.maxCallsPerLoad,
       graceSeconds,
       flattenVersion,
     });
-    const deliveries = await unloadedDeliveries(client, warehouse.name, deliveriesPerLoad);
-    const verdicts = await unloadedVerdicts(client, warehouse.name, verdictsPerLoad);
+    const deliveries = await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad);
+    const verdicts = await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad);
     if (pending.length === 0 && deliveries.length === 0 && verdicts.length === 0) return undefined;
     const rows = pending.map((call) => {
       const flat: FlatCall | undefined = call.row.tombstone ? undefined : flattenRow(deps, target, call.row);
       return { ...call, ...(flat === undefined ? {} : { flat }) };
     });
     const partitioned = warehouse.kind === 'bigquery';
-    const epoch = await deps.store.epoch(client);
+    const epoch = await deps.store.epoch(tx);
     const plan = await planLoad(
-      client,
+      tx,
       { warehouse: warehouse.name, epoch, flattenVersion, origin: options.origin },
       rows.map(({ row, flat, rewrite }) => ({
         callId: row.callId,
@@ -66,19 +64,19 @@ export const loadPendingBatch = async (
     const batch = { ...batchOf(deps, target, plan, rows), logs: { deliveries, verdicts: verdicts.map(verdictRow) } };
     const force = rows.some(({ rewrite }) => rewrite !== null);
     const result = await warehouse.load(force ? { ...batch, force } : batch);
-    await completeLoad(deps.store.pool, plan);
+    await completeLoad(deps.store, plan);
     await markDeliveriesLoaded(
-      deps.store.pool,
+      deps.store,
       warehouse.name,
       deliveries.map((row) => row[0] as number),
     );
     await markVerdictsLoaded(
-      deps.store.pool,
+      deps.store,
       verdicts.map((verdict) => verdict.verdict_id),
     );
     return { sent: rows.length, changed: result.changed, deliveries: deliveries.length };
   } catch (error) {
-    await failLoad(deps.store.pool, plan.loadId, error instanceof CallsyncError ? error.code : 'UNEXPECTED');
+    await failLoad(deps.store, plan.loadId, error instanceof CallsyncError ? error.code : 'UNEXPECTED');
     throw error;
   }
 };

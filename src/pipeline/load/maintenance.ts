@@ -19,21 +19,21 @@ export interface KeptHouse {
 }
 
 /** Deletes expired bodies, joins old windows, gives up loads that nobody finished, refreshes rows of older versions. */
-export const runMaintenance = async ({ store: { pool }, targets, retentionDays }: HouseDeps): Promise<KeptHouse> => {
+export const runMaintenance = async ({ store, targets, retentionDays }: HouseDeps): Promise<KeptHouse> => {
   const names = targets.map((target) => target.warehouse.name);
-  await keepWarehouses(pool, names);
+  await keepWarehouses(store, names);
   let refreshed = 0;
   for (const name of names) {
-    if (!(await isRefreshDue(pool, name, flattenVersion))) continue;
+    if (!(await isRefreshDue(store, name, flattenVersion))) continue;
     // A fold that began before the warehouse was registered has not marked its calls for it.
-    await registerWarehouse(pool, name);
-    refreshed += await requestRebuild(pool, name, flattenVersion);
+    await registerWarehouse(store, name);
+    refreshed += await requestRebuild(store, name, flattenVersion);
   }
-  await forgetWarehouses(pool);
+  await forgetWarehouses(store);
   return {
-    expired: await expireBodies(pool, retentionDays),
-    windows: await compactWindows(pool, 48),
-    loads: await abandonLoads(pool, 24),
+    expired: await expireBodies(store, retentionDays),
+    windows: await compactWindows(store, 48),
+    loads: await abandonLoads(store, 24),
     refreshed,
   };
 };

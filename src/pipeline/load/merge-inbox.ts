@@ -1,10 +1,9 @@
 /** Drains verified deliveries into the ledger and on to the warehouses. */
-import type pg from 'pg';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { holdsValues, type PreparedObservation } from '../../calls/fold.ts';
 import { identifyRecord } from '../../calls/identify.ts';
 import { webhookObservedAt } from '../../calls/observed-at.ts';
-import { inTransaction } from '../../postgres/connection.ts';
+import type { Transaction } from '../../postgres/database.ts';
 import {
   findEarlierBodies,
   lockPendingDeliveries,
@@ -16,7 +15,6 @@ import {
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { foldIntoLedger, readRows } from '../../store/ledger/ledger.ts';
-import { storePurpose } from '../../store/store.ts';
 import { type FoldedBatch, type IngestDeps, planAfterFold, tooDeep, tryPrepare } from './ingest.ts';
 
 export interface MergedBatch {
@@ -63,21 +61,21 @@ const origin = 'inbox';
  */
 export const mergeBatch = async (deps: IngestDeps, limit: number): Promise<MergedBatch | undefined> => {
   const seen: Observation[] = [];
-  const merged = await inTransaction(deps.store.pool, storePurpose, (client) => mergeLocked(deps, client, limit, seen));
+  const merged = await deps.store.transaction((tx) => mergeLocked(deps, tx, limit, seen));
   await deps.drift?.see(seen);
   return merged;
 };
 
 const mergeLocked = async (
   deps: IngestDeps,
-  client: pg.PoolClient,
+  tx: Transaction,
   limit: number,
   seen: Observation[],
 ): Promise<MergedBatch | undefined> => {
-  const deliveries = await lockPendingDeliveries(client, limit);
+  const deliveries = await lockPendingDeliveries(tx, limit);
   if (deliveries.length === 0) return undefined;
   const earlier = await findEarlierBodies(
-    client,
+    tx,
     deliveries.map((delivery) => delivery.bodyHash),
   );
   const settled: SettledDelivery[] = [];
@@ -125,11 +123,11 @@ const mergeLocked = async (
         : { seq: delivery.seq, outcome: 'accepted', callId: one.callId, reason: null },
     );
   }
-  const { changed, replaced, unchanged } = await foldIntoLedger(client, prepared, deps.processedField);
-  await recordLateChanges(client, { changed, replaced, processedField: deps.processedField });
+  const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, deps.processedField);
+  await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField });
 
   const rows = await readRows(
-    client,
+    tx,
     repeated.map((read) => read.observation.callId),
   );
   const doubtful: string[] = [];
@@ -145,14 +143,14 @@ const mergeLocked = async (
         : 'known body under another delivery id: asked the API again',
     });
   }
-  await requestRereads(client, doubtful, 'repeat');
-  await quarantineRecords(client, rejected);
+  await requestRereads(tx, doubtful, 'repeat');
+  await quarantineRecords(tx, rejected);
   await settleDeliveries(
-    client,
+    tx,
     settled,
     deps.targets.map((target) => target.warehouse.name),
   );
-  const loads = await planAfterFold(deps, client, changed, origin);
+  const loads = await planAfterFold(deps, tx, changed, origin);
   const outcomes: Record<string, number> = {};
   for (const one of settled) outcomes[one.outcome] = (outcomes[one.outcome] ?? 0) + 1;
   return {

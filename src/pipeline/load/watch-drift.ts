@@ -1,5 +1,6 @@
 /** Notices records of an unknown shape as they come in. They land all the same. */
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
+import type { Database } from '../../postgres/database.ts';
 import {
   countFields,
   createTally,
@@ -9,7 +10,6 @@ import {
   settledFields,
 } from '../../source/list/drift.ts';
 import { addSettledFields, readSettledFields, recordDrift } from '../../store/status/drift.ts';
-import type { Store } from '../../store/store.ts';
 
 export interface DriftWatch {
   /** Counts the fields of what was folded. Never rejects: drift must not hold up a call. */
@@ -34,7 +34,7 @@ interface Watched {
 
 /** One of a process: counting is cheap, and the store is asked only when something is new or half a minute has passed. */
 export const createDriftWatch = (
-  store: Pick<Store, 'pool'>,
+  store: Database,
   log: (event: string, fields: Record<string, unknown>) => void,
 ): DriftWatch => {
   const watched = new Map<string, Watched>();
@@ -51,7 +51,7 @@ export const createDriftWatch = (
   };
 
   const compare = async (source: string, state: Watched): Promise<void> => {
-    state.before ??= new Set(await readSettledFields(store.pool, source));
+    state.before ??= new Set(await readSettledFields(store, source));
     const { tally, before } = state;
     const findings = findDrift({ source, tally, before }).filter(
       (finding) => state.reported.has(keyOf(finding)) || state.reported.size < mostFindings,
@@ -62,10 +62,10 @@ export const createDriftWatch = (
     state.tally = createTally();
     if (tally.records >= enoughRecords) state.flushedAt = performance.now();
     for (const finding of findings) state.reported.add(keyOf(finding));
-    await recordDrift(store.pool, findings);
+    await recordDrift(store, findings);
     const settled = settledFields(tally);
     if (settled.some((field) => !before.has(field))) {
-      state.before = new Set(await addSettledFields(store.pool, source, settled));
+      state.before = new Set(await addSettledFields(store, source, settled));
     }
   };
 
@@ -89,7 +89,7 @@ export const createDriftWatch = (
       }),
     seeEmpty: (uncarried) =>
       quietly(() =>
-        recordDrift(store.pool, findDrift({ source: names.poll, tally: createTally(), before: new Set(), uncarried })),
+        recordDrift(store, findDrift({ source: names.poll, tally: createTally(), before: new Set(), uncarried })),
       ),
   };
 };

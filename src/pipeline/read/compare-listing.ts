@@ -86,11 +86,11 @@ const comparePage = async (
     .map((observation) => tryPrepare(observation, deps.sanitize))
     .filter((observation) => observation !== undefined);
   const heads = await readHeads(
-    deps.store.pool,
+    deps.store,
     prepared.map(({ callId }) => callId),
   );
   const doubtful = prepared.filter((one) => mayBeEqual(heads.get(one.callId), one)).map(({ callId }) => callId);
-  const whole = await readRows(deps.store.pool, level === 'ids' ? [] : doubtful);
+  const whole = await readRows(deps.store, level === 'ids' ? [] : doubtful);
   return prepared.map((observation) => {
     const head = heads.get(observation.callId);
     if (head === undefined) return { observation, state: 'new', worthNoting: false };

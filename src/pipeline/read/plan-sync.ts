@@ -28,7 +28,7 @@ const second = 1_000_000;
 /** The range ends by the service's clock: what a window that ends in its future holds, it cannot know yet. */
 export const planSync = async (deps: SyncDeps, signal?: AbortSignal): Promise<PlannedSync> => {
   const { axis, settle, overlap, start, direction } = deps.sync;
-  const watermark = await advanceWatermark(deps.store.pool, { name: watermarkName, axis, start });
+  const watermark = await advanceWatermark(deps.store, { name: watermarkName, axis, start });
   const to = (await serviceNow(deps, signal)) - settle;
   const from = Math.max(start, (watermark ?? start) - overlap);
   return { axis, direction, range: { from: Math.min(from, to), to } };

@@ -96,7 +96,7 @@ const fetchWhole = async (
     ? planFetches(listed, wanted, {
         pageSize: client.pageSize ?? Number.POSITIVE_INFINITY,
         recordBytes: await meanDocumentBytes(
-          deps.store.pool,
+          deps.store,
           listed.map(({ callId }) => callId),
         ),
         single,

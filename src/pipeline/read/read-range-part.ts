@@ -89,7 +89,7 @@ export const readRangePart = async (
   while (rest.from < rest.to) {
     options.signal.throwIfAborted();
     const isOpen = (window: Range): Promise<readonly Range[]> =>
-      input.force ? Promise.resolve([window]) : uncoveredRanges(deps.store.pool, { axis: input.axis, ...window });
+      input.force ? Promise.resolve([window]) : uncoveredRanges(deps.store, { axis: input.axis, ...window });
     let [next, after] = cutNext(rest, length, input.direction);
     let open = await isOpen(next);
     if (cuttable && length > proven && open.length > 0) {
@@ -163,10 +163,10 @@ const readOne = async (
   await pipeline.finish();
   await deps.drift?.seeEmpty(result.uncarried);
   for (const part of result.parts) {
-    await recordWindow(deps.store.pool, { axis: input.axis, ...part, origin: input.origin });
+    await recordWindow(deps.store, { axis: input.axis, ...part, origin: input.origin });
   }
   for (const { window, problem, detail } of result.problems) {
-    await recordProblem(deps.store.pool, {
+    await recordProblem(deps.store, {
       axis: window.axis,
       from: window.from,
       to: window.to,

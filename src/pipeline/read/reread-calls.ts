@@ -17,9 +17,9 @@ type Ask = (callId: string, signal: AbortSignal) => Promise<Answer>;
 export const rereadCalls = async (deps: ReadDeps, signal: AbortSignal): Promise<{ reread: number; failed: number }> => {
   let reread = 0;
   let failed = 0;
-  await forgetAnswered(deps.store.pool);
+  await forgetAnswered(deps.store);
   for (;;) {
-    const requests = await listRereads(deps.store.pool, batch);
+    const requests = await listRereads(deps.store, batch);
     if (requests.length === 0) return { reread, failed };
     const ask =
       deps.source.list.list.single_path === undefined
@@ -39,7 +39,7 @@ export const rereadCalls = async (deps: ReadDeps, signal: AbortSignal): Promise<
       if (typeof answer === 'object') await pipeline.take([answer], []);
     }
     await pipeline.finish();
-    await settleRereads(deps.store.pool, done, missed);
+    await settleRereads(deps.store, done, missed);
     reread += done.length;
     failed += missed.length;
     if (missed.length > 0) return { reread, failed };
@@ -71,7 +71,7 @@ const askInWindows = async (deps: ReadDeps, callIds: readonly string[]): Promise
   if (known === undefined) return async () => undefined;
   const client = deps.source.list;
   const step = boundStep(client.list);
-  const times = await readCallTimes(deps.store.pool, known.column, callIds);
+  const times = await readCallTimes(deps.store, known.column, callIds);
   return async (callId, signal) => {
     const time = times.get(callId);
     if (time === undefined) return undefined;

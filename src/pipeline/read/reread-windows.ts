@@ -1,7 +1,6 @@
 /** Re-reads older windows lightly, because calls change late: how far back is learned from how late they did. */
 import type { RereadTotals } from '../../../schemas/orchestration.ts';
 import { unite } from '../../intervals.ts';
-import { inTransaction } from '../../postgres/connection.ts';
 import { type Horizon, type HorizonRules, learnHorizon } from '../../rereads/learn-horizon.ts';
 import { planParts, type RereadPart, type RereadPlan, type RereadRules } from '../../rereads/plan-parts.ts';
 import { axisOf, defaultAxis, isCuttable } from '../../source/list/list-query.ts';
@@ -15,7 +14,6 @@ import {
   readRereadHistory,
   trackRereads,
 } from '../../store/ledger/late-changes.ts';
-import { storePurpose } from '../../store/store.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import { readLight } from './read-changed.ts';
 import { nextLength, type ReadDeps } from './read-range-part.ts';
@@ -49,16 +47,16 @@ const rereadAxis = (deps: ReadDeps): { readonly axis: string; readonly basis: La
 /** Computed from the stored distribution and the stored times of earlier runs, never from the scheduled time. */
 export const planRereads = async (deps: RereadDeps): Promise<PlannedRereads> => {
   const { axis, basis } = rereadAxis(deps);
-  const { pool } = deps.store;
+  const { store } = deps;
   const at = deps.now().getTime() * 1000;
-  await compactLateChanges(pool);
-  const horizon = learnHorizon(await readLateChanges(pool, basis), deps.reread);
-  const plan = planParts(horizon, await readCoveredBands(pool, axis), deps.reread, {
+  await compactLateChanges(store);
+  const horizon = learnHorizon(await readLateChanges(store, basis), deps.reread);
+  const plan = planParts(horizon, await readCoveredBands(store, axis), deps.reread, {
     now: at,
-    trackedSince: await trackRereads(pool, axis, at),
+    trackedSince: await trackRereads(store, axis, at),
   });
   // What was never read is left to a backfill.
-  const begun = (await firstReadInstant(pool)) ?? at;
+  const begun = (await firstReadInstant(store)) ?? at;
   const parts = plan.parts
     .map((part) => ({ ...part, from: Math.max(part.from, begun) }))
     .filter((part) => part.from < part.to);
@@ -127,8 +125,8 @@ export const rereadWindows = async (
     doneTo = null;
   }
   if (plan.covers.length > 0) {
-    await inTransaction(deps.store.pool, storePurpose, (client) =>
-      finishRereadRun(client, { axis: plan.axis, plannedAt: plan.at, horizon: plan.horizon, ...totals }, plan.covers),
+    await deps.store.transaction((tx) =>
+      finishRereadRun(tx, { axis: plan.axis, plannedAt: plan.at, horizon: plan.horizon, ...totals }, plan.covers),
     );
   }
   return totals;
@@ -149,7 +147,7 @@ export interface LateEditStatus {
 /** For `callsync status`: what is known of late edits and what re-reading does about it. */
 export const readLateEditStatus = async (deps: RereadDeps): Promise<LateEditStatus> => {
   const { axis, basis } = rereadAxis(deps);
-  const horizon = learnHorizon(await readLateChanges(deps.store.pool, basis), deps.reread);
+  const horizon = learnHorizon(await readLateChanges(deps.store, basis), deps.reread);
   return {
     axis,
     basis,
@@ -158,6 +156,6 @@ export const readLateEditStatus = async (deps: RereadDeps): Promise<LateEditStat
     delay: deps.reread.delay,
     share: deps.reread.share,
     tailShare: horizon.expectedShare === null ? null : 1 - horizon.expectedShare,
-    history: await readRereadHistory(deps.store.pool, axis),
+    history: await readRereadHistory(deps.store, axis),
   };
 };

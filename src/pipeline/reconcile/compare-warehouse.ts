@@ -31,7 +31,7 @@ export const compareWarehouse = async (
   }
   const wanted = new Set(input.callIds);
   const extra = [...guards.keys()].filter((id) => !wanted.has(id));
-  const known = await readHeads(deps.store.pool, extra);
+  const known = await readHeads(deps.store, extra);
   for (const id of known.keys()) wanted.add(id);
   const surplus = extra.filter((id) => !known.has(id));
 
@@ -58,7 +58,7 @@ const compareIds = async (
   const epoch = await deps.store.epoch();
   const missing = new Set<string>();
   const different = new Set<string>();
-  for await (const batch of readExpected(deps.store.pool, target.warehouse.name, input.callIds)) {
+  for await (const batch of readExpected(deps.store, target.warehouse.name, input.callIds)) {
     input.alive();
     for (const call of batch) {
       const { callId, tombstone } = call.row;

@@ -1,12 +1,10 @@
 /** Calls that a listing no longer names: asked for one by one, and marked missing when the service has none. */
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Range } from '../../../schemas/orchestration.ts';
-import { inTransaction } from '../../postgres/connection.ts';
 import { axisTime } from '../../source/list/list-query.ts';
 import { observeRecord } from '../../source/list/observe.ts';
 import { markMissing } from '../../store/ledger/missing.ts';
 import { markPending } from '../../store/loads/loads.ts';
-import { storePurpose } from '../../store/store.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';
 import { createPipeline, type ReadDeps } from '../read/read-range-part.ts';
 
@@ -58,10 +56,10 @@ export const confirmGone = async (
   }
   // Later than every observation of the listing, so that only a later observation clears the mark.
   const since = input.survey.observedAt > 0 ? input.survey.observedAt : serviceNow(deps);
-  const marked = await inTransaction(deps.store.pool, storePurpose, async (db) => {
-    const ids = await markMissing(db, gone, since);
+  const marked = await deps.store.transaction(async (tx) => {
+    const ids = await markMissing(tx, gone, since);
     await markPending(
-      db,
+      tx,
       deps.targets.map(({ warehouse }) => warehouse.name),
       ids,
     );

@@ -48,7 +48,7 @@ export const planReconcile = async (
 ): Promise<ReconcilePlan> => {
   const { axis, column } = reconcileAxis(deps);
   const now = deps.now().getTime() * 1000;
-  const begun = await firstReadInstant(deps.store.pool);
+  const begun = await firstReadInstant(deps.store);
   const to = request.range?.to ?? now - settings.age;
   // What was never read is left to a backfill, unless somebody asks for it.
   const from = request.range?.from ?? Math.max(now - settings.age - settings.span, begun ?? to);
@@ -80,7 +80,7 @@ const withoutVerdict = async (deps: ReconcileDeps, axis: string, windows: readon
   if (windows.length === 0) return [];
   const span = { from: Math.min(...windows.map(({ from }) => from)), to: Math.max(...windows.map(({ to }) => to)) };
   const epoch = await deps.store.epoch();
-  const good = (await latestVerdicts(deps.store.pool, span)).filter(
+  const good = (await latestVerdicts(deps.store, span)).filter(
     (verdict) =>
       verdict.axis === axis &&
       verdict.ledger_epoch === epoch &&

@@ -55,7 +55,7 @@ export const reconcileWindow = async (
   options: Options,
 ): Promise<WindowReconciliation> => {
   const { range, axis } = input;
-  const ledger = await listWindowCalls(deps.store.pool, input.column, range);
+  const ledger = await listWindowCalls(deps.store, input.column, range);
   const unreachable: Record<string, string> = {};
   const attempt = async <T>(target: WarehouseTarget, work: () => Promise<T>): Promise<T | undefined> => {
     try {
@@ -93,7 +93,7 @@ export const reconcileWindow = async (
       listed: reading.listed,
       known: present.length,
       gone: unlisted.length,
-      history: await listedInEarlierWeeks(deps.store.pool, { axis, ...range }),
+      history: await listedInEarlierWeeks(deps.store, { axis, ...range }),
     });
   const gone: GoneCalls = suspicious
     ? { marked: [], found: [], omitted: 0 }
@@ -133,7 +133,7 @@ const healWarehouse = async (
   const wrong = [...comparison.missing, ...comparison.different];
   const check = [...new Set([...wrong, ...touched])];
   if (check.length === 0) return new Set();
-  await requestRewrite(deps.store.pool, target.warehouse.name, wrong);
+  await requestRewrite(deps.store, target.warehouse.name, wrong);
   for (let loads = 0; loads < maxLoads; loads += 1) {
     alive();
     if ((await loadPendingBatch(deps, target, { origin: 'reconcile' })) === undefined) break;
@@ -178,7 +178,7 @@ const judge = async (deps: ReconcileDeps, found: Judged): Promise<StoredVerdict>
         ? 'healed'
         : 'proven';
   const listedWhole = found.level === 'full' || (found.level === 'light' && !canLeaveOut(deps.source.list.list));
-  return await addVerdict(deps.store.pool, {
+  return await addVerdict(deps.store, {
     warehouse: target.warehouse.name,
     axis: found.axis,
     window_from: range.from,
@@ -196,7 +196,7 @@ const judge = async (deps: ReconcileDeps, found: Judged): Promise<StoredVerdict>
     compared_at: deps.now().getTime() * 1000,
     ledger_epoch: await deps.store.epoch(),
     flatten_version: flattenVersion,
-    revisions_digest: await revisionsDigest(deps.store.pool, found.column, range),
+    revisions_digest: await revisionsDigest(deps.store, found.column, range),
     compared_by: deps.version,
   });
 };

@@ -24,7 +24,7 @@ export const verifyVerdicts = async (
   store: Store,
   targets: readonly Pick<WarehouseTarget, 'warehouse'>[],
 ): Promise<VerdictCheck[]> => {
-  const chains = await verifyVerdictChain(store.pool);
+  const chains = await verifyVerdictChain(store);
   return await Promise.all(
     targets.map(async ({ warehouse }) => {
       const chain = chains.find((one) => one.warehouse === warehouse.name) ?? {
@@ -41,7 +41,7 @@ export const verifyVerdicts = async (
 
 const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']): Promise<VerdictCheck['copy']> => {
   const stored = new Map<number, string>();
-  for await (const verdict of allVerdicts(store.pool, warehouse.name)) stored.set(verdict.verdict_id, verdict.digest);
+  for await (const verdict of allVerdicts(store, warehouse.name)) stored.set(verdict.verdict_id, verdict.digest);
   const differing: number[] = [];
   let verdicts = 0;
   try {

@@ -1,8 +1,7 @@
 /** How calls arrived, and what of the webhooks was lost. Times in microseconds. */
-import type pg from 'pg';
+
 import { hashJson } from '../../calls/fold.ts';
-import { runQuery } from '../../postgres/connection.ts';
-import { storePurpose } from '../store.ts';
+import type { Queryable } from '../../postgres/database.ts';
 
 /** Statuses of calls that the service sends to a webhook (interface §1). */
 const sentStatuses = ['qualified', 'void'];
@@ -40,12 +39,10 @@ const micros = (expression: string): string => `(extract(epoch FROM ${expression
 const inRange = `call_timestamp >= ${instant('$1')} AND call_timestamp < ${instant('$2')} AND revision > 0 AND NOT tombstone`;
 
 export const readArrivals = async (
-  pool: pg.Pool,
+  db: Queryable,
   range: { readonly from: number; readonly to: number },
 ): Promise<DayArrivals[]> =>
-  await runQuery<DayArrivals & pg.QueryResultRow>(
-    pool,
-    storePurpose,
+  await db.query<DayArrivals>(
     `SELECT ${micros("date_trunc('day', call_timestamp)")} AS from, count(*) AS calls,
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
             count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL) AS "pollOnly",
@@ -61,14 +58,12 @@ export const readArrivals = async (
  * webhook ever received, or after `since`, and before `until`, which leaves a delivery its time.
  */
 export const measureWebhooks = async (
-  pool: pg.Pool,
+  db: Queryable,
   input: { readonly from: number; readonly to: number; readonly until: number; readonly since?: number },
 ): Promise<WebhookQuality> => {
-  const since = input.since ?? (await firstWebhook(pool));
+  const since = input.since ?? (await firstWebhook(db));
   if (since === null) return { since, expected: 0, lost: 0, lossRate: null, lagP50: null, lagP95: null };
-  const [row] = await runQuery<{ expected: number; lost: number; p50: number | null; p95: number | null }>(
-    pool,
-    storePurpose,
+  const [row] = await db.query<{ expected: number; lost: number; p50: number | null; p95: number | null }>(
     `WITH sent AS (
        SELECT webhook_at, extract(epoch FROM webhook_at - processed_at)::float8 AS lag FROM ledger
         WHERE ${inRange} AND fields->'status'->>2 = ANY($3) AND coalesce(processed_at, call_timestamp) >= ${instant('$4')}
@@ -82,23 +77,17 @@ export const measureWebhooks = async (
   return { since, expected, lost, lossRate: expected === 0 ? null : lost / expected, lagP50: p50, lagP95: p95 };
 };
 
-const firstWebhook = async (pool: pg.Pool): Promise<number | null> => {
-  const [row] = await runQuery<{ first: number | null }>(
-    pool,
-    storePurpose,
-    `SELECT ${micros('min(webhook_at)')} AS first FROM ledger`,
-  );
+const firstWebhook = async (db: Queryable): Promise<number | null> => {
+  const [row] = await db.query<{ first: number | null }>(`SELECT ${micros('min(webhook_at)')} AS first FROM ledger`);
   return row?.first ?? null;
 };
 
 /** Ranges that were read, on whatever axis, overlapping the given one. */
 export const readRanges = async (
-  pool: pg.Pool,
+  db: Queryable,
   range: { readonly from: number; readonly to: number },
 ): Promise<{ from: number; to: number }[]> =>
-  await runQuery<{ from: number; to: number }>(
-    pool,
-    storePurpose,
+  await db.query<{ from: number; to: number }>(
     `SELECT ${micros('lower(r)')} AS from, ${micros('upper(r)')} AS to
        FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
                      WHERE window_to > ${instant('$1')} AND window_from < ${instant('$2')})) AS r`,

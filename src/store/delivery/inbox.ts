@@ -1,9 +1,8 @@
 /** The inbox's side of the merge: deliveries that wait, earlier ones with the same body, and outcomes. */
-import type pg from 'pg';
+
 import { sourceRank } from '../../../schemas/observation.ts';
-import { runQuery } from '../../postgres/connection.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
-import { storePurpose } from '../store.ts';
 
 export interface PendingDelivery {
   readonly seq: number;
@@ -29,8 +28,8 @@ export interface SettledDelivery {
 const batchBytes = 32 * 1024 * 1024;
 
 /** The oldest waiting deliveries, locked; those that another transaction holds are left to it. */
-export const lockPendingDeliveries = async (client: pg.PoolClient, limit: number): Promise<PendingDelivery[]> => {
-  const { rows } = await client.query(
+export const lockPendingDeliveries = async (tx: Transaction, limit: number): Promise<PendingDelivery[]> =>
+  await tx.query<PendingDelivery>(
     `SELECT seq, delivery_id AS "deliveryId", hook_id AS "hookId", agent, body, body_hash AS "bodyHash",
             (extract(epoch FROM received_at) * 1000000)::bigint AS "receivedAt"
        FROM inbox
@@ -42,23 +41,21 @@ export const lockPendingDeliveries = async (client: pg.PoolClient, limit: number
       ORDER BY seq FOR UPDATE SKIP LOCKED`,
     [limit, batchBytes],
   );
-  return rows;
-};
 
 /**
  * For each body hash, the delivery ids under which it was settled before. Holds the hashes until the transaction ends,
  * so that of two merges with the same body the second sees what the first made of it.
  */
 export const findEarlierBodies = async (
-  client: pg.PoolClient,
+  tx: Transaction,
   hashes: readonly Buffer[],
 ): Promise<ReadonlyMap<string, ReadonlySet<string | null>>> => {
-  await client.query(
+  await tx.query(
     `SELECT pg_advisory_xact_lock(hashtext('callsync.body'), key)
        FROM (SELECT DISTINCT hashtext(encode(hash, 'hex')) AS key FROM unnest($1::bytea[]) AS hash ORDER BY key) k`,
     [hashes],
   );
-  const { rows } = await client.query<{ hash: string; ids: (string | null)[] }>(
+  const rows = await tx.query<{ hash: string; ids: (string | null)[] }>(
     `SELECT encode(body_hash, 'hex') AS hash, array_agg(DISTINCT delivery_id) AS ids FROM inbox
       WHERE body_hash = ANY($1) AND outcome IN ('accepted', 'duplicate', 'repeat') GROUP BY body_hash`,
     [hashes],
@@ -68,11 +65,11 @@ export const findEarlierBodies = async (
 
 /** Records what became of deliveries; every warehouse then still has to be told, also one that only others configured. */
 export const settleDeliveries = async (
-  client: pg.PoolClient,
+  tx: Transaction,
   settled: readonly SettledDelivery[],
   warehouses: readonly string[],
 ): Promise<void> => {
-  await client.query(
+  await tx.query(
     `UPDATE inbox i SET outcome = u.outcome, call_id = u.call_id, reason = u.reason, folded_at = now(),
             unloaded = ARRAY(${concernedWarehouses('$5')})
        FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(seq, outcome, call_id, reason)
@@ -89,13 +86,11 @@ export const settleDeliveries = async (
 
 /** Deliveries that were quarantined and have been folded since; every warehouse is told again. */
 export const settleReplayed = async (
-  pool: pg.Pool,
+  db: Queryable,
   replayed: readonly { readonly seq: number; readonly callId: string }[],
   warehouses: readonly string[],
 ): Promise<void> => {
-  await runQuery(
-    pool,
-    storePurpose,
+  await db.query(
     `UPDATE inbox i SET outcome = 'accepted', call_id = u.call_id, reason = 'replayed from quarantine',
             unloaded = ARRAY(${concernedWarehouses('$3')})
        FROM unnest($1::bigint[], $2::text[]) AS u(seq, call_id) WHERE i.seq = u.seq AND i.outcome = 'quarantined'`,
@@ -104,13 +99,9 @@ export const settleReplayed = async (
 };
 
 /** Asks for calls to be read again from the API, whose answer decides. */
-export const requestRereads = async (
-  client: pg.Pool | pg.PoolClient,
-  callIds: readonly string[],
-  reason: string,
-): Promise<void> => {
+export const requestRereads = async (db: Queryable, callIds: readonly string[], reason: string): Promise<void> => {
   if (callIds.length === 0) return;
-  await client.query(
+  await db.query(
     `INSERT INTO rereads (call_id, reason) SELECT DISTINCT id COLLATE "C", $2 FROM unnest($1::text[]) AS id ORDER BY 1
      ON CONFLICT (call_id) DO UPDATE SET reason = excluded.reason, requested_at = clock_timestamp(), attempts = 0`,
     [callIds, reason],
@@ -129,10 +120,8 @@ const rereadAttempts = 10;
 /** SQL of the requests that were given up. */
 export const givenUpRereads = `attempts >= ${rereadAttempts}`;
 
-export const listRereads = async (pool: pg.Pool, limit: number): Promise<Reread[]> =>
-  await runQuery<Reread & pg.QueryResultRow>(
-    pool,
-    storePurpose,
+export const listRereads = async (db: Queryable, limit: number): Promise<Reread[]> =>
+  await db.query<Reread>(
     `SELECT call_id AS "callId", (extract(epoch FROM requested_at) * 1000000)::bigint AS "requestedAt"
        FROM rereads WHERE NOT (${givenUpRereads}) ORDER BY attempts, requested_at LIMIT $1`,
     [limit],
@@ -140,18 +129,16 @@ export const listRereads = async (pool: pg.Pool, limit: number): Promise<Reread[
 
 /** Ends requests that were met. One that was made again since it was listed stays: the answer may be older than it. */
 export const settleRereads = async (
-  pool: pg.Pool,
+  db: Queryable,
   done: readonly Reread[],
   failed: readonly Reread[],
 ): Promise<void> => {
-  await runQuery(
-    pool,
-    storePurpose,
+  await db.query(
     `DELETE FROM rereads r USING unnest($1::text[], $2::bigint[]) AS u(call_id, requested_at)
       WHERE r.call_id = u.call_id AND (extract(epoch FROM r.requested_at) * 1000000)::bigint = u.requested_at`,
     [done.map((one) => one.callId), done.map((one) => one.requestedAt)],
   );
-  await runQuery(pool, storePurpose, 'UPDATE rereads SET attempts = attempts + 1 WHERE call_id = ANY($1)', [
+  await db.query('UPDATE rereads SET attempts = attempts + 1 WHERE call_id = ANY($1)', [
     failed.map((one) => one.callId),
   ]);
 };
@@ -160,10 +147,8 @@ export const settleRereads = async (
  * Ends requests that were given up and have been answered since by a reading of the list, later than the request by more
  * than two clocks may differ.
  */
-export const forgetAnswered = async (pool: pg.Pool): Promise<void> => {
-  await runQuery(
-    pool,
-    storePurpose,
+export const forgetAnswered = async (db: Queryable): Promise<void> => {
+  await db.query(
     `DELETE FROM rereads r USING ledger l
       WHERE ${givenUpRereads} AND l.call_id = r.call_id AND (l.fields->'unique_id'->>1)::int = $1
         AND to_timestamp((l.fields->'unique_id'->>0)::float8 / 1000000.0) > r.requested_at + interval '15 minutes'`,
@@ -173,13 +158,11 @@ export const forgetAnswered = async (pool: pg.Pool): Promise<void> => {
 
 /** Rows of the warehouse table `deliveries` that a warehouse does not have yet, in its column order. */
 export const unloadedDeliveries = async (
-  db: pg.Pool | pg.PoolClient,
+  db: Queryable,
   warehouse: string,
   limit: number,
 ): Promise<(readonly unknown[])[]> => {
-  const rows = await runQuery<{ row: unknown[] } & Record<string, unknown>>(
-    db,
-    storePurpose,
+  const rows = await db.query<{ row: unknown[] } & Record<string, unknown>>(
     `SELECT seq, delivery_id, hook_id, agent, (extract(epoch FROM received_at) * 1000000)::bigint AS received_at,
             signing_key, call_id, outcome, reason
        FROM inbox WHERE unloaded @> ARRAY[$1] AND unloaded <> '{}' ORDER BY seq LIMIT $2`,
@@ -199,21 +182,16 @@ export const unloadedDeliveries = async (
 };
 
 export const markDeliveriesLoaded = async (
-  pool: pg.Pool,
+  db: Queryable,
   warehouse: string,
   seqs: readonly number[],
 ): Promise<void> => {
-  await runQuery(pool, storePurpose, 'UPDATE inbox SET unloaded = array_remove(unloaded, $1) WHERE seq = ANY($2)', [
-    warehouse,
-    seqs,
-  ]);
+  await db.query('UPDATE inbox SET unloaded = array_remove(unloaded, $1) WHERE seq = ANY($2)', [warehouse, seqs]);
 };
 
 /** Deletes the bodies of settled deliveries after `days`; what they were stays. Returns how many. */
-export const expireBodies = async (pool: pg.Pool, days: number): Promise<number> => {
-  const rows = await runQuery(
-    pool,
-    storePurpose,
+export const expireBodies = async (db: Queryable, days: number): Promise<number> => {
+  const rows = await db.query(
     `UPDATE inbox SET body = NULL WHERE body IS NOT NULL AND outcome <> 'pending'
         AND received_at < now() - make_interval(secs => $1 * 86400) RETURNING 1`,
     [days],

@@ -1,9 +1,8 @@
 /** Records that could not become observations, with their bytes, until somebody replays or drops them. */
+
 import { createHash } from 'node:crypto';
-import type pg from 'pg';
 import type { ObservationSource, RejectedRecord } from '../../../schemas/observation.ts';
-import { runQuery } from '../../postgres/connection.ts';
-import { storePurpose } from '../store.ts';
+import type { Queryable } from '../../postgres/database.ts';
 
 export interface QuarantineEntry {
   readonly id: number;
@@ -19,10 +18,7 @@ export interface QuarantineEntry {
  * Stores rejected records; the same bytes of a source are stored once, under their first origin. What was dropped stays
  * dropped however often the service sends it; what was replayed and is refused again is open again.
  */
-export const quarantineRecords = async (
-  db: pg.Pool | pg.PoolClient,
-  records: readonly RejectedRecord[],
-): Promise<void> => {
+export const quarantineRecords = async (db: Queryable, records: readonly RejectedRecord[]): Promise<void> => {
   const distinct = new Map<string, { record: RejectedRecord; hash: Buffer }>();
   for (const record of records) {
     const hash = createHash('sha256').update(record.body).digest();
@@ -32,9 +28,7 @@ export const quarantineRecords = async (
   if (distinct.size === 0) return;
   // In key order: two readers that meet the same records must not wait for each other.
   const sorted = [...distinct].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
-  await runQuery(
-    db,
-    storePurpose,
+  await db.query(
     `INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash)
      SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::bytea[])
      ON CONFLICT (source, body_hash) DO UPDATE SET reason = excluded.reason, settled_at = NULL, state = 'open'
@@ -51,12 +45,10 @@ export const quarantineRecords = async (
 };
 
 export const listQuarantine = async (
-  pool: pg.Pool,
+  db: Queryable,
   filter: { readonly state?: string; readonly limit?: number } = {},
 ): Promise<QuarantineEntry[]> =>
-  await runQuery<QuarantineEntry & pg.QueryResultRow>(
-    pool,
-    storePurpose,
+  await db.query<QuarantineEntry>(
     `SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state
        FROM quarantine WHERE $1::text IS NULL OR state = $1 ORDER BY id DESC LIMIT $2`,
     [filter.state ?? null, filter.limit ?? 50],
@@ -74,12 +66,10 @@ const batchBytes = 16 * 1024 * 1024;
 
 /** The next open entries after an id, in order, with their bytes: bounded in number and size. */
 export const readOpenBatch = async (
-  pool: pg.Pool,
+  db: Queryable,
   input: { readonly after: number; readonly ids?: readonly number[] | undefined; readonly limit: number },
 ): Promise<QuarantinedRecord[]> => {
-  const rows = await runQuery<RejectedRecord & { id: number; seq: number | null; deliveryId: string | null }>(
-    pool,
-    storePurpose,
+  const rows = await db.query<RejectedRecord & { id: number; seq: number | null; deliveryId: string | null }>(
     `SELECT q.id, q.source, q.origin, q.reason, q.body, q.received_at AS "receivedAt", i.seq, i.delivery_id AS "deliveryId"
        FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS position
                FROM (SELECT * FROM quarantine
@@ -97,12 +87,10 @@ export const readOpenBatch = async (
 
 /** One entry with its bytes; undefined when there is none of that id. */
 export const readQuarantine = async (
-  pool: pg.Pool,
+  db: Queryable,
   id: number,
 ): Promise<(QuarantineEntry & { readonly body: Buffer }) | undefined> => {
-  const [row] = await runQuery<QuarantineEntry & { body: Buffer } & pg.QueryResultRow>(
-    pool,
-    storePurpose,
+  const [row] = await db.query<QuarantineEntry & { body: Buffer }>(
     `SELECT id, source, origin, reason, octet_length(body) AS bytes, received_at AS "receivedAt", state, body
        FROM quarantine WHERE id = $1`,
     [id],
@@ -112,13 +100,11 @@ export const readQuarantine = async (
 
 /** Marks entries as replayed or dropped; returns how many were open. */
 export const settleQuarantine = async (
-  db: pg.Pool | pg.PoolClient,
+  db: Queryable,
   ids: readonly number[],
   state: 'replayed' | 'dropped',
 ): Promise<number> => {
-  const rows = await runQuery(
-    db,
-    storePurpose,
+  const rows = await db.query(
     `UPDATE quarantine SET state = $2, settled_at = now() WHERE id = ANY($1) AND state = 'open' RETURNING id`,
     [ids, state],
   );

@@ -1,7 +1,5 @@
 /** WebSocket frames as they came (interface §6: their kinds are not shown). */
-import type pg from 'pg';
-import { runQuery } from '../../postgres/connection.ts';
-import { storePurpose } from '../store.ts';
+import type { Queryable } from '../../postgres/database.ts';
 
 export interface StoredFrame {
   /** One run of `callsync tap`, and the number of the connection within it. */
@@ -11,11 +9,11 @@ export interface StoredFrame {
   readonly body: Buffer;
 }
 
-export const storeFrame = async (pool: pg.Pool, frame: StoredFrame): Promise<void> => {
-  await runQuery(
-    pool,
-    storePurpose,
-    'INSERT INTO frames (session, arrived_at, is_binary, body) VALUES ($1, $2, $3, $4)',
-    [frame.session, frame.arrivedAt, frame.binary, frame.body],
-  );
+export const storeFrame = async (db: Queryable, frame: StoredFrame): Promise<void> => {
+  await db.query('INSERT INTO frames (session, arrived_at, is_binary, body) VALUES ($1, $2, $3, $4)', [
+    frame.session,
+    frame.arrivedAt,
+    frame.binary,
+    frame.body,
+  ]);
 };

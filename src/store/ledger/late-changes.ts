@@ -1,12 +1,11 @@
 /** How late calls change: what folds saw, and how far re-reading has looked. Times in microseconds. */
-import type pg from 'pg';
+
 import type { LedgerRow } from '../../calls/fold.ts';
-import { runQuery } from '../../postgres/connection.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { bucketOf } from '../../rereads/age-buckets.ts';
 import { type LateContext, lateChangeOf } from '../../rereads/late-change.ts';
 import type { LateBucket } from '../../rereads/learn-horizon.ts';
 import type { CoveredBand } from '../../rereads/plan-parts.ts';
-import { storePurpose } from '../store.ts';
 
 /** What the age of a change is counted from: the end of processing, or the call's own time. */
 export type LateBasis = 'processed' | 'timestamp';
@@ -18,7 +17,7 @@ const instant = (parameter: string): string => `to_timestamp(${parameter}::float
 
 /** Adds the calls that changed to the distribution, inside the transaction that folded them. */
 export const recordLateChanges = async (
-  client: pg.PoolClient,
+  tx: Transaction,
   input: {
     readonly changed: readonly LedgerRow[];
     readonly replaced: readonly LedgerRow[];
@@ -44,7 +43,7 @@ export const recordLateChanges = async (
   }
   if (counts.size === 0) return;
   const keys = [...counts.keys()].map((key) => key.split(':') as [string, string]);
-  await client.query(
+  await tx.query(
     `INSERT INTO late_changes (basis, bucket, changes, weight)
      SELECT basis, bucket, changes, changes * $4 FROM unnest($1::text[], $2::int[], $3::int[]) AS u(basis, bucket, changes)`,
     [
@@ -56,20 +55,16 @@ export const recordLateChanges = async (
   );
 };
 
-export const readLateChanges = async (pool: pg.Pool, basis: LateBasis): Promise<LateBucket[]> =>
-  await runQuery<LateBucket & pg.QueryResultRow>(
-    pool,
-    storePurpose,
+export const readLateChanges = async (db: Queryable, basis: LateBasis): Promise<LateBucket[]> =>
+  await db.query<LateBucket>(
     `SELECT bucket, sum(changes) AS changes, sum(weight) AS weight FROM late_changes
       WHERE basis = $1 AND seen_at > now() - make_interval(months => $2) GROUP BY bucket ORDER BY bucket`,
     [basis, memoryMonths],
   );
 
 /** Joins the rows of each past day into one a bucket, and forgets the oldest. */
-export const compactLateChanges = async (pool: pg.Pool): Promise<void> => {
-  await runQuery(
-    pool,
-    storePurpose,
+export const compactLateChanges = async (db: Queryable): Promise<void> => {
+  await db.query(
     `WITH old AS (DELETE FROM late_changes WHERE seen_at < date_trunc('day', now()) - interval '1 day' RETURNING *)
      INSERT INTO late_changes (seen_at, basis, bucket, changes, weight)
      SELECT max(seen_at), basis, bucket, sum(changes), sum(weight) FROM old
@@ -78,25 +73,19 @@ export const compactLateChanges = async (pool: pg.Pool): Promise<void> => {
   );
 };
 
-export const readCoveredBands = async (pool: pg.Pool, axis: string): Promise<CoveredBand[]> =>
-  await runQuery<CoveredBand & pg.QueryResultRow>(
-    pool,
-    storePurpose,
+export const readCoveredBands = async (db: Queryable, axis: string): Promise<CoveredBand[]> =>
+  await db.query<CoveredBand>(
     `SELECT band, kind, ${micros('covered_at')} AS "coveredAt" FROM reread_bands WHERE axis = $1`,
     [axis],
   );
 
 /** When re-reading began on an axis; the first call says that it begins now. */
-export const trackRereads = async (pool: pg.Pool, axis: string, now: number): Promise<number> => {
-  await runQuery(
-    pool,
-    storePurpose,
-    'INSERT INTO meta (key, value) VALUES ($1, to_jsonb($2::bigint)) ON CONFLICT (key) DO NOTHING',
-    [`rereads_since:${axis}`, now],
-  );
-  const [row] = await runQuery<{ value: number }>(pool, storePurpose, 'SELECT value FROM meta WHERE key = $1', [
+export const trackRereads = async (db: Queryable, axis: string, now: number): Promise<number> => {
+  await db.query('INSERT INTO meta (key, value) VALUES ($1, to_jsonb($2::bigint)) ON CONFLICT (key) DO NOTHING', [
     `rereads_since:${axis}`,
+    now,
   ]);
+  const [row] = await db.query<{ value: number }>('SELECT value FROM meta WHERE key = $1', [`rereads_since:${axis}`]);
   return row?.value ?? now;
 };
 
@@ -113,22 +102,22 @@ export interface RereadRun {
 
 /** Records that a plan is carried out: its bands are covered up to the time of the plan, never back. */
 export const finishRereadRun = async (
-  client: pg.PoolClient,
+  tx: Transaction,
   run: RereadRun,
   covers: readonly Omit<CoveredBand, 'coveredAt'>[],
 ): Promise<void> => {
-  await client.query(
+  await tx.query(
     `INSERT INTO reread_bands (axis, band, kind, covered_at)
      SELECT $1, band, kind, ${instant('$4')} FROM unnest($2::int[], $3::text[]) AS u(band, kind) ORDER BY band, kind
      ON CONFLICT (axis, band, kind) DO UPDATE SET covered_at = greatest(reread_bands.covered_at, excluded.covered_at)`,
     [run.axis, covers.map(({ band }) => band), covers.map(({ kind }) => kind), run.plannedAt],
   );
-  await client.query(
+  await tx.query(
     `INSERT INTO reread_runs (axis, planned_at, horizon_s, listed, changed, fetched, requests)
      VALUES ($1, ${instant('$2')}, $3, $4, $5, $6, $7)`,
     [run.axis, run.plannedAt, run.horizon / 1e6, run.listed, run.changed, run.fetched, run.requests],
   );
-  await client.query(`DELETE FROM reread_runs WHERE finished_at < now() - interval '90 days'`);
+  await tx.query(`DELETE FROM reread_runs WHERE finished_at < now() - interval '90 days'`);
 };
 
 export interface RereadHistory {
@@ -138,18 +127,14 @@ export interface RereadHistory {
   readonly changed7d: number;
 }
 
-export const readRereadHistory = async (pool: pg.Pool, axis: string): Promise<RereadHistory> => {
-  const [last] = await runQuery<RereadRun & { finishedAt: number } & pg.QueryResultRow>(
-    pool,
-    storePurpose,
+export const readRereadHistory = async (db: Queryable, axis: string): Promise<RereadHistory> => {
+  const [last] = await db.query<RereadRun & { finishedAt: number }>(
     `SELECT axis, ${micros('planned_at')} AS "plannedAt", horizon_s * 1000000 AS horizon, listed, changed, fetched,
             requests, ${micros('finished_at')} AS "finishedAt"
        FROM reread_runs WHERE axis = $1 ORDER BY run_id DESC LIMIT 1`,
     [axis],
   );
-  const [sums] = await runQuery<{ runs: number; requests: number; changed: number }>(
-    pool,
-    storePurpose,
+  const [sums] = await db.query<{ runs: number; requests: number; changed: number }>(
     `SELECT count(*) AS runs, coalesce(sum(requests), 0)::bigint AS requests, coalesce(sum(changed), 0)::bigint AS changed
        FROM reread_runs WHERE axis = $1 AND finished_at > now() - interval '7 days'`,
     [axis],

@@ -1,8 +1,7 @@
 /** The ledger by window: which calls lie in it, with what a warehouse should have of them. Times in microseconds. */
-import type pg from 'pg';
+
 import type { LedgerRow } from '../../calls/fold.ts';
-import { runQuery } from '../../postgres/connection.ts';
-import { storePurpose } from '../store.ts';
+import type { Queryable } from '../../postgres/database.ts';
 import { readRows } from './ledger.ts';
 
 /** The ledger's column of an axis: the call's own time or its end of processing. */
@@ -14,10 +13,8 @@ const instant = (parameter: string): string => `to_timestamp(${parameter}::float
 const assumedBytes = 32 * 1024;
 
 /** Estimated JSON bytes of a whole record of some calls, from up to 200 of those that the ledger has. */
-export const meanDocumentBytes = async (pool: pg.Pool, callIds: readonly string[]): Promise<number> => {
-  const [row] = await runQuery<{ bytes: number | null }>(
-    pool,
-    storePurpose,
+export const meanDocumentBytes = async (db: Queryable, callIds: readonly string[]): Promise<number> => {
+  const [row] = await db.query<{ bytes: number | null }>(
     `SELECT avg(octet_length(body))::float8 * 5 AS bytes
        FROM (SELECT body FROM ledger_documents WHERE call_id = ANY($1) LIMIT 200) d`,
     [callIds.slice(0, 1_000)],
@@ -32,13 +29,11 @@ export interface WindowCall {
 
 /** Calls of the ledger in a window, tombstones left out. */
 export const listWindowCalls = async (
-  pool: pg.Pool,
+  db: Queryable,
   column: LedgerAxis,
   range: { readonly from: number; readonly to: number },
 ): Promise<WindowCall[]> =>
-  await runQuery<WindowCall & pg.QueryResultRow>(
-    pool,
-    storePurpose,
+  await db.query<WindowCall>(
     `SELECT call_id AS "callId", (extract(epoch FROM missing_since) * 1000000)::bigint AS "missingSince" FROM ledger
       WHERE ${column} >= ${instant('$1')} AND ${column} < ${instant('$2')} AND revision > 0 AND NOT tombstone`,
     [range.from, range.to],
@@ -46,13 +41,11 @@ export const listWindowCalls = async (
 
 /** Times of calls, in microseconds; calls without one are left out. */
 export const readCallTimes = async (
-  pool: pg.Pool,
+  db: Queryable,
   column: LedgerAxis,
   callIds: readonly string[],
 ): Promise<ReadonlyMap<string, number>> => {
-  const rows = await runQuery<{ id: string; time: number }>(
-    pool,
-    storePurpose,
+  const rows = await db.query<{ id: string; time: number }>(
     `SELECT call_id AS id, (extract(epoch FROM ${column}) * 1000000)::bigint AS time FROM ledger
       WHERE call_id = ANY($1) AND ${column} IS NOT NULL`,
     [callIds],
@@ -62,13 +55,11 @@ export const readCallTimes = async (
 
 /** SHA-256 (hex) over the ids and revisions of the calls of a window. */
 export const revisionsDigest = async (
-  pool: pg.Pool,
+  db: Queryable,
   column: LedgerAxis,
   range: { readonly from: number; readonly to: number },
 ): Promise<string> => {
-  const [row] = await runQuery<{ digest: string }>(
-    pool,
-    storePurpose,
+  const [row] = await db.query<{ digest: string }>(
     `SELECT encode(sha256(convert_to(coalesce(string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') AS digest
        FROM ledger WHERE ${column} >= ${instant('$1')} AND ${column} < ${instant('$2')} AND revision > 0 AND NOT tombstone`,
     [range.from, range.to],
@@ -96,13 +87,11 @@ const batchCalls = 500;
 
 /** The given calls with their documents and what a warehouse has of them, batch by batch. */
 export async function* readExpected(
-  pool: pg.Pool,
+  db: Queryable,
   warehouse: string,
   callIds: readonly string[],
 ): AsyncGenerator<readonly ExpectedCall[]> {
-  const heads = await runQuery<AppliedGuard & { callId: string; sent: boolean; bytes: number } & pg.QueryResultRow>(
-    pool,
-    storePurpose,
+  const heads = await db.query<AppliedGuard & { callId: string; sent: boolean; bytes: number }>(
     `SELECT call_id AS "callId", coalesce(octet_length(d.body), 0) AS bytes, w.call_id IS NOT NULL AS sent, w.pending,
             w.applied_epoch AS epoch, w.applied_revision AS revision, w.applied_flatten AS "flattenVersion"
        FROM ledger l LEFT JOIN ledger_documents d USING (call_id)
@@ -118,7 +107,7 @@ export async function* readExpected(
     }
     const batch = heads.slice(start, end);
     const rows = await readRows(
-      pool,
+      db,
       batch.map(({ callId }) => callId),
     );
     yield batch.flatMap(({ callId, sent, pending, epoch, revision, flattenVersion }) => {

@@ -1,7 +1,7 @@
 /** The ledger: one row per call. Row locks in key order serialise changes; `revision` numbers them. */
+
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
-import type pg from 'pg';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { ObservationSource } from '../../../schemas/observation.ts';
 import {
@@ -15,6 +15,7 @@ import {
 } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../calls/parse-values.ts';
 import { BinaryCopyWriter, copyBinary } from '../../postgres/binary-copy.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
@@ -92,7 +93,7 @@ const readDocument = async (body: Buffer): Promise<CallDocument> =>
  * Claims unknown calls, locks all in key order, fetches only the documents that may change.
  */
 export const foldIntoLedger = async (
-  client: pg.PoolClient,
+  tx: Transaction,
   observations: readonly PreparedObservation[],
   processedField: string,
 ): Promise<FoldOutcome> => {
@@ -102,11 +103,11 @@ export const foldIntoLedger = async (
     if (list === undefined) byCall.set(observation.callId, [observation]);
     else list.push(observation);
   }
-  const before = await lockRows(client, [...byCall.keys()]);
+  const before = await lockRows(tx, [...byCall.keys()]);
   const rows = new Map(before);
   const wanted = [...byCall].filter(([id, list]) => list.some((one) => needsDocument(rowOf(rows, id), one)));
   await fetchDocuments(
-    client,
+    tx,
     rows,
     wanted.map(([id]) => id),
   );
@@ -114,10 +115,10 @@ export const foldIntoLedger = async (
   for (const [id, list] of byCall) rows.set(id, list.reduce(fold, rowOf(rows, id)));
   const moved = [...rows.values()].filter((row) => row.versions !== before.get(row.callId)?.versions);
   const changed = moved.filter((row) => row.revision !== before.get(row.callId)?.revision);
-  await writeRows(client, moved, processedField);
+  await writeRows(tx, moved, processedField);
   const replaced = changed.map((row) => rowOf(fetched, row.callId)).filter((row) => row.revision > 0);
   await writeDocuments(
-    client,
+    tx,
     changed,
     replaced.map((row) => row.callId),
   );
@@ -125,20 +126,17 @@ export const foldIntoLedger = async (
 };
 
 /** Turns calls into tombstones inside the caller's transaction; unknown calls get one too. Documents are deleted. */
-export const eraseFromLedger = async (client: pg.PoolClient, callIds: readonly string[]): Promise<LedgerRow[]> => {
-  const before = await lockRows(client, callIds);
+export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[]): Promise<LedgerRow[]> => {
+  const before = await lockRows(tx, callIds);
   const changed = [...before.values()].filter((row) => !row.tombstone).map(foldErasure);
-  await writeRows(client, changed, 'qualified');
-  await client.query('DELETE FROM ledger_documents WHERE call_id = ANY($1)', [changed.map((row) => row.callId)]);
+  await writeRows(tx, changed, 'qualified');
+  await tx.query('DELETE FROM ledger_documents WHERE call_id = ANY($1)', [changed.map((row) => row.callId)]);
   return changed;
 };
 
 /** The ledger's rows of these calls, without their documents and without locks. */
-export const readHeads = async (
-  db: pg.Pool | pg.PoolClient,
-  callIds: readonly string[],
-): Promise<ReadonlyMap<string, LedgerRow>> => {
-  const { rows } = await db.query<StoredLedgerRow>(
+export const readHeads = async (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> => {
+  const rows = await db.query<StoredLedgerRow>(
     `SELECT ${ledgerColumns} FROM ledger l WHERE call_id = ANY($1) AND revision > 0`,
     [callIds],
   );
@@ -146,11 +144,8 @@ export const readHeads = async (
 };
 
 /** The same with their documents. */
-export const readRows = async (
-  db: pg.Pool | pg.PoolClient,
-  callIds: readonly string[],
-): Promise<ReadonlyMap<string, LedgerRow>> => {
-  const { rows } = await db.query<StoredLedgerRow>(
+export const readRows = async (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> => {
+  const rows = await db.query<StoredLedgerRow>(
     `SELECT ${ledgerColumns}, d.body FROM ledger l LEFT JOIN ledger_documents d USING (call_id)
       WHERE l.call_id = ANY($1) AND l.revision > 0`,
     [callIds],
@@ -164,29 +159,25 @@ const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
   return row;
 };
 
-const lockRows = async (client: pg.PoolClient, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
-  await client.query(
+const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
+  await tx.query(
     `INSERT INTO ledger (call_id) SELECT id FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C" ON CONFLICT DO NOTHING`,
     [ids],
   );
-  const { rows } = await client.query<StoredLedgerRow>(
+  const rows = await tx.query<StoredLedgerRow>(
     `SELECT ${ledgerColumns} FROM ledger l WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE`,
     [ids],
   );
   return new Map(await Promise.all(rows.map(async (row) => [row.call_id, await readLedgerRow(row)] as const)));
 };
 
-const fetchDocuments = async (
-  client: pg.PoolClient,
-  rows: Map<string, LedgerRow>,
-  ids: readonly string[],
-): Promise<void> => {
+const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return;
-  const found = await client.query<{ call_id: string; body: Buffer }>(
+  const found = await tx.query<{ call_id: string; body: Buffer }>(
     'SELECT call_id, body FROM ledger_documents WHERE call_id = ANY($1)',
     [ids],
   );
-  for (const { call_id, body } of found.rows) {
+  for (const { call_id, body } of found) {
     rows.set(call_id, { ...rowOf(rows, call_id), document: await readDocument(body) });
   }
 };
@@ -197,10 +188,10 @@ const timeOf = (row: LedgerRow, field: string): number | null => {
 };
 
 /** One statement for all rows. Call and processing time change only with the document. */
-const writeRows = async (client: pg.PoolClient, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
+const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
   if (rows.length === 0) return;
   const instant = (name: string) => `to_timestamp(u.${name} / 1000000.0)`;
-  await client.query(
+  await tx.query(
     `UPDATE ledger l SET
        revision = u.revision, tombstone = u.tombstone, fields = u.fields::jsonb,
        call_timestamp = CASE WHEN u.with_document THEN ${instant('call_timestamp')} ELSE l.call_timestamp END,
@@ -234,12 +225,12 @@ const writeRows = async (client: pg.PoolClient, rows: readonly LedgerRow[], proc
 };
 
 const writeDocuments = async (
-  client: pg.PoolClient,
+  tx: Transaction,
   rows: readonly LedgerRow[],
   replaced: readonly string[],
 ): Promise<void> => {
   if (rows.length === 0) return;
-  if (replaced.length > 0) await client.query('DELETE FROM ledger_documents WHERE call_id = ANY($1)', [replaced]);
+  if (replaced.length > 0) await tx.query('DELETE FROM ledger_documents WHERE call_id = ANY($1)', [replaced]);
   const bodies = await deflateDocuments(rows);
   const writer = new BinaryCopyWriter(bodies.reduce((sum, body) => sum + body.length + 64, 1024));
   rows.forEach((row, index) => {
@@ -248,5 +239,5 @@ const writeDocuments = async (
     writer.int4(row.revision);
     writer.bytes(bodies[index] as Buffer);
   });
-  await copyBinary(client, 'ledger_documents (call_id, revision, body)', writer.finish());
+  await copyBinary(tx.client, 'ledger_documents (call_id, revision, body)', writer.finish());
 };

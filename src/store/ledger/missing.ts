@@ -1,26 +1,22 @@
 /** Calls that the service no longer lists: marked, never deleted. */
-import type pg from 'pg';
+import type { Transaction } from '../../postgres/database.ts';
 
 /**
  * Marks calls as missing since an instant (microseconds), inside the caller's transaction; their revision rises, so
  * that warehouses show it. Calls that were seen after that instant, are marked already, or are tombstones stay.
  * Returns the marked ids.
  */
-export const markMissing = async (
-  client: pg.PoolClient,
-  callIds: readonly string[],
-  since: number,
-): Promise<string[]> => {
+export const markMissing = async (tx: Transaction, callIds: readonly string[], since: number): Promise<string[]> => {
   if (callIds.length === 0) return [];
-  await client.query('SELECT 1 FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', [callIds]);
-  const { rows } = await client.query<{ call_id: string }>(
+  await tx.query('SELECT 1 FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', [callIds]);
+  const rows = await tx.query<{ call_id: string }>(
     `UPDATE ledger SET missing_since = to_timestamp($2::float8 / 1000000.0), revision = revision + 1
       WHERE call_id = ANY($1) AND missing_since IS NULL AND NOT tombstone AND revision > 0
         AND (last_seen_at IS NULL OR last_seen_at < to_timestamp($2::float8 / 1000000.0)) RETURNING call_id`,
     [callIds, since],
   );
   const marked = rows.map((row) => row.call_id);
-  await client.query(
+  await tx.query(
     `UPDATE ledger_documents d SET revision = l.revision FROM ledger l WHERE d.call_id = l.call_id AND l.call_id = ANY($1)`,
     [marked],
   );

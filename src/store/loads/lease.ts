@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { postgresError } from '../../postgres/connection.ts';
-import { storePurpose } from '../store.ts';
+import type { Database } from '../../postgres/database.ts';
 
 export interface StoreLease {
   run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
@@ -11,28 +11,28 @@ export interface StoreLease {
 const retryMs = 200;
 
 /** A connection that holds the lock, or undefined while another does: those who wait keep no connection. */
-const tryHold = async (pool: pg.Pool, key: string): Promise<pg.PoolClient | undefined> => {
+const tryHold = async (database: Database, key: string): Promise<pg.PoolClient | undefined> => {
   let client: pg.PoolClient | undefined;
   try {
-    client = await pool.connect();
+    client = await database.pool.connect();
     const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock(hashtext($1)) AS held', [key]);
     if (rows[0]?.held === true) return client;
     client.release();
     return undefined;
   } catch (cause) {
     client?.release(true);
-    throw postgresError(storePurpose, cause);
+    throw postgresError(database.purpose, cause);
   }
 };
 
 /** The lock goes with its connection; when that breaks, `signal` aborts and another holder may start. */
-export const createLease = (pool: pg.Pool): StoreLease => ({
+export const createLease = (database: Database): StoreLease => ({
   run: async (name, work) => {
     const key = `callsync.lease.${name}`;
-    let client = await tryHold(pool, key);
+    let client = await tryHold(database, key);
     while (client === undefined) {
       await delay(retryMs);
-      client = await tryHold(pool, key);
+      client = await tryHold(database, key);
     }
     const held = client;
     const controller = new AbortController();

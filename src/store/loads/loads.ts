@@ -1,10 +1,9 @@
 /** Stored loads: what each warehouse has, what is pending, and which commits are under way. */
+
 import { randomUUID } from 'node:crypto';
-import type pg from 'pg';
 import type { LedgerRow } from '../../calls/fold.ts';
-import { inTransaction, runQuery } from '../../postgres/connection.ts';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { ledgerColumns, readLedgerRow, type StoredLedgerRow } from '../ledger/ledger.ts';
-import { storePurpose } from '../store.ts';
 import { concernedWarehouses, enterWarehouse } from './warehouses.ts';
 
 export interface PlannedLoad {
@@ -29,12 +28,12 @@ export interface LoadEntry {
  * those that other workers have registered.
  */
 export const markPending = async (
-  client: pg.PoolClient,
+  tx: Transaction,
   warehouses: readonly string[],
   callIds: readonly string[],
 ): Promise<void> => {
   if (callIds.length === 0) return;
-  await client.query(
+  await tx.query(
     `INSERT INTO warehouse_calls (warehouse, call_id)
      SELECT w.warehouse, id FROM (${concernedWarehouses('$1')}) AS w, unnest($2::text[]) AS id ORDER BY 1, id COLLATE "C"
      ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true`,
@@ -47,16 +46,16 @@ const lockCalls = `SELECT 1 FROM warehouse_calls WHERE warehouse = $1 AND call_i
 
 /** Writes a load and its list before anything is submitted; the id is new. */
 export const planLoad = async (
-  client: pg.PoolClient,
+  tx: Transaction,
   load: Omit<PlannedLoad, 'loadId'>,
   entries: readonly LoadEntry[],
 ): Promise<PlannedLoad> => {
   const loadId = `${load.warehouse}-${randomUUID()}`;
-  await client.query(
+  await tx.query(
     `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls) VALUES ($1, $2, $3, $4, $5, $6)`,
     [loadId, load.warehouse, load.epoch, load.flattenVersion, load.origin, entries.length],
   );
-  await client.query(
+  await tx.query(
     `INSERT INTO load_calls (load_id, call_id, revision, rewrite)
      SELECT $1, * FROM unnest($2::text[], $3::int[], $4::bigint[])`,
     [
@@ -69,8 +68,8 @@ export const planLoad = async (
   const dated = entries.filter((entry) => entry.partition !== undefined);
   if (dated.length > 0) {
     const ids = dated.map((entry) => entry.callId);
-    await client.query(lockCalls, [load.warehouse, ids]);
-    await client.query(
+    await tx.query(lockCalls, [load.warehouse, ids]);
+    await tx.query(
       `UPDATE warehouse_calls w SET partitions = w.partitions || u.partition
        FROM unnest($2::text[], $3::date[]) AS u(call_id, partition)
        WHERE w.warehouse = $1 AND w.call_id = u.call_id AND array_position(w.partitions, u.partition) IS NULL`,
@@ -85,14 +84,14 @@ export const planLoad = async (
  * carried; a call stays pending while its ledger revision is higher, or a rewrite was asked for that the load did not
  * know of. Idempotent.
  */
-export const completeLoad = async (pool: pg.Pool, load: PlannedLoad): Promise<void> =>
-  await inTransaction(pool, storePurpose, async (client) => {
-    await client.query(
+export const completeLoad = async (store: Database, load: PlannedLoad): Promise<void> =>
+  await store.transaction(async (tx) => {
+    await tx.query(
       `SELECT 1 FROM warehouse_calls WHERE warehouse = $2
           AND call_id IN (SELECT call_id FROM load_calls WHERE load_id = $1) ORDER BY call_id FOR UPDATE`,
       [load.loadId, load.warehouse],
     );
-    await client.query(
+    await tx.query(
       `UPDATE warehouse_calls w SET applied_epoch = $3, applied_revision = s.revision, applied_flatten = $4,
               pending = s.revision < l.revision OR $3 < (SELECT max(epoch) FROM epochs)
                         OR (w.rewrite IS NOT NULL AND w.rewrite IS DISTINCT FROM s.rewrite),
@@ -102,36 +101,34 @@ export const completeLoad = async (pool: pg.Pool, load: PlannedLoad): Promise<vo
           AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= ($3, s.revision, $4)`,
       [load.loadId, load.warehouse, load.epoch, load.flattenVersion],
     );
-    await client.query(
+    await tx.query(
       `UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = $1`,
       [load.loadId],
     );
-    await client.query('DELETE FROM load_calls WHERE load_id = $1', [load.loadId]);
+    await tx.query('DELETE FROM load_calls WHERE load_id = $1', [load.loadId]);
   });
 
 /** Gives up a load that is known not to be committed; its calls are still pending. `error` names a code, not data. */
-export const failLoad = async (pool: pg.Pool, loadId: string, error: string): Promise<void> => {
-  await runQuery(
-    pool,
-    storePurpose,
-    `UPDATE loads SET state = 'failed', error = $2 WHERE load_id = $1 AND state = 'planned'`,
-    [loadId, error],
-  );
-  await runQuery(pool, storePurpose, 'DELETE FROM load_calls WHERE load_id = $1', [loadId]);
+export const failLoad = async (db: Queryable, loadId: string, error: string): Promise<void> => {
+  await db.query(`UPDATE loads SET state = 'failed', error = $2 WHERE load_id = $1 AND state = 'planned'`, [
+    loadId,
+    error,
+  ]);
+  await db.query('DELETE FROM load_calls WHERE load_id = $1', [loadId]);
 };
 
 /**
  * Gives up loads whose maker is long gone, so that their lists do not stay for good. Safe even if one still runs: its
  * calls stay pending until another load has brought them. Returns how many.
  */
-export const abandonLoads = async (pool: pg.Pool, olderThanHours: number): Promise<number> =>
-  await inTransaction(pool, storePurpose, async (client) => {
-    const { rows } = await client.query<{ load_id: string }>(
+export const abandonLoads = async (store: Database, olderThanHours: number): Promise<number> =>
+  await store.transaction(async (tx) => {
+    const rows = await tx.query<{ load_id: string }>(
       `UPDATE loads SET state = 'failed', error = 'ABANDONED'
         WHERE state = 'planned' AND created_at < now() - make_interval(hours => $1) RETURNING load_id`,
       [olderThanHours],
     );
-    await client.query('DELETE FROM load_calls WHERE load_id = ANY($1)', [rows.map((row) => row.load_id)]);
+    await tx.query('DELETE FROM load_calls WHERE load_id = ANY($1)', [rows.map((row) => row.load_id)]);
     return rows.length;
   });
 
@@ -151,11 +148,11 @@ const pendingBytes = 8 * 1024 * 1024;
  * version wrote wait for a worker of that version: they would win over what this one can send, again and again.
  */
 export const readPending = async (
-  client: pg.PoolClient,
+  tx: Transaction,
   warehouse: string,
   rules: { readonly limit: number; readonly graceSeconds: number; readonly flattenVersion: number },
 ): Promise<PendingCall[]> => {
-  const { rows } = await client.query<StoredLedgerRow & { partitions: (string | null)[]; rewrite: number | null }>(
+  const rows = await tx.query<StoredLedgerRow & { partitions: (string | null)[]; rewrite: number | null }>(
     `SELECT ${ledgerColumns}, p.partitions, p.rewrite, d.body
        FROM (SELECT c.call_id, c.partitions, c.rewrite, sum(octet_length(d.body)) OVER (ORDER BY c.call_id) AS bytes,
                     row_number() OVER (ORDER BY c.call_id) AS position
@@ -184,10 +181,8 @@ export const readPending = async (
 };
 
 /** Calls that a warehouse does not have in their present revision. */
-export const countPending = async (pool: pg.Pool, warehouse: string): Promise<number> => {
-  const [row] = await runQuery<{ n: number }>(
-    pool,
-    storePurpose,
+export const countPending = async (db: Queryable, warehouse: string): Promise<number> => {
+  const [row] = await db.query<{ n: number }>(
     'SELECT count(*) AS n FROM warehouse_calls WHERE warehouse = $1 AND pending',
     [warehouse],
   );
@@ -199,33 +194,32 @@ export const countPending = async (pool: pg.Pool, warehouse: string): Promise<nu
  * pending; a warehouse seen for the first time, or after a long while, also gets every delivery so far. Returns how
  * many calls.
  */
-export const registerWarehouse = async (pool: pg.Pool, warehouse: string): Promise<number> =>
-  await inTransaction(pool, storePurpose, async (client) => {
-    if (await enterWarehouse(client, warehouse)) {
-      await client.query(
+export const registerWarehouse = async (store: Database, warehouse: string): Promise<number> =>
+  await store.transaction(async (tx) => {
+    if (await enterWarehouse(tx, warehouse)) {
+      await tx.query(
         `UPDATE inbox SET unloaded = unloaded || $1::text WHERE outcome <> 'pending' AND NOT unloaded @> ARRAY[$1::text]`,
         [warehouse],
       );
     }
-    const { rowCount } = await client.query(
+    const entered = await tx.query(
       `INSERT INTO warehouse_calls AS w (warehouse, call_id)
        SELECT $1, l.call_id FROM ledger l LEFT JOIN warehouse_calls o ON o.warehouse = $1 AND o.call_id = l.call_id
         WHERE l.revision > 0 AND (o.call_id IS NULL OR (NOT o.pending AND o.applied_revision < l.revision))
         ORDER BY l.call_id
-       ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true`,
+       ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true
+       RETURNING 1`,
       [warehouse],
     );
-    return rowCount ?? 0;
+    return entered.length;
   });
 
 /**
  * Has the rows of some calls written again, equal guards too. The request stands in the store, so that whoever loads the
  * warehouse next carries it out; a load that is under way does not settle it.
  */
-export const requestRewrite = async (pool: pg.Pool, warehouse: string, callIds: readonly string[]): Promise<void> => {
-  await runQuery(
-    pool,
-    storePurpose,
+export const requestRewrite = async (db: Queryable, warehouse: string, callIds: readonly string[]): Promise<void> => {
+  await db.query(
     `INSERT INTO warehouse_calls (warehouse, call_id, rewrite)
      SELECT $1, id, number FROM unnest($2::text[]) AS id, nextval('rewrite_requests') AS number ORDER BY id COLLATE "C"
      ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true, rewrite = excluded.rewrite`,
@@ -234,10 +228,8 @@ export const requestRewrite = async (pool: pg.Pool, warehouse: string, callIds: 
 };
 
 /** The same for all calls of a warehouse. Returns how many. */
-const requestRewriteOfAll = async (pool: pg.Pool, warehouse: string): Promise<number> => {
-  const [row] = await runQuery<{ n: number }>(
-    pool,
-    storePurpose,
+const requestRewriteOfAll = async (db: Queryable, warehouse: string): Promise<number> => {
+  const [row] = await db.query<{ n: number }>(
     `WITH chosen AS (SELECT call_id FROM warehouse_calls WHERE warehouse = $1 ORDER BY call_id FOR UPDATE),
           again AS (UPDATE warehouse_calls w SET pending = true, rewrite = number
                       FROM chosen c, (SELECT nextval('rewrite_requests') AS number) AS request
@@ -252,10 +244,8 @@ const requestRewriteOfAll = async (pool: pg.Pool, warehouse: string): Promise<nu
  * Makes calls pending again whose rows were flattened by an older version. Not a newer one: its rows win over what this
  * version can send, so that the calls would stay pending, and be sent, without end. Returns how many.
  */
-const requestRefresh = async (pool: pg.Pool, warehouse: string, flattenVersion: number): Promise<number> => {
-  const [row] = await runQuery<{ n: number }>(
-    pool,
-    storePurpose,
+const requestRefresh = async (db: Queryable, warehouse: string, flattenVersion: number): Promise<number> => {
+  const [row] = await db.query<{ n: number }>(
     `WITH settled AS (SELECT call_id FROM warehouse_calls
                        WHERE warehouse = $1 AND NOT pending AND (applied_flatten < $2 OR rewrite IS NOT NULL)
                        ORDER BY call_id FOR UPDATE),
@@ -268,7 +258,7 @@ const requestRefresh = async (pool: pg.Pool, warehouse: string, flattenVersion: 
 };
 
 /** Makes calls pending again: all of them, to be written whatever their guard, or those flattened by an older version. */
-export const requestRebuild = async (pool: pg.Pool, warehouse: string, onlyBelowFlatten?: number): Promise<number> =>
+export const requestRebuild = async (db: Queryable, warehouse: string, onlyBelowFlatten?: number): Promise<number> =>
   onlyBelowFlatten === undefined
-    ? await requestRewriteOfAll(pool, warehouse)
-    : await requestRefresh(pool, warehouse, onlyBelowFlatten);
+    ? await requestRewriteOfAll(db, warehouse)
+    : await requestRefresh(db, warehouse, onlyBelowFlatten);

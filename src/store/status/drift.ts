@@ -1,7 +1,5 @@
 /** Where records differ from what is known of their source, and since when. */
-import type pg from 'pg';
-import { inTransaction, runQuery } from '../../postgres/connection.ts';
-import { storePurpose } from '../store.ts';
+import type { Database, Queryable } from '../../postgres/database.ts';
 
 export interface DriftEntry {
   /** `list`, `webhook` or `import`. */
@@ -20,11 +18,9 @@ export interface RecordedDrift extends DriftEntry {
 }
 
 /** Counts and last times grow; the first time stays. */
-export const recordDrift = async (pool: pg.Pool, entries: readonly DriftEntry[]): Promise<void> => {
+export const recordDrift = async (db: Queryable, entries: readonly DriftEntry[]): Promise<void> => {
   if (entries.length === 0) return;
-  await runQuery(
-    pool,
-    storePurpose,
+  await db.query(
     `INSERT INTO drift AS d (source, field, kind, detail, seen)
      SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[]) AS u(source, field, kind, detail, seen)
       ORDER BY source, field, kind
@@ -40,43 +36,37 @@ export const recordDrift = async (pool: pg.Pool, entries: readonly DriftEntry[])
   );
 };
 
-export const listDrift = async (pool: pg.Pool): Promise<RecordedDrift[]> =>
-  await runQuery<RecordedDrift & pg.QueryResultRow>(
-    pool,
-    storePurpose,
-    `SELECT source, field, kind, coalesce(detail, '') AS detail, seen, first_seen AS "firstSeen", last_seen AS "lastSeen"
-       FROM drift ORDER BY source, first_seen, field, kind`,
-  );
+export const listDrift = async (db: Queryable): Promise<RecordedDrift[]> =>
+  await db.query<RecordedDrift>(`SELECT source, field, kind, coalesce(detail, '') AS detail, seen, first_seen AS "firstSeen", last_seen AS "lastSeen"
+       FROM drift ORDER BY source, first_seen, field, kind`);
 
 /** Forgets what was recorded, such as after the configuration was brought up to date. Returns how many entries. */
-export const clearDrift = async (pool: pg.Pool): Promise<number> =>
-  (await runQuery(pool, storePurpose, 'DELETE FROM drift RETURNING 1')).length;
+export const clearDrift = async (db: Queryable): Promise<number> =>
+  (await db.query('DELETE FROM drift RETURNING 1')).length;
 
 const settledKey = (source: string): string => `fields:${source}`;
 
 /** Fields that records of the source were seen to carry nearly always. */
-export const readSettledFields = async (pool: pg.Pool, source: string): Promise<readonly string[]> => {
-  const [row] = await runQuery<{ value: string[] }>(pool, storePurpose, 'SELECT value FROM meta WHERE key = $1', [
-    settledKey(source),
-  ]);
+export const readSettledFields = async (db: Queryable, source: string): Promise<readonly string[]> => {
+  const [row] = await db.query<{ value: string[] }>('SELECT value FROM meta WHERE key = $1', [settledKey(source)]);
   return row?.value ?? [];
 };
 
 /** Adds to them, whoever else does at the same time. Returns all of them. */
 export const addSettledFields = async (
-  pool: pg.Pool,
+  store: Database,
   source: string,
   fields: readonly string[],
 ): Promise<readonly string[]> =>
-  await inTransaction(pool, storePurpose, async (client) => {
-    await client.query(`INSERT INTO meta (key, value) VALUES ($1, '[]') ON CONFLICT (key) DO NOTHING`, [
+  await store.transaction(async (tx) => {
+    await tx.query(`INSERT INTO meta (key, value) VALUES ($1, '[]') ON CONFLICT (key) DO NOTHING`, [
       settledKey(source),
     ]);
-    const { rows } = await client.query<{ value: string[] }>('SELECT value FROM meta WHERE key = $1 FOR UPDATE', [
+    const rows = await tx.query<{ value: string[] }>('SELECT value FROM meta WHERE key = $1 FOR UPDATE', [
       settledKey(source),
     ]);
     const all = [...new Set([...(rows[0]?.value ?? []), ...fields])].sort();
-    await client.query('UPDATE meta SET value = $2, updated_at = now() WHERE key = $1', [
+    await tx.query('UPDATE meta SET value = $2, updated_at = now() WHERE key = $1', [
       settledKey(source),
       JSON.stringify(all),
     ]);

@@ -1,8 +1,7 @@
 /** How far going live has come, and the comparison of both ways in. Times in microseconds. */
-import type pg from 'pg';
+
 import { hashJson } from '../../calls/fold.ts';
-import { runQuery } from '../../postgres/connection.ts';
-import { storePurpose } from '../store.ts';
+import type { Queryable } from '../../postgres/database.ts';
 
 /** A step that is done has its entry; the next run begins after the last. */
 export interface GoLiveState {
@@ -26,17 +25,13 @@ export interface Overlap {
 
 const key = 'go_live';
 
-export const readGoLive = async (pool: pg.Pool): Promise<GoLiveState | undefined> => {
-  const [row] = await runQuery<{ value: GoLiveState }>(pool, storePurpose, 'SELECT value FROM meta WHERE key = $1', [
-    key,
-  ]);
+export const readGoLive = async (db: Queryable): Promise<GoLiveState | undefined> => {
+  const [row] = await db.query<{ value: GoLiveState }>('SELECT value FROM meta WHERE key = $1', [key]);
   return row?.value;
 };
 
-export const saveGoLive = async (pool: pg.Pool, state: GoLiveState): Promise<void> => {
-  await runQuery(
-    pool,
-    storePurpose,
+export const saveGoLive = async (db: Queryable, state: GoLiveState): Promise<void> => {
+  await db.query(
     `INSERT INTO meta (key, value) VALUES ($1, $2)
      ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now()`,
     [key, JSON.stringify(state)],
@@ -56,12 +51,10 @@ const inventedPrefix = 'sample-';
  * record does not tell it: one that came after the range may have been processed after it, and stand in no list of it.
  */
 export const measureOverlap = async (
-  pool: pg.Pool,
+  db: Queryable,
   range: { readonly from: number; readonly to: number },
 ): Promise<Overlap> => {
-  const [row] = await runQuery<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>(
-    pool,
-    storePurpose,
+  const [row] = await db.query<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>(
     `SELECT count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${instant('$2')}
                                AND NOT starts_with(call_id, $4)) AS "webhookOnly",
@@ -74,20 +67,14 @@ export const measureOverlap = async (
   return { ...range, both: row?.both ?? 0, webhookOnly: row?.webhookOnly ?? 0, pollOnly: row?.pollOnly ?? 0 };
 };
 
-export const countPendingDeliveries = async (pool: pg.Pool): Promise<number> => {
-  const [row] = await runQuery<{ n: number }>(
-    pool,
-    storePurpose,
-    `SELECT count(*) AS n FROM inbox WHERE outcome = 'pending'`,
-  );
+export const countPendingDeliveries = async (db: Queryable): Promise<number> => {
+  const [row] = await db.query<{ n: number }>(`SELECT count(*) AS n FROM inbox WHERE outcome = 'pending'`);
   return row?.n ?? 0;
 };
 
 /** Reasons for which deliveries were rejected since an instant, most frequent first. */
-export const listRejections = async (pool: pg.Pool, since: number): Promise<readonly string[]> => {
-  const rows = await runQuery<{ reason: string }>(
-    pool,
-    storePurpose,
+export const listRejections = async (db: Queryable, since: number): Promise<readonly string[]> => {
+  const rows = await db.query<{ reason: string }>(
     `SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${instant('$1')}
       GROUP BY reason ORDER BY count(*) DESC LIMIT 3`,
     [since],

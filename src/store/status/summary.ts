@@ -1,8 +1,8 @@
 /** Figures of the operational store for `callsync status`. */
+
 import type pg from 'pg';
-import { runQuery } from '../../postgres/connection.ts';
+import type { Queryable } from '../../postgres/database.ts';
 import { givenUpRereads } from '../delivery/inbox.ts';
-import { storePurpose } from '../store.ts';
 import { openProblems, type WindowProblem } from '../windows/windows.ts';
 
 export interface StoreSummary {
@@ -28,12 +28,12 @@ export interface StoreSummary {
   readonly problems: readonly WindowProblem[];
 }
 
-const one = async <R extends pg.QueryResultRow>(pool: pg.Pool, sql: string): Promise<R> =>
-  (await runQuery<R>(pool, storePurpose, sql))[0] as R;
+const one = async <R extends pg.QueryResultRow>(db: Queryable, sql: string): Promise<R> =>
+  (await db.query<R>(sql))[0] as R;
 
-export const summarizeStore = async (pool: pg.Pool): Promise<StoreSummary> => {
+export const summarizeStore = async (db: Queryable): Promise<StoreSummary> => {
   const counts = await one<Record<string, number>>(
-    pool,
+    db,
     `SELECT (SELECT coalesce(max(epoch), 0) FROM epochs)::int AS epoch,
             (SELECT count(*) FROM ledger WHERE revision > 0 AND NOT tombstone) AS calls,
             (SELECT count(*) FROM ledger WHERE tombstone) AS tombstones,
@@ -44,24 +44,19 @@ export const summarizeStore = async (pool: pg.Pool): Promise<StoreSummary> => {
             (SELECT count(*) FROM rereads WHERE ${givenUpRereads}) AS unanswered,
             (SELECT count(*) FROM windows) AS windows`,
   );
-  const outcomes = await runQuery<{ outcome: string; n: number }>(
-    pool,
-    storePurpose,
+  const outcomes = await db.query<{ outcome: string; n: number }>(
     'SELECT outcome, count(*) AS n FROM inbox GROUP BY outcome',
   );
-  const warehouses = await runQuery<{ warehouse: string; pending: number; last: Date | null; error: string | null }>(
-    pool,
-    storePurpose,
-    `SELECT w.warehouse, count(*) FILTER (WHERE w.pending) AS pending,
+  const warehouses = await db.query<{
+    warehouse: string;
+    pending: number;
+    last: Date | null;
+    error: string | null;
+  }>(`SELECT w.warehouse, count(*) FILTER (WHERE w.pending) AS pending,
             (SELECT max(committed_at) FROM loads l WHERE l.warehouse = w.warehouse) AS last,
             (SELECT error FROM loads l WHERE l.warehouse = w.warehouse ORDER BY created_at DESC LIMIT 1) AS error
-       FROM warehouse_calls w GROUP BY w.warehouse ORDER BY w.warehouse`,
-  );
-  const watermarks = await runQuery<{ name: string; watermark: Date }>(
-    pool,
-    storePurpose,
-    'SELECT name, watermark FROM watermarks',
-  );
+       FROM warehouse_calls w GROUP BY w.warehouse ORDER BY w.warehouse`);
+  const watermarks = await db.query<{ name: string; watermark: Date }>('SELECT name, watermark FROM watermarks');
   return {
     epoch: counts.epoch ?? 0,
     calls: counts.calls ?? 0,
@@ -82,6 +77,6 @@ export const summarizeStore = async (pool: pg.Pool): Promise<StoreSummary> => {
     rereadsUnanswered: counts.unanswered ?? 0,
     watermarks: Object.fromEntries(watermarks.map(({ name, watermark }) => [name, watermark.toISOString()])),
     windowsRead: counts.windows ?? 0,
-    problems: await openProblems(pool),
+    problems: await openProblems(db),
   };
 };

@@ -1,9 +1,8 @@
 /** Verdicts: what was compared and found, each chained to the one before it of the same warehouse. */
+
 import { createHash } from 'node:crypto';
-import type pg from 'pg';
 import { tableOf } from '../../../schemas/tables.ts';
-import { inTransaction, runQuery } from '../../postgres/connection.ts';
-import { storePurpose } from '../store.ts';
+import type { Database, Queryable } from '../../postgres/database.ts';
 
 export type Outcome = 'proven' | 'healed' | 'unproven' | 'suspicious_empty';
 
@@ -61,10 +60,10 @@ export const digestOfRow = (warehouse: string, row: readonly unknown[]): string 
 export const verdictRow = (verdict: StoredVerdict): readonly unknown[] => columns.map((name) => verdict[name]);
 
 /** Adds a verdict to the chain of its warehouse. */
-export const addVerdict = async (pool: pg.Pool, verdict: Verdict): Promise<StoredVerdict> =>
-  await inTransaction(pool, storePurpose, async (client) => {
-    await client.query("SELECT pg_advisory_xact_lock(hashtext('callsync.verdicts:' || $1))", [verdict.warehouse]);
-    const { rows } = await client.query<{ id: number; previous: string | null }>(
+export const addVerdict = async (store: Database, verdict: Verdict): Promise<StoredVerdict> =>
+  await store.transaction(async (tx) => {
+    await tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.verdicts:' || $1))", [verdict.warehouse]);
+    const rows = await tx.query<{ id: number; previous: string | null }>(
       `SELECT nextval(pg_get_serial_sequence('verdicts', 'verdict_id')) AS id,
               (SELECT digest FROM verdicts WHERE warehouse = $1 ORDER BY verdict_id DESC LIMIT 1) AS previous`,
       [verdict.warehouse],
@@ -72,7 +71,7 @@ export const addVerdict = async (pool: pg.Pool, verdict: Verdict): Promise<Store
     const linked = { ...verdict, verdict_id: rows[0]?.id as number, previous_digest: rows[0]?.previous ?? null };
     const stored: StoredVerdict = { ...linked, digest: digestVerdict(linked) };
     const names = ['warehouse', ...columns] as (keyof StoredVerdict)[];
-    await client.query(
+    await tx.query(
       `INSERT INTO verdicts (${names.join(', ')}) VALUES (${names
         .map((name, index) =>
           timeColumns.has(name) ? `to_timestamp($${index + 1}::float8 / 1000000.0)` : `$${index + 1}`,
@@ -83,34 +82,25 @@ export const addVerdict = async (pool: pg.Pool, verdict: Verdict): Promise<Store
     return stored;
   });
 
-const readVerdicts = async (db: pg.Pool | pg.PoolClient, rest: string, values: unknown[]): Promise<StoredVerdict[]> =>
-  await runQuery<StoredVerdict & pg.QueryResultRow>(
-    db,
-    storePurpose,
-    `SELECT ${selectList} FROM verdicts ${rest}`,
-    values,
-  );
+const readVerdicts = async (db: Queryable, rest: string, values: unknown[]): Promise<StoredVerdict[]> =>
+  await db.query<StoredVerdict>(`SELECT ${selectList} FROM verdicts ${rest}`, values);
 
 /** Verdicts that a warehouse's own table does not have yet. */
-export const unloadedVerdicts = (
-  db: pg.Pool | pg.PoolClient,
-  warehouse: string,
-  limit: number,
-): Promise<StoredVerdict[]> =>
+export const unloadedVerdicts = (db: Queryable, warehouse: string, limit: number): Promise<StoredVerdict[]> =>
   readVerdicts(db, 'WHERE warehouse = $1 AND NOT loaded ORDER BY verdict_id LIMIT $2', [warehouse, limit]);
 
-export const markVerdictsLoaded = async (pool: pg.Pool, ids: readonly number[]): Promise<void> => {
+export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]): Promise<void> => {
   if (ids.length === 0) return;
-  await runQuery(pool, storePurpose, 'UPDATE verdicts SET loaded = true WHERE verdict_id = ANY($1)', [ids]);
+  await db.query('UPDATE verdicts SET loaded = true WHERE verdict_id = ANY($1)', [ids]);
 };
 
 /** The latest verdict of each window that overlaps a range, per warehouse. */
 export const latestVerdicts = (
-  pool: pg.Pool,
+  db: Queryable,
   range: { readonly from: number; readonly to: number },
 ): Promise<StoredVerdict[]> =>
   readVerdicts(
-    pool,
+    db,
     `WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
         WHERE window_to > to_timestamp($1::float8 / 1000000.0) AND window_from < to_timestamp($2::float8 / 1000000.0)
         GROUP BY warehouse, axis, window_from, window_to) ORDER BY verdict_id`,
@@ -119,13 +109,11 @@ export const latestVerdicts = (
 
 /** What the listings of the same hours of the four weeks before had. */
 export const listedInEarlierWeeks = async (
-  pool: pg.Pool,
+  db: Queryable,
   window: { readonly axis: string; readonly from: number; readonly to: number },
 ): Promise<number[]> => {
   const week = 7 * 86_400_000_000;
-  const rows = await runQuery<{ listed: number }>(
-    pool,
-    storePurpose,
+  const rows = await db.query<{ listed: number }>(
     `SELECT max(calls_listed) AS listed FROM verdicts
       WHERE axis = $1 AND window_to - window_from = $3 * interval '1 microsecond'
         AND window_from = ANY(SELECT to_timestamp(t / 1000000.0) FROM unnest($2::float8[]) AS t)
@@ -162,10 +150,10 @@ export const checkChain = async (
 
 const page = 2_000;
 
-export async function* allVerdicts(pool: pg.Pool, warehouse: string): AsyncGenerator<StoredVerdict> {
+export async function* allVerdicts(db: Queryable, warehouse: string): AsyncGenerator<StoredVerdict> {
   let after = 0;
   for (;;) {
-    const verdicts = await readVerdicts(pool, 'WHERE warehouse = $1 AND verdict_id > $2 ORDER BY verdict_id LIMIT $3', [
+    const verdicts = await readVerdicts(db, 'WHERE warehouse = $1 AND verdict_id > $2 ORDER BY verdict_id LIMIT $3', [
       warehouse,
       after,
       page,
@@ -177,11 +165,7 @@ export async function* allVerdicts(pool: pg.Pool, warehouse: string): AsyncGener
 }
 
 /** Verifies the chain of every warehouse that has verdicts. */
-export const verifyVerdictChain = async (pool: pg.Pool): Promise<ChainCheck[]> => {
-  const rows = await runQuery<{ warehouse: string }>(
-    pool,
-    storePurpose,
-    'SELECT DISTINCT warehouse FROM verdicts ORDER BY warehouse',
-  );
-  return await Promise.all(rows.map(({ warehouse }) => checkChain(warehouse, allVerdicts(pool, warehouse))));
+export const verifyVerdictChain = async (db: Queryable): Promise<ChainCheck[]> => {
+  const rows = await db.query<{ warehouse: string }>('SELECT DISTINCT warehouse FROM verdicts ORDER BY warehouse');
+  return await Promise.all(rows.map(({ warehouse }) => checkChain(warehouse, allVerdicts(db, warehouse))));
 };

@@ -1,7 +1,5 @@
 /** Windows that are read, problems of windows that could not be, and watermarks. Times in microseconds. */
-import type pg from 'pg';
-import { runQuery } from '../../postgres/connection.ts';
-import { storePurpose } from '../store.ts';
+import type { Queryable } from '../../postgres/database.ts';
 
 export interface ReadWindow {
   readonly axis: string;
@@ -16,19 +14,15 @@ const instant = (parameter: string): string => `to_timestamp(${parameter}::float
 const micros = (column: string): string => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
 
 /** Records a window as read; a later reading of the same window replaces the record and settles its problem. */
-export const recordWindow = async (db: pg.Pool | pg.PoolClient, window: ReadWindow): Promise<void> => {
-  await runQuery(
-    db,
-    storePurpose,
+export const recordWindow = async (db: Queryable, window: ReadWindow): Promise<void> => {
+  await db.query(
     `INSERT INTO windows (axis, window_from, window_to, calls, confirmed, origin)
      VALUES ($1, ${instant('$2')}, ${instant('$3')}, $4, $5, $6)
      ON CONFLICT (axis, window_from, window_to) DO UPDATE
         SET calls = excluded.calls, confirmed = excluded.confirmed, origin = excluded.origin, read_at = now()`,
     [window.axis, window.from, window.to, window.calls, window.confirmed, window.origin],
   );
-  await runQuery(
-    db,
-    storePurpose,
+  await db.query(
     `UPDATE window_problems SET resolved_at = now()
       WHERE axis = $1 AND window_from >= ${instant('$2')} AND window_to <= ${instant('$3')} AND resolved_at IS NULL`,
     [window.axis, window.from, window.to],
@@ -43,10 +37,8 @@ export interface WindowProblem {
 }
 
 /** Records why a window could not be read completely; it stays visible in status until a reading settles it. */
-export const recordProblem = async (db: pg.Pool | pg.PoolClient, problem: WindowProblem): Promise<void> => {
-  await runQuery(
-    db,
-    storePurpose,
+export const recordProblem = async (db: Queryable, problem: WindowProblem): Promise<void> => {
+  await db.query(
     `INSERT INTO window_problems (axis, window_from, window_to, problem)
      VALUES ($1, ${instant('$2')}, ${instant('$3')}, $4)
      ON CONFLICT (axis, window_from, window_to) DO UPDATE SET problem = excluded.problem, seen_at = now(), resolved_at = NULL`,
@@ -54,22 +46,16 @@ export const recordProblem = async (db: pg.Pool | pg.PoolClient, problem: Window
   );
 };
 
-export const openProblems = async (pool: pg.Pool): Promise<WindowProblem[]> =>
-  await runQuery<WindowProblem & pg.QueryResultRow>(
-    pool,
-    storePurpose,
-    `SELECT axis, ${micros('window_from')} AS from, ${micros('window_to')} AS to, problem
-       FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT 100`,
-  );
+export const openProblems = async (db: Queryable): Promise<WindowProblem[]> =>
+  await db.query<WindowProblem>(`SELECT axis, ${micros('window_from')} AS from, ${micros('window_to')} AS to, problem
+       FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT 100`);
 
 /** Parts of [from, to) on the axis that no window covers which was read and shown complete, in order. */
 export const uncoveredRanges = async (
-  pool: pg.Pool,
+  db: Queryable,
   range: { readonly axis: string; readonly from: number; readonly to: number },
 ): Promise<{ from: number; to: number }[]> => {
-  const rows = await runQuery<{ from: number; to: number }>(
-    pool,
-    storePurpose,
+  const rows = await db.query<{ from: number; to: number }>(
     `SELECT ${micros('lower(r)')} AS from, ${micros('upper(r)')} AS to
        FROM unnest(tstzmultirange(tstzrange(${instant('$2')}, ${instant('$3')})) - coalesce(
               (SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
@@ -86,22 +72,18 @@ export const uncoveredRanges = async (
  * Returns it; undefined when none was set and `start` is not given.
  */
 export const advanceWatermark = async (
-  pool: pg.Pool,
+  db: Queryable,
   input: { readonly name: string; readonly axis: string; readonly start?: number },
 ): Promise<number | undefined> => {
   if (input.start !== undefined) {
-    await runQuery(
-      pool,
-      storePurpose,
+    await db.query(
       `INSERT INTO watermarks (name, axis, watermark) VALUES ($1, $2, ${instant('$3')})
        ON CONFLICT (name) DO UPDATE SET axis = excluded.axis, watermark = excluded.watermark
         WHERE watermarks.axis <> excluded.axis`,
       [input.name, input.axis, input.start],
     );
   }
-  const [row] = await runQuery<{ watermark: number }>(
-    pool,
-    storePurpose,
+  const [row] = await db.query<{ watermark: number }>(
     `UPDATE watermarks w SET updated_at = now(), watermark = coalesce(
         (SELECT upper(r) FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
                                        WHERE axis = w.axis AND window_to >= w.watermark)) AS r
@@ -117,10 +99,8 @@ export const advanceWatermark = async (
  * small. A window that lies within others counts for no calls. The same range shown complete in two ways stays once.
  * Returns by how many.
  */
-export const compactWindows = async (pool: pg.Pool, olderThanHours: number): Promise<number> => {
-  const rows = await runQuery<{ fewer: number }>(
-    pool,
-    storePurpose,
+export const compactWindows = async (db: Queryable, olderThanHours: number): Promise<number> => {
+  const rows = await db.query<{ fewer: number }>(
     `WITH old AS (
        SELECT *, max(window_to) OVER (PARTITION BY axis, confirmed ORDER BY window_from, window_to
                                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
@@ -152,11 +132,7 @@ export const compactWindows = async (pool: pg.Pool, olderThanHours: number): Pro
 };
 
 /** Start of the earliest window that was read, on any axis, in microseconds. */
-export const firstReadInstant = async (pool: pg.Pool): Promise<number | undefined> => {
-  const [row] = await runQuery<{ first: number | null }>(
-    pool,
-    storePurpose,
-    `SELECT ${micros('min(window_from)')} AS first FROM windows`,
-  );
+export const firstReadInstant = async (db: Queryable): Promise<number | undefined> => {
+  const [row] = await db.query<{ first: number | null }>(`SELECT ${micros('min(window_from)')} AS first FROM windows`);
   return row?.first ?? undefined;
 };

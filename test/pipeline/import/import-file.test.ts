@@ -47,7 +47,7 @@ const run = async (content: string | Buffer, options: ImportOptions = {}): Promi
 const heldIds = async (): Promise<string[]> =>
   (await pipeline.store.pool.query('SELECT call_id FROM ledger ORDER BY call_id')).rows.map((row) => row.call_id);
 const quarantined = async (): Promise<string[]> =>
-  (await listQuarantine(pipeline.store.pool))
+  (await listQuarantine(pipeline.store))
     .map((entry) => `${entry.origin.replace(/^file-\d+\.txt/, 'file')} ${entry.reason}`)
     .sort();
 
@@ -74,7 +74,7 @@ describe('forms', () => {
         changed: 3,
         alreadyDone: false,
       });
-      const rows = await readRows(pipeline.store.pool, ['c1', 'c2', 'c3']);
+      const rows = await readRows(pipeline.store, ['c1', 'c2', 'c3']);
       expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
       expect(await quarantined()).toEqual([]);
       expect((await pipeline.warehouse.countRows()).calls).toBe(3);
@@ -113,7 +113,7 @@ describe('forms', () => {
             changed: 3,
             size: null,
           });
-          const rows = await readRows(pipeline.store.pool, ['c1', 'c2', 'c3']);
+          const rows = await readRows(pipeline.store, ['c1', 'c2', 'c3']);
           expect([1, 2, 3].map((n) => rows.get(`c${n}`)?.document)).toEqual(three);
         },
       ),
@@ -136,7 +136,7 @@ describe('forms', () => {
 
 describe('the time of a record', () => {
   const observedAt = async (id: string): Promise<number | null | undefined> =>
-    (await readRows(pipeline.store.pool, [id])).get(id)?.firstSeenAt;
+    (await readRows(pipeline.store, [id])).get(id)?.firstSeenAt;
 
   test('is the given one, else the end of its processing, else its own; never now', async () => {
     const records = [
@@ -157,14 +157,14 @@ describe('the time of a record', () => {
     await importFile(pipeline.deps, { from: await save(ndjson(records)), observedAt: given });
     expect(await observedAt('none')).toBe(given);
     expect(await observedAt('both')).toBe(Date.parse('2023-12-05T00:00:00Z') * 1000);
-    expect((await readRows(pipeline.store.pool, ['both'])).get('both')?.lastSeenAt).toBe(given);
+    expect((await readRows(pipeline.store, ['both'])).get('both')?.lastSeenAt).toBe(given);
   });
 
   test('an old file does not win over what was seen since', async () => {
     const seen = observationOf('c1', at + 1, { n: 'newer' });
     await foldBatch(pipeline.deps, { observations: [seen], rejected: [], origin: 'test' });
     await run(ndjson([record(1, { more: true })]));
-    expect((await readRows(pipeline.store.pool, ['c1'])).get('c1')?.document).toEqual({
+    expect((await readRows(pipeline.store, ['c1'])).get('c1')?.document).toEqual({
       unique_id: 'c1',
       timestamp,
       n: 'newer',
@@ -202,10 +202,10 @@ describe('bad records', () => {
       'file:6 nested too deeply to be written as JSON',
       'file:7 too long; only its beginning is kept',
     ]);
-    const entries = await listQuarantine(pipeline.store.pool);
+    const entries = await listQuarantine(pipeline.store);
     const bodyOf = async (line: number) => {
       const { id = 0 } = entries.find((entry) => entry.origin.endsWith(`:${line}`)) ?? {};
-      return (await readQuarantine(pipeline.store.pool, id))?.body.toString();
+      return (await readQuarantine(pipeline.store, id))?.body.toString();
     };
     expect(await bodyOf(2)).toBe('{"unique_id":');
     expect(await bodyOf(6)).toBe(deep);

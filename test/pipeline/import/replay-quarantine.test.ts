@@ -16,15 +16,13 @@ afterAll(() => pipeline.close());
 
 const receivedAt = new Date('2023-12-04T15:18:29.123Z');
 const put = (source: ObservationSource, body: string, origin = `${source}:1`) =>
-  quarantineRecords(pipeline.store.pool, [
+  quarantineRecords(pipeline.store, [
     { source, origin, body: Buffer.from(body), reason: 'before the fix', receivedAt },
   ]);
 const entries = async () =>
-  (await listQuarantine(pipeline.store.pool))
-    .map(({ source, state, reason }) => `${source} ${state}: ${reason}`)
-    .sort();
+  (await listQuarantine(pipeline.store)).map(({ source, state, reason }) => `${source} ${state}: ${reason}`).sort();
 const replay = (more = {}) => replayQuarantine(pipeline.deps, { carries: new Set(), ...more });
-const rowOf = async (id: string) => (await readRows(pipeline.store.pool, [id])).get(id);
+const rowOf = async (id: string) => (await readRows(pipeline.store, [id])).get(id);
 
 test('nothing in quarantine: nothing to do', async () => {
   expect(await replay()).toEqual({ replayed: 0, refused: 0, changed: 0 });
@@ -71,10 +69,10 @@ test('what is still refused stays open, with the reason of now', async () => {
 
 test('only the entries named, and only open ones', async () => {
   for (const id of ['a', 'b', 'c']) await put('webhook', `{"unique_id":"${id}"}`, `inbox:${id}`);
-  const [c, b, a] = await listQuarantine(pipeline.store.pool);
-  await settleQuarantine(pipeline.store.pool, [b?.id ?? 0], 'dropped');
+  const [c, b, a] = await listQuarantine(pipeline.store);
+  await settleQuarantine(pipeline.store, [b?.id ?? 0], 'dropped');
   expect(await replay({ ids: [a?.id, b?.id] })).toEqual({ replayed: 1, refused: 0, changed: 1 });
-  expect((await listQuarantine(pipeline.store.pool, { state: 'open' })).map((entry) => entry.id)).toEqual([c?.id]);
+  expect((await listQuarantine(pipeline.store, { state: 'open' })).map((entry) => entry.id)).toEqual([c?.id]);
 });
 
 test('a replayed delivery has its own time, and the warehouse learns of it', async () => {
@@ -112,7 +110,7 @@ test('many and large ones go in batches', async () => {
     reason: 'x',
     receivedAt,
   }));
-  await quarantineRecords(pipeline.store.pool, small);
+  await quarantineRecords(pipeline.store, small);
   expect(await replay()).toMatchObject({ replayed: 450, changed: 450 });
 });
 

@@ -28,7 +28,7 @@ const calls = (from: number, to: number, more: object = {}, without: string[] = 
 const fold = (deps: IngestDeps, observations: readonly Observation[]) =>
   foldBatch(deps, { observations, rejected: [], origin: 'test' });
 const known = async () =>
-  (await listDrift(pipeline.store.pool)).map(({ source, kind, field, seen }) => `${source} ${kind} ${field} ${seen}`);
+  (await listDrift(pipeline.store)).map(({ source, kind, field, seen }) => `${source} ${kind} ${field} ${seen}`);
 
 describe('drift', () => {
   test('says nothing of records as the interface shows them', async () => {
@@ -49,7 +49,7 @@ describe('drift', () => {
     await fold(watching(), calls(0, 40));
     const other = watching();
     await fold(other, calls(40, 80, {}, ['tags']));
-    const [entry] = await listDrift(pipeline.store.pool);
+    const [entry] = await listDrift(pipeline.store);
     expect(entry).toMatchObject({ source: 'list', field: 'tags', kind: 'vanished', seen: 40 });
   });
 
@@ -67,7 +67,7 @@ describe('drift', () => {
   });
 
   test('a store that cannot take it holds nothing up', async () => {
-    const broken = { pool: { query: () => Promise.reject(new Error('away')) } } as never;
+    const broken = { query: () => Promise.reject(new Error('away')) } as never;
     const deps = { ...pipeline.deps, drift: createDriftWatch(broken, pipeline.deps.log) };
     expect((await fold(deps, calls(0, 2, { odd: 1 }))).changed).toHaveLength(2);
     expect(pipeline.logged.at(-1)?.event).toBe('drift could not be recorded');
@@ -79,9 +79,11 @@ describe('drift', () => {
       { body: '{"a":1}', receivedAt: new Date('2024-01-01T00:00:00Z') },
       { body: '{"a":2}', receivedAt: new Date() },
     ]);
-    expect(await listAgents(pool)).toMatchObject([{ agent: 'Service-Webhook/1.0', deliveries: 2, isNew: false }]);
+    expect(await listAgents(pipeline.store)).toMatchObject([
+      { agent: 'Service-Webhook/1.0', deliveries: 2, isNew: false },
+    ]);
     await pool.query(`UPDATE inbox SET agent = 'Service-Webhook/2.0' WHERE received_at > '2024-06-01'`);
-    expect(await listAgents(pool)).toMatchObject([
+    expect(await listAgents(pipeline.store)).toMatchObject([
       { agent: 'Service-Webhook/2.0', deliveries: 1, isNew: true },
       { agent: 'Service-Webhook/1.0', isNew: false },
     ]);

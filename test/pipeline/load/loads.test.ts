@@ -13,7 +13,6 @@ import {
 } from '../../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
-import { inTransaction } from '../../../src/postgres/connection.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
 import {
   abandonLoads,
@@ -49,9 +48,9 @@ const ingest = async (observations: readonly Observation[], deps: IngestDeps = p
   return { folded, written: await loadFolded(deps, folded) };
 };
 const erase = (ids: readonly string[]) =>
-  inTransaction(pipeline.store.pool, 'test', async (client) => {
-    const erased = await eraseFromLedger(client, ids);
-    await markPending(client, ['main'], ids);
+  pipeline.store.transaction(async (tx) => {
+    const erased = await eraseFromLedger(tx, ids);
+    await markPending(tx, ['main'], ids);
     return erased;
   });
 const statuses = async (target = pipeline.target): Promise<Record<string, unknown>> =>
@@ -61,7 +60,7 @@ const statuses = async (target = pipeline.target): Promise<Record<string, unknow
       row.status,
     ]),
   );
-const pending = (name = 'main'): Promise<number> => countPending(pipeline.store.pool, name);
+const pending = (name = 'main'): Promise<number> => countPending(pipeline.store, name);
 
 /** The warehouse, but every load ends with this error. */
 const failingWith = (error: Error): IngestDeps => {
@@ -102,7 +101,7 @@ describe('an older load', () => {
     expect(await pending()).toBe(1);
     expect(await loadFolded(pipeline.deps, newer)).toEqual({ main: 1 });
     expect(await pending()).toBe(0);
-    for (const { plan } of [...older.loads, ...newer.loads]) await completeLoad(pipeline.store.pool, plan);
+    for (const { plan } of [...older.loads, ...newer.loads]) await completeLoad(pipeline.store, plan);
     expect(await pending()).toBe(0);
   });
 
@@ -148,7 +147,7 @@ describe('a warehouse that is away', () => {
 
   test('holds back no other warehouse', async () => {
     const other = await pipeline.addWarehouse('other');
-    await registerWarehouse(pipeline.store.pool, 'other');
+    await registerWarehouse(pipeline.store, 'other');
     const deps = { ...pipeline.deps, targets: [...awayNow().targets, other] };
     expect((await ingest([observation('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
     expect([await pending('main'), await pending('other')]).toEqual([1, 0]);
@@ -193,9 +192,9 @@ describe('a crash', () => {
 
   test('leaves no plan behind for good, and one that finishes after all does no harm', async () => {
     const folded = await foldOnly([observation('a', 1)]);
-    expect(await abandonLoads(pipeline.store.pool, 24)).toBe(0);
+    expect(await abandonLoads(pipeline.store, 24)).toBe(0);
     await age(25 * 3600);
-    expect(await abandonLoads(pipeline.store.pool, 24)).toBe(1);
+    expect(await abandonLoads(pipeline.store, 24)).toBe(1);
     expect((await pipeline.store.pool.query('SELECT 1 FROM load_calls')).rowCount).toBe(0);
     expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: 1 });
     expect(await pending()).toBe(1);
@@ -220,7 +219,7 @@ describe('what reaches every row', () => {
     const old = await pipeline.store.epoch();
     expect((await ingest([observation('a', 4)])).written).toEqual({ main: 0 });
     expect(await statuses()).toEqual({ a: 'v3', b: 'v1' });
-    const epoch = await issueEpoch(pipeline.store.pool, 'restored', old);
+    const epoch = await issueEpoch(pipeline.store, 'restored', old);
     expect(epoch).toBe(old + 1);
     await pipeline.drain();
     expect(await statuses()).toEqual({ a: 'v4', b: 'v1' });
@@ -234,7 +233,7 @@ describe('what reaches every row', () => {
 
   test('a load of the old epoch that is completed after the new one was issued does not settle its calls', async () => {
     const folded = await foldOnly([observation('a', 1)]);
-    await issueEpoch(pipeline.store.pool, 'restored', 0);
+    await issueEpoch(pipeline.store, 'restored', 0);
     expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: 1 });
     expect(await pending()).toBe(1);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
@@ -242,7 +241,7 @@ describe('what reaches every row', () => {
 
   test('an epoch lies above everything that a warehouse has seen', async () => {
     const present = await pipeline.store.epoch();
-    expect(await issueEpoch(pipeline.store.pool, 'lost', present + 40)).toBe(present + 41);
+    expect(await issueEpoch(pipeline.store, 'lost', present + 40)).toBe(present + 41);
   });
 
   test('a new flatten version', async () => {
@@ -250,10 +249,10 @@ describe('what reaches every row', () => {
     await pipeline.store.pool.query('UPDATE wh_main.calls SET flatten_version = 0');
     await pipeline.store.pool.query('UPDATE warehouse_calls SET applied_flatten = 0');
     await ingest([observation('b', 2)]);
-    expect(await requestRebuild(pipeline.store.pool, 'main', 1)).toBe(1);
-    expect(await requestRebuild(pipeline.store.pool, 'main', 1)).toBe(0);
+    expect(await requestRebuild(pipeline.store, 'main', 1)).toBe(1);
+    expect(await requestRebuild(pipeline.store, 'main', 1)).toBe(0);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
-    expect(await requestRebuild(pipeline.store.pool, 'main', 1)).toBe(0);
+    expect(await requestRebuild(pipeline.store, 'main', 1)).toBe(0);
     const { rows } = await pipeline.store.pool.query('SELECT DISTINCT flatten_version FROM wh_main.calls');
     expect(rows).toEqual([{ flatten_version: 1 }]);
   });
@@ -262,12 +261,12 @@ describe('what reaches every row', () => {
     await ingest([observation('a', 1), observation('b', 1), observation('c', 1)]);
     await pipeline.store.pool.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
     await pipeline.store.pool.query(`UPDATE warehouse_calls SET applied_flatten = 9 WHERE call_id < 'c'`);
-    expect(await requestRebuild(pipeline.store.pool, 'main')).toBe(3);
+    expect(await requestRebuild(pipeline.store, 'main')).toBe(3);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
     expect(await pending()).toBe(2);
     await ingest([observation('b', 2)]);
     expect(await statuses()).toEqual({ a: 'v1', b: 'v2', c: 'v1' });
-    await issueEpoch(pipeline.store.pool, 'restored', 0);
+    await issueEpoch(pipeline.store, 'restored', 0);
     expect(await pipeline.drain()).toMatchObject({ changed: 3 });
     expect(await pending()).toBe(0);
   });
@@ -277,7 +276,7 @@ describe('what reaches every row', () => {
     const digests = await pipeline.warehouse.digestTables();
     await pipeline.store.pool.query(`DELETE FROM wh_main.utterances WHERE call_id = 'a'`);
     await pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken' WHERE call_id = 'b'`);
-    expect(await requestRebuild(pipeline.store.pool, 'main')).toBe(2);
+    expect(await requestRebuild(pipeline.store, 'main')).toBe(2);
     expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
     expect(await pipeline.warehouse.digestTables()).toEqual(digests);
     await pipeline.store.pool.query('UPDATE warehouse_calls SET pending = true');
@@ -302,10 +301,10 @@ describe('what reaches every row', () => {
     });
     const requestOver = meanwhile(async () => {
       await breakRows();
-      await requestRebuild(pipeline.store.pool, 'main');
+      await requestRebuild(pipeline.store, 'main');
     });
     for (const before of ['UPDATE warehouse_calls SET pending = true', undefined]) {
-      if (before === undefined) await requestRebuild(pipeline.store.pool, 'main');
+      if (before === undefined) await requestRebuild(pipeline.store, 'main');
       else await pipeline.store.pool.query(before);
       await loadPendingBatch(pipeline.deps, requestOver, { origin: 'pending' });
       expect(await pending()).toBe(2);
@@ -315,7 +314,7 @@ describe('what reaches every row', () => {
     // Calls that were pending already are written again too.
     await pipeline.store.pool.query('UPDATE warehouse_calls SET pending = true');
     await breakRows();
-    expect(await requestRebuild(pipeline.store.pool, 'main')).toBe(2);
+    expect(await requestRebuild(pipeline.store, 'main')).toBe(2);
     expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
   });
 });
@@ -335,8 +334,8 @@ describe('a warehouse that comes later', () => {
     await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
     await pipeline.drain();
     const late = await pipeline.addWarehouse('late');
-    expect(await registerWarehouse(pipeline.store.pool, 'late')).toBe(4);
-    expect(await registerWarehouse(pipeline.store.pool, 'late')).toBe(0);
+    expect(await registerWarehouse(pipeline.store, 'late')).toBe(4);
+    expect(await registerWarehouse(pipeline.store, 'late')).toBe(0);
     expect(await pipeline.drain(late)).toEqual({ sent: 4, changed: 4 });
     expect(await late.warehouse.digestTables()).toEqual(await pipeline.warehouse.digestTables());
     expect((await late.warehouse.countRows()).deliveries).toBe(1);
@@ -345,19 +344,19 @@ describe('a warehouse that comes later', () => {
 
   test('gets what changed while it was not configured', async () => {
     const back = await pipeline.addWarehouse('back');
-    await registerWarehouse(pipeline.store.pool, 'back');
+    await registerWarehouse(pipeline.store, 'back');
     const both = { ...pipeline.deps, targets: [pipeline.target, back] };
     await ingest([observation('a', 1), observation('b', 1)], both);
     await lapse('back');
     await ingest([observation('a', 2), observation('new', 1)]);
-    expect(await registerWarehouse(pipeline.store.pool, 'back')).toBe(2);
+    expect(await registerWarehouse(pipeline.store, 'back')).toBe(2);
     await pipeline.drain(back);
     expect(await statuses(back)).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
   });
 
   test('gets what a worker folds and merges that does not know it', async () => {
     const added = await pipeline.addWarehouse('added');
-    await registerWarehouse(pipeline.store.pool, 'added');
+    await registerWarehouse(pipeline.store, 'added');
     await ingest([observation('a', 1)]);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.6' }]);
     const merged = await mergeBatch(pipeline.deps, 10);
@@ -369,7 +368,7 @@ describe('a warehouse that comes later', () => {
 
   test('is not loaded by a worker that does not know it, which says so', async () => {
     const { loadPending } = createLoadActivities(pipeline.deps as ActivityDeps);
-    await registerWarehouse(pipeline.store.pool, 'unknown here');
+    await registerWarehouse(pipeline.store, 'unknown here');
     const load = () => loadPending({ warehouse: 'unknown here', origin: 'fill' });
     await expect(load()).rejects.toMatchObject({ type: 'WAREHOUSE_ELSEWHERE', nonRetryable: false });
     await lapse('unknown here');
@@ -378,7 +377,7 @@ describe('a warehouse that comes later', () => {
 
   test('that nobody has configured for long is not waited for, and gets everything when it comes back', async () => {
     const lapsed = await pipeline.addWarehouse('lapsed');
-    await registerWarehouse(pipeline.store.pool, 'lapsed');
+    await registerWarehouse(pipeline.store, 'lapsed');
     await lapse('lapsed');
     await ingest([observation('a', 1)]);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.7' }]);
@@ -387,7 +386,7 @@ describe('a warehouse that comes later', () => {
     const waiting = () =>
       pipeline.store.pool.query(`SELECT 1 FROM inbox WHERE unloaded @> '{lapsed}'`).then((result) => result.rowCount);
     expect(await waiting()).toBe(0);
-    expect(await registerWarehouse(pipeline.store.pool, 'lapsed')).toBe(2);
+    expect(await registerWarehouse(pipeline.store, 'lapsed')).toBe(2);
     expect(await waiting()).toBe(1);
     await pipeline.drain(lapsed);
     expect((await lapsed.warehouse.countRows()).deliveries).toBe(1);
@@ -408,8 +407,8 @@ describe('many at once', () => {
     const sweep = async () => {
       for (let round = 0; round < 8; round += 1) {
         await pipeline.drain();
-        await requestRebuild(pipeline.store.pool, 'main');
-        if (round === 4) await issueEpoch(pipeline.store.pool, 'restored', 0);
+        await requestRebuild(pipeline.store, 'main');
+        if (round === 4) await issueEpoch(pipeline.store, 'restored', 0);
       }
     };
     await Promise.all([feed(0), feed(1), feed(2), sweep(), sweep()]);

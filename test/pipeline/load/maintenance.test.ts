@@ -32,7 +32,7 @@ describe('house keeping', () => {
   });
 
   test('keeps the books of configured warehouses, and of no others', async () => {
-    await registerWarehouse(pipeline.store.pool, 'elsewhere');
+    await registerWarehouse(pipeline.store, 'elsewhere');
     await ageMeta('warehouse:%', '6 days');
     await keep();
     const { rows } = await pipeline.store.pool.query(
@@ -43,7 +43,7 @@ describe('house keeping', () => {
 
   test('takes a warehouse that nobody configures any more off the deliveries that wait for it', async () => {
     const { pool } = pipeline.store;
-    await registerWarehouse(pool, 'gone');
+    await registerWarehouse(pipeline.store, 'gone');
     await pool.query(
       `INSERT INTO inbox (received_at, outcome, unloaded) VALUES (now(), 'rejected', '{gone,main}'), (now(), 'rejected', '{gone}')`,
     );

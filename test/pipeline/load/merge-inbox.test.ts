@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { foldBatch, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
-import { inTransaction } from '../../../src/postgres/connection.ts';
 import { lockPendingDeliveries } from '../../../src/store/delivery/inbox.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { eraseFromLedger, readRows } from '../../../src/store/ledger/ledger.ts';
@@ -38,8 +37,7 @@ const mergeAll = async (limit = 200): Promise<number> => {
 };
 const outcomes = async (): Promise<string[]> =>
   (await pipeline.store.pool.query('SELECT outcome FROM inbox ORDER BY seq')).rows.map((row) => row.outcome);
-const statusOf = async (id = 'c'): Promise<unknown> =>
-  (await readRows(pipeline.store.pool, [id])).get(id)?.document?.status;
+const statusOf = async (id = 'c'): Promise<unknown> => (await readRows(pipeline.store, [id])).get(id)?.document?.status;
 const rereads = async (): Promise<string[]> =>
   (await pipeline.store.pool.query('SELECT call_id FROM rereads ORDER BY call_id')).rows.map((row) => row.call_id);
 
@@ -74,7 +72,7 @@ describe('the outcome of a delivery', () => {
         reason: null,
       },
     ]);
-    const row = (await readRows(pipeline.store.pool, ['c'])).get('c');
+    const row = (await readRows(pipeline.store, ['c'])).get('c');
     expect(row?.seenBy).toEqual({ webhook: second * 1e6 + 250_000 });
   });
 
@@ -132,7 +130,7 @@ describe('the outcome of a delivery', () => {
   test('a repeat of an erased call is a duplicate: nobody asks for it again', async () => {
     await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0)]);
     await mergeAll();
-    await inTransaction(pipeline.store.pool, 'test', (client) => eraseFromLedger(client, ['c']));
+    await pipeline.store.transaction((tx) => eraseFromLedger(tx, ['c']));
     await deliver(pipeline.store, [delivery(body({ status: 'void' }), 2)]);
     await mergeAll();
     expect(await outcomes()).toEqual(['accepted', 'duplicate']);
@@ -157,7 +155,7 @@ describe('the outcome of a delivery', () => {
       delivery(body({ status: 'void' }), 9),
     ]);
     expect(await merge()).toMatchObject({ outcomes: { quarantined: 9, accepted: 1 } });
-    const entries = await listQuarantine(pipeline.store.pool, { state: 'open' });
+    const entries = await listQuarantine(pipeline.store, { state: 'open' });
     expect(entries.map((entry) => entry.origin).sort()).toEqual(
       seqs
         .slice(0, 9)
@@ -180,8 +178,8 @@ describe('the outcome of a delivery', () => {
       null,
     ]);
     const first = entries.find((entry) => entry.origin === `inbox:${seqs[0]}`);
-    expect((await readQuarantine(pipeline.store.pool, first?.id ?? 0))?.body).toEqual(Buffer.from(bad[0] ?? ''));
-    expect((await readQuarantine(pipeline.store.pool, first?.id ?? 0))?.receivedAt).toEqual(receivedAt);
+    expect((await readQuarantine(pipeline.store, first?.id ?? 0))?.body).toEqual(Buffer.from(bad[0] ?? ''));
+    expect((await readQuarantine(pipeline.store, first?.id ?? 0))?.receivedAt).toEqual(receivedAt);
   });
 
   test('two bodies that differ only in bytes that are no text are two bodies', async () => {
@@ -218,7 +216,7 @@ describe('order', () => {
           await pipeline.clear();
           await deliver(pipeline.store, order);
           expect(await mergeAll(limit)).toBe(Math.ceil(4 / limit));
-          expect((await readRows(pipeline.store.pool, ['c'])).get('c')?.document).toEqual(expected);
+          expect((await readRows(pipeline.store, ['c'])).get('c')?.document).toEqual(expected);
           expect(await outcomes()).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
         },
       ),
@@ -312,8 +310,8 @@ describe('several mergers', () => {
 
   test('leave locked deliveries to who holds them', async () => {
     await deliver(pipeline.store, [delivery(body({}), 0)]);
-    await inTransaction(pipeline.store.pool, 'test', async (client) => {
-      expect(await lockPendingDeliveries(client, 10)).toHaveLength(1);
+    await pipeline.store.transaction(async (tx) => {
+      expect(await lockPendingDeliveries(tx, 10)).toHaveLength(1);
       expect(await merge()).toBeUndefined();
     });
     expect(await merge()).toMatchObject({ deliveries: 1 });

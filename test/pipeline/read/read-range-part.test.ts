@@ -151,7 +151,7 @@ describe('against the simulated service', () => {
       expect(await heldIds()).toEqual(expected);
       expect((await pipeline.warehouse.countRows()).calls).toBe(expected.size);
       const { axis, range } = input();
-      expect(await uncoveredRanges(pipeline.store.pool, { axis, ...range })).toEqual([]);
+      expect(await uncoveredRanges(pipeline.store, { axis, ...range })).toEqual([]);
       const requests = source.list.counts.requests;
       expect(await readAll(input({ direction }))).toMatchObject({ changed: 0 });
       expect(source.list.counts.requests).toBe(requests);
@@ -166,15 +166,15 @@ describe('against the simulated service', () => {
     await readAll(input({ maxCalls: 500 }), 7);
     expect(await heldIds()).toEqual(expected);
     const { axis, range } = input();
-    expect(await uncoveredRanges(pipeline.store.pool, { axis, ...range })).toEqual([]);
+    expect(await uncoveredRanges(pipeline.store, { axis, ...range })).toEqual([]);
     expect((await pipeline.warehouse.countRows()).calls).toBe(expected.size);
   });
 
   test('doubtful calls are read again singly, and what the service does not know is settled too', async () => {
     const [known] = expected;
-    await requestRereads(pipeline.store.pool, [known as string, 'unknown-to-the-service'], 'repeat');
+    await requestRereads(pipeline.store, [known as string, 'unknown-to-the-service'], 'repeat');
     expect(await rereadCalls(deps, new AbortController().signal)).toEqual({ reread: 2, failed: 0 });
-    expect([...(await readRows(pipeline.store.pool, [known as string])).keys()]).toEqual([known]);
+    expect([...(await readRows(pipeline.store, [known as string])).keys()]).toEqual([known]);
     expect((await pipeline.warehouse.countRows()).calls).toBe(1);
     expect((await pipeline.store.pool.query('SELECT 1 FROM rereads')).rowCount).toBe(0);
   });

@@ -47,7 +47,7 @@ afterAll(async () => {
 
 const ask = () => rereadCalls(deps, new AbortController().signal);
 const figures = async () => {
-  const { rereadsWaiting, rereadsUnanswered } = await summarizeStore(pipeline.store.pool);
+  const { rereadsWaiting, rereadsUnanswered } = await summarizeStore(pipeline.store);
   return { rereadsWaiting, rereadsUnanswered };
 };
 const ingest = async (...observations: Parameters<typeof foldBatch>[1]['observations']) =>
@@ -59,13 +59,12 @@ const seen = async () => {
   await ingest(observationOf(callId, observedAt - 1, { ...fields, status: 'as the webhook said' }, 'webhook'));
   return { callId, status: fields.status };
 };
-const statusOf = async (callId: string) =>
-  (await readRows(pipeline.store.pool, [callId])).get(callId)?.document?.status;
+const statusOf = async (callId: string) => (await readRows(pipeline.store, [callId])).get(callId)?.document?.status;
 
 describe('a list without an endpoint for one call', () => {
   test('answers by the window in which the call lies', async () => {
     const { callId, status } = await seen();
-    await requestRereads(pipeline.store.pool, [callId], 'repeat');
+    await requestRereads(pipeline.store, [callId], 'repeat');
     expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 0 });
     expect(await ask()).toEqual({ reread: 1, failed: 0 });
     expect(await statusOf(callId)).toBe(status);
@@ -76,7 +75,7 @@ describe('a list without an endpoint for one call', () => {
     const { callId } = await seen();
     const nobody = observationOf('nobody', 5, { timestamp: '2023-12-04T15:18:29Z' }, 'webhook');
     await ingest(nobody, observationOf('timeless', 5, {}, 'webhook'));
-    await requestRereads(pipeline.store.pool, ['nobody', 'timeless', callId], 'repeat');
+    await requestRereads(pipeline.store, ['nobody', 'timeless', callId], 'repeat');
     expect(await ask()).toEqual({ reread: 1, failed: 2 });
     for (let attempt = 2; attempt <= 10; attempt += 1) {
       expect(await figures()).toEqual({ rereadsWaiting: 2, rereadsUnanswered: 0 });
@@ -89,7 +88,7 @@ describe('a list without an endpoint for one call', () => {
     );
     expect(await ask()).toEqual({ reread: 0, failed: 0 });
     expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 1 });
-    await requestRereads(pipeline.store.pool, ['timeless'], 'repeat');
+    await requestRereads(pipeline.store, ['timeless'], 'repeat');
     expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 0 });
   });
 });

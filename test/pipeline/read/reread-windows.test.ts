@@ -49,12 +49,12 @@ describe('re-reading on stored times', () => {
   });
 
   test('finds silent edits, and learns from them when calls change', async () => {
-    const before = await readLateChanges(here.store.pool, 'timestamp');
+    const before = await readLateChanges(here.store, 'timestamp');
     const edited = await here.simulator.edit({ random: 12, seed: 8, kinds: ['metadata'], requalify: false });
     await advance(dayMs / 2);
     const totals = await rereadWindows(here.deps, await planRereads(here.deps), options);
     expect(totals).toMatchObject({ listed: 600, changed: 12, fetched: 12 });
-    const after = await readLateChanges(here.store.pool, 'timestamp');
+    const after = await readLateChanges(here.store, 'timestamp');
     expect(before).toEqual([]);
     expect(after.reduce((sum, bucket) => sum + bucket.changes, 0)).toBe(12);
 
@@ -90,7 +90,7 @@ describe('re-reading on stored times', () => {
     );
     await advance(5 * dayMs);
     await rereadWindows(here.deps, await planRereads(here.deps), options);
-    const [bucket, ...others] = await readLateChanges(here.store.pool, 'processed');
+    const [bucket, ...others] = await readLateChanges(here.store, 'processed');
     const age = Date.parse(truth?.qualified ?? '') * 1000 - Number(rows[0]?.at);
     expect(others).toEqual([]);
     expect(bucketEdges(bucket?.bucket ?? 0).from).toBeLessThanOrEqual(age);
@@ -132,7 +132,7 @@ describe('re-reading on stored times', () => {
     const { changed } = await rereadWindows(deps, plan, options);
     expect(changed).toBeGreaterThan(2);
     expect(changed).toBeLessThan(40);
-    const found = await readLateChanges(here.store.pool, 'timestamp');
+    const found = await readLateChanges(here.store, 'timestamp');
     expect(found.reduce((sum, bucket) => sum + bucket.weight, 0)).toBe(4 * changed);
     expect((await readLateEditStatus(deps)).tailShare).toBe(1);
   });
@@ -146,6 +146,6 @@ describe('what is no late change', () => {
       `UPDATE ledger SET fields = fields - 'qualification' WHERE call_id IN (SELECT call_id FROM ledger LIMIT 5)`,
     );
     await here.backfill();
-    expect(await readLateChanges(here.store.pool, 'timestamp')).toEqual([]);
+    expect(await readLateChanges(here.store, 'timestamp')).toEqual([]);
   });
 });

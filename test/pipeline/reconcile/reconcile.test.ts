@@ -62,7 +62,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
 
   test("measures the loss that the simulator's truth has", async () => {
     const { webhooks: truth } = await here.simulator.stats();
-    const coverage = await readCoverage(here.store.pool, {
+    const coverage = await readCoverage(here.store, {
       range: wholeRange(),
       warehouses: ['main'],
       now: Date.now() * 1000,
@@ -117,7 +117,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     await query(
       `INSERT INTO wh_main.calls SELECT (jsonb_populate_record(c, '{"call_id": "nobody knows it"}')).* FROM wh_main.calls c LIMIT 1`,
     );
-    await issueEpoch(here.store.pool, 'restored', await here.store.epoch());
+    await issueEpoch(here.store, 'restored', await here.store.epoch());
     await here.drain();
     const totals = await here.reconcile({ range: wholeRange(), force: true });
     expect(totals).toMatchObject({ missing: 1, unproven: 1, markedMissing: 0 });

@@ -16,8 +16,8 @@ export const mergeAll = async (url: string): Promise<ReadonlyMap<string, number>
   });
   try {
     await warehouse.migrate();
-    await registerWarehouse(store.pool, 'postgres');
-    if ((await store.epoch()) === 0) await issueEpoch(store.pool, 'test', 0);
+    await registerWarehouse(store, 'postgres');
+    if ((await store.epoch()) === 0) await issueEpoch(store, 'test', 0);
     const target = { warehouse, documents: false };
     const deps: IngestDeps = {
       store,
