@@ -25,7 +25,7 @@ export const addTotals = (a: ReadTotals, b: ReadTotals): ReadTotals => ({
   problems: a.problems + b.problems,
 });
 
-/** What is compared: ids alone, the fields that a light listing carries, or whole records. */
+/** What is compared: ids alone, the fields that a summary listing carries, or whole records. */
 export type ReconcileLevel = 'ids' | 'light' | 'full';
 
 export interface ReconcileRequest {

@@ -112,7 +112,7 @@ export const listConfigSchema = z.strictObject({
   exclude: z
     .array(z.string())
     .default([])
-    .describe('Heavy fields that a light listing leaves out, such as `transcript_json`.'),
+    .describe('Heavy fields that a summary listing leaves out, such as `transcript_json`.'),
   single_path: z
     .string()
     .optional()

@@ -50,7 +50,7 @@ const reconcileSchema = z.strictObject({
   level: z
     .enum(['ids', 'light', 'full'])
     .default('light')
-    .describe('What is compared: ids only, the fields of a light listing, or whole records.'),
+    .describe('What is compared: ids only, the fields of a summary listing, or whole records.'),
 });
 
 export const syncConfigSchema = z

@@ -22,7 +22,7 @@ import { shareOf, watchBackfill } from '../watch-backfill.ts';
 import { needWorkers } from '../watch-workers.ts';
 
 /** A date or date-time (UTC) → microseconds since the epoch. */
-export const parseInstantArgument = (text: string): number => {
+export const parseTimestampArgument = (text: string): number => {
   const micros = parseTimestamp(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
   if (micros === undefined)
     throw new InvalidArgumentError('Use a date or date-time such as 2025-01-31 or 2025-01-31T08:00:00Z.');
@@ -205,8 +205,8 @@ const addStart = (backfill: Command): void => {
 watched, or windows could not be shown to be complete; 4: no worker answers.`,
   )
     .description('start a backfill, or join the one that runs under its name, and show it until it ends')
-    .requiredOption('--from <instant>', 'start of the range, inclusive (UTC)', parseInstantArgument)
-    .option('--to <instant>', 'end of the range, exclusive (UTC); now by default', parseInstantArgument)
+    .requiredOption('--from <instant>', 'start of the range, inclusive (UTC)', parseTimestampArgument)
+    .option('--to <instant>', 'end of the range, exclusive (UTC); now by default', parseTimestampArgument)
     .option('--axis <name>', 'time axis of the range (default: the configured one)')
     .addOption(new Option('--order <order>', 'which end first').choices(['newest_first', 'oldest_first']))
     .option('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', parseConcurrency)

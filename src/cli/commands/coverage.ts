@@ -6,7 +6,7 @@ import { readCoverage } from '../../coverage/read-coverage.ts';
 import { terminal } from '../../errors.ts';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
 import { openStoreService } from '../services.ts';
-import { parseInstantArgument } from './backfill.ts';
+import { parseTimestampArgument } from './backfill.ts';
 
 const defaultDays = 30;
 
@@ -24,12 +24,12 @@ const writePicture = async (file: string, html: string): Promise<void> => {
 export const addCoverage = (program: Command): void => {
   withCommonOptions(program.command('coverage'))
     .description('which days are proven complete, healed, unproven or unread, and how calls arrived')
-    .option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, parseInstantArgument)
-    .option('--to <instant>', 'end of the range (UTC); now by default', parseInstantArgument)
+    .option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, parseTimestampArgument)
+    .option('--to <instant>', 'end of the range (UTC); now by default', parseTimestampArgument)
     .option(
       '--webhooks-since <instant>',
       'judge webhooks from here on, not from the first one received',
-      parseInstantArgument,
+      parseTimestampArgument,
     )
     .option('--html <file>', 'also write it as a picture')
     .addHelpText(

@@ -5,7 +5,7 @@ import { type CommonOptions, print, untilStopped, withCommonOptions, withService
 import { goLive } from '../go-live/go-live.ts';
 import { openStoreService, openTemporal } from '../services.ts';
 import { unpolledQueues } from '../watch-workers.ts';
-import { parseInstantArgument } from './backfill.ts';
+import { parseTimestampArgument } from './backfill.ts';
 
 interface GoLiveOptions extends CommonOptions {
   readonly from: number;
@@ -52,7 +52,7 @@ export const addGoLive = (program: Command): void => {
     .description(
       'switch over without a gap: verify the receiver, read the past, compare both ways in, turn schedules on',
     )
-    .requiredOption('--from <instant>', 'where the past begins (UTC)', parseInstantArgument)
+    .requiredOption('--from <instant>', 'where the past begins (UTC)', parseTimestampArgument)
     .option('--url <url>', 'try this address instead of webhook.public_url; it need not be public')
     .addOption(
       new Option('--overlap <duration>', 'how long webhooks and list must have run side by side')

@@ -8,7 +8,7 @@ import { type CommonOptions, print, untilStopped, withCommonOptions, withService
 import { exitCodes } from '../exit-codes.ts';
 import { createImportView } from '../import-progress.ts';
 import { ingestDeps, openStoreService, openWarehouses } from '../services.ts';
-import { parseInstantArgument } from './backfill.ts';
+import { parseTimestampArgument } from './backfill.ts';
 
 interface ImportOptions extends CommonOptions {
   readonly observedAt?: number;
@@ -78,7 +78,7 @@ export const addImport = (program: Command): void => {
     .option(
       '--observed-at <instant>',
       'when the records were as they are in the files (default: the end of processing of each, else its own time)',
-      parseInstantArgument,
+      parseTimestampArgument,
     )
     .option('--restart', 'read files again from the beginning, also those that are done')
     .addHelpText(

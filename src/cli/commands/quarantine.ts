@@ -20,7 +20,7 @@ import {
 } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { ingestDeps, openStoreService, openWarehouses, type Services } from '../services.ts';
-import { parseInstantArgument } from './backfill.ts';
+import { parseTimestampArgument } from './backfill.ts';
 
 const number = wholeNumber(1);
 const numbers = (text: string, before: readonly number[] = []): readonly number[] => [...before, number(text)];
@@ -141,7 +141,7 @@ Examples:
     .option(
       '--observed-at <instant>',
       'when imported records were as they are, where they do not say',
-      parseInstantArgument,
+      parseTimestampArgument,
     )
     .action(replay);
   withExamples(withCommonOptions(quarantine.command('drop')), ['callsync quarantine drop 17 18'])

@@ -16,7 +16,7 @@ import {
 import { exitCodes } from '../exit-codes.ts';
 import { followWorkflow } from '../follow-workflow.ts';
 import { openStoreService, openTemporal, openWarehouses } from '../services.ts';
-import { parseInstantArgument } from './backfill.ts';
+import { parseTimestampArgument } from './backfill.ts';
 
 const everyMs = 1_000;
 
@@ -85,8 +85,8 @@ export const addReconcile = (program: Command): void => {
     'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty.',
   )
     .description('compare windows in the API with every warehouse, heal what differs, record verdicts; needs a worker')
-    .option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', parseInstantArgument)
-    .option('--to <instant>', 'end of the range (UTC); now by default', parseInstantArgument)
+    .option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', parseTimestampArgument)
+    .option('--to <instant>', 'end of the range (UTC); now by default', parseTimestampArgument)
     .addOption(new Option('--level <level>', 'what is compared').choices(['ids', 'light', 'full']))
     .option('--force', 'also windows that have a good verdict')
     .option('--accept-empty', 'an empty window is right although its history says otherwise')

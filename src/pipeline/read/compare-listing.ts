@@ -33,7 +33,7 @@ export interface CompareListingInput {
 }
 
 export interface CompareListingHandlers {
-  /** Records worth folding as they are: whole ones that are new or changed, and light ones that say something new. */
+  /** Records worth folding as they are: whole ones that are new or changed, and summaries that say something new. */
   readonly onWorth: (observations: readonly Observation[]) => Promise<void>;
   readonly signal: AbortSignal;
   readonly alive: () => void;
@@ -59,7 +59,7 @@ export const compareListing = async (
     client: deps.source.list,
     window: { axis: input.axis, ...input.range },
     confirm: input.confirm,
-    light: input.level !== 'full',
+    summary: input.level !== 'full',
     signal,
     onProgress: alive,
     onPage: async (observations, meta) => {
@@ -69,7 +69,7 @@ export const compareListing = async (
       for (const compared of await comparePage(deps, observations, input.level)) {
         const { observation, state, worthNoting } = compared;
         calls.set(observation.callId, { state, time: axisTime(list, input.axis, observation.fields) });
-        if (worthNoting || (state !== 'same' && !meta.light)) worth.push(observation);
+        if (worthNoting || (state !== 'same' && !meta.summary)) worth.push(observation);
       }
       if (worth.length > 0) await onWorth(worth);
     },

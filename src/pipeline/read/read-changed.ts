@@ -1,4 +1,4 @@
-/** Reads a window by its light listing: whole records are fetched only for calls that are new or have changed. */
+/** Reads a window by its summary listing: whole records are fetched only for calls that are new or have changed. */
 import type { Observation } from '../../../schemas/observation.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
 import { planFetches } from '../../source/list/fetch-plan.ts';
@@ -9,12 +9,12 @@ import { meanDocumentBytes } from '../../store/ledger/ledger-windows.ts';
 import { type CompareListingInput, compareListing, type ListingComparison } from './compare-listing.ts';
 import { createPipeline, type ReadDeps } from './read-range-part.ts';
 
-export interface ReadLightInput extends CompareListingInput {
+export interface ReadChangedInput extends CompareListingInput {
   readonly origin: string;
   readonly late?: LateContext;
 }
 
-export interface LightReading {
+export interface SummaryReading {
   readonly survey: ListingComparison;
   /** Calls of the window that the service listed. */
   readonly listed: number;
@@ -36,11 +36,11 @@ const parallel = 4;
  * Where the list cannot leave fields out, the listing carries whole records and those are folded as they come.
  * @throws CallsyncError of the source, the store or a failed load; what was folded before stays.
  */
-export const readLight = async (
+export const readChanged = async (
   deps: ReadDeps,
-  input: ReadLightInput,
+  input: ReadChangedInput,
   options: { readonly signal: AbortSignal; readonly alive: () => void },
-): Promise<LightReading> => {
+): Promise<SummaryReading> => {
   const { counts, list } = deps.source.list;
   const before = { requests: counts.requests, bytes: counts.bodyBytes };
   const level = input.level === 'light' && !canLeaveOut(list) ? 'full' : input.level;
@@ -79,7 +79,7 @@ export const readLight = async (
 /** Returns the ids that could not be had. */
 const fetchWhole = async (
   deps: ReadDeps,
-  input: ReadLightInput,
+  input: ReadChangedInput,
   work: {
     readonly survey: ListingComparison;
     readonly wanted: ReadonlySet<string>;

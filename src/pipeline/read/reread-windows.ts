@@ -15,7 +15,7 @@ import {
   trackRereads,
 } from '../../store/ledger/late-changes.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
-import { readLight } from './read-changed.ts';
+import { readChanged } from './read-changed.ts';
 import { nextLength, type ReadDeps } from './read-range-part.ts';
 
 /** Microseconds; `share` and `sample` from 0 to 1. */
@@ -99,7 +99,7 @@ export const rereadWindows = async (
     const part = plan.parts[index] as RereadPart;
     for (let from = doneTo ?? part.from; from < part.to; ) {
       const to = Math.min(part.to, from + length);
-      const reading = await readLight(
+      const reading = await readChanged(
         deps,
         {
           axis: plan.axis,

@@ -8,7 +8,7 @@ import { requestRewrite } from '../../store/loads/loads.ts';
 import { addVerdict, listedInEarlierWeeks, type Outcome, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../load/ingest.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';
-import { type LightReading, readLight } from '../read/read-changed.ts';
+import { readChanged, type SummaryReading } from '../read/read-changed.ts';
 import type { ReadDeps } from '../read/read-range-part.ts';
 import { type Comparison, compareWarehouse } from './compare-warehouse.ts';
 import { confirmGone, type GoneCalls } from './confirm-gone.ts';
@@ -80,7 +80,7 @@ export const reconcileWindow = async (
     if (comparison !== undefined) before.set(target, comparison);
   }
 
-  const reading = await readLight(
+  const reading = await readChanged(
     deps,
     { axis, range, level: input.level, confirm: 'now', origin: 'reconcile' },
     options,
@@ -145,7 +145,7 @@ const healWarehouse = async (
 interface Judged extends ReconcileWindowInput {
   readonly target: WarehouseTarget;
   readonly comparison: Comparison;
-  readonly reading: LightReading;
+  readonly reading: SummaryReading;
   readonly gone: GoneCalls;
   readonly goneCount: number;
   readonly unhealed: ReadonlySet<string>;

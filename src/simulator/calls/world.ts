@@ -141,7 +141,7 @@ export class World {
     return state.deletedAt === undefined && state.original.qualified <= now && state.current.qualified <= now;
   }
 
-  formatInstant(ms: number): string {
+  formatTimestamp(ms: number): string {
     const text = new Date(ms).toISOString();
     return this.settings.calls.precision === 'seconds' ? `${text.slice(0, 19)}Z` : text;
   }
@@ -154,7 +154,7 @@ export class World {
       index,
       callId: this.idOf(index),
       timestampMs: original.timestamp,
-      timestamp: this.formatInstant(original.timestamp),
+      timestamp: this.formatTimestamp(original.timestamp),
       status: original.status,
     };
     let document: CallDocument = { ...generateCall(this.settings, seed, light), ...state?.fields };
@@ -163,7 +163,7 @@ export class World {
       const kinds = light ? edit.kinds.filter((kind) => kind !== 'transcript') : edit.kinds;
       document = applyEdit(this.settings, document, index, { ...edit, kinds }, n);
       document.status = edit.status;
-      document.timestamp = this.formatInstant(edit.timestamp);
+      document.timestamp = this.formatTimestamp(edit.timestamp);
     }
     return document;
   }

@@ -45,7 +45,7 @@ const parseInteger = (name: string, text: string | null, fallback: number): numb
   return Number(text);
 };
 
-const parseInstant = (name: string, text: string, format: Dialect['format']): number => {
+const parseTimestamp = (name: string, text: string, format: Dialect['format']): number => {
   if (format !== 'iso') {
     if (!/^\d+(\.\d+)?$/.test(text)) throw new BadQuery(`${name}: not a number of ${format.slice(6)}`);
     return Number(text) * (format === 'epoch_seconds' ? 1_000 : 1);
@@ -63,8 +63,8 @@ const parseRange = (dialect: Dialect, axis: Axis, parameters: URLSearchParams): 
   const from = parameters.get(window.from);
   const to = parameters.get(window.to);
   return {
-    from: from === null ? everything.from : parseInstant(window.from, from, dialect.format),
-    to: to === null ? everything.to : parseInstant(window.to, to, dialect.format),
+    from: from === null ? everything.from : parseTimestamp(window.from, from, dialect.format),
+    to: to === null ? everything.to : parseTimestamp(window.to, to, dialect.format),
     toInclusive: dialect.bounds === 'inclusive',
   };
 };

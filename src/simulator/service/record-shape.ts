@@ -41,7 +41,7 @@ export const listDocument = (
   const full = world.documentOf(index, version, light);
   const document: CallDocument = {
     ...(malformationOf(settings, index) === 'wrong_types' ? withWrongTypes(full) : full),
-    qualified: world.formatInstant(world.qualifiedOf(index, version)),
+    qualified: world.formatTimestamp(world.qualifiedOf(index, version)),
     qualification: generateQualification(settings, index),
     ...settings.listAdds,
   };

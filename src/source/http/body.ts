@@ -2,10 +2,6 @@
 import { pipeline, Readable, type Transform, Writable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import { terminal } from '../../errors.ts';
-import { collectGarbage } from '../read/collect-garbage.ts';
-
-/** The chunks of a large body are garbage once copied, and would double it before V8 looks. */
-const collectEvery = 8 * 1024 * 1024;
 
 /** What request headers may offer. */
 export const acceptEncoding = 'gzip, br, deflate';
@@ -67,7 +63,6 @@ export const collectBody = async (source: Readable, rules: BodyRules): Promise<C
       room = larger;
     }
     chunk.copy(room, filled);
-    if (Math.floor((filled + chunk.length) / collectEvery) > Math.floor(filled / collectEvery)) collectGarbage('young');
     filled += chunk.length;
   };
   const measured = async function* (): AsyncGenerator<Buffer> {

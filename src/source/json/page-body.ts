@@ -1,7 +1,6 @@
 /** The records of one list response: small ones parsed at once, of larger ones only the small fields. */
 import { isUtf8 } from 'node:buffer';
 import { defineEncoded, type EncodedFields } from '../../encoded.ts';
-import { collectGarbage } from '../read/collect-garbage.ts';
 import { valueAt } from './json-path.ts';
 import { MalformedList, type RecordSpan, scanRecords } from './record-scan.ts';
 
@@ -103,7 +102,6 @@ const scannedPage = (body: Buffer, envelope: unknown, spans: readonly RecordSpan
           yield part;
           part = [];
           size = 0;
-          if (isLarge) collectGarbage('young');
         }
         const bytes = bytesAt(from, to);
         const read = isText ? readRecord(isLarge ? Buffer.from(bytes) : bytes, span) : { value: parseQuietly(bytes) };

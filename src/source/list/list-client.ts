@@ -7,7 +7,7 @@ import { valueAt } from '../json/json-path.ts';
 import { emptyPage, type PageBody, parseQuietly, type RawRecord, readPageBody } from '../json/page-body.ts';
 import { createPagination } from '../pagination/create-pagination.ts';
 import type { PageRequest, Pagination, SeenPage } from '../pagination/pagination.ts';
-import { createMemoryLimit, type MemoryLimit, type Place } from '../read/memory-limit.ts';
+import { createMemoryLimit, type MemoryLimit, type Permit } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import type { Micros } from './timestamps.ts';
 
@@ -55,7 +55,7 @@ export interface LearnedFacts {
 
 export const createListClient = (api: Api, list: ListConfig): ListClient => {
   const pagination = createPagination(list.pagination);
-  const room = createMemoryLimit();
+  const limit = createMemoryLimit();
   const learned: LearnedFacts = { cap: undefined };
   let shapeProven = false;
 
@@ -94,10 +94,10 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
     pageSize: pagination.size,
     seekable: pagination.seekable,
     learned,
-    readPages: (query) => readAhead(room, pagination, query, fetchPage),
+    readPages: (query) => readAhead(limit, pagination, query, fetchPage),
     readTotal: async (query) => {
       if (list.total_path === undefined && list.total_header === undefined) return undefined;
-      const [page] = await fetchPage({ ...query, light: true }, pagination.first(1));
+      const [page] = await fetchPage({ ...query, summary: true }, pagination.first(1));
       return page.total;
     },
     fetchCall: async (callId, signal) => {
@@ -111,13 +111,13 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
 };
 
 interface Fetched {
-  readonly place: Place;
+  readonly permit: Permit;
   readonly answer: Promise<[Page, SeenPage]>;
 }
 
-/** The next page is fetched ahead where there is room for two; otherwise once the one before is let go. */
+/** The next page is fetched ahead where there is limit for two; otherwise once the one before is let go. */
 async function* readAhead(
-  room: MemoryLimit,
+  limit: MemoryLimit,
   pagination: Pagination,
   query: ListQuery,
   fetchPage: (query: ListQuery, request: PageRequest) => Promise<[Page, SeenPage]>,
@@ -127,37 +127,37 @@ async function* readAhead(
   query.signal?.addEventListener('abort', onAbort, { once: true });
   if (query.signal?.aborted) onAbort();
   const guarded = { ...query, signal: stop.signal };
-  const kind = query.light ? 'light' : 'whole';
+  const kind = query.summary ? 'summary' : 'whole';
   const asked = new Set<string>();
-  const places = new Set<Place>();
-  const start = (request: PageRequest, place: Place): Fetched => {
-    places.add(place);
+  const permits = new Set<Permit>();
+  const start = (request: PageRequest, permit: Permit): Fetched => {
+    permits.add(permit);
     const key = `${request.url ?? ''}${JSON.stringify(request.params)}`;
     const answer = asked.has(key) ? Promise.reject(loops()) : fetchPage(guarded, request);
     asked.add(key);
     // Whoever awaits it sees the failure; until then it must not count as unhandled.
-    answer.then(([page]) => place.fill(page.bytes)).catch(() => undefined);
-    return { place, answer };
+    answer.then(([page]) => permit.fill(page.bytes)).catch(() => undefined);
+    return { permit, answer };
   };
-  const letGo = (place: Place): void => {
-    place.release();
-    places.delete(place);
+  const release = (permit: Permit): void => {
+    permit.release();
+    permits.delete(permit);
   };
   try {
     let next: PageRequest | undefined = pagination.first(query.pageSize);
     let ahead: Fetched | undefined;
     while (next !== undefined) {
-      const { place, answer }: Fetched = ahead ?? start(next, await room.take(kind, stop.signal));
+      const { permit, answer }: Fetched = ahead ?? start(next, await limit.acquire(kind, stop.signal));
       const [page, seen] = await answer;
       next = pagination.next(seen, query.overlap ?? 0);
-      const free: Place | undefined = next === undefined ? undefined : room.tryTake(kind);
+      const free: Permit | undefined = next === undefined ? undefined : limit.tryAcquire(kind);
       ahead = next === undefined || free === undefined ? undefined : start(next, free);
       yield page;
       page.dispose();
-      letGo(place);
+      release(permit);
     }
   } finally {
-    for (const place of places) place.release();
+    for (const permit of permits) permit.release();
     query.signal?.removeEventListener('abort', onAbort);
     stop.abort();
   }

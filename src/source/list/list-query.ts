@@ -2,7 +2,7 @@
 import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
 import { terminal } from '../../errors.ts';
 import { valueAt } from '../json/json-path.ts';
-import { formatInstant, formatStep, type Micros, parseInstant } from './timestamps.ts';
+import { formatStep, formatTimestamp, type Micros, parseTimestamp } from './timestamps.ts';
 import { type BoundRules, tightBounds, type Window, wideBounds } from './windows.ts';
 
 export interface ListQuery {
@@ -13,7 +13,7 @@ export interface ListQuery {
   /** Bounds without slack: only where all times are known to lie on the API's steps. */
   readonly tight?: boolean | undefined;
   /** Leave the heavy fields out, where the API can. */
-  readonly light?: boolean | undefined;
+  readonly summary?: boolean | undefined;
   /** One status instead of the configured ones. */
   readonly status?: string | undefined;
   readonly pageSize?: number | undefined;
@@ -73,17 +73,17 @@ export const listParams = (list: ListConfig, query: ListQuery): Map<string, stri
     const axis = axisOf(list, window.axis);
     // The other axis keeps its slack: its times need not lie on the steps.
     const bounds = query.tight && window === query.window ? tightBounds(window, rules) : wideBounds(window, rules);
-    if (axis.from_param !== undefined) params.set(axis.from_param, formatInstant(bounds.from, list.time_format));
-    if (axis.to_param !== undefined) params.set(axis.to_param, formatInstant(bounds.to, list.time_format));
+    if (axis.from_param !== undefined) params.set(axis.from_param, formatTimestamp(bounds.from, list.time_format));
+    if (axis.to_param !== undefined) params.set(axis.to_param, formatTimestamp(bounds.to, list.time_format));
   }
   const sorted = query.window === undefined ? defaultAxis(list) : axisOf(list, query.window.axis);
   if (list.order_param !== undefined && sorted.order !== undefined) params.set(list.order_param, sorted.order);
   const status = query.status ?? list.status;
   if (list.status_param !== undefined && status !== undefined) params.set(list.status_param, status);
-  if (query.light && canLeaveOut(list)) params.set(list.exclude_param ?? '', list.exclude.join(','));
+  if (query.summary && canLeaveOut(list)) params.set(list.exclude_param ?? '', list.exclude.join(','));
   return params;
 };
 
 /** The record's time on an axis; undefined where it has none that can be read. */
 export const axisTime = (list: ListConfig, axis: string, record: unknown): Micros | undefined =>
-  parseInstant(valueAt(record, axisOf(list, axis).record_field));
+  parseTimestamp(valueAt(record, axisOf(list, axis).record_field));

@@ -101,6 +101,6 @@ const deeperThan = (value: object, depth: number): boolean => {
   return false;
 };
 
-/** The fields a light listing of this list leaves out. */
+/** The fields a summary listing of this list leaves out. */
 export const leftOutFields = (list: ListConfig): readonly string[] =>
   list.exclude_param === undefined ? [] : list.exclude;

@@ -10,7 +10,7 @@ const isoPattern =
  * Microseconds of a time as a service may send it: ISO 8601 (UTC where it names no zone), or seconds or milliseconds
  * since 1970 as a number or its text. Undefined when it is none of these.
  */
-export const parseInstant = (value: unknown): Micros | undefined => {
+export const parseTimestamp = (value: unknown): Micros | undefined => {
   if (typeof value === 'number') return fromEpoch(value);
   if (typeof value !== 'string' || value.length > 40) return undefined;
   const text = value.trim();
@@ -33,7 +33,7 @@ const fromEpoch = (value: number): Micros | undefined => {
 };
 
 /** Writes an instant as a bound, which must lie on a step of the format. */
-export const formatInstant = (micros: Micros, format: TimeFormat): string => {
+export const formatTimestamp = (micros: Micros, format: TimeFormat): string => {
   const ms = Math.floor(micros / 1000);
   if (format === 'epoch_ms') return String(ms);
   if (format === 'epoch_s') return String(Math.floor(ms / 1000));

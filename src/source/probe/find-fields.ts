@@ -1,7 +1,7 @@
 /** Finds out what the records carry, what can be left out, how statuses filter, and whether one call can be asked for. */
 import { knownCallFields } from '../../../schemas/call.ts';
 import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
-import { parseInstant } from '../list/timestamps.ts';
+import { parseTimestamp } from '../list/timestamps.ts';
 import type { Finding } from './finding.ts';
 import {
   fieldsWithContent,
@@ -203,7 +203,7 @@ const findOrder = async (
     if (!isRefusal(refused)) continue;
     for (const axis of axes) {
       const look = await session.look({ ...sized, [param]: axis.record_field });
-      const times = look.records.flatMap((record) => parseInstant(record[axis.record_field]) ?? []);
+      const times = look.records.flatMap((record) => parseTimestamp(record[axis.record_field]) ?? []);
       const sorted = times.every((time, index) => index === 0 || time >= (times[index - 1] ?? 0));
       if (!isRefusal(look) && times.length > 1 && sorted) orders.set(axis.name, axis.record_field);
     }

@@ -1,6 +1,6 @@
 /** Finds out which parameters cut the list by time, by which field of the record, and what their bounds mean. */
 import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
-import { formatInstant, formatStep, type Micros, parseInstant, type TimeFormat } from '../list/timestamps.ts';
+import { formatStep, formatTimestamp, type Micros, parseTimestamp, type TimeFormat } from '../list/timestamps.ts';
 import type { Finding } from './finding.ts';
 import { findEffective, isRefusal, type Look, type Params, type ProbeSession, timeFields } from './session.ts';
 
@@ -55,7 +55,7 @@ export const findWindows = async (
     some: readonly BoundNames[],
     format: TimeFormat,
   ): Promise<'none' | 'empty' | 'refused'> => {
-    const bound = formatInstant(farFuture, format);
+    const bound = formatTimestamp(farFuture, format);
     const look = await session.look({ ...sized, ...Object.fromEntries(some.map(([from]) => [from, bound])) });
     return isRefusal(look) ? 'refused' : look.records.length === 0 ? 'empty' : 'none';
   };
@@ -72,7 +72,7 @@ export const findWindows = async (
   const [first] = found;
   if (first === undefined) return nothing(`none of ${candidates.length} usual pairs of names cut the list`);
   const bounds = await findBounds(session, first.axis, first.format, sample, sized);
-  const times = sample.records.flatMap((record) => parseInstant(record[first.axis.record_field]) ?? []);
+  const times = sample.records.flatMap((record) => parseTimestamp(record[first.axis.record_field]) ?? []);
   const wholeSeconds = times.every((time) => time % 1_000_000 === 0);
   const resolution = wholeSeconds ? 1_000 : formatStep(first.format) / 1_000;
   return {
@@ -121,20 +121,20 @@ const identifyAxis = async (
   for (const format of formats) {
     const step = formatStep(format);
     for (const field of likelyFirst(fields, fromParam)) {
-      const part = partOf(sample.records.flatMap((record) => parseInstant(record[field]) ?? []));
+      const part = partOf(sample.records.flatMap((record) => parseTimestamp(record[field]) ?? []));
       if (part === undefined) continue;
       const from = Math.floor(part[0] / step) * step;
       const to = Math.ceil(part[1] / step) * step;
       const look = await session.look({
         ...sized,
-        [fromParam]: formatInstant(from, format),
-        [toParam]: formatInstant(to, format),
+        [fromParam]: formatTimestamp(from, format),
+        [toParam]: formatTimestamp(to, format),
       });
       if (isRefusal(look)) break;
       if (look.records.length === 0) continue;
       const holds = (name: string): boolean =>
         look.records.every((record) => {
-          const time = parseInstant(record[name]);
+          const time = parseTimestamp(record[name]);
           return time === undefined || (time >= from && time <= to);
         });
       const cutBy = likelyFirst(fields, fromParam).filter(holds);
@@ -179,9 +179,9 @@ const findBounds = async (
 ): Promise<{ readonly from: boolean; readonly to: boolean; readonly finding: Finding }> => {
   const step = Math.max(formatStep(format), 1_000_000);
   const index = sample.records.findIndex(
-    (record) => (parseInstant(record[axis.record_field]) ?? 1) % formatStep(format) === 0,
+    (record) => (parseTimestamp(record[axis.record_field]) ?? 1) % formatStep(format) === 0,
   );
-  const time = parseInstant(sample.records[index]?.[axis.record_field]);
+  const time = parseTimestamp(sample.records[index]?.[axis.record_field]);
   const id = sample.ids[index];
   if (time === undefined || id === undefined) {
     return {
@@ -197,8 +197,8 @@ const findBounds = async (
   }
   const has = async (from: Micros, to: Micros): Promise<boolean> => {
     const bounds = {
-      [axis.from_param ?? '']: formatInstant(from, format),
-      [axis.to_param ?? '']: formatInstant(to, format),
+      [axis.from_param ?? '']: formatTimestamp(from, format),
+      [axis.to_param ?? '']: formatTimestamp(to, format),
     };
     return (await session.look({ ...sized, ...bounds })).ids.includes(id);
   };

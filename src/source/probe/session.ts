@@ -3,7 +3,7 @@ import type { Api } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { pathKeys, valueAt } from '../json/json-path.ts';
 import { isEmpty } from '../list/observe.ts';
-import { parseInstant } from '../list/timestamps.ts';
+import { parseTimestamp } from '../list/timestamps.ts';
 
 export type Params = Readonly<Record<string, string>>;
 
@@ -135,7 +135,7 @@ export const timeFields = (records: readonly Record<string, unknown>[]): string[
   for (const record of records) {
     for (const [name, value] of Object.entries(record)) {
       const looksLikeTime = typeof value === 'string' || /time|date|_at$|qualified/i.test(name);
-      if (looksLikeTime && parseInstant(value) !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1);
+      if (looksLikeTime && parseTimestamp(value) !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1);
     }
   }
   return [...counts].filter(([, count]) => count >= records.length * 0.8).map(([name]) => name);

@@ -1,112 +1,96 @@
-/** How many bytes of pages are held at once, over all windows that are read through one client. */
-import { collectGarbage } from './collect-garbage.ts';
+/**
+ * Bounds the bytes of pages that are in memory at once, over all windows that one client reads.
+ *
+ * A permit is `reserved` while its page is on the way (the expected size counts), `filled` once the page is here (its
+ * true size counts) and `released` when its bytes are let go; released is final. The limit is free (no permit is out),
+ * shared (the next page still fits) or full (callers wait in turn).
+ */
 
 /** One page of 50 MB, two of half that, or the pages of eight readers and those fetched ahead where they are small. */
-const roomBytes = 48 * 1024 * 1024;
-/** Let go of this much in large pages, V8 is made to look: it does not count the bytes of a buffer as its own. */
-const garbageBytes = 16 * 1024 * 1024;
-const largeBytes = 8 * 1024 * 1024;
+const defaultBytes = 48 * 1024 * 1024;
 
-/** The place of one page: taken before the page is asked for, given back when its bytes are let go. */
-export interface Place {
-  /** The page is here: its true size replaces the expected one. */
+/** Held for one page: acquired before the page is asked for, released when its bytes are let go. */
+export interface Permit {
+  /** reserved → filled: the true size replaces the expected one. No effect once released. */
   fill(bytes: number): void;
-  /** May be called more than once. */
+  /** → released. May be called more than once. */
   release(): void;
 }
 
 export interface MemoryLimit {
   /**
-   * Waits, in turn, until a page of this kind fits; one larger than the room fits when nothing else is held. What a
-   * kind weighs is learned from the pages that came; until the first is here it is held alone.
+   * Waits, in turn, until a page of this kind fits; one larger than the limit fits when nothing else is held. The size
+   * of a kind is learned from the pages that came; until the first is here it is held alone.
+   * @throws the signal's reason.
    */
-  take(kind: string, signal: AbortSignal): Promise<Place>;
+  acquire(kind: string, signal: AbortSignal): Promise<Permit>;
   /** The same without waiting, for a page ahead of one that is still held; undefined where it does not fit. */
-  tryTake(kind: string): Place | undefined;
+  tryAcquire(kind: string): Permit | undefined;
 }
 
 interface Waiter {
   readonly kind: string;
-  enter(place: Place): void;
+  admit(permit: Permit): void;
 }
 
-export const createMemoryLimit = (capacity: number = roomBytes): MemoryLimit => {
+/** @param capacity bytes. */
+export const createMemoryLimit = (capacity: number = defaultBytes): MemoryLimit => {
   const expected = new Map<string, number>();
-  const queue: Waiter[] = [];
-  let places = 0;
+  const waiters: Waiter[] = [];
+  let permits = 0;
   let held = 0;
-  let garbage = 0;
 
   const fits = (kind: string): boolean =>
-    places === 0 || held + (expected.get(kind) ?? Number.POSITIVE_INFINITY) <= capacity;
+    permits === 0 || held + (expected.get(kind) ?? Number.POSITIVE_INFINITY) <= capacity;
 
-  const admit = (): void => {
-    for (let next = queue[0]; next !== undefined && fits(next.kind); next = queue[0]) {
-      queue.shift();
-      next.enter(open(next.kind));
+  const admitWaiters = (): void => {
+    for (let next = waiters[0]; next !== undefined && fits(next.kind); next = waiters[0]) {
+      waiters.shift();
+      next.admit(reserve(next.kind));
     }
   };
 
-  const open = (kind: string): Place => {
+  const reserve = (kind: string): Permit => {
+    let state: 'reserved' | 'filled' | 'released' = 'reserved';
     let size = expected.get(kind) ?? capacity;
-    let filled = false;
-    let gone = false;
-    const resize = (bytes: number): void => {
+    permits++;
+    held += size;
+    const become = (next: 'filled' | 'released', bytes: number): void => {
+      if (state === 'released') return;
+      state = next;
       held += bytes - size;
       size = bytes;
+      if (next === 'released') permits--;
+      // The largest one, forgotten slowly: the last page of a window is small, and so are those of a night.
+      else expected.set(kind, Math.max(bytes, (expected.get(kind) ?? 0) * 0.98));
+      admitWaiters();
     };
-    places++;
-    held += size;
-    return {
-      fill: (bytes) => {
-        if (gone) return;
-        filled = true;
-        // The largest one, forgotten slowly: the last page of a window is small, and so are those of a night.
-        expected.set(kind, Math.max(bytes, (expected.get(kind) ?? 0) * 0.98));
-        resize(bytes);
-        admit();
-      },
-      release: () => {
-        if (gone) return;
-        gone = true;
-        places--;
-        if (filled && size >= largeBytes) garbage += size;
-        resize(0);
-        admit();
-      },
-    };
+    return { fill: (bytes) => become('filled', bytes), release: () => become('released', 0) };
   };
 
-  const waitForPlace = (kind: string, signal: AbortSignal): Promise<Place> =>
+  const tryAcquire = (kind: string): Permit | undefined =>
+    waiters.length === 0 && fits(kind) ? reserve(kind) : undefined;
+
+  const acquire = (kind: string, signal: AbortSignal): Promise<Permit> =>
     new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const permit = tryAcquire(kind);
+      if (permit !== undefined) return resolve(permit);
       const waiter: Waiter = {
         kind,
-        enter: (place) => {
+        admit: (admitted) => {
           signal.removeEventListener('abort', leave);
-          resolve(place);
+          resolve(admitted);
         },
       };
       const leave = (): void => {
-        queue.splice(queue.indexOf(waiter), 1);
+        waiters.splice(waiters.indexOf(waiter), 1);
         reject(signal.reason);
-        admit();
+        admitWaiters();
       };
       signal.addEventListener('abort', leave, { once: true });
-      queue.push(waiter);
+      waiters.push(waiter);
     });
 
-  const tryTake = (kind: string): Place | undefined => (queue.length === 0 && fits(kind) ? open(kind) : undefined);
-
-  return {
-    tryTake,
-    take: async (kind, signal) => {
-      signal.throwIfAborted();
-      const place = tryTake(kind) ?? (await waitForPlace(kind, signal));
-      if (garbage >= garbageBytes) {
-        garbage = 0;
-        collectGarbage();
-      }
-      return place;
-    },
-  };
+  return { acquire, tryAcquire };
 };

@@ -139,7 +139,7 @@ const confirmByListing = async (
   for (; spent.disagreements < maxDisagreements; spent.disagreements++) {
     const listing = await passOver({
       ...options,
-      query: { ...query, light: true },
+      query: { ...query, summary: true },
       onPage: undefined,
       onRejected: undefined,
     });
@@ -180,7 +180,7 @@ const fetchCalls = async (options: PartOptions, ids: readonly string[]): Promise
       observedAt: call.observedAt,
       receivedAt: call.receivedAt,
       page: 0,
-      light: false,
+      summary: false,
     };
     await options.onPage?.([observed.observation], meta);
   }

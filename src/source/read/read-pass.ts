@@ -15,7 +15,7 @@ export interface PageMeta {
   readonly receivedAt: Date;
   readonly page: number;
   /** Whether heavy fields were left out. */
-  readonly light: boolean;
+  readonly summary: boolean;
 }
 
 /** What a reader does with what comes; awaited, so that a slow one slows the reading down. */
@@ -72,7 +72,7 @@ export const passOver = async ({
   const step = boundStep(list);
   const ids = new Map<string, boolean>();
   const carries = new Set(list.carries);
-  const leftOut = query.light ? leftOutFields(list) : [];
+  const leftOut = query.summary ? leftOutFields(list) : [];
   let firstTotal: number | undefined;
   let lastTotal: number | undefined;
   let filledPages = 0;
@@ -138,7 +138,7 @@ export const passOver = async ({
         observedAt: page.observedAt,
         receivedAt: page.receivedAt,
         page: page.index,
-        light: query.light === true,
+        summary: query.summary === true,
       };
       if (observations.length > 0) await handlers.onPage?.(observations, meta);
     }

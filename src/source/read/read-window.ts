@@ -27,7 +27,7 @@ export interface ReadWindowOptions extends Handlers {
   /** `now` (default): completeness is shown before this returns; `later`: the second listing is left to reconcile. */
   readonly confirm?: 'now' | 'later';
   /** Read without the heavy fields. */
-  readonly light?: boolean;
+  readonly summary?: boolean;
   readonly resume?: { readonly doneTo: Micros } | undefined;
   readonly onProgress?: ((progress: ReadProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -117,7 +117,7 @@ const ask = (state: State, query: ListQuery): Promise<PartOutcome> => readPart(p
 
 const partOptions = ({ options, tally }: State, query: ListQuery): PartOptions => ({
   client: options.client,
-  query: { ...query, light: options.light, signal: options.signal },
+  query: { ...query, summary: options.summary, signal: options.signal },
   tally,
   partBytes: options.partBytes ?? 8 * 1024 * 1024,
   confirm: options.confirm ?? 'now',

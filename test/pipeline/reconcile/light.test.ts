@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CompareListingInput } from '../../../src/pipeline/read/compare-listing.ts';
-import { readLight } from '../../../src/pipeline/read/read-changed.ts';
+import { readChanged } from '../../../src/pipeline/read/read-changed.ts';
 import { planFetches } from '../../../src/source/list/fetch-plan.ts';
 import { type Installation, openInstallation } from './installation.ts';
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => here?.close());
 
 const read = (level: CompareListingInput['level'] = 'light') =>
-  readLight(here.deps, { axis: 'timestamp', range: here.range, level, confirm: 'later', origin: 'test' }, options);
+  readChanged(here.deps, { axis: 'timestamp', range: here.range, level, confirm: 'later', origin: 'test' }, options);
 const bodies = async (): Promise<string[]> =>
   (await here.store.pool.query('SELECT call_id, revision FROM ledger ORDER BY 1')).rows.map(
     (row) => `${row.call_id}:${row.revision}`,
