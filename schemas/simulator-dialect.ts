@@ -58,6 +58,11 @@ export const dialectSchema = z.object({
   totalPath: z.string().optional().describe('Where the body holds the total.'),
   totalHeader: z.string().optional().describe('Which response header holds the total.'),
   cap: z.number().int().positive().optional().describe('Most records a query can reach, without any marker.'),
+  capTotal: z
+    .enum(['capped', 'true'])
+    .default('capped')
+    .describe('Whether the total of a query above the cap is the cap, or what really matches.'),
+  newestFirst: z.boolean().default(false).describe('Descending order on every axis.'),
   overMax: z.enum(['refuse', 'clamp']).describe('What a page size above the maximum does.'),
   order: z.string().optional().describe('Parameter that names the axis of the order.'),
   status: z.string().optional().describe('Parameter that filters by status.'),
@@ -66,3 +71,4 @@ export const dialectSchema = z.object({
   errors: z.enum(['detail', 'list', 'text']).describe('Form of error bodies.'),
 });
 export type Dialect = z.output<typeof dialectSchema>;
+export type DialectInput = z.input<typeof dialectSchema>;

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { dialectSchema } from './simulator-dialect.ts';
+import { quirksSchema } from './simulator-quirks.ts';
 
 const share = z.number().min(0).max(1);
 const instant = z.iso.datetime({ offset: true });
@@ -27,6 +28,9 @@ export const faultKinds = [
   'invalid_json',
   'hang',
   'redirect',
+  'refused_400',
+  'forbidden_403',
+  'missing_404',
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
@@ -36,6 +40,23 @@ const callsSchema = z.object({
   to: instant.optional().describe("End of the range, exclusive; the simulator's now, floored to a minute, by default."),
   density: z.enum(['office', 'even']).default('office').describe('Calls follow office hours (UTC), or not.'),
   precision: z.enum(['seconds', 'milliseconds']).default('seconds').describe('Precision of timestamp and qualified.'),
+  printedPrecision: z
+    .enum(['seconds', 'milliseconds'])
+    .optional()
+    .describe('Precision of times in records; that of the list’s filters by default.'),
+  printedOffMs: z
+    .number()
+    .int()
+    .min(0)
+    .default(0)
+    .describe('Times in records differ from those that the list filters by, by up to so many milliseconds either way.'),
+  printedZoneMinutes: z
+    .number()
+    .int()
+    .optional()
+    .describe(
+      'Times in records are local times without a zone, so many minutes ahead of UTC; UTC with a Z by default.',
+    ),
   utterances: z.number().int().min(0).max(5_000).default(40).describe('Mean utterances of a call (± 25%).'),
   words: z.number().int().min(1).max(100).default(12).describe('Mean words of an utterance (± 25%).'),
   tags: z.number().int().min(0).max(24).default(5).describe('Tags of a call.'),
@@ -117,6 +138,10 @@ const rateLimitSchema = z.object({
 
 const faultsSchema = z.object({
   rates: z.partialRecord(z.enum(faultKinds), share).default({}).describe('Share of requests per kind of fault.'),
+  at: z
+    .array(z.object({ request: z.number().int().min(0), kind: z.enum(faultKinds) }))
+    .default([])
+    .describe('Single requests to the call API that fail, by their number from 0.'),
   scope: z
     .array(z.enum(['list', 'call', 'token']))
     .default(['list', 'call'])
@@ -164,6 +189,7 @@ export const simulatorOptionsSchema = z.object({
     .describe('Fields of the webhook record that the call list does not carry.'),
   listEmpties: fields.default([]).describe('Fields that the list sends null or empty although the call has content.'),
   listAdds: z.record(z.string(), z.unknown()).default({}).describe('Fields added to every listed record (drift).'),
+  quirks: quirksSchema.prefault({}).describe('What the call list does although no interface mentions it.'),
   unstableTies: z.boolean().default(false).describe('Calls of the same instant are listed in another order each time.'),
   compression: z.boolean().default(false).describe('Answer with br or gzip where accepted.'),
   staticPages: z

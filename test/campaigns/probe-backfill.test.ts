@@ -2,4 +2,5 @@
 import { dialects } from '../../src/simulator/service/dialects.ts';
 import { describeProbeBackfill } from '../e2e/probe-backfill-cases.ts';
 
-describeProbeBackfill(Object.keys(dialects));
+// `first_page` cannot be read completely by anyone.
+describeProbeBackfill(Object.keys(dialects).filter((name) => name !== 'first_page'));

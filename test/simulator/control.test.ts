@@ -24,7 +24,9 @@ test('the control needs its token and refuses a foreign Host or Origin', async (
   const { controlToken, port } = simulator;
   const Authorization = `Bearer ${controlToken}`;
   expect(await ask('stats', { Authorization })).toBe(200);
-  expect(await ask('stats', { Authorization, Host: `localhost:${port}`, Origin: `http://localhost:${port}` })).toBe(200);
+  expect(await ask('stats', { Authorization, Host: `localhost:${port}`, Origin: `http://localhost:${port}` })).toBe(
+    200,
+  );
   expect(await ask('stats', {})).toBe(401);
   expect(await ask('stats', { Authorization: 'Bearer ' })).toBe(401);
   expect(await ask('stats', { Authorization: `Bearer ${'x'.repeat(controlToken.length)}` })).toBe(401);

@@ -47,6 +47,9 @@ const expected: Readonly<Record<FaultKind, RegExp>> = {
   invalid_json: /^200 text$/,
   hang: /^timeout$/,
   redirect: /^302 text$/,
+  refused_400: /^400 json$/,
+  forbidden_403: /^403 json$/,
+  missing_404: /^404 json$/,
 };
 
 test('fails in every way it names', async () => {

@@ -32,7 +32,7 @@ export class Churn {
     const beyond = this.beyond(query.ranges.timestamp, last);
     if (beyond === undefined) return;
     const [leaving, joining] = forwards ? [seen, beyond] : [beyond, seen];
-    const at = this.world.formatTimestamp(this.world.placeOf(joining).timestamp);
+    const at = new Date(this.world.placeOf(joining).timestamp).toISOString();
     this.world.remove(leaving);
     this.world.insert({ timestamp: at, webhook: false, status: 'qualified' });
     churn.left++;

@@ -134,16 +134,32 @@ export class World {
     return this.states.get(index)?.deletedAt;
   }
 
-  /** Whether the call list shows the call: processed and not deleted. */
-  isListed(index: number, now: number): boolean {
+  /** Whether the call list shows the call at a simulated time, now or shortly before: processed and not deleted. */
+  isListed(index: number, at: number): boolean {
     const state = this.states.get(index);
-    if (state === undefined) return (this.population.qualified[index] as number) <= now;
-    return state.deletedAt === undefined && state.original.qualified <= now && state.current.qualified <= now;
+    if (state === undefined) return (this.population.qualified[index] as number) <= at;
+    const { deletedAt, original, current } = state;
+    return (deletedAt === undefined || deletedAt > at) && original.qualified <= at && current.qualified <= at;
   }
 
+  /** The version of a call at a simulated time. */
+  versionAt(index: number, at: number): number {
+    return (this.states.get(index)?.edits.filter((edit) => edit.at <= at).length ?? 0) + 1;
+  }
+
+  /** An instant as the truth tells it, in the precision by which the list filters. */
   formatTimestamp(ms: number): string {
     const text = new Date(ms).toISOString();
     return this.settings.calls.precision === 'seconds' ? `${text.slice(0, 19)}Z` : text;
+  }
+
+  /** An instant as records of this call show it. */
+  printTimestamp(index: number, ms: number): string {
+    const { precision, printedPrecision = precision, printedOffMs, printedZoneMinutes } = this.settings.calls;
+    const off = Math.round((fraction(this.settings.seed, index, 61) * 2 - 1) * printedOffMs);
+    const text = new Date(ms + off + (printedZoneMinutes ?? 0) * 60_000).toISOString();
+    const zone = printedZoneMinutes === undefined ? 'Z' : '';
+    return `${text.slice(0, printedPrecision === 'seconds' ? 19 : 23)}${zone}`;
   }
 
   /** The record as a webhook carries it, in any of its versions; `light` leaves the transcript null. */
@@ -154,7 +170,7 @@ export class World {
       index,
       callId: this.idOf(index),
       timestampMs: original.timestamp,
-      timestamp: this.formatTimestamp(original.timestamp),
+      timestamp: this.printTimestamp(index, original.timestamp),
       status: original.status,
     };
     let document: CallDocument = { ...generateCall(this.settings, seed, light), ...state?.fields };
@@ -163,7 +179,7 @@ export class World {
       const kinds = light ? edit.kinds.filter((kind) => kind !== 'transcript') : edit.kinds;
       document = applyEdit(this.settings, document, index, { ...edit, kinds }, n);
       document.status = edit.status;
-      document.timestamp = this.formatTimestamp(edit.timestamp);
+      document.timestamp = this.printTimestamp(index, edit.timestamp);
     }
     return document;
   }

@@ -2,8 +2,8 @@
 import type { Dialect } from '../../../schemas/simulator-dialect.ts';
 import type { World } from '../calls/world.ts';
 import { countOne } from '../control/stats.ts';
-import { type Answer, type Exchange, errorAnswer, httpDate, send } from './exchange.ts';
-import { injectFault } from './inject-fault.ts';
+import { type Answer, type Exchange, errorAnswer, httpDate, send, waitFor } from './exchange.ts';
+import { injectFault, injectPoison } from './inject-fault.ts';
 import { BadQuery, formatCursor, type ListQuery, parseListQuery } from './list-query.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { RecordBytes } from './record-bytes.ts';
@@ -75,19 +75,30 @@ const pageHeaders = (
   return headers;
 };
 
+/** The simulated time whose state a request sees: now, or that of the late replica. */
+const answeredAt = ({ settings }: Exchange, world: World, number: number): number =>
+  world.now() - (number % 2 === 1 ? settings.quirks.replicaLateSeconds * 1_000 : 0);
+
 const answerList = async (exchange: Exchange, parts: CallApiParts, dialect: Dialect, number: number): Promise<void> => {
   const { world, records } = parts;
   const { settings } = exchange;
+  const { doubledShare, countLagSeconds, listDelayMs } = settings.quirks;
   const query = parseListQuery(dialect, exchange.url.searchParams);
+  if (listDelayMs > 0) await waitFor(listDelayMs);
+  const at = answeredAt(exchange, world, number);
   const page = selectPage(world, query, {
-    cap: dialect.cap,
-    needsTotal: dialect.totalPath !== undefined || dialect.totalHeader !== undefined,
+    dialect,
+    at,
+    countAt: at - countLagSeconds * 1_000,
     frozen: settings.staticPages,
     tieSeed: settings.unstableTies ? number : undefined,
+    doubledShare,
+    seed: settings.seed,
   });
+  if (await injectPoison(exchange, page.indices, query.exclude.has('transcript_json'), false)) return;
   const cursor = page.next === undefined ? undefined : formatCursor(query, page.next);
   const [before, after] = envelope(dialect, page.total, cursor);
-  const body = [before, ...records.join(page.indices, query.exclude), after];
+  const body = [before, ...records.join(page.indices, query.exclude, at), after];
   exchange.counters.requests.records += page.indices.length;
   await parts.onPage({ query, page, callIds: page.indices.map((index) => world.idOf(index)) });
   await send(exchange, { status: 200, headers: pageHeaders(exchange, dialect, page, cursor), body });
@@ -98,12 +109,15 @@ const answerCall = async (
   { world }: CallApiParts,
   dialect: Dialect,
   callId: string,
+  number: number,
 ): Promise<void> => {
   const { settings } = exchange;
   const index = world.indexOf(callId);
-  const listed = index !== undefined && (settings.staticPages || world.isListed(index, world.now()));
+  const at = answeredAt(exchange, world, number);
+  const listed = index !== undefined && (settings.staticPages || world.isListed(index, at));
   if (!listed || !dialect.single) return send(exchange, errorAnswer(dialect.errors, 404, 'Not Found', 'no such call'));
-  const document = listDocument(world, settings, index, world.versionOf(index));
+  if (await injectPoison(exchange, [index], false, true)) return;
+  const document = listDocument(world, settings, index, world.versionAt(index, at));
   exchange.counters.requests.records++;
   return send(exchange, { status: 200, body: [Buffer.from(serialiseRecord(settings, index, document))] });
 };
@@ -166,7 +180,7 @@ export const answerCallApi = async (exchange: Exchange, parts: CallApiParts, num
       errorAnswer(dialect.errors, 400, 'Bad Request', 'this version of the call API is not available to you'),
     );
   }
-  if (callId !== undefined) return answerCall(exchange, parts, dialect, decodeURIComponent(callId));
+  if (callId !== undefined) return answerCall(exchange, parts, dialect, decodeURIComponent(callId), number);
   if (path !== '/calls') return send(exchange, errorAnswer(dialect.errors, 404, 'Not Found', 'no such path'));
   try {
     await answerList(exchange, parts, dialect, number);

@@ -1,12 +1,12 @@
 /** The named dialects of the simulated call list. `activate` is the public reference; each other one differs on purpose. */
-import { type Dialect, dialectSchema } from '../../../schemas/simulator-dialect.ts';
+import { type Dialect, type DialectInput, dialectSchema } from '../../../schemas/simulator-dialect.ts';
 import { terminal } from '../../errors.ts';
 
 const timestampWindow = { axis: 'timestamp', from: 'from', to: 'to' } as const;
 const sizes = { defaultSize: 50, maxSize: 200 } as const;
 const pages = { style: 'page', page: 'page', size: 'per_page', first: 1, defaultSize: 20, maxSize: 100 } as const;
 
-const activate: Dialect = {
+const activate: DialectInput = {
   description: 'The public reference: limit and offset, count and data, both axes, inclusive bounds, order, exclude.',
   scheme: 'bearer',
   version: { by: 'none' },
@@ -28,7 +28,7 @@ const activate: Dialect = {
 };
 
 /** A list of another maker: one time axis, nothing optional. */
-const plain: Dialect = {
+const plain: DialectInput = {
   description: '',
   scheme: 'bearer',
   version: { by: 'none' },
@@ -42,7 +42,7 @@ const plain: Dialect = {
   errors: 'detail',
 };
 
-export const dialects: Readonly<Record<string, Dialect>> = {
+export const dialects: Readonly<Record<string, DialectInput>> = {
   activate,
   'activate-v1': {
     ...activate,
@@ -107,6 +107,15 @@ export const dialects: Readonly<Record<string, Dialect>> = {
     paging: { style: 'none' },
     windows: [{ axis: 'timestamp', from: 'created_after', to: 'created_before' }],
     cap: 1_000,
+  },
+  first_page: {
+    ...plain,
+    description: 'No parameters at all: one bare array of the 100 newest calls.',
+    paging: { style: 'none' },
+    windows: [],
+    records: '',
+    cap: 100,
+    newestFirst: true,
   },
   page_capped: { ...plain, description: 'Pages that end at 1,000 records, without any marker.', cap: 1_000 },
   epoch_seconds: {

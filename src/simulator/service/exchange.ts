@@ -61,7 +61,7 @@ const compress = async (
     : undefined;
 };
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
+export const waitFor = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /** Sends a body that is not what its headers say, then cuts the connection where that is part of it. */
 const sendDamaged = async (
@@ -82,7 +82,7 @@ const sendDamaged = async (
     const parts = 10;
     for (let i = 0; i < parts && !response.destroyed; i++) {
       response.write(body.subarray(Math.floor((body.length * i) / parts), Math.floor((body.length * (i + 1)) / parts)));
-      await pause(settings.faults.slowMs / parts);
+      await waitFor(settings.faults.slowMs / parts);
     }
     response.end();
     return;

@@ -11,7 +11,9 @@ const chooseFault = (
   endpoint: 'list' | 'call' | 'token',
   number: number,
 ): FaultKind | undefined => {
-  const { rates, scope } = exchange.settings.faults;
+  const { rates, scope, at: planned } = exchange.settings.faults;
+  const single = planned.find(({ request }) => request === number);
+  if (single !== undefined && endpoint !== 'token') return single.kind;
   if (!scope.includes(endpoint)) return undefined;
   let at = fraction(exchange.settings.seed, number, 60);
   for (const [kind, share] of Object.entries(rates) as [FaultKind, number][]) {
@@ -27,6 +29,12 @@ const sendFault = async (exchange: Exchange, kind: FaultKind, elsewhere: () => P
   switch (kind) {
     case 'error_500':
       return send(exchange, { status: 500, body: { detail: 'internal error' } });
+    case 'refused_400':
+      return send(exchange, { status: 400, body: { detail: 'bad request' } });
+    case 'forbidden_403':
+      return send(exchange, { status: 403, body: { detail: 'forbidden' } });
+    case 'missing_404':
+      return send(exchange, { status: 404, body: { detail: 'not found' } });
     case 'html_502':
       return send(exchange, { status: 502, body: '<html><body><h1>502 Bad Gateway</h1></body></html>' });
     case 'unavailable_503':
@@ -52,6 +60,26 @@ const sendFault = async (exchange: Exchange, kind: FaultKind, elsewhere: () => P
       // `hang`: the connection stays open without an answer until the client gives up or the simulator stops.
       return;
   }
+};
+
+/** Fails an answer that holds a poisoned record; as `injectFault`. */
+export const injectPoison = async (
+  exchange: Exchange,
+  indices: readonly number[],
+  light: boolean,
+  single: boolean,
+): Promise<boolean> => {
+  const poison = exchange.settings.quirks.poison.find(
+    (one) => indices.includes(one.record) && (one.light || !light) && (one.single || !single),
+  );
+  if (poison === undefined) return false;
+  countOne(exchange.counters.faults, `poison_${poison.kind}`);
+  if (poison.kind === 'broken_json') {
+    exchange.bodyFault = 'invalid_json';
+    return false;
+  }
+  await send(exchange, { status: 500, body: { detail: 'internal error' } });
+  return true;
 };
 
 /**

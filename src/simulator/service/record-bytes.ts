@@ -8,7 +8,8 @@ const comma = Buffer.from(',');
 
 /** Records of a page joined by commas, as chunks to be written one after the other. */
 export interface RecordBytes {
-  join(indices: readonly number[], exclude: ReadonlySet<string>): readonly Buffer[];
+  /** @param at simulated time whose versions are shown */
+  join(indices: readonly number[], exclude: ReadonlySet<string>, at: number): readonly Buffer[];
 }
 
 /** Makes records on demand; forgets the oldest beyond 48 MB. The key covers everything that shapes a record. */
@@ -24,12 +25,12 @@ export class ChangingRecords implements RecordBytes {
     this.settings = settings;
   }
 
-  join(indices: readonly number[], exclude: ReadonlySet<string>): readonly Buffer[] {
-    const { listOmits, listEmpties, listAdds } = this.settings;
-    const shape = JSON.stringify([listOmits, listEmpties, listAdds]);
+  join(indices: readonly number[], exclude: ReadonlySet<string>, at: number): readonly Buffer[] {
+    const { listOmits, listEmpties, listAdds, quirks } = this.settings;
+    const shape = JSON.stringify([listOmits, listEmpties, listAdds, quirks.hollow]);
     if (shape !== this.shape) this.forget(shape);
     const variant = [...exclude].sort().join();
-    return [Buffer.from(indices.map((index) => this.recordOf(index, exclude, variant)).join(','))];
+    return [Buffer.from(indices.map((index) => this.recordOf(index, exclude, variant, at)).join(','))];
   }
 
   private forget(shape: string): void {
@@ -38,8 +39,8 @@ export class ChangingRecords implements RecordBytes {
     this.size = 0;
   }
 
-  private recordOf(index: number, exclude: ReadonlySet<string>, variant: string): string {
-    const version = this.world.versionOf(index);
+  private recordOf(index: number, exclude: ReadonlySet<string>, variant: string, at: number): string {
+    const version = this.world.versionAt(index, at);
     const key = `${index}:${version}:${variant}`;
     const known = this.cache.get(key);
     if (known !== undefined) return known;

@@ -18,6 +18,13 @@ const withWrongTypes = (document: CallDocument): CallDocument => ({
 
 const emptied = (value: unknown): unknown => (Array.isArray(value) ? [] : null);
 
+/** Lists and objects inside stay, without what they held. */
+const hollowed = (value: unknown): unknown => {
+  if (Array.isArray(value) || typeof value !== 'object' || value === null) return emptied(value);
+  const inner = Object.entries(value).filter(([, each]) => typeof each === 'object' && each !== null);
+  return Object.fromEntries(inner.map(([name, each]) => [name, Array.isArray(each) ? [] : {}]));
+};
+
 /** The webhook record of one version, fields of §2.1 only (and `webhooks.adds`). */
 export const webhookDocument = (
   world: World,
@@ -41,11 +48,12 @@ export const listDocument = (
   const full = world.documentOf(index, version, light);
   const document: CallDocument = {
     ...(malformationOf(settings, index) === 'wrong_types' ? withWrongTypes(full) : full),
-    qualified: world.formatTimestamp(world.qualifiedOf(index, version)),
+    qualified: world.printTimestamp(index, world.qualifiedOf(index, version)),
     qualification: generateQualification(settings, index),
     ...settings.listAdds,
   };
   for (const name of settings.listEmpties) if (name in document) document[name] = emptied(document[name]);
+  for (const name of settings.quirks.hollow) if (name in document) document[name] = hollowed(document[name]);
   for (const name of settings.listOmits) delete document[name];
   for (const name of exclude) delete document[name];
   return document;

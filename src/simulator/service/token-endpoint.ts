@@ -1,6 +1,6 @@
 /** The identity provider of interface §4.1: client credentials in, access token out. */
 import { timingSafeEqual } from 'node:crypto';
-import { type Answer, type Exchange, readBody, send } from './exchange.ts';
+import { type Answer, type Exchange, readBody, send, waitFor } from './exchange.ts';
 import type { TokenStore } from './token-store.ts';
 
 type Fields = Readonly<Record<string, string>>;
@@ -62,8 +62,6 @@ const surprisingIdToken = (exchange: Exchange, authUrl: string): string | undefi
   const claims = { iss, sub: 'service', aud: clientId, iat: now - 7_200, exp: expired ? now - 3_600 : now + 3_600 };
   return `${encode({ alg: 'RS256', typ: 'JWT', kid: 'sim' })}.${encode(claims)}.c2ltdWxhdGVk`;
 };
-
-const waitFor = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 const isDown = async (exchange: Exchange): Promise<boolean> => {
   switch (exchange.settings.tokens.outage) {
