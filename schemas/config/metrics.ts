@@ -7,7 +7,7 @@ export const metricsConfigSchema = z
       .enum(['separate', 'receiver', 'off'])
       .default('separate')
       .describe(
-        'Where /metrics is served: on a listener of its own, on the receiver’s (as public as it is), or nowhere.',
+        'Where /metrics is served: on a separate listener, on the receiver’s (as public as it is), or nowhere.',
       ),
     listen: z.string().min(1).default('127.0.0.1').describe('Address of the separate listener.'),
     port: z

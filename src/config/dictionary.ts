@@ -41,7 +41,7 @@ export const renderDictionary = (): string =>
   [
     '# Warehouse tables',
     '',
-    'Generated from schemas/tables.ts by `npm run generate`; the same text stands in the warehouse as comments and descriptions.',
+    'Generated from schemas/tables.ts by `npm run generate`; the warehouse carries the same text as comments and descriptions.',
     'Log tables hold their integers as bigint in Postgres.',
     '',
     ...tables.map((table) =>

@@ -1,6 +1,6 @@
 /**
  * Every key can be set by environment: CALLSYNC_ and its path in upper case, joined by two underscores, such as
- * CALLSYNC_SOURCE__LIST__PRESET or CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE. Text is taken as it stands, everything
+ * CALLSYNC_SOURCE__LIST__PRESET or CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE. Text is taken as it is, everything
  * else (numbers, lists, whole sections) as YAML, of which JSON is a part.
  */
 import { parse } from 'yaml';

@@ -56,7 +56,7 @@ const renderProperties = (node: SchemaNode, spot: Spot, skip?: string): string[]
 
 type Variants = NonNullable<ReturnType<typeof findVariants>>;
 
-/** The variant of the default as it stands, the others switched off. */
+/** The variant of the default, then the others switched off. */
 const renderVariants = (node: SchemaNode, { tag, variants }: Variants, spot: Spot): string[] => {
   const chosen = String((node.default as Record<string, unknown> | undefined)?.[tag] ?? [...variants.keys()][0]);
   return [chosen, ...[...variants.keys()].filter((name) => name !== chosen)].flatMap((name) => {

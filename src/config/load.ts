@@ -1,4 +1,4 @@
-/** Reads the configuration: defaults, then a preset, then the file, then the environment; the last word wins. */
+/** Reads the configuration: defaults, preset, file, environment; the later overrides the earlier. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
@@ -14,7 +14,7 @@ export interface LoadConfigOptions {
   readonly path?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** Laid over everything: what a command sets by itself, such as the demo. */
+  /** Override everything else: what a command sets by itself, such as the demo. */
   readonly overrides?: Raw;
 }
 

@@ -1,4 +1,4 @@
-/** Turns what zod found into sentences that name the key and what is allowed, without repeating a value. */
+/** Turns zod issues into sentences that name the key and what is allowed, without repeating a value. */
 import type { z } from 'zod';
 import { alternatives, childrenAt, configJsonSchema, knownKeys, type SchemaNode } from './schema-node.ts';
 import { suggest } from './suggest.ts';

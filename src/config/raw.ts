@@ -1,4 +1,4 @@
-/** Configuration before it is checked: what YAML, a preset and the environment say, laid over each other. */
+/** Configuration before it is checked: the preset, the YAML file and the environment, merged. */
 export type Raw = { [key: string]: unknown };
 
 export const isRaw = (value: unknown): value is Raw => {
@@ -21,7 +21,7 @@ export const mergeRaw = (lower: Raw, upper: Raw): Raw => {
   return merged;
 };
 
-/** A key with nothing behind it (all of its own keys switched off) counts as not written; so does an explicit null. */
+/** A null counts as a key that is not written: YAML gives it for a section whose keys are all commented out. */
 export const dropNulls = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(dropNulls);
   if (!isRaw(value)) return value;

@@ -12,7 +12,7 @@ export const renderConfigReference = (): string => {
   const parts = [
     '# Configuration',
     'Made from the schema by `npm run generate`. The same keys with their defaults as a file: `callsync.example.yaml`; for\neditors: `docs/callsync.schema.json`.',
-    'callsync reads `--config FILE`, else the file that `CALLSYNC_CONFIG` names, else `./callsync.yaml`. Over it lies the\nenvironment: `CALLSYNC_` and the path of the key in upper case, joined by two underscores\n(`CALLSYNC_SOURCE__LIST__PRESET=activate`, `CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE=/run/secrets/signing`). Text is\ntaken as it stands; numbers, lists and whole sections are YAML or JSON. Under it lies the preset that\n`source.list.preset` names. An unknown key is refused.',
+    'callsync reads `--config FILE`, else the file that `CALLSYNC_CONFIG` names, else `./callsync.yaml`. The environment\noverrides it: `CALLSYNC_` and the path of the key in upper case, joined by two underscores\n(`CALLSYNC_SOURCE__LIST__PRESET=activate`, `CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE=/run/secrets/signing`). Text is\ntaken as it is; numbers, lists and whole sections are YAML or JSON. It overrides the preset that\n`source.list.preset` names. An unknown key is refused.',
     'A key `x_file` names a file that holds the value of `x`. Secrets belong in such files or in the environment.\nDurations are a number with its unit: `ms`, `s`, `m`, `h`, `d`.',
   ];
   for (const [name, node] of Object.entries(configJsonSchema().properties ?? {})) {

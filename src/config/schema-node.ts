@@ -21,7 +21,7 @@ export interface SchemaNode {
   readonly oneOf?: readonly SchemaNode[];
 }
 
-/** For editors: what may stand in callsync.yaml. */
+/** The JSON Schema of callsync.yaml, for editors. */
 export const configJsonSchema = (): SchemaNode & { $schema?: string; title?: string } => {
   const schema = z.toJSONSchema(configSchema, { io: 'input' }) as SchemaNode;
   return { title: 'callsync.yaml', ...schema };

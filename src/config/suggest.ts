@@ -1,4 +1,4 @@
-/** The known name that somebody who typed `name` most likely meant, by edits of single letters. */
+/** The known name with the fewest single-letter edits from `name`; undefined when none is close. */
 export const suggest = (name: string, known: readonly string[]): string | undefined => {
   const limit = Math.max(1, Math.floor(name.length / 3));
   let best: { name: string; distance: number } | undefined;

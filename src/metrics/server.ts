@@ -1,4 +1,4 @@
-/** A listener of its own for `/metrics`. */
+/** A separate listener for `/metrics`. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
@@ -10,7 +10,7 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
-/** Rejects with a terminal error when the address cannot be had. */
+/** @throws CallsyncError METRICS_PORT_TAKEN */
 export const serveMetrics = async (options: {
   registry: Registry;
   listen: string;

@@ -213,7 +213,7 @@ describe('webhook round trip', () => {
       headerPrefix: 'X-Service-',
       key,
       store: createSampleStore(store),
-      landMs: 300,
+      storedWithinMs: 300,
     });
     expect(finding).toMatchObject({
       outcome: 'failed',
@@ -243,12 +243,12 @@ describe('webhook round trip', () => {
 });
 
 describe('public address', () => {
-  test('tells closed networks and unknown names from public ones', async () => {
+  test('tells private networks and unknown names from public ones', async () => {
     const first = async (url: string) => (await checkPublicUrl(new URL(url)))[0];
     for (const host of ['127.0.0.1', '10.1.2.3', '192.168.0.9', '100.64.1.1', '[::1]', '[fd00::1]', '[fe80::1]']) {
       expect(await first(`http://${host}/webhook`), host).toMatchObject({
         outcome: 'failed',
-        message: expect.stringContaining('closed network'),
+        message: expect.stringContaining('private network'),
       });
     }
     expect(await first('http://8.8.8.8/')).toMatchObject({ outcome: 'ok' });

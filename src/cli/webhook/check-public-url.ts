@@ -14,7 +14,7 @@ export interface PublicUrlFinding {
 }
 
 /** Loopback, private, link-local, shared and documentation ranges: no service on the internet reaches them. */
-const isClosed = createAllowList([
+const isPrivate = createAllowList([
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
   ...['192.0.2.0/24', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '240.0.0.0/4'],
   ...['::/127', 'fc00::/7', 'fe80::/10', '2001:db8::/32'],
@@ -23,7 +23,7 @@ const isClosed = createAllowList([
 const expiryWarningDays = 14;
 const handshakeMs = 10_000;
 
-/** Never throws. Sends no request. @param options.ca certificates to trust beside the system's, PEM. */
+/** Sends no request and never throws. @param options.ca further trusted certificates, PEM. */
 export const checkPublicUrl = async (url: URL, options: { readonly ca?: string } = {}): Promise<PublicUrlFinding[]> => {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const addresses = isIP(host) > 0 ? [host] : await lookup(host, { all: true }).then(named, () => []);
@@ -52,12 +52,12 @@ const addressFinding = (host: string, addresses: readonly string[]): PublicUrlFi
       hint: 'Correct webhook.public_url, or publish the name in the DNS.',
     };
   }
-  const closed = addresses.filter(isClosed);
-  if (closed.length === 0) return { about: 'address', outcome: 'ok', message: `${host} is a public address.` };
+  const unreachable = addresses.filter(isPrivate);
+  if (unreachable.length === 0) return { about: 'address', outcome: 'ok', message: `${host} is a public address.` };
   return {
     about: 'address',
     outcome: 'failed',
-    message: `${host} leads to ${closed[0]}, which is in a closed network: the service cannot reach it.`,
+    message: `${host} leads to ${unreachable[0]}, which is in a private network: the service cannot reach it.`,
     hint: 'Give the receiver a public address, or put a reverse proxy with one in front, and set webhook.public_url to it.',
   };
 };

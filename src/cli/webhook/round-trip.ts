@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SigningKey } from '../../webhook/server/signature.ts';
 import { sendWebhook } from './send.ts';
 
-/** What the operational store knows of one body; both are idempotent. */
+/** Finds and removes the delivery of one body in the operational store; both are idempotent. */
 export interface SampleStore {
   hasDelivery(bodyHash: Buffer): Promise<boolean>;
   removeDelivery(bodyHash: Buffer): Promise<void>;
@@ -24,14 +24,14 @@ export interface RoundTripOptions {
   readonly key: SigningKey | undefined;
   readonly store: SampleStore;
   readonly ca?: string;
-  /** How long the delivery may take from the answer to the inbox. */
-  readonly landMs?: number;
+  /** Longest from the answer to the row in the inbox. */
+  readonly storedWithinMs?: number;
 }
 
-/** Sends the sample, then the same with a wrong signature, which must be refused. Rejects when the store is away. */
+/** Sends the sample, then the same bytes with a wrong signature, which must be refused. @throws CallsyncError of the store */
 export const tryRoundTrip = async (options: RoundTripOptions): Promise<RoundTripFinding> => {
-  const { url, headerPrefix: prefix, key, store, ca, landMs = 15_000 } = options;
-  // Without unique_id it is not a call, whatever becomes of it.
+  const { url, headerPrefix: prefix, key, store, ca, storedWithinMs = 15_000 } = options;
+  // Without unique_id it never becomes a call, even if it cannot be removed.
   const body = Buffer.from(JSON.stringify({ callsync_check: randomUUID() }));
   const hash = createHash('sha256').update(body).digest();
   const hookId = [...(key?.hookIds ?? [])][0];
@@ -45,7 +45,7 @@ export const tryRoundTrip = async (options: RoundTripOptions): Promise<RoundTrip
   const sent = await sendWebhook({ ...common, ...(key === undefined ? {} : { secret: key.secret }) });
   if (!sent.delivered) return explainRefusal(url, sent.attempts.at(-1));
   try {
-    if (!(await isThere(store, hash, landMs))) {
+    if (!(await isThere(store, hash, storedWithinMs))) {
       return {
         outcome: 'failed',
         message: `${url} took a delivery that does not arrive in this inbox.`,
@@ -58,7 +58,7 @@ export const tryRoundTrip = async (options: RoundTripOptions): Promise<RoundTrip
   if (key === undefined) {
     return {
       outcome: 'warning',
-      message: 'A delivery arrived, and so would anybody’s: unsigned ones are taken.',
+      message: 'A delivery arrived. Unsigned ones are taken, so anybody can send calls.',
       hint: 'Ask the account manager for a signing secret, set webhook.secrets and remove webhook.allow_unsigned.',
     };
   }
@@ -94,7 +94,7 @@ const explainRefusal = (
       hint: 'Start the receiver (callsync up or callsync serve), and open the way from outside to it.',
     };
   }
-  const mends: Record<number, string> = {
+  const hints: Record<number, string> = {
     403: 'The receiver does not know this signing secret: restart it with this configuration, and check webhook.allow_from.',
     404: 'Check the path: webhook.public_url must end where the proxy leads to webhook.path.',
     503: 'The receiver is overloaded or cannot store: see its log and callsync status.',
@@ -103,7 +103,7 @@ const explainRefusal = (
     outcome: 'failed',
     message: `${url} answers ${status} to a signed delivery.`,
     hint:
-      mends[status] ??
+      hints[status] ??
       'Check that the address leads to the receiver and that its proxy passes POST and all headers on.',
   };
 };

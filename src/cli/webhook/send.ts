@@ -16,7 +16,7 @@ export interface SendOptions {
   readonly timeoutMs?: number;
   /** Whether to send once more after anything but a 2XX; as the service does by default. */
   readonly retry?: boolean;
-  /** Certificates to trust beside the system's, PEM. */
+  /** Further trusted certificates, PEM. */
   readonly ca?: string | Buffer;
 }
 
@@ -36,7 +36,7 @@ export interface SendResult {
 
 const senderVersion = '1.0.0';
 
-/** Never rejects for what the other side does: the attempts tell. */
+/** An answer other than 2XX, or none, is an attempt in the result, not an error. */
 export const sendWebhook = async (options: SendOptions): Promise<SendResult> => {
   const { url, secret, hookId = 'sample-hook', prefix = 'X-Service-', timeoutMs = 10_000, retry = true } = options;
   const body = Buffer.isBuffer(options.body) ? options.body : Buffer.from(options.body);
