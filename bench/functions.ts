@@ -1,0 +1,185 @@
+/**
+ * `npm run bench -- functions [-- --list] [--json FILE]`: how many functions of ours, in how many files, one more polled
+ * call and one more webhook delivery enter: how much code a reader has to pass. Real PostgreSQL, the simulated service in
+ * a process of its own, the receiver on a real socket; the use cases are called as the activities call them. From both
+ * is taken away what an empty page, and an inbox in which nothing waits, enter too. About 15 s.
+ */
+import { createHmac } from 'node:crypto';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startSimulatorProcess } from '../src/cli/demo/simulator-process.ts';
+import { openReceiver } from '../src/cli/open-receiver.ts';
+import { activityDeps, createServices, openSource, openStoreService, openWarehouses } from '../src/cli/services.ts';
+import { loadConfig } from '../src/config/load.ts';
+import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
+import { loadFolded } from '../src/pipeline/load/ingest.ts';
+import { mergeBatch } from '../src/pipeline/load/merge-inbox.ts';
+import { readRangePart } from '../src/pipeline/read/read-range-part.ts';
+import { RemoteControl } from '../src/simulator/control/remote-control.ts';
+import { compareRuns, type Difference, type EnteredFunction, startRecorder } from './functions/entered.ts';
+import { makeCallBodies } from './webhook/bodies.ts';
+
+const { values: flags } = parseArgs({
+  options: { json: { type: 'string' }, list: { type: 'boolean', default: false } },
+});
+/** Runs of each kind; the first of them fill caches and are not counted. */
+const warmUps = 2;
+const rounds = 3;
+const second = 1_000_000;
+const secret = 'bench-signing-secret';
+
+const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-functions-'));
+// PostgreSQL may run as another account, which has to get through.
+await chmod(folder, 0o711);
+const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), durable: false });
+const simulator = await startSimulatorProcess({ calls: { count: 40, density: 'even', lateShare: 0 } });
+const { config } = await loadConfig({
+  cwd: folder,
+  env: {},
+  overrides: {
+    source: {
+      base_url: simulator.url,
+      auth_url: simulator.authUrl,
+      realm: simulator.realm,
+      client_id: simulator.clientId,
+      client_secret: simulator.clientSecret,
+      list: { preset: 'activate' },
+    },
+    store: { url: postgres.url, data_dir: folder },
+    warehouses: { postgres: { type: 'postgres', url: postgres.url } },
+    webhook: { port: 0, secrets: [{ name: 'bench', secret }] },
+    metrics: { serve: 'off' },
+  },
+});
+const services = createServices(
+  config,
+  () => undefined,
+  () => undefined,
+);
+
+const byFile = (functions: readonly EnteredFunction[]): Map<string, EnteredFunction[]> => {
+  const files = new Map<string, EnteredFunction[]>();
+  for (const one of functions) files.set(one.file, [...(files.get(one.file) ?? []), one]);
+  return new Map([...files].sort(([left], [right]) => (left < right ? -1 : 1)));
+};
+
+const count = (functions: readonly EnteredFunction[]) => {
+  const named = functions.filter(({ name }) => name !== '');
+  return {
+    exported: named.filter(({ exported }) => exported).length,
+    functions: named.length,
+    callbacks: functions.length - named.length,
+    files: byFile(functions).size,
+  };
+};
+
+const show = (what: string, { only, more }: Difference) => {
+  const figures = { only: count(only), more: count(more) };
+  const say = ({ exported, functions, callbacks, files }: ReturnType<typeof count>): string =>
+    `${exported} exported functions, ${functions} with the private ones and methods, in ${files} files (${callbacks} unnamed callbacks)`;
+  console.log(
+    `${what}\n  not entered without it: ${say(figures.only)}\n  entered more often:     ${say(figures.more)}`,
+  );
+  if (flags.list) {
+    for (const [file, functions] of byFile(more)) {
+      const names = functions.map(({ name, line }) => `${name === '' ? '()' : name}:${line}`);
+      console.log(`    ${file}: ${names.join(' ')}`);
+    }
+  }
+  return figures;
+};
+
+try {
+  const store = await openStoreService(services);
+  const targets = await openWarehouses(services, store);
+  const source = openSource(services, store);
+  const deps = activityDeps(services, { store, targets, source });
+  let woken = () => {};
+  const { receiver } = await openReceiver(services, {
+    storeUrl: store.url,
+    wake: async () => woken(),
+    log: { info: () => {}, warn: console.error, error: console.error },
+  });
+
+  const times: number[] = [];
+  for await (const entry of new RemoteControl(simulator.origin).truth({ light: true })) {
+    if (entry.visibleInList && ['qualified', 'void'].includes(entry.status))
+      times.push(Date.parse(entry.qualified) * 1000);
+  }
+  const alone = times.filter((time) => times.every((other) => other === time || Math.abs(other - time) > 300 * second));
+  const read = async (from: number, expected: number): Promise<void> => {
+    const { totals } = await readRangePart(
+      deps,
+      {
+        axis: 'qualified',
+        range: { from, to: from + second },
+        direction: 'oldest_first',
+        origin: 'bench',
+        force: false,
+        maxCalls: 1_000,
+        maxSeconds: 60,
+      },
+      { signal: new AbortController().signal, onProgress: () => undefined },
+    );
+    if (totals.calls !== expected) throw new Error(`${totals.calls} calls were read, not ${expected}.`);
+  };
+  const merge = async (expected: number): Promise<void> => {
+    let deliveries = 0;
+    for (let merged = await mergeBatch(deps, 200); merged !== undefined; merged = await mergeBatch(deps, 200)) {
+      await loadFolded(deps, merged.folded);
+      deliveries += merged.deliveries;
+    }
+    if (deliveries !== expected) throw new Error(`${deliveries} deliveries were merged, not ${expected}.`);
+  };
+  const bodies = makeCallBodies(warmUps + rounds);
+  const deliver = async (body: Buffer, index: number): Promise<void> => {
+    const stored = new Promise<void>((resolve) => {
+      woken = resolve;
+    });
+    const answer = await fetch(`${receiver.address}${config.webhook.path}`, {
+      method: 'POST',
+      body,
+      headers: {
+        'content-type': 'application/json',
+        [`${config.webhook.header_prefix}hook-id`]: 'bench',
+        [`${config.webhook.header_prefix}delivery`]: `${(Date.now() / 1000).toFixed(3)}${index}`,
+        [`${config.webhook.header_prefix}signature`]: `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
+      },
+    });
+    if (answer.status !== 200) throw new Error(`A delivery was answered ${answer.status}.`);
+    await stored;
+    await merge(1);
+  };
+
+  const recorder = await startRecorder();
+  const polled = [];
+  const delivered = [];
+  for (const [index, body] of bodies.entries()) {
+    const time = alone[index];
+    if (time === undefined) throw new Error('Too few calls lie alone.');
+    const call = {
+      empty: await recorder.record(() => read(time - 120 * second, 0)),
+      one: await recorder.record(() => read(time, 1)),
+    };
+    const delivery = {
+      empty: await recorder.record(() => merge(0)),
+      one: await recorder.record(() => deliver(body, index)),
+    };
+    if (index < warmUps) continue;
+    polled.push(call);
+    delivered.push(delivery);
+  }
+  await recorder.stop();
+  const figures = {
+    polled: show('one more polled call', compareRuns(polled)),
+    delivery: show('one more delivery', compareRuns(delivered)),
+  };
+  if (flags.json !== undefined) await writeFile(flags.json, `${JSON.stringify(figures, undefined, 2)}\n`);
+} finally {
+  await services.close();
+  await simulator.stop();
+  await postgres.stop();
+  await rm(folder, { recursive: true, force: true });
+}
