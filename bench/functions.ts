@@ -17,7 +17,7 @@ import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.t
 import { loadFolded } from '../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../src/pipeline/load/merge-inbox.ts';
 import { readRangePart } from '../src/pipeline/read/read-range-part.ts';
-import { RemoteControl } from '../src/simulator/control/remote-control.ts';
+import { createRemoteControl } from '../src/simulator/control/remote-control.ts';
 import { compareRuns, type Difference, type EnteredFunction, startRecorder } from './functions/entered.ts';
 import { makeCallBodies } from './webhook/bodies.ts';
 
@@ -104,7 +104,7 @@ try {
   });
 
   const times: number[] = [];
-  for await (const entry of new RemoteControl(simulator.origin).truth({ light: true })) {
+  for await (const entry of createRemoteControl(simulator).truth({ light: true })) {
     if (entry.visibleInList && ['qualified', 'void'].includes(entry.status))
       times.push(Date.parse(entry.qualified) * 1000);
   }
