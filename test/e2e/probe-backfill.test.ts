@@ -1,3 +1,4 @@
-import { describeProbeBackfill, someDialects } from './probe-backfill-cases.ts';
+import { describeProbeBackfill, describeProbeRead, otherDialects, someDialects } from './probe-backfill-cases.ts';
 
 describeProbeBackfill(someDialects);
+describeProbeRead(otherDialects);
