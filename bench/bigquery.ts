@@ -1,5 +1,5 @@
 /**
- * BigQuery benchmark, into the emulator: calls through the whole load (encode, one load job, one script a commit) and,
+ * The local BigQuery: calls through the whole load (encode, one load job, one script a commit) and,
  * beside it, a bare load job of the same bytes into one table. Prints both as calls/s, their ratio and the jobs per
  * commit; medians over alternating runs, each into a dataset of its own. About 3 minutes.
  */

@@ -10,8 +10,8 @@ import { parseArgs } from 'node:util';
 import { startSimulatorProcess } from '../src/cli/demo/simulator-process.ts';
 import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
 import { startTemporalDevServer } from '../src/local/temporal/dev-server.ts';
-import { loadThroughCallsync } from './load-callsync.ts';
-import { loadLimitA, prepareLimitA } from './load-limit-a.ts';
+import { loadThroughCallsync } from './load/load-callsync.ts';
+import { loadLimitA, prepareLimitA } from './load/load-limit-a.ts';
 
 const { values } = parseArgs({
   options: {

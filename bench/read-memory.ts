@@ -1,6 +1,6 @@
 /**
- * `node dist/bench/read-memory.js`: reads a window of pages of 50 MB from a simulator in a process of its own, and
- * prints the highest resident memory of the reader, beside that of the process before it began.
+ * Peak memory of a reader without Temporal, store and warehouse: a window of pages of 50 MB from a simulator in a
+ * process of its own, beside the memory of the process before it began. About half a minute.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

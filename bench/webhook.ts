@@ -1,6 +1,6 @@
 /**
- * `npm run bench:webhook [-- --json FILE] [--rounds N] [--seconds N]`: deliveries a second that the receiver
- * acknowledges once they are committed, in turns with two fastify routes on the same bytes that verify and store
+ * Deliveries a second that the receiver acknowledges once they are committed. Options: --json FILE, --rounds N,
+ * --seconds N, --connections N. It takes turns with two fastify routes on the same bytes that verify and store
  * nothing: `bare` is fastify as it comes, `raw` has the raw-bytes parser that the receiver has. Then, with the whole of
  * `callsync up`, the time from an answer to the call's row in the warehouse. About 3 minutes.
  */

@@ -1,136 +1,71 @@
-/** Every rule of architecture.oxlintrc.json is broken once, in a copy of the folders, and must be the one that speaks. */
+/** Every room of architecture/rooms.json has its rule broken in a tree of its own, and one run of the linter sees all. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+interface Room {
+  readonly room: string;
+  readonly flat?: boolean;
+  readonly imports?: readonly string[];
+  readonly types?: readonly string[];
+  readonly packages?: readonly string[];
+}
+
 const root = resolve(import.meta.dirname, '../..');
-const config = 'architecture.oxlintrc.json';
-let copy: string;
+const rules: { rooms: readonly Room[]; roomOf: (path: string) => Room | undefined } = await import(
+  join(root, 'architecture/import-rules.js')
+);
+const { rooms, roomOf } = rules;
 
-beforeAll(() => {
-  copy = mkdtempSync(join(tmpdir(), 'callsync-architecture-'));
-  for (const entry of ['schemas', 'src', 'workflows', 'activities', config]) {
-    cpSync(join(root, entry), join(copy, entry), { recursive: true });
+/** A file of a room that no product file is: the room itself where the room is a file. */
+const fileIn = (room: string, name: string): string => (room.endsWith('.ts') ? room : `${room}/${name}`);
+const specifier = (from: string, to: string): string => {
+  const path = relative(dirname(from), to);
+  return path.startsWith('.') ? path : `./${path}`;
+};
+
+interface Violation {
+  readonly rule: string;
+  readonly path: string;
+  readonly text: string;
+  readonly says: string;
+}
+
+const allows = (list: readonly string[], room: string): boolean =>
+  list.some(
+    (entry) => entry === '*' || entry === room || (entry.endsWith('/*') && room.startsWith(entry.slice(0, -1))),
+  );
+
+/** What breaks a room's rule: the first room it may not import, the first it may import as types only, a package. */
+const violationsOf = ({ room, imports = [], types = [], packages = [] }: Room): readonly Violation[] => {
+  // A room that is a file can hold one violation only: it is put where the folder's would be.
+  const path = fileIn(room, 'zz-broken.ts');
+  const foreign = rooms.find((other) => other.room !== room && !allows([...imports, ...types], other.room))?.room;
+  const typed = rooms.find((other) => allows(types, other.room) && !allows(imports, other.room))?.room;
+  const lines: [what: string, text: string, says: string][] = [
+    ['a test', `import '${specifier(path, 'test/support/gate.ts')}';`, `${room} does not import test/support/gate.ts.`],
+  ];
+  if (foreign !== undefined) {
+    const target = specifier(path, fileIn(foreign, 'zz.ts'));
+    lines.push(
+      [foreign, `export * from '${target}';`, `${room} does not import ${foreign}.`],
+      [`${foreign} when it runs`, `export const a = () => import('${target}');`, `${room} does not import ${foreign}.`],
+    );
   }
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-});
-afterAll(() => rmSync(copy, { recursive: true, force: true }));
-
-const lint = (folder: string): { code: number | null; output: string } => {
-  const program = join(root, 'node_modules/.bin/oxlint');
-  const { status, stdout } = spawnSync(program, ['-c', config], { cwd: folder, encoding: 'utf8' });
-  return { code: status, output: stdout };
-};
-
-/** Adds files, runs the linter, removes them again. */
-const lintWith = (files: Readonly<Record<string, string>>): { code: number | null; output: string } => {
-  const before = new Map(Object.keys(files).map((name) => [join(copy, name), readIfThere(join(copy, name))]));
-  try {
-    for (const [name, text] of Object.entries(files)) {
-      mkdirSync(dirname(join(copy, name)), { recursive: true });
-      writeFileSync(join(copy, name), text);
-    }
-    return lint(copy);
-  } finally {
-    for (const [path, text] of before) {
-      if (text === undefined) rmSync(path, { force: true });
-      else writeFileSync(path, text);
-    }
+  if (typed !== undefined) {
+    const target = specifier(path, fileIn(typed, 'zz.ts'));
+    lines.push([`a value of ${typed}`, `import { zz } from '${target}';`, `${room} imports ${typed} as types only.`]);
   }
+  if (!packages.includes('*')) {
+    const name = packages.includes('node') ? 'left-pad' : 'node:fs';
+    lines.push([name, `import '${name}';`, `${room} does not use the package ${name === 'node:fs' ? 'node' : name}.`]);
+  }
+  return lines.map(([what, text, says]) => ({ rule: `${room} imports ${what}`, path, text, says }));
 };
 
-const readIfThere = (path: string): string | undefined => {
-  return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
-};
-
-const violations: readonly { rule: string; files: Record<string, string>; says: string }[] = [
-  {
-    rule: 'schemas import src',
-    files: { 'schemas/zz.ts': "import type { ErrorKind } from '../src/errors.ts';\nexport type A = ErrorKind;\n" },
-    says: 'schemas import nothing else of ours',
-  },
-  {
-    rule: 'a workflow imports the value of an activity',
-    files: {
-      'activities/zz-activity.ts': 'export const run = 1;\n',
-      'workflows/zz.ts': "import { run } from '../activities/zz-activity.ts';\nexport const a = run;\n",
-    },
-    says: 'as types only',
-  },
-  {
-    rule: 'a workflow exports an activity on',
-    files: {
-      'activities/zz-activity.ts': 'export const run = 1;\n',
-      'workflows/zz.ts': "export * from '../activities/zz-activity.ts';\n",
-    },
-    says: 'as types only',
-  },
-  {
-    rule: 'a workflow imports node:fs',
-    files: { 'workflows/zz.ts': "import { readFileSync } from 'node:fs';\nexport const a = readFileSync;\n" },
-    says: 'no built-in modules',
-  },
-  {
-    rule: 'a workflow imports zod through schemas',
-    files: {
-      'workflows/zz.ts': "import { callRecordSchema } from '../schemas/call.ts';\nexport const a = callRecordSchema;\n",
-    },
-    says: 'as types only',
-  },
-  {
-    rule: 'the shapes that workflows share bring in zod',
-    files: { 'schemas/orchestration.ts': "import { z } from 'zod';\nexport const a = z.string();\n" },
-    says: 'nothing heavy in it',
-  },
-  {
-    rule: 'src/source imports src/warehouse',
-    files: {
-      'src/source/zz.ts': "import type { Warehouse } from '../warehouse/warehouse.ts';\nexport type A = Warehouse;\n",
-    },
-    says: 'do not import each other',
-  },
-  {
-    rule: 'src/webhook imports a value of src/store',
-    files: {
-      'src/store/zz-store.ts': 'export const open = 1;\n',
-      'src/webhook/zz.ts': "import { open } from '../store/zz-store.ts';\nexport const a = open;\n",
-    },
-    says: 'as types only',
-  },
-  {
-    rule: 'src imports activities',
-    files: {
-      'activities/zz-activity.ts': 'export const run = 1;\n',
-      'src/store/zz.ts': "import { run } from '../../activities/zz-activity.ts';\nexport const a = run;\n",
-    },
-    says: 'src knows nothing of activities',
-  },
-  {
-    rule: 'src imports the command line',
-    files: {
-      'src/cli/zz-command.ts': 'export const run = 1;\n',
-      'src/config/zz.ts': "import { run } from '../cli/zz-command.ts';\nexport const a = run;\n",
-    },
-    says: 'Nothing but src/cli imports the command line',
-  },
-  {
-    rule: 'activities import workflows',
-    files: {
-      'workflows/zz-workflow.ts': 'export const run = 1;\n',
-      'activities/zz.ts': "import { run } from '../workflows/zz-workflow.ts';\nexport const a = run;\n",
-    },
-    says: 'Activities do not know the workflows',
-  },
-  {
-    rule: 'the product imports a test',
-    files: {
-      'test/zz-test.ts': 'export const run = 1;\n',
-      'src/calls/zz.ts': "import { run } from '../../test/zz-test.ts';\nexport const a = run;\n",
-    },
-    says: 'Nothing outside test/ and bench/',
-  },
+const cycles: readonly { rule: string; files: Readonly<Record<string, string>> }[] = [
   {
     rule: 'a cycle over three files',
     files: {
@@ -138,36 +73,116 @@ const violations: readonly { rule: string; files: Record<string, string>; says: 
       'src/calls/zz-b.ts': "import { c } from './zz-c.ts';\nexport const b = () => c;\n",
       'src/calls/zz-c.ts': "import { a } from './zz-a.ts';\nexport const c = () => a;\n",
     },
-    says: 'no-cycle',
   },
   {
     rule: 'a cycle of types',
     files: {
-      'src/calls/zz-a.ts': "import type { B } from './zz-b.ts';\nexport type A = B | 1;\n",
-      'src/calls/zz-b.ts': "import type { A } from './zz-a.ts';\nexport type B = A[];\n",
+      'src/postgres/zz-a.ts': "import type { B } from './zz-b.ts';\nexport type A = B | 1;\n",
+      'src/postgres/zz-b.ts': "import type { A } from './zz-a.ts';\nexport type B = A[];\n",
     },
-    says: 'no-cycle',
   },
 ];
 
-describe('architecture', () => {
-  test('holds in the tree as it is', () => {
-    expect(lint(root)).toEqual({ code: 0, output: expect.stringContaining('0 errors') });
+const violations = rooms.flatMap(violationsOf);
+const byPath = new Map(
+  violations.map(({ path }) => [path, violations.filter((violation) => violation.path === path)] as const),
+);
+
+const lint = (folder: string): { code: number | null; output: string } => {
+  const program = join(root, 'node_modules/.bin/oxlint');
+  const { status, stdout } = spawnSync(program, ['-c', 'architecture.oxlintrc.json', '--format', 'unix'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  return { code: status, output: stdout };
+};
+
+const write = (folder: string, files: Readonly<Record<string, string>>): void => {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+};
+
+let broken: string;
+let output: string;
+
+beforeAll(() => {
+  broken = mkdtempSync(join(tmpdir(), 'callsync-architecture-'));
+  for (const entry of ['architecture', 'architecture.oxlintrc.json']) {
+    cpSync(join(root, entry), join(broken, entry), { recursive: true });
+  }
+  symlinkSync(join(root, 'node_modules'), join(broken, 'node_modules'));
+  for (const [path, found] of byPath) write(broken, { [path]: `${found.map(({ text }) => text).join('\n')}\n` });
+  for (const { files } of cycles) write(broken, files);
+  write(broken, {
+    'src/zz-no-room/zz.ts': 'export const a = 1;\n',
+    'workflows/zz-types.ts': "import type { run } from '../activities/zz.ts';\nexport type A = typeof run;\n",
+    'src/webhook/server/zz-types.ts': "import { type A } from '../../store/delivery/zz.ts';\nexport type B = A;\n",
+  });
+  ({ output } = lint(broken));
+});
+afterAll(() => rmSync(broken, { recursive: true, force: true }));
+
+/** What the linter said about the line of a file. */
+const said = (path: string, line: number): string[] =>
+  output.split('\n').filter((text) => text.startsWith(`${path}:${line}:`));
+
+describe('the rooms', () => {
+  test('hold in the tree as it is', () => {
+    expect(lint(root)).toEqual({ code: 0, output: '' });
   });
 
-  test.each(violations)('is broken when $rule', ({ files, says }) => {
-    const { code, output } = lintWith(files);
-    expect(output).toContain(says);
-    expect(code).toBe(1);
+  test.each(violations)('are broken when $rule', ({ path, text, says }) => {
+    const line = (byPath.get(path)?.findIndex((other) => other.text === text) ?? 0) + 1;
+    expect(said(path, line)).toEqual([expect.stringContaining(says)]);
   });
 
-  test('lets workflows and the receiver take types', () => {
-    const { code, output } = lintWith({
-      'activities/zz-activity.ts': 'export const run = 1;\n',
-      'src/store/zz-store.ts': 'export interface Store { readonly a: 1 }\n',
-      'workflows/zz.ts': "import type { run } from '../activities/zz-activity.ts';\nexport type A = typeof run;\n",
-      'src/webhook/zz.ts': "import type { Store } from '../store/zz-store.ts';\nexport type A = Store;\n",
-    });
-    expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('0 errors') });
+  test.each(cycles)('are broken by $rule', ({ files }) => {
+    const [first = ''] = Object.keys(files);
+    expect(said(first, 1)).toEqual([expect.stringContaining('cycle')]);
+  });
+
+  test('are broken by a file in no room', () => {
+    expect(said('src/zz-no-room/zz.ts', 1)).toEqual([expect.stringContaining('is in no room')]);
+  });
+
+  test('let types pass where only types may', () => {
+    expect(output).not.toContain('zz-types.ts');
+  });
+
+  test('name only rooms that exist, each once, and none imports in a circle', () => {
+    const folders = ['schemas', 'workflows', 'activities', 'src'].flatMap((top) =>
+      readdirSync(join(root, top), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.name.endsWith('.ts'))
+        .map((entry) => relative(root, join(entry.parentPath, entry.name))),
+    );
+    const inhabited = new Set(folders.map((path) => roomOf(path)?.room));
+    expect([...inhabited].sort()).toEqual(rooms.map(({ room }) => room).sort());
+    for (const { imports = [], types = [] } of rooms) {
+      for (const entry of [...imports, ...types]) {
+        expect(
+          rooms.some(({ room }) => allows([entry], room)),
+          entry,
+        ).toBe(true);
+      }
+    }
+    const reaches = (from: Room, seen = new Set<string>()): Set<string> => {
+      for (const next of rooms) {
+        if (!allows(from.imports ?? [], next.room) || seen.has(next.room)) continue;
+        seen.add(next.room);
+        reaches(next, seen);
+      }
+      return seen;
+    };
+    // Within source, simulator and webhook the parts may know each other; no-cycle guards their files.
+    const family = (room: string): string => room.match(/^src\/(source|simulator|webhook)/)?.[0] ?? room;
+    for (const room of rooms) {
+      const back = [...reaches(room)].filter((other) => {
+        const target = rooms.find((candidate) => candidate.room === other);
+        return target !== undefined && family(other) !== family(room.room) && reaches(target).has(room.room);
+      });
+      expect(back, room.room).toEqual([]);
+    }
   });
 });

@@ -1,5 +1,5 @@
 /**
- * `npm run campaign:activate`: 60,000 calls at 40 requests in any 10 seconds, then a tenth of them again on the other
+ * 60,000 calls at 40 requests in any 10 seconds, then a tenth of them again on the other
  * axis. About 8 minutes. Pages of 100 of the possible 200, so that reading is the bottleneck on 2 busy cores too.
  */
 import { describeActivateBackfill } from '../e2e/activate-backfill-cases.ts';

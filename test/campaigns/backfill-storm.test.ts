@@ -1,5 +1,5 @@
 /**
- * `npm run campaign:backfill-storm`: a backfill planned over 1,000,000 calls, 50,000 of them loaded by three worker
+ * A backfill planned over 1,000,000 calls, 50,000 of them loaded by three worker
  * processes that are killed at random. About 4 minutes on 2 cores.
  */
 import type { ChildProcess } from 'node:child_process';

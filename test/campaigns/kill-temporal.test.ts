@@ -1,4 +1,4 @@
-/** `npm run campaign:kill-temporal`: about 3 minutes. */
+/** Ten kills of the Temporal server during a backfill. About 3 minutes. */
 import { expect, test } from 'vitest';
 import { killTemporalDuringBackfill } from '../e2e/kill-temporal.ts';
 

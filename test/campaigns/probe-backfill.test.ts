@@ -1,4 +1,4 @@
-/** `npm run campaign:probe-backfill`: every dialect that the simulated service speaks. About 3 minutes. */
+/** Probe, then backfill, for every dialect that the simulated service speaks. About 3 minutes. */
 import { dialects } from '../../src/simulator/service/dialects.ts';
 import { describeProbeBackfill } from '../e2e/probe-backfill-cases.ts';
 

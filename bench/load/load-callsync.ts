@@ -7,12 +7,12 @@ import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import pg from 'pg';
 import { stringify } from 'yaml';
-import { temporalConfigSchema } from '../schemas/config/temporal.ts';
-import type { SimulatorProcess } from '../src/cli/demo/simulator-process.ts';
-import { connectClient } from '../src/temporal/connect.ts';
-import { startBackfill } from '../src/temporal/workflow-client.ts';
-import type { BackfillProgress } from '../workflows/messages.ts';
-import { createDatabase } from './bench-database.ts';
+import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
+import type { SimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
+import { connectClient } from '../../src/temporal/connect.ts';
+import { startBackfill } from '../../src/temporal/workflow-client.ts';
+import type { BackfillProgress } from '../../workflows/messages.ts';
+import { createDatabase } from './create-database.ts';
 
 export interface CallsyncLoad {
   readonly firstSeconds: number;
@@ -22,7 +22,7 @@ export interface CallsyncLoad {
   readonly megabytes: number;
 }
 
-const main = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
+const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 
 export const loadThroughCallsync = async (input: {
   serverUrl: string;

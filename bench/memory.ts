@@ -1,5 +1,5 @@
 /**
- * `npm run bench:memory`: peak memory of a worker whose backfill reads pages of 50 MB (200 calls of 250 KB each), through
+ * Peak memory of a worker whose backfill reads pages of 50 MB (200 calls of 250 KB each), through
  * Temporal, ledger and warehouse. About a minute.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { startSimulatorProcess } from '../src/cli/demo/simulator-process.ts';
 import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
 import { startTemporalDevServer } from '../src/local/temporal/dev-server.ts';
-import { loadThroughCallsync } from './load-callsync.ts';
+import { loadThroughCallsync } from './load/load-callsync.ts';
 
 const calls = 1_000;
 const folder = await mkdtemp(join(tmpdir(), 'callsync-memory-'));
