@@ -1,8 +1,9 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import { backoffMs } from '../../src/backoff.ts';
 import type { CallsyncError } from '../../src/errors.ts';
-import { backoffMs, readRetryAfter } from '../../src/source/http/backoff.ts';
+import { readRetryAfter } from '../../src/source/http/retry-after.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
 import { answerToken, configFor, type Handler, json, type LocalServer, startServer } from './local-server.ts';
 

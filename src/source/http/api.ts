@@ -1,8 +1,8 @@
 /** Requests to the call API: token, version, budget, retries (interface §4.2, §5.1, §9). */
 import type { SourceConfig } from '../../../schemas/config/source.ts';
+import { backoffMs } from '../../backoff.ts';
 import { CallsyncError, terminal, transient } from '../../errors.ts';
 import type { Micros } from '../list/timestamps.ts';
-import { backoffMs } from './backoff.ts';
 import type { Http, HttpResponse } from './http.ts';
 import type { RequestBudget } from './limiter.ts';
 import type { ServiceClock } from './service-clock.ts';

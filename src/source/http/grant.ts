@@ -3,8 +3,8 @@ import * as openid from 'openid-client';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal, transient } from '../../errors.ts';
 import type { SecretSource } from '../../secret.ts';
-import { readRetryAfter } from './backoff.ts';
 import type { Http, HttpResponse } from './http.ts';
+import { readRetryAfter } from './retry-after.ts';
 
 export interface Grant {
   readonly accessToken: string;

@@ -1,7 +1,7 @@
 /** What an answer other than 2XX means: decided once, here. Error bodies are not specified (interface §7). */
 import { type CallsyncError, terminal, transient } from '../../errors.ts';
-import { readRetryAfter } from './backoff.ts';
 import type { HttpResponse } from './http.ts';
+import { readRetryAfter } from './retry-after.ts';
 
 const temporary = new Set([408, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524, 529, 530]);
 

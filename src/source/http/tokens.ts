@@ -1,7 +1,8 @@
 /** Access tokens: one request for all who wait, renewed before they end, dropped when the service rejects them. */
+
+import { backoffMs } from '../../backoff.ts';
 import { CallsyncError } from '../../errors.ts';
 import type { SecretSource } from '../../secret.ts';
-import { backoffMs } from './backoff.ts';
 import type { RequestGrant } from './grant.ts';
 import { wait } from './wait.ts';
 

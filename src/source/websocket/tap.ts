@@ -1,8 +1,8 @@
 /** `callsync tap`: keeps the streaming WebSocket open and hands on its frames as they came (interface §5.2, §6). */
 import { WebSocket } from 'ws';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
+import { backoffMs } from '../../backoff.ts';
 import { CallsyncError, terminal, transient } from '../../errors.ts';
-import { backoffMs } from '../http/backoff.ts';
 import { isLoopback } from '../http/grant.ts';
 import type { TokenSource } from '../http/tokens.ts';
 import { wait } from '../http/wait.ts';

@@ -1,5 +1,6 @@
 /** Jobs under ids of our own: a submission that is repeated, by us or by another process, is still one job. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { type BackoffRules, backoffMs } from '../../backoff.ts';
 import type { Rest } from './client.ts';
 import { errorOf, type Fault, faultOf, judge } from './errors.ts';
 
@@ -29,9 +30,8 @@ export const pause: Pause = async (ms, signal) => {
   await delay(ms, undefined, signal === undefined ? {} : { signal });
 };
 
-/** Grows from `first` to `cap`, with jitter so that two processes do not meet again. */
-export const backoffMs = (attempt: number, first = 500, cap = 15_000): number =>
-  Math.min(cap, first * 2 ** Math.min(attempt - 1, 10)) * (0.5 + Math.random() / 2);
+/** Bounds of the pause before BigQuery is asked again. */
+export const retryPace: BackoffRules = { baseMs: 500, maxMs: 15_000 };
 
 const maxSubmissions = 12;
 const pollFirstMs = 100;
@@ -65,7 +65,7 @@ export const createJobs = (deps: {
         const { meaning } = judge(fault);
         if (meaning === 'missing') return undefined;
         if (meaning === 'stop' || attempt >= maxSubmissions) throw errorOf(fault, 'look up a job');
-        await pause(backoffMs(attempt));
+        await pause(backoffMs(attempt, retryPace));
       }
     }
   };
@@ -95,7 +95,7 @@ export const createJobs = (deps: {
           if (meaning === 'duplicate') return { fault };
         }
         if (attempt >= maxSubmissions) return { fault };
-        await pause(backoffMs(attempt));
+        await pause(backoffMs(attempt, retryPace));
       }
     }
   };

@@ -1,6 +1,7 @@
 /** One load: stage everything with one load job, apply everything with one script job, each under an id of its own. */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import { tableOf } from '../../../schemas/tables.ts';
+import { backoffMs } from '../../backoff.ts';
 import { transient } from '../../errors.ts';
 import type { LoadBatch, LoadResult } from '../warehouse.ts';
 import type { Budget, Pace } from './budget.ts';
@@ -8,7 +9,7 @@ import { changedOfLoad } from './counts.ts';
 import { type EncodedBatch, encodeBatch } from './encode.ts';
 import { errorOf, type Fault, judge } from './errors.ts';
 import { datesOf, foldBatch, splitByPartitions } from './fold-batch.ts';
-import { backoffMs, type JobOutcome, type Jobs, type Pause } from './jobs.ts';
+import { type JobOutcome, type Jobs, type Pause, retryPace } from './jobs.ts';
 import { writeLoadScript } from './load-script.ts';
 import { partitionOf } from './partitions.ts';
 import { type Queries, queryConfiguration } from './queries.ts';
@@ -128,7 +129,7 @@ const stage = async (
     // What an earlier run left behind is no reason to wait or to give up: since then somebody may have mended it.
     if (meaning === 'duplicate' || outcome.found) continue;
     if (meaning !== 'again') break;
-    await deps.pause(backoffMs(attempt - after), signal);
+    await deps.pause(backoffMs(attempt - after, retryPace), signal);
   }
   throw errorOf(fault, `stage load ${task.id} of warehouse "${deps.name}"`);
 };
@@ -162,7 +163,7 @@ const apply = async (deps: LoadDeps, task: Application, signal?: AbortSignal): P
     if (meaning === 'missing' && fault.message.includes(task.table)) return undefined;
     if (outcome.found) continue;
     if (meaning !== 'again') break;
-    await deps.pause(backoffMs(script), signal);
+    await deps.pause(backoffMs(script, retryPace), signal);
   }
   throw errorOf(fault, `apply load ${task.id} to warehouse "${deps.name}"`);
 };

@@ -1,12 +1,13 @@
 /** Datasets, tables and view: made where they are missing, extended where they lag behind. Nothing is ever taken away. */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import { wordsView } from '../../../schemas/tables.ts';
+import { backoffMs } from '../../backoff.ts';
 import { terminal } from '../../errors.ts';
 import type { Rest } from './client.ts';
 import { type Field, type Relation, relationsOf, typeSql } from './ddl.ts';
 import { standardType, type WireField } from './decode.ts';
 import { errorOf, type Fault, faultOf, judge } from './errors.ts';
-import { backoffMs, type Pause } from './jobs.ts';
+import { type Pause, retryPace } from './jobs.ts';
 import { wordsQuery } from './views.ts';
 
 export interface MigrateDeps {
@@ -203,7 +204,7 @@ const attempt = async <T>(
       const fault = faultOf(cause);
       const { meaning } = judge(fault);
       if ((meaning !== 'lost' && meaning !== 'again') || tries >= maxAttempts) return { fault };
-      await pause(backoffMs(tries));
+      await pause(backoffMs(tries, retryPace));
     }
   }
 };

@@ -1,10 +1,11 @@
 /** Queries: jobs without side effects, so a lost one is simply asked again. */
 import { randomUUID } from 'node:crypto';
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import { backoffMs } from '../../backoff.ts';
 import type { Rest } from './client.ts';
 import { decodeRow, type Reading, type WireField, type WireRow } from './decode.ts';
 import { errorOf, faultOf, judge } from './errors.ts';
-import { backoffMs, type Jobs, type Pause } from './jobs.ts';
+import { type Jobs, type Pause, retryPace } from './jobs.ts';
 
 export interface Query {
   readonly sql: string;
@@ -81,7 +82,7 @@ export const createQueries = (deps: {
       const { job, fault } = await jobs.run({ jobId, configuration });
       if (job !== undefined) return jobId;
       if (judge(fault).meaning !== 'again' || attempt >= maxAttempts) throw errorOf(fault, 'run a query');
-      await pause(backoffMs(attempt));
+      await pause(backoffMs(attempt, retryPace));
     }
   };
 
@@ -100,7 +101,7 @@ export const createQueries = (deps: {
       } catch (cause) {
         const { meaning } = judge(faultOf(cause));
         if ((meaning !== 'lost' && meaning !== 'again') || attempt >= maxAttempts) throw cause;
-        await pause(backoffMs(attempt));
+        await pause(backoffMs(attempt, retryPace));
       }
     }
   };

@@ -1,12 +1,13 @@
 /** Whole tables, row by row, through tabledata.list: neither a job nor a charge. */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import type { Column, WordArrays } from '../../../schemas/tables.ts';
+import { backoffMs } from '../../backoff.ts';
 import { digestedColumns } from '../digest.ts';
 import type { DigestedName, Row } from '../warehouse.ts';
 import type { Rest } from './client.ts';
 import { decodeRow, type WireField, type WireRow } from './decode.ts';
 import { errorOf, faultOf, judge } from './errors.ts';
-import { backoffMs, type Pause } from './jobs.ts';
+import { type Pause, retryPace } from './jobs.ts';
 import type { Queries } from './queries.ts';
 
 const pageRows = 5_000;
@@ -95,7 +96,7 @@ const ask = async <T>({ rest, pause }: Pick<ReadDeps, 'rest' | 'pause'>, request
       const fault = faultOf(cause);
       const { meaning } = judge(fault);
       if ((meaning !== 'lost' && meaning !== 'again') || attempt >= maxAttempts) throw errorOf(fault, 'read a table');
-      await pause(backoffMs(attempt));
+      await pause(backoffMs(attempt, retryPace));
     }
   }
 };

@@ -1,9 +1,10 @@
 /** The staging table of one attempt of one load: made with an expiry before anything is loaded into it. */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import { backoffMs } from '../../backoff.ts';
 import type { Rest } from './client.ts';
 import { stagingFields } from './ddl.ts';
 import { errorOf, faultOf, judge } from './errors.ts';
-import { backoffMs, type Pause } from './jobs.ts';
+import { type Pause, retryPace } from './jobs.ts';
 
 export interface Staging {
   nameOf(id: string, attempt: number): string;
@@ -52,7 +53,7 @@ export const createStaging = (deps: {
           if ((meaning !== 'lost' && meaning !== 'again') || attempt >= maxAttempts) {
             throw errorOf(fault, 'create a staging table');
           }
-          await pause(backoffMs(attempt));
+          await pause(backoffMs(attempt, retryPace));
         }
       }
     },
