@@ -9,8 +9,8 @@ export interface FieldSpan {
   readonly from: number;
   readonly to: number;
   /**
-   * The bytes are in the form that JSON.stringify would write: no blanks, no escapes, plain numbers, no keys that would
-   * change places. Only a name repeated inside the value goes unnoticed: it then hashes otherwise than what it says.
+   * The bytes are what JSON.stringify would write: no blanks, no escapes, numbers as JavaScript prints them, no keys
+   * that would change places. A name repeated inside the value is not noticed: its hash then differs from its value's.
    */
   readonly plain: boolean;
 }
@@ -42,13 +42,15 @@ const isDigit = (byte: number | undefined): boolean => byte !== undefined && byt
 const isHex = (byte: number | undefined): boolean =>
   byte !== undefined && (isDigit(byte) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66));
 
-/** Scans values of one buffer; `at` moves on as it does. Throws NotScannable. */
+/**
+ * Scans values of one buffer; `at` moves on as it does. Throws NotScannable. The private methods pass one part each and
+ * return whether its bytes are plain (see FieldSpan).
+ */
 export class ValueScanner {
   private readonly bytes: Uint8Array;
   private readonly length: number;
   at = 0;
   private depth = 0;
-  private plain = true;
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
@@ -67,12 +69,10 @@ export class ValueScanner {
       return fields;
     }
     for (;;) {
-      this.plain = true;
-      const name = this.key();
-      this.plain = true;
+      const name = this.fieldName();
       const start = this.at;
-      this.value();
-      fields.push({ name, from: start, to: this.at, plain: this.plain });
+      const plain = this.value();
+      fields.push({ name, from: start, to: this.at, plain });
       this.blanks();
       const byte = bytes[this.at];
       this.at += 1;
@@ -91,105 +91,96 @@ export class ValueScanner {
     return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + from, this.at - from).toString('utf8');
   }
 
-  private blanks(): void {
-    while (isBlank(this.bytes[this.at])) {
-      this.at += 1;
-      this.plain = false;
-    }
-  }
-
-  /** A key with its colon; leaves `at` on the value. */
-  private key(): string {
+  private fieldName(): string {
     const start = this.at;
     if (this.bytes[start] !== quote) this.fail();
-    this.string();
-    const name = this.text(start);
-    this.colon();
-    return this.plain ? name.slice(1, -1) : (JSON.parse(name) as string);
+    const plain = this.string();
+    const quoted = this.text(start);
+    this.separator(colon);
+    return plain ? quoted.slice(1, -1) : (JSON.parse(quoted) as string);
   }
 
-  private colon(): void {
-    this.blanks();
-    if (this.bytes[this.at] !== colon) this.fail();
+  private blanks(): boolean {
+    const start = this.at;
+    while (isBlank(this.bytes[this.at])) this.at += 1;
+    return this.at === start;
+  }
+
+  /** A colon or comma with the blanks around it. */
+  private separator(byte: number): boolean {
+    const tightBefore = this.blanks();
+    if (this.bytes[this.at] !== byte) this.fail();
     this.at += 1;
-    this.blanks();
+    return this.blanks() && tightBefore;
   }
 
-  private value(): void {
+  private value(): boolean {
     const byte = this.bytes[this.at];
-    if (byte === quote) this.string();
-    else if (byte === openBrace) this.object();
-    else if (byte === openBracket) this.array();
-    else if (byte === minus || isDigit(byte)) this.number();
-    else this.literal();
+    if (byte === quote) return this.string();
+    if (byte === openBrace) return this.object();
+    if (byte === openBracket) return this.array();
+    if (byte === minus || isDigit(byte)) return this.number();
+    return this.literal();
   }
 
-  private object(): void {
+  private object(): boolean {
     const { bytes } = this;
-    this.at += 1;
-    this.deeper();
-    this.blanks();
-    if (bytes[this.at] === closeBrace) this.at += 1;
-    else {
-      for (;;) {
-        if (bytes[this.at] !== quote) this.fail();
-        if (isDigit(bytes[this.at + 1])) this.plain = false;
-        this.string();
-        if (bytes[this.at] === colon) {
-          this.at += 1;
-          if (isBlank(bytes[this.at])) this.blanks();
-        } else this.colon();
-        this.value();
-        if (isBlank(bytes[this.at])) this.blanks();
-        const byte = bytes[this.at];
-        this.at += 1;
-        if (byte === closeBrace) break;
-        if (byte !== comma) this.fail();
-        if (isBlank(bytes[this.at])) this.blanks();
-      }
+    this.enter();
+    let plain = this.blanks();
+    for (let first = true; bytes[this.at] !== closeBrace; first = false) {
+      if (!first && !this.separator(comma)) plain = false;
+      if (bytes[this.at] !== quote) this.fail();
+      // JSON.stringify writes keys that are whole numbers first.
+      if (isDigit(bytes[this.at + 1])) plain = false;
+      if (!this.string()) plain = false;
+      if (!this.separator(colon)) plain = false;
+      if (!this.value()) plain = false;
+      if (isBlank(bytes[this.at]) && !this.blanks()) plain = false;
     }
-    this.depth -= 1;
+    this.leave();
+    return plain;
   }
 
-  private array(): void {
+  private array(): boolean {
     const { bytes } = this;
-    this.at += 1;
-    this.deeper();
-    this.blanks();
-    if (bytes[this.at] === closeBracket) this.at += 1;
-    else {
-      for (;;) {
-        this.value();
-        if (isBlank(bytes[this.at])) this.blanks();
-        const byte = bytes[this.at];
-        this.at += 1;
-        if (byte === closeBracket) break;
-        if (byte !== comma) this.fail();
-        if (isBlank(bytes[this.at])) this.blanks();
-      }
+    this.enter();
+    let plain = this.blanks();
+    for (let first = true; bytes[this.at] !== closeBracket; first = false) {
+      if (!first && !this.separator(comma)) plain = false;
+      if (!this.value()) plain = false;
+      if (isBlank(bytes[this.at]) && !this.blanks()) plain = false;
     }
-    this.depth -= 1;
+    this.leave();
+    return plain;
   }
 
-  private deeper(): void {
+  private enter(): void {
+    this.at += 1;
     this.depth += 1;
     if (this.depth > maxDepth) throw new NotScannable('nested too deeply');
   }
 
-  private string(): void {
+  private leave(): void {
+    this.at += 1;
+    this.depth -= 1;
+  }
+
+  private string(): boolean {
     const { bytes, length } = this;
+    let plain = true;
     let at = this.at + 1;
     for (;;) {
       if (at >= length) this.fail();
       const byte = bytes[at] as number;
       if (byte === quote) break;
       if (byte === backslash) {
-        this.plain = false;
+        plain = false;
         at = this.escape(at);
       } else if (byte < 0x20) this.fail();
       else at += 1;
     }
     this.at = at + 1;
+    return plain;
   }
 
   /** Offset behind the escape. */
@@ -204,6 +195,7 @@ export class ValueScanner {
     return at + 2;
   }
 
+  /** How many digits were passed: at least one. */
   private digits(): number {
     const start = this.at;
     while (isDigit(this.bytes[this.at])) this.at += 1;
@@ -211,47 +203,46 @@ export class ValueScanner {
     return this.at - start;
   }
 
-  private number(): void {
+  private number(): boolean {
     const { bytes } = this;
-    const first = this.at;
-    const isNegative = bytes[first] === minus;
-    if (isNegative) this.at += 1;
+    const start = this.at;
+    if (bytes[start] === minus) this.at += 1;
     const startsWithZero = bytes[this.at] === zero;
-    let significant = this.digits();
-    if (startsWithZero) {
-      if (significant > 1) this.fail();
-      significant = 0;
-    }
+    const whole = this.digits();
+    if (startsWithZero && whole > 1) this.fail();
+    let fraction = 0;
     if (bytes[this.at] === dot) {
       this.at += 1;
-      const start = this.at;
-      significant += this.digits();
-      if (startsWithZero && bytes[start] === zero) significant -= 1;
-      if (bytes[this.at - 1] === zero) this.plain = false;
-      // JavaScript prints what is below a millionth with an exponent.
-      if (startsWithZero && bytes[start] === zero && bytes[start + 1] === zero) this.plain = false;
-    } else if (startsWithZero && isNegative) this.plain = false;
-    if (significant > safeDigits && this.plain) {
-      const text = this.text(first);
-      this.plain = String(Number(text)) === text;
+      fraction = this.digits();
     }
-    const byte = bytes[this.at];
+    const end = this.at;
+    const byte = bytes[end];
     if (byte === 0x65 || byte === 0x45) {
-      this.plain = false;
       this.at += 1;
       const sign = bytes[this.at];
       if (sign === minus || sign === 0x2b) this.at += 1;
       this.digits();
+      return false;
     }
+    if (whole + fraction > safeDigits) {
+      const text = this.text(start);
+      return String(Number(text)) === text;
+    }
+    if (fraction === 0) return !startsWithZero || bytes[start] !== minus;
+    // JavaScript prints no zero at the end, and what is below a millionth with an exponent.
+    return (
+      bytes[end - 1] !== zero &&
+      !(startsWithZero && bytes[end - fraction] === zero && bytes[end - fraction + 1] === zero)
+    );
   }
 
-  private literal(): void {
+  private literal(): boolean {
     const { bytes, at } = this;
     for (const word of literals) {
       if (bytes[at] !== word[0]) continue;
       for (let index = 1; index < word.length; index += 1) if (bytes[at + index] !== word[index]) this.fail();
       this.at = at + word.length;
-      return;
+      return true;
     }
     this.fail();
   }
