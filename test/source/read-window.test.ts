@@ -120,26 +120,6 @@ describe('reading a window with preset activate', () => {
     for (const [index, call] of calls.entries()) if (index !== 10) expect(ids).toContain(call.unique_id);
   });
 
-  test('resumes behind what is done', async () => {
-    const { source } = await start(everySecond(900), { maxOffset: 300 }, { max_results: 300 });
-    const window = range('qualified', t0 + 600_000, t0 + 600_000 + 900 * second);
-    const seen: number[] = [];
-    const stop = new AbortController();
-    await expect(
-      collect(source, window, {
-        signal: stop.signal,
-        onProgress: ({ doneTo }) => {
-          seen.push(doneTo);
-          stop.abort(new Error('worker stops'));
-        },
-      }),
-    ).rejects.toThrow('worker stops');
-    const { ids, result } = await collect(source, window, { resume: { doneTo: seen[0] ?? 0 } });
-    expect(result.parts[0]?.from).toBe(seen[0]);
-    expect(ids.length).toBeLessThan(900);
-    expect(ids.at(-1)).toBe('call-000899');
-  });
-
   test('cuts an instant that is too large on the other axis', async () => {
     const calls = Array.from({ length: 900 }, (_, i) => ({
       ...servedCall(i, t0 + 1_000_000 + i * 777),

@@ -4,7 +4,6 @@ import { formatTimestamp, parseTimestamp } from '../../src/source/list/timestamp
 import {
   contains,
   halveWindow,
-  planWindows,
   splitWindow,
   tightBounds,
   type Window,
@@ -59,17 +58,6 @@ describe('windows', () => {
         }
       }),
       { numRuns: 500 },
-    );
-  });
-
-  test('plans windows whose borders do not depend on where the range starts', () => {
-    fc.assert(
-      fc.property(windows, fc.constantFrom(3_600_000_000, day), (whole, length) => {
-        const plan = planWindows(whole, length);
-        holdsOnce(whole, plan);
-        expect(plan.slice(1).filter((piece) => piece.from % length !== 0)).toEqual([]);
-      }),
-      { numRuns: 200 },
     );
   });
 

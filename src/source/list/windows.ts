@@ -39,17 +39,6 @@ export const halveWindow = (window: Window, step: Micros): readonly [Window, Win
   return first !== undefined && second !== undefined ? [first, second] : undefined;
 };
 
-/** Windows of `length` that cover `[from, to)`, borders on multiples of the length so that repeated plans agree. */
-export const planWindows = (whole: Window, length: Micros): Window[] => {
-  const windows: Window[] = [];
-  for (let from = whole.from; from < whole.to; ) {
-    const to = Math.min((Math.floor(from / length) + 1) * length, whole.to);
-    windows.push({ axis: whole.axis, from, to });
-    from = to;
-  }
-  return windows;
-};
-
 export interface BoundRules {
   /** Finest step of a bound, in microseconds. */
   readonly step: Micros;

@@ -15,7 +15,7 @@ export interface WindowProblem {
 }
 
 export interface ReadProgress {
-  /** Everything of the window before this instant is read; resume from here. */
+  /** Everything of the window before this time is read. */
   readonly doneTo: Micros;
   readonly calls: number;
   readonly pages: number;
@@ -28,7 +28,6 @@ export interface ReadWindowOptions extends Handlers {
   readonly confirm?: 'now' | 'later';
   /** Read without the heavy fields. */
   readonly summary?: boolean;
-  readonly resume?: { readonly doneTo: Micros } | undefined;
   readonly onProgress?: ((progress: ReadProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
   /** JSON bytes parsed and handed on at once; 8 MiB by default. */
@@ -36,7 +35,7 @@ export interface ReadWindowOptions extends Handlers {
 }
 
 export interface WindowResult {
-  /** Distinct calls inside the window (from `resume` on). */
+  /** Distinct calls inside the window. */
   readonly calls: number;
   readonly pages: number;
   /** Pages and single calls asked for, repeated attempts not counted. */
@@ -67,13 +66,12 @@ interface State {
 }
 
 export const readWindow = async (options: ReadWindowOptions): Promise<WindowResult> => {
-  const { client, window, resume } = options;
+  const { client, window } = options;
   const tally: Tally = { pages: 0, requests: 0, bytes: 0, rejected: 0, undated: 0, uncarried: new Map() };
   const state: State = { options, tally, problems: [] };
   const step = boundStep(client.list);
   const cuttable = isCuttable(axisOf(client.list, window.axis));
-  const start = Math.max(window.from, resume?.doneTo ?? window.from);
-  const queue: Window[] = start < window.to ? [{ ...window, from: start }] : [];
+  const queue: Window[] = window.from < window.to ? [window] : [];
   const parts: { from: Micros; to: Micros; calls: number; confirmed: Confirmation }[] = [];
   const suspects: { readonly window: Window; readonly records: number; readonly callsBefore: number }[] = [];
   let calls = 0;
