@@ -14,7 +14,8 @@ import { startBigQueryEmulator } from '../src/local/bigquery/emulator.ts';
 import { generateCall } from '../src/simulator/calls/generate-call.ts';
 import { createClient, createRest } from '../src/warehouse/bigquery/client.ts';
 import { encodeBatch } from '../src/warehouse/bigquery/encode.ts';
-import { createJobs, pause } from '../src/warehouse/bigquery/jobs.ts';
+import { createJobs } from '../src/warehouse/bigquery/jobs.ts';
+import { pause } from '../src/warehouse/bigquery/retry.ts';
 import { createStaging } from '../src/warehouse/bigquery/staging.ts';
 import { createBigqueryWarehouse } from '../src/warehouse/bigquery/warehouse.ts';
 import type { CallLoad, LoadBatch } from '../src/warehouse/warehouse.ts';
@@ -129,16 +130,15 @@ async function loadBare(
   for (const [index, calls] of batches.entries()) {
     const { media } = await encodeBatch(batchOf(calls, `b${index}`), config, false);
     bytes += media.reduce((sum, chunk) => sum + chunk.length, 0);
-    const table = staging.nameOf('bench', index);
+    const table = `callsync_staging_bench_${index}`;
     await staging.create(table);
     const start = performance.now();
-    const { fault } = await jobs.run({
+    await jobs.run({
       jobId: `${dataset}_${index}`,
       configuration: staging.loadConfiguration(table),
       media,
     });
     milliseconds += performance.now() - start;
-    if (fault !== undefined) throw new Error(fault.message);
   }
   return { seconds: milliseconds / 1000, bytes };
 }

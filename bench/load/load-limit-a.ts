@@ -7,12 +7,17 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { tableOf, type WordArrays } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
 import type { SimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
-import { createStatements, viewStatements } from '../../src/warehouse/postgres/ddl.ts';
+import { createStatements } from '../../src/warehouse/postgres/ddl.ts';
 import { columnsOf, type Layout, qualified } from '../../src/warehouse/postgres/layout.ts';
 import { createDatabase } from './create-database.ts';
 import { requestToken } from './request-token.ts';
 
-const layout: Layout = { schema: 'limit_a', words: 'rows', documents: false };
+const layout: Layout = { schema: 'limit_a', documents: false };
+/** One row per word: the layout that limit A is measured with. */
+const wordsTable = `CREATE TABLE ${qualified(layout, 'words')} (
+  call_id text, call_timestamp timestamptz, utterance_index integer, word_index integer, side text,
+  value text, start_offset float8, length float8, score float8,
+  PRIMARY KEY (call_id, utterance_index, word_index))`;
 const names = ['calls', 'utterances', 'words', 'tags', 'metadata', 'udfs', 'contacts'] as const;
 
 export interface PreparedRows {
@@ -105,13 +110,14 @@ export const loadLimitA = async (input: {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   try {
-    for (const statement of [...createStatements(layout), ...viewStatements(layout)]) await client.query(statement);
+    for (const statement of [...createStatements(layout), wordsTable]) await client.query(statement);
     const begin = performance.now();
     for (const name of names) {
       const columns =
         name === 'words'
           ? ''
-          : `(${columnsOf(tableOf(name), layout)
+          : `(${columnsOf(tableOf(name))
+              .filter((column) => !column.type.endsWith('[]'))
               .map((column) => `"${column.name}"`)
               .join(', ')})`;
       const copy = client.query(copyFrom(`COPY ${qualified(layout, name)} ${columns} FROM STDIN`));

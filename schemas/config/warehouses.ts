@@ -6,10 +6,6 @@ const common = {
     .boolean()
     .default(false)
     .describe('Also keep the full folded document of each call in a table of its own.'),
-  words: z
-    .enum(['arrays', 'rows', 'off'])
-    .default('arrays')
-    .describe('Layout of the words: arrays in utterances with a view `words` over them, a table of rows, or neither.'),
 };
 
 export const postgresWarehouseSchema = z.strictObject({
@@ -65,26 +61,14 @@ export const bigqueryWarehouseSchema = z.strictObject({
     .default(60)
     .describe('Least seconds between two commits of continuous sync.'),
   max_calls_per_load: z.number().int().positive().max(20_000).default(2_000).describe('Most calls in one commit.'),
-  budget: z
+  quota: z
     .strictObject({
       jobs_per_day: z
         .number()
         .int()
         .positive()
         .default(1_400)
-        .describe('Load jobs a day and table that callsync allows itself (documented limit 1,500).'),
-      modifications_per_day: z
-        .number()
-        .int()
-        .positive()
-        .default(1_400)
-        .describe('Table modifications a day that callsync allows itself.'),
-      partition_modifications_per_day: z
-        .number()
-        .int()
-        .positive()
-        .default(28_000)
-        .describe('Partition modifications a day and table (documented limit 30,000).'),
+        .describe('Load jobs a day that callsync allows itself (documented limit 1,500 a table).'),
     })
     .prefault({})
     .describe('What callsync allows itself of the documented quotas.'),
@@ -94,7 +78,7 @@ export const bigqueryWarehouseSchema = z.strictObject({
 export const warehouseConfigSchema = z.discriminatedUnion('type', [postgresWarehouseSchema, bigqueryWarehouseSchema]);
 export const warehousesConfigSchema = z
   .record(z.string().regex(/^[a-z][a-z0-9_-]{0,40}$/), warehouseConfigSchema)
-  .default({ postgres: { type: 'postgres', schema: 'calls', documents: false, words: 'arrays' } })
+  .default({ postgres: { type: 'postgres', schema: 'calls', documents: false } })
   .describe('Where call data is loaded, by a name of your choice; several at once.');
 
 export type PostgresWarehouseConfig = z.infer<typeof postgresWarehouseSchema>;

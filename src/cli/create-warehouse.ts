@@ -1,9 +1,9 @@
 import type { WarehouseConfig } from '../../schemas/config/warehouses.ts';
 import { openSecret } from '../secret.ts';
 import { createLease } from '../store/loads/lease.ts';
-import { createBudgetMemory } from '../store/quota-memory.ts';
+import { createQuotaMemory } from '../store/quota-memory.ts';
 import type { Store } from '../store/store.ts';
-import type { SpentCommit } from '../warehouse/bigquery/budget.ts';
+import type { SpentCommit } from '../warehouse/bigquery/quota.ts';
 import { createBigqueryWarehouse } from '../warehouse/bigquery/warehouse.ts';
 import { createPostgresWarehouse } from '../warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
@@ -11,8 +11,8 @@ import type { Warehouse } from '../warehouse/warehouse.ts';
 /** The adapter of one configured warehouse; Postgres without a URL lives in the store's own server. */
 export const createWarehouse = (name: string, config: WarehouseConfig, store: Store): Warehouse => {
   if (config.type === 'bigquery') {
-    const budgetMemory = createBudgetMemory<SpentCommit>(store, name);
-    return createBigqueryWarehouse({ name, config, lease: createLease(store), budgetMemory });
+    const quotaMemory = createQuotaMemory<SpentCommit>(store, name);
+    return createBigqueryWarehouse({ name, config, lease: createLease(store), quotaMemory });
   }
   const secret = openSecret({ key: `warehouses.${name}.url`, value: config.url, file: config.url_file });
   return createPostgresWarehouse({ name, url: secret?.read() ?? store.url, config });

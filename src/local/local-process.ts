@@ -1,10 +1,10 @@
-/** Servers that we start for ourselves on loopback: PostgreSQL, Temporal's development server, the BigQuery emulator. */
+/** Starts and stops server processes on loopback: PostgreSQL, Temporal's development server, the BigQuery emulator. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-export interface LocalProcess {
+interface LocalProcess {
   /** 0 when the program could not be started at all. */
   readonly pid: number;
   /** Why it is not running any more; undefined while it runs. */
@@ -20,36 +20,32 @@ export interface LocalProcessOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly uid?: number;
   readonly gid?: number;
-  /** What ends it when we exit without having stopped it; SIGINT by default. */
-  readonly exitSignal?: NodeJS.Signals;
+  /** Sent when this process exits without having stopped it. */
+  readonly exitSignal: NodeJS.Signals;
 }
 
-/** What we started and still have to end, with the signal for it. */
-const ours = new Map<number, NodeJS.Signals>();
+/** Processes that this one started and must end, each with the signal for it. */
+const started = new Map<number, NodeJS.Signals>();
 let watchesExit = false;
 
 const endAtExit = (pid: number, signal: NodeJS.Signals): void => {
-  ours.set(pid, signal);
+  started.set(pid, signal);
   if (watchesExit) return;
   watchesExit = true;
   process.once('exit', () => {
-    for (const [started, ending] of ours) sendSignal(started, ending);
+    for (const [pid, signal] of started) sendSignal(pid, signal);
   });
 };
 
-/** From here on it may outlive us: somebody else decides about its end. */
+/** From here on the process may outlive this one: `shareServer` decides about its end. */
 export const letOutlive = (pid: number): void => {
-  ours.delete(pid);
+  started.delete(pid);
 };
 
-/** In a group of its own, so that Ctrl-C reaches us and not a server that we still need to stop properly. */
-export const startLocalProcess = ({
-  program,
-  args,
-  logFile,
-  exitSignal = 'SIGINT',
-  ...options
-}: LocalProcessOptions): LocalProcess => {
+/**
+ * Starts a process in a group of its own: Ctrl-C must reach callsync, which stops the server properly, and not the server.
+ */
+const startLocalProcess = ({ program, args, logFile, exitSignal, ...options }: LocalProcessOptions): LocalProcess => {
   const output = openSync(logFile, 'a', 0o600);
   const child = spawn(program, args, { ...options, detached: true, stdio: ['ignore', output, output] });
   closeSync(output);
@@ -67,14 +63,42 @@ export const startLocalProcess = ({
   return { pid, failure: () => failure };
 };
 
-/** Asks with `signal`; after the deadline, insists with `lastSignal`. Resolves when the process is gone. */
+export type StartOutcome<T> = { readonly pid: number; readonly ready: T } | { readonly failure: string };
+
+/**
+ * Starts a server and asks `probe` until it returns a value. A server that ends before, or is not ready after
+ * `deadlineMs`, is killed with `rules.lastSignal`; then `failure` says why.
+ */
+export const startServer = async <T>(
+  options: Omit<LocalProcessOptions, 'exitSignal'>,
+  rules: StopRules & { readonly startDeadlineMs: number; probe(pid: number): Promise<T | undefined> },
+): Promise<StartOutcome<T>> => {
+  const server = startLocalProcess({ ...options, exitSignal: rules.signal });
+  const deadline = Date.now() + rules.startDeadlineMs;
+  while (server.failure() === undefined && Date.now() < deadline) {
+    const ready = await rules.probe(server.pid);
+    if (ready !== undefined) return { pid: server.pid, ready };
+    await delay(25);
+  }
+  sendSignal(server.pid, rules.lastSignal);
+  return { failure: server.failure() ?? `it was not ready within ${rules.startDeadlineMs / 1000} s` };
+};
+
+export interface StopRules {
+  readonly signal: NodeJS.Signals;
+  /** Sent when the process has not ended after `stopDeadlineMs`. */
+  readonly lastSignal: NodeJS.Signals;
+  readonly stopDeadlineMs: number;
+}
+
+/** Resolves when the process is gone. */
 export const stopLocalProcess = async (
   pid: number,
-  { signal, lastSignal, deadlineMs }: { signal: NodeJS.Signals; lastSignal: NodeJS.Signals; deadlineMs: number },
+  { signal, lastSignal, stopDeadlineMs }: StopRules,
 ): Promise<void> => {
   letOutlive(pid);
   sendSignal(pid, signal);
-  const deadline = Date.now() + deadlineMs;
+  const deadline = Date.now() + stopDeadlineMs;
   while (isAlive(pid)) {
     if (Date.now() > deadline) sendSignal(pid, lastSignal);
     await delay(20);

@@ -1,8 +1,8 @@
-/** What a warehouse has spent of its budget, where all workers see it. */
+/** The commits of a warehouse that count against its quota, where all workers see them. */
 import type { Queryable } from '../postgres/database.ts';
 
 /** A list of small records under the warehouse's name. Only the holder of the warehouse's lease writes. */
-export const createBudgetMemory = <T>(db: Queryable, warehouse: string) => {
+export const createQuotaMemory = <T>(db: Queryable, warehouse: string) => {
   const key = `budget:${warehouse}`;
   return {
     async read(): Promise<readonly T[]> {

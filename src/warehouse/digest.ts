@@ -35,6 +35,23 @@ export const digestRows = async (columns: readonly Column[], rows: AsyncIterable
   return `${count}:${BigInt.asUintN(256, sum).toString(16).padStart(64, '0')}`;
 };
 
+/** The relations of a warehouse that have a digest. */
+export const digestedNames = (documents: boolean): DigestedName[] => {
+  const names = tables.map((table) => table.name);
+  const kept = names.filter((name) => name !== 'loads').filter((name) => documents || name !== 'documents');
+  return [...kept, 'words'];
+};
+
+/** See `Warehouse.digestTables`. */
+export const digestTables = async (
+  documents: boolean,
+  rowsOf: (name: DigestedName) => AsyncIterable<Row>,
+): Promise<Record<string, string>> => {
+  const digests: Record<string, string> = {};
+  for (const name of digestedNames(documents)) digests[name] = await digestRows(digestedColumns(name), rowsOf(name));
+  return digests;
+};
+
 const canonicalValue = (column: Column, value: unknown): unknown => {
   // A repeated field of BigQuery cannot be null, so no words and an empty list of words are the same.
   if (column.type === 'words') return canonicalWords(value as WordArrays | null);

@@ -79,18 +79,26 @@ export interface Warehouse {
   /** Runs one read-only query in the warehouse's own dialect; `calls` schema or dataset is the default. */
   query(sql: string): Promise<Record<string, unknown>[]>;
   /** The guard and light content of calls in a range of call time, for reconcile. Streams in key order. */
-  listGuards(range: { from: number; to: number } | { callIds: readonly string[] }): AsyncIterable<CallGuard>;
+  listGuards(range: GuardRange): AsyncIterable<CallGuard>;
   /** Every statement this warehouse can send, by name, for review (`callsync sql`). */
-  statements(): readonly { readonly name: string; readonly sql: string }[];
+  statements(): readonly Statement[];
   /** Milliseconds until the next commit of continuous sync is due; absent where commits are not paced. */
   nextCommitInMs?(): Promise<number>;
-  /** One line for status: what is used of the budget; absent where there is none. */
-  describeBudget?(): Promise<string>;
+  /** One line for status: what is used of the quota; absent where there is none. */
+  describeQuota?(): Promise<string>;
   close(): Promise<void>;
+}
+
+export interface Statement {
+  readonly name: string;
+  readonly sql: string;
 }
 
 /** Relations that have a digest; `words` is the relation of one row per word. */
 export type DigestedName = Exclude<TableName, 'loads'> | 'words';
+
+/** Calls by their own time, `[from, to)` in microseconds since the epoch, or by id. */
+export type GuardRange = { readonly from: number; readonly to: number } | { readonly callIds: readonly string[] };
 
 export interface CallGuard {
   readonly callId: string;

@@ -5,7 +5,7 @@ import { BigQuery } from '@google-cloud/bigquery';
 import { PassThroughClient } from 'google-auth-library';
 import { expect, test } from 'vitest';
 import { type BigQueryEmulator, startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
-import { locateEmulator } from '../../src/local/bigquery/emulator-install.ts';
+import { locateEmulator } from '../../src/local/bigquery/locate-emulator.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { bePatient } from '../warehouse/patience.ts';
 

@@ -96,7 +96,7 @@ export const install = async (input: {
   const warehouse = createPostgresWarehouse({
     name: 'postgres',
     url: database.url,
-    config: { schema: 'calls', words: 'arrays', documents: false },
+    config: { schema: 'calls', documents: false },
   });
   closers.push(() => warehouse.close());
   const workers: ChildProcess[] = [];

@@ -42,7 +42,7 @@ export const openPipeline = async (config: Partial<PostgresWarehouseOptions['con
     const warehouse = createPostgresWarehouse({
       name,
       url: database.url,
-      config: { schema: `wh_${name}`, words: 'arrays', documents: false, ...more },
+      config: { schema: `wh_${name}`, documents: false, ...more },
     });
     opened.push(warehouse);
     await warehouse.migrate();

@@ -27,16 +27,14 @@ export interface Target {
   dispose(): Promise<void>;
 }
 
-export type WordsLayout = 'arrays' | 'rows' | 'off';
-
-export const targets: readonly (readonly [string, (words?: WordsLayout) => Promise<Target>])[] = [
+export const targets: readonly (readonly [string, () => Promise<Target>])[] = [
   ['postgres', usePostgresTarget],
   ['bigquery', useBigqueryTarget],
 ];
 
-async function usePostgresTarget(words: WordsLayout = 'arrays'): Promise<Target> {
+async function usePostgresTarget(): Promise<Target> {
   const database = await createDatabase();
-  const config = postgresWarehouseSchema.parse({ type: 'postgres', documents: true, words });
+  const config = postgresWarehouseSchema.parse({ type: 'postgres', documents: true });
   const opened: Warehouse[] = [];
   const execute = async (sql: string): Promise<void> => {
     const client = new pg.Client({ connectionString: database.url });
@@ -60,10 +58,10 @@ async function usePostgresTarget(words: WordsLayout = 'arrays'): Promise<Target>
   };
 }
 
-async function useBigqueryTarget(words: WordsLayout = 'arrays'): Promise<Target> {
+async function useBigqueryTarget(): Promise<Target> {
   const emulator = await useBigQuery();
   const strict = await startStrictBigquery({ upstream: emulator.restUrl });
-  const settings = { type: 'bigquery', project: emulator.project, dataset: emulator.dataset, documents: true, words };
+  const settings = { type: 'bigquery', project: emulator.project, dataset: emulator.dataset, documents: true };
   const config = bigqueryWarehouseSchema.parse({ ...settings, api_endpoint: strict.url });
   // Waits of seconds become waits of milliseconds; gzip as it would be over a network.
   const open = () => createBigqueryWarehouse({ name: 'bq', config, compress: true, pause: (ms) => sleep(ms / 50) });

@@ -21,7 +21,7 @@ export const addSql = (program: Command): void => {
           : createPostgresWarehouse({
               name: 'postgres',
               url: 'postgres://localhost/none',
-              config: { schema: 'calls', words: 'arrays', documents: true },
+              config: { schema: 'calls', documents: true },
             });
       const statements = warehouse.statements();
       print(

@@ -21,7 +21,7 @@ const describeBudgets = async (services: Services, store: Store): Promise<Record
   const budgets: Record<string, string> = {};
   for (const [name, config] of Object.entries(services.config.warehouses)) {
     const warehouse = createWarehouse(name, config, store);
-    const budget = await warehouse.describeBudget?.();
+    const budget = await warehouse.describeQuota?.();
     if (budget !== undefined) budgets[name] = budget;
     await warehouse.close();
   }

@@ -1,11 +1,10 @@
 /** A local BigQuery on loopback, for demos and tests: REST, and gRPC for the Storage APIs. Not the real service. */
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { terminal } from '../../errors.ts';
-import { sendSignal, startLocalProcess, stopLocalProcess } from '../local-process.ts';
-import { locateEmulator } from './emulator-install.ts';
-import { type EmulatorQueue, openEmulatorQueue } from './emulator-queue.ts';
+import { type StopRules, startServer, stopLocalProcess } from '../local-process.ts';
+import { locateEmulator } from './locate-emulator.ts';
+import { type EmulatorQueue, openEmulatorQueue } from './request-queue.ts';
 
 export interface BigQueryEmulatorOptions {
   /** Folder for its log and, unless `ephemeral`, its data, which the next start finds again. */
@@ -31,7 +30,7 @@ export interface BigQueryEmulator {
 }
 
 const startDeadlineMs = 90_000;
-const stopDeadlineMs = 15_000;
+const stopRules: StopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDeadlineMs: 15_000 };
 
 /** Installs the emulator first where that has not been done. Errors: `CallsyncError` `BIGQUERY_EMULATOR`. */
 export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): Promise<BigQueryEmulator> => {
@@ -41,38 +40,31 @@ export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): P
   await mkdir(home, { recursive: true });
   const logFile = join(home, 'bqemulator.log');
   await rm(logFile, { force: true });
-  const server = startLocalProcess({
-    program,
-    args: [
-      ...['start', '--project', project, '--rest-host', '127.0.0.1', '--grpc-host', '127.0.0.1'],
-      ...['--rest-port', '0', '--grpc-port', String(options.grpcPort ?? 0)],
-      ...(options.ephemeral ? ['--ephemeral'] : ['--persistent', '--data-dir', join(home, 'data')]),
-      ...['--log-format', 'json', '--log-level', 'info'],
-    ],
-    cwd: home,
-    logFile,
-    exitSignal: 'SIGTERM',
-  });
-  const ports = await awaitPorts(server.failure, logFile);
-  if (ports === undefined) {
-    sendSignal(server.pid, 'SIGKILL');
-    throw terminal(
-      'BIGQUERY_EMULATOR',
-      `The local BigQuery did not start: ${server.failure() ?? 'no answer in time'}.`,
-      {
-        hint: `See ${logFile}.`,
-      },
-    );
+  const args = [
+    ...['start', '--project', project, '--rest-host', '127.0.0.1', '--grpc-host', '127.0.0.1'],
+    ...['--rest-port', '0', '--grpc-port', String(options.grpcPort ?? 0)],
+    ...(options.ephemeral ? ['--ephemeral'] : ['--persistent', '--data-dir', join(home, 'data')]),
+    ...['--log-format', 'json', '--log-level', 'info'],
+  ];
+  const outcome = await startServer(
+    { program, args, cwd: home, logFile },
+    { ...stopRules, startDeadlineMs, probe: () => findPorts(logFile) },
+  );
+  if ('failure' in outcome) {
+    throw terminal('BIGQUERY_EMULATOR', `The local BigQuery did not start: ${outcome.failure}.`, {
+      hint: `See ${logFile}.`,
+    });
   }
-  const queue = await openQueue(ports.rest, options.restPort ?? 0, server.pid);
+  const { pid, ready: ports } = outcome;
+  const queue = await openQueue(ports.rest, options.restPort ?? 0, pid);
   return {
     restUrl: `http://127.0.0.1:${queue.port}`,
     grpcAddress: `127.0.0.1:${ports.grpc}`,
     project,
-    pid: server.pid,
+    pid,
     async stop() {
       await queue.close();
-      await stopLocalProcess(server.pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
+      await stopLocalProcess(pid, stopRules);
     },
   };
 };
@@ -81,7 +73,7 @@ const openQueue = async (upstreamPort: number, port: number, pid: number): Promi
   try {
     return await openEmulatorQueue(upstreamPort, port);
   } catch (cause) {
-    await stopLocalProcess(pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
+    await stopLocalProcess(pid, stopRules);
     throw terminal('BIGQUERY_EMULATOR', `The local BigQuery cannot listen on port ${port}.`, {
       hint: 'Choose another port, or 0 for any free one.',
       cause,
@@ -89,20 +81,12 @@ const openQueue = async (upstreamPort: number, port: number, pid: number): Promi
   }
 };
 
-/** The emulator writes the ports that it chose into its log once it listens, gRPC last. */
-const awaitPorts = async (
-  failure: () => string | undefined,
-  logFile: string,
-): Promise<{ rest: number; grpc: number } | undefined> => {
-  const deadline = Date.now() + startDeadlineMs;
-  while (failure() === undefined && Date.now() < deadline) {
-    const lines = (await readFile(logFile, 'utf8').catch(() => '')).split('\n');
-    const rest = findPort(lines, 'rest.listen');
-    const grpc = findPort(lines, 'grpc.listen');
-    if (rest !== undefined && grpc !== undefined && (await answers(rest))) return { rest, grpc };
-    await delay(100);
-  }
-  return undefined;
+/** The emulator writes its ports into its log once it listens, gRPC last. */
+const findPorts = async (logFile: string): Promise<{ rest: number; grpc: number } | undefined> => {
+  const lines = (await readFile(logFile, 'utf8').catch(() => '')).split('\n');
+  const rest = findPort(lines, 'rest.listen');
+  const grpc = findPort(lines, 'grpc.listen');
+  return rest !== undefined && grpc !== undefined && (await answers(rest)) ? { rest, grpc } : undefined;
 };
 
 const findPort = (lines: readonly string[], event: string): number | undefined => {

@@ -4,22 +4,12 @@
  */
 import { chmod, mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { terminal } from '../../errors.ts';
-import { letOutlive, sendSignal, stopLocalProcess } from '../local-process.ts';
-import { type ServerUse, useServer } from '../server-users.ts';
+import { shareServer } from '../shared-server.ts';
+import { locatePostgresBinaries } from './locate-binaries.ts';
 import { type Account, mayReach, resolvePostgresAccount } from './postgres-account.ts';
-import { locatePostgresBinaries } from './postgres-binaries.ts';
-import {
-  type Cluster,
-  createCluster,
-  findRunning,
-  launch,
-  type RunningServer,
-  readPassword,
-  superuser,
-} from './postgres-cluster.ts';
+import { createCluster, findRunning, launch, readPassword, stopRules, superuser } from './postgres-cluster.ts';
 
 export interface EmbeddedPostgresOptions {
   /** Folder of this server alone; made if missing, reused with its data if not. */
@@ -45,11 +35,10 @@ export interface EmbeddedPostgres {
 }
 
 const startDeadlineMs = 60_000;
-const stopDeadlineMs = 30_000;
 const defaultSettings = { shared_buffers: '256MB', max_wal_size: '4GB', wal_compression: 'on' };
 const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
 
-/** Starts the server, or joins the one that already runs on this data. Errors: `CallsyncError` with code `STORE_…`. */
+/** Starts the server, or joins the one that already runs on this data. @throws CallsyncError STORE_… */
 export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> => {
   const home = resolve(options.dataDir);
   const log = options.log ?? (() => undefined);
@@ -64,30 +53,24 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
     await createCluster(cluster, durable);
   }
   const settings = { ...defaultSettings, ...(durable ? {} : fastSettings), ...options.settings };
-  const use = useServer(home);
+  const { server, started, stop } = await shareServer(home, {
+    ...stopRules,
+    startDeadlineMs,
+    find: () => findRunning(data),
+    launch: () => launch(cluster, options.port, settings),
+    blocked: () =>
+      terminal('STORE_START', `Another process holds the embedded PostgreSQL data in ${home}.`, {
+        hint: 'End the postgres process that its postmaster.pid names.',
+      }),
+  });
   try {
-    const { server, started } = await joinOrLaunch(cluster, options.port, settings);
     const address = `postgres://${superuser}:${await readPassword(data)}@127.0.0.1:${server.port}`;
     await ensureDatabase(address, data);
-    return { url: `${address}/${superuser}`, ...server, started, stop: shareServer(server.pid, use) };
+    return { url: `${address}/${superuser}`, ...server, started, stop };
   } catch (cause) {
-    use.leave();
+    await stop();
     throw cause;
   }
-};
-
-/** Returns what ends the use; an exit without it ends the use too. */
-const shareServer = (pid: number, use: ServerUse): (() => Promise<void>) => {
-  use.of(pid);
-  letOutlive(pid);
-  // SIGINT is PostgreSQL's fast shutdown: sessions end, everything is written; SIGQUIT only when that hangs.
-  const leaveAtExit = () => void (use.leave() && sendSignal(pid, 'SIGINT'));
-  process.once('exit', leaveAtExit);
-  return async () => {
-    process.off('exit', leaveAtExit);
-    if (!use.leave()) return;
-    await stopLocalProcess(pid, { signal: 'SIGINT', lastSignal: 'SIGQUIT', deadlineMs: stopDeadlineMs });
-  };
 };
 
 const openTo = async (account: Account, home: string): Promise<void> => {
@@ -96,26 +79,6 @@ const openTo = async (account: Account, home: string): Promise<void> => {
   throw terminal('STORE_DATA_DIR', `As root, PostgreSQL runs as the account "postgres", which cannot reach ${home}.`, {
     hint: 'Set store.data_dir to a folder such as /var/lib/callsync, or run callsync as another user.',
   });
-};
-
-const joinOrLaunch = async (
-  cluster: Cluster,
-  port: number | undefined,
-  settings: Readonly<Record<string, string>>,
-): Promise<{ server: RunningServer; started: boolean }> => {
-  const deadline = Date.now() + startDeadlineMs;
-  while (true) {
-    const running = await findRunning(cluster.data);
-    if (running !== undefined) return { server: running, started: false };
-    const launched = await launch(cluster, port, settings);
-    if (launched !== undefined) return { server: launched, started: true };
-    if (Date.now() > deadline) {
-      throw terminal('STORE_START', `Another process holds the embedded PostgreSQL data in ${cluster.home}.`, {
-        hint: 'End the postgres process that its postmaster.pid names.',
-      });
-    }
-    await delay(100);
-  }
 };
 
 const ensureDatabase = async (address: string, data: string): Promise<void> => {

@@ -1,4 +1,4 @@
-/** The parts of starting PostgreSQL: make its database folder, find it running, launch it. */
+/** The parts of starting PostgreSQL: create its database folder, find it running, launch it. */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { terminal } from '../../errors.ts';
-import { findFreePort, isAlive, sendSignal, startLocalProcess } from '../local-process.ts';
+import { findFreePort, isAlive, type StopRules, startServer } from '../local-process.ts';
+import type { PostgresBinaries } from './locate-binaries.ts';
 import type { Account } from './postgres-account.ts';
-import type { PostgresBinaries } from './postgres-binaries.ts';
 
 export interface Cluster {
   /** Holds the log, and the data folder while it is made. */
@@ -26,6 +26,8 @@ export interface RunningServer {
 
 export const superuser = 'callsync';
 const startDeadlineMs = 60_000;
+/** SIGINT is PostgreSQL's fast shutdown: it ends sessions and writes everything. SIGQUIT does not wait. */
+export const stopRules: StopRules = { signal: 'SIGINT', lastSignal: 'SIGQUIT', stopDeadlineMs: 30_000 };
 const passwordName = 'callsync.password';
 
 export const readPassword = async (data: string): Promise<string> => {
@@ -93,28 +95,32 @@ export const launch = async (
   const port = wantedPort || (await findFreePort(await lastPort(data)));
   const logFile = join(home, 'postgres.log');
   const logStart = (await stat(logFile).catch(() => ({ size: 0 }))).size;
-  const server = startLocalProcess({
-    program: binaries.postgres,
-    args: [
-      ...['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
-      ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]),
-    ],
-    cwd: '/',
-    logFile,
-    ...account,
-  });
-  const deadline = Date.now() + startDeadlineMs;
-  while (server.failure() === undefined && Date.now() < deadline) {
-    const file = await readPidFile(data);
-    if (file.pid === server.pid && file.ready) return { pid: server.pid, port };
-    await delay(25);
-  }
-  sendSignal(server.pid, 'SIGQUIT');
+  const outcome = await startServer(
+    {
+      program: binaries.postgres,
+      args: [
+        ...['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
+        ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]),
+      ],
+      cwd: '/',
+      logFile,
+      ...account,
+    },
+    {
+      ...stopRules,
+      startDeadlineMs,
+      async probe(pid) {
+        const file = await readPidFile(data);
+        return file.pid === pid && file.ready ? true : undefined;
+      },
+    },
+  );
+  if ('ready' in outcome) return { pid: outcome.pid, port };
   const said = (await readFile(logFile)).subarray(logStart).toString();
-  // Both are said when a postmaster, or a child of a killed one, still holds the data.
+  // PostgreSQL says one of these when a postmaster, or a child of a killed one, still holds the data.
   if (/lock file .* already exists|shared memory block .* still in use/.test(said)) return undefined;
-  const reason = said.split('\n').findLast((line) => /FATAL|could not/.test(line)) ?? server.failure();
-  throw terminal('STORE_START', `The embedded PostgreSQL did not start: ${reason ?? 'no answer in time'}.`, {
+  const reason = said.split('\n').findLast((line) => /FATAL|could not/.test(line)) ?? outcome.failure;
+  throw terminal('STORE_START', `The embedded PostgreSQL did not start: ${reason}.`, {
     hint: `See ${logFile}, or set store.url to a server of your own.`,
   });
 };

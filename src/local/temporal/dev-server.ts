@@ -1,18 +1,10 @@
 /** A real Temporal server on loopback, kept in one file, for those who have not configured a cluster. */
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
-import { terminal } from '../../errors.ts';
-import {
-  findFreePort,
-  isAlive,
-  letOutlive,
-  sendSignal,
-  startLocalProcess,
-  stopLocalProcess,
-} from '../local-process.ts';
-import { type ServerUse, useServer } from '../server-users.ts';
+import { type CallsyncError, terminal } from '../../errors.ts';
+import { findFreePort, isAlive, type StopRules, startServer } from '../local-process.ts';
+import { shareServer } from '../shared-server.ts';
 import { locateTemporalCli } from './locate-cli.ts';
 
 export type SearchAttributeKind = 'Text' | 'Keyword' | 'Int' | 'Double' | 'Bool' | 'Datetime' | 'KeywordList';
@@ -46,7 +38,7 @@ export interface TemporalDevServer {
   stop(): Promise<void>;
 }
 
-/** What is kept beside the database, so that a second process joins and a restart keeps its addresses. */
+/** Kept in a file beside the database, so that a second process can join and a restart keeps the addresses. */
 interface Ports {
   readonly pid: number;
   readonly port: number;
@@ -54,107 +46,67 @@ interface Ports {
 }
 
 const startDeadlineMs = 60_000;
-const stopDeadlineMs = 15_000;
+const stopRules: StopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDeadlineMs: 15_000 };
 
-/** Starts the server, or joins the one that already runs on this data. Errors: `CallsyncError` `TEMPORAL_…`. */
+/** Starts the server, or joins the one that already runs on this data. @throws CallsyncError TEMPORAL_… */
 export const startTemporalDevServer = async (options: TemporalDevServerOptions): Promise<TemporalDevServer> => {
   const home = resolve(options.dataDir);
   await mkdir(home, { recursive: true });
-  const use = useServer(home);
-  try {
-    return await joinOrLaunch(home, options, use);
-  } catch (cause) {
-    use.leave();
-    throw cause;
-  }
-};
-
-const joinOrLaunch = async (
-  home: string,
-  options: TemporalDevServerOptions,
-  use: ServerUse,
-): Promise<TemporalDevServer> => {
-  const last = await readPorts(home);
-  if (last !== undefined && isAlive(last.pid) && (await isReady(last.port, options))) return describe(last, false, use);
-  const cli = await locateTemporalCli({ configured: options.cliPath, log: options.log ?? (() => undefined) });
-  const deadline = Date.now() + startDeadlineMs;
-  while (true) {
-    const outcome = await launch(cli, home, last, options, deadline);
-    if (typeof outcome !== 'string') return describe(outcome, true, use);
-    // A server that is still going down holds the file for some seconds.
-    if (!outcome.includes('SQLITE_BUSY') || Date.now() > deadline) {
-      throw terminal('TEMPORAL_START', `The Temporal development server did not start: ${outcome}`, {
-        hint: `See ${join(home, 'temporal.log')}, or set temporal.address to a server of your own.`,
-      });
-    }
-    const winner = await readPorts(home);
-    if (winner !== undefined && isAlive(winner.pid) && (await isReady(winner.port, options))) {
-      return describe(winner, false, use);
-    }
-    await delay(250);
-  }
-};
-
-const describe = (ports: Ports, started: boolean, use: ServerUse): TemporalDevServer => {
-  use.of(ports.pid);
-  letOutlive(ports.pid);
-  const leaveAtExit = () => void (use.leave() && sendSignal(ports.pid, 'SIGTERM'));
-  process.once('exit', leaveAtExit);
-  return {
-    address: `127.0.0.1:${ports.port}`,
-    uiUrl: ports.uiPort === undefined ? undefined : `http://127.0.0.1:${ports.uiPort}`,
-    pid: ports.pid,
-    started,
-    async stop() {
-      process.off('exit', leaveAtExit);
-      if (!use.leave()) return;
-      await stopLocalProcess(ports.pid, { signal: 'SIGTERM', lastSignal: 'SIGKILL', deadlineMs: stopDeadlineMs });
+  const { server, started, stop } = await shareServer(home, {
+    ...stopRules,
+    startDeadlineMs,
+    async find() {
+      const last = await readPorts(home);
+      return last !== undefined && isAlive(last.pid) && (await isReady(last.port, options)) ? last : undefined;
     },
+    launch: () => launch(home, options),
+    blocked: () => startError(home, 'another process holds its database'),
+  });
+  return {
+    address: `127.0.0.1:${server.port}`,
+    uiUrl: server.uiPort === undefined ? undefined : `http://127.0.0.1:${server.uiPort}`,
+    pid: server.pid,
+    started,
+    stop,
   };
 };
 
-/** The addresses of the ready server, or why it ended. */
-const launch = async (
-  cli: string,
-  home: string,
-  last: Ports | undefined,
-  options: TemporalDevServerOptions,
-  deadline: number,
-): Promise<Ports | string> => {
+const startError = (home: string, reason: string): CallsyncError =>
+  terminal('TEMPORAL_START', `The Temporal development server did not start: ${reason}`, {
+    hint: `See ${join(home, 'temporal.log')}, or set temporal.address to a server of your own.`,
+  });
+
+/** Undefined while a server that is going down still holds the database file, which takes some seconds. */
+const launch = async (home: string, options: TemporalDevServerOptions): Promise<Ports | undefined> => {
+  const program = await locateTemporalCli({ configured: options.cliPath, log: options.log ?? (() => undefined) });
+  const last = await readPorts(home);
   const port = options.port || (await findFreePort(last?.port));
   const uiPort = options.headless ? undefined : options.uiPort || (await findFreePort(last?.uiPort));
   const logFile = join(home, 'temporal.log');
   await rm(logFile, { force: true });
-  const server = startLocalProcess({
-    program: cli,
-    args: [
-      ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port)],
-      ...(uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)]),
-      ...['--db-filename', join(home, 'temporal.db')],
-      // A third of the time per activity under load, and still safe when the server is killed.
-      ...['--sqlite-pragma', 'journal_mode=WAL', '--sqlite-pragma', 'synchronous=NORMAL'],
-      ...(options.namespaces ?? []).flatMap((name) => ['--namespace', name]),
-      ...Object.entries(options.searchAttributes ?? {}).flatMap((pair) => ['--search-attribute', pair.join('=')]),
-      ...Object.entries(options.dynamicConfig ?? {}).flatMap((pair) => ['--dynamic-config-value', pair.join('=')]),
-    ],
-    cwd: home,
-    logFile,
-    exitSignal: 'SIGTERM',
-  });
-  while (server.failure() === undefined && Date.now() < deadline) {
-    if (await isReady(port, options)) {
-      const ports = { pid: server.pid, port, uiPort };
-      await writePorts(home, ports);
-      return ports;
-    }
-    await delay(50);
+  const args = [
+    ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port)],
+    ...(uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)]),
+    ...['--db-filename', join(home, 'temporal.db')],
+    // A third of the time per activity under load, and still safe when the server is killed.
+    ...['--sqlite-pragma', 'journal_mode=WAL', '--sqlite-pragma', 'synchronous=NORMAL'],
+    ...(options.namespaces ?? []).flatMap((name) => ['--namespace', name]),
+    ...Object.entries(options.searchAttributes ?? {}).flatMap((pair) => ['--search-attribute', pair.join('=')]),
+    ...Object.entries(options.dynamicConfig ?? {}).flatMap((pair) => ['--dynamic-config-value', pair.join('=')]),
+  ];
+  const probe = async () => (await isReady(port, options)) || undefined;
+  const outcome = await startServer({ program, args, cwd: home, logFile }, { ...stopRules, startDeadlineMs, probe });
+  if ('failure' in outcome) {
+    const reason = (await readFile(logFile, 'utf8')).trim().split('\n').at(-1) || outcome.failure;
+    if (reason.includes('SQLITE_BUSY')) return undefined;
+    throw startError(home, reason);
   }
-  sendSignal(server.pid, 'SIGKILL');
-  const lastLine = (await readFile(logFile, 'utf8')).trim().split('\n').at(-1);
-  return lastLine || server.failure() || `no answer within ${startDeadlineMs / 1000} s`;
+  const ports = { pid: outcome.pid, port, uiPort };
+  await writePorts(home, ports);
+  return ports;
 };
 
-/** Ready means: every namespace answers and knows every search attribute. */
+/** Whether every namespace answers and knows every search attribute. */
 const isReady = async (port: number, options: TemporalDevServerOptions): Promise<boolean> => {
   let connection: Connection | undefined;
   try {

@@ -1,11 +1,11 @@
 /** Finds the Temporal CLI, which holds the development server; builds it with Go when there is none. */
 import { spawn } from 'node:child_process';
-import { access, constants, mkdir, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { terminal } from '../../errors.ts';
+import { cacheFolderOf, findOnPath, isExecutable } from '../locate-program.ts';
 
-export const temporalCliVersion = '1.5.1';
+const temporalCliVersion = '1.5.1';
 const program = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
 
 export interface LocateTemporalCliOptions {
@@ -37,23 +37,13 @@ export const findTemporalCli = async ({
       hint: 'Correct temporal.cli or CALLSYNC_TEMPORAL_CLI, or leave both out.',
     });
   }
-  for (const folder of (env.PATH ?? '').split(delimiter).filter(Boolean)) {
-    if (await isExecutable(join(folder, program))) return join(folder, program);
-  }
+  const installed = await findOnPath(program, env);
+  if (installed !== undefined) return installed;
   const cached = join(cacheFolder(env), program);
   return (await isExecutable(cached)) ? cached : undefined;
 };
 
-const cacheFolder = (env: NodeJS.ProcessEnv): string => {
-  return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'callsync', `temporal-${temporalCliVersion}`);
-};
-
-const isExecutable = async (path: string): Promise<boolean> => {
-  return access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-};
+const cacheFolder = (env: NodeJS.ProcessEnv): string => cacheFolderOf(`temporal-${temporalCliVersion}`, env);
 
 const build = async (target: string, env: NodeJS.ProcessEnv, log: (message: string) => void): Promise<void> => {
   const folder = join(target, '..');

@@ -20,8 +20,8 @@ export interface Relation {
   readonly clusteredBy?: readonly string[];
 }
 
-/** What of the config decides which tables there are. */
-export type Layout = Pick<BigqueryWarehouseConfig, 'words' | 'documents' | 'api_endpoint'>;
+/** The settings that decide tables and types. */
+export type Layout = Pick<BigqueryWarehouseConfig, 'documents' | 'api_endpoint'>;
 
 /** The emulator's decimals end at 38 digits in all; there they are kept as text, so that no digit is lost. */
 export const decimalTypeOf = (layout: Layout): 'BIGNUMERIC' | 'STRING' =>
@@ -43,7 +43,7 @@ const wordFields: readonly Field[] = [
   { name: 'score', type: 'FLOAT64', mode: 'NULLABLE' },
 ];
 
-export const fieldOf = (column: Column, layout: Layout): Field =>
+const fieldOf = (column: Column, layout: Layout): Field =>
   column.type === 'words'
     ? { name: column.name, type: 'STRUCT', mode: 'REPEATED', description: column.description, fields: wordFields }
     : {
@@ -53,18 +53,16 @@ export const fieldOf = (column: Column, layout: Layout): Field =>
         description: column.description,
       };
 
-/** Columns of a table of this layout; `calls` ends with the guard. */
-export const columnsOf = (table: Table, layout: Layout): readonly Column[] => {
-  const own = table.columns.filter((column) => column.type !== 'words' || layout.words === 'arrays');
-  return table.kind === 'call' ? [...own, ...guardColumns] : own;
-};
+/** Columns of a table; `calls` ends with the guard. */
+const columnsOf = (table: Table): readonly Column[] =>
+  table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns;
 
-/** Tables whose rows hang on a call, in the order in which a load writes them. */
+/** Tables whose rows belong to a call, in the order in which a load writes them. */
 export const callTablesOf = (layout: Layout): readonly Table[] =>
   tables.filter((table) => table.kind !== 'log' && (table.name !== 'documents' || layout.documents));
 export const logTables: readonly Table[] = tables.filter((table) => table.kind === 'log' && table.name !== 'loads');
 
-/** Tables that only loads read: what was erased, which calls ever moved, and the row over which commits conflict. */
+/** Tables that only loads read: erased calls, calls that ever moved, and the row over which commits conflict. */
 const guardTables: readonly Relation[] = [
   {
     name: 'tombstones',
@@ -102,23 +100,9 @@ const guardTables: readonly Relation[] = [
 
 /** Every table of the dataset. */
 export const relationsOf = (layout: Layout): readonly Relation[] => {
-  const ofCalls = callTablesOf(layout).map((table) => partitioned(table, layout));
-  const words: Relation[] =
-    layout.words === 'rows'
-      ? [
-          {
-            name: 'words',
-            description: 'One row per word of every utterance.',
-            fields: wordsView.columns.map((column) => fieldOf(column, layout)),
-            partitionedBy: 'call_timestamp',
-            clusteredBy: ['call_id'],
-          },
-        ]
-      : [];
   const deliveries = tableOf('deliveries');
   return [
-    ...ofCalls,
-    ...words,
+    ...callTablesOf(layout).map((table) => partitioned(table, layout)),
     { ...plain(deliveries, layout), partitionedBy: 'received_at', clusteredBy: ['seq'] },
     { ...plain(tableOf('verdicts'), layout), clusteredBy: ['verdict_id'] },
     { ...plain(tableOf('loads'), layout), clusteredBy: ['load_id'] },
@@ -130,7 +114,7 @@ const describe = (table: Table): string => `${table.description} Grain: ${table.
 const plain = (table: Table, layout: Layout): Relation => ({
   name: table.name,
   description: describe(table),
-  fields: columnsOf(table, layout).map((column) => fieldOf(column, layout)),
+  fields: columnsOf(table).map((column) => fieldOf(column, layout)),
 });
 const partitioned = (table: Table, layout: Layout): Relation => ({
   ...plain(table, layout),
@@ -144,9 +128,7 @@ export const stagingFields = (layout: Layout): readonly Field[] => {
     name: table.name,
     type: 'STRUCT',
     mode: 'REPEATED',
-    fields: stagedColumns(table, layout)
-      .filter((column) => !skip.includes(column.name))
-      .map(stagedField),
+    fields: table.columns.filter((column) => !skip.includes(column.name)).map(stagedField),
   });
   return [
     { name: 'n', type: 'INT64', mode: 'REQUIRED' },
@@ -162,11 +144,7 @@ export const stagingFields = (layout: Layout): readonly Field[] => {
   ];
 };
 
-/** Columns that travel in staging: all but the guard, and the words unless they are off. */
-export const stagedColumns = (table: Table, layout: Layout): readonly Column[] =>
-  table.columns.filter((column) => column.type !== 'words' || layout.words !== 'off');
-
-// Instants travel as microseconds, JSON and decimals as text: the script converts them, with rounding under our control.
+// Timestamps are staged as microseconds, JSON and decimals as text: the script converts them by rules of ours.
 const stagedField = (column: Column): Field => {
   if (column.type === 'words') return { name: column.name, type: 'STRUCT', mode: 'REPEATED', fields: wordFields };
   const type = { ...columnTypes, timestamp: 'INT64', json: 'STRING', decimal: 'STRING' }[column.type];

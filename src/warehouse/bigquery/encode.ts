@@ -3,8 +3,8 @@ import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Column, Table, WordArrays } from '../../../schemas/tables.ts';
 import type { CallLoad, LoadBatch, Row, TombstoneLoad } from '../warehouse.ts';
-import { callTablesOf, type Layout, logTables, stagedColumns } from './ddl.ts';
-import { datesOf } from './fold-batch.ts';
+import { callTablesOf, type Layout, logTables } from './ddl.ts';
+import { isMoved } from './dedupe-batch.ts';
 
 export interface EncodedBatch {
   readonly media: readonly Buffer[];
@@ -24,11 +24,11 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
       pending = '';
     }
   };
-  const tables = callTablesOf(layout).map((table) => encoderOf(table, layout, ['call_id', 'call_timestamp']));
+  const tables = callTablesOf(layout).map((table) => encoderOf(table, ['call_id', 'call_timestamp']));
   for (const call of batch.calls) add(callLine(rows, call, batch.keyOf(call.callId), tables));
   for (const tombstone of batch.tombstones) add(tombstoneLine(rows, tombstone));
   for (const table of logTables) {
-    const encode = encoderOf(table, layout, []);
+    const encode = encoderOf(table, []);
     for (const row of batch.logs[table.name as 'deliveries' | 'verdicts'] ?? []) {
       add(`{"n":${rows},"kind":"log","${table.name}":[${encode.row(row)}]}`);
     }
@@ -48,11 +48,10 @@ interface TableEncoder {
   row(row: Row): string;
 }
 
-const encoderOf = (table: Table, layout: Layout, skip: readonly string[]): TableEncoder => {
-  const wanted = new Set(stagedColumns(table, layout).map((column) => column.name));
+const encoderOf = (table: Table, skip: readonly string[]): TableEncoder => {
   const columns = table.columns
     .map((column, index) => ({ column, index, head: `"${column.name}":` }))
-    .filter(({ column }) => wanted.has(column.name) && !skip.includes(column.name));
+    .filter(({ column }) => !skip.includes(column.name));
   return {
     name: table.name,
     row(row) {
@@ -87,7 +86,7 @@ const encodeWords = (words: WordArrays): string => {
 const callLine = (n: number, call: CallLoad, key: string, tables: readonly TableEncoder[]): string => {
   let line = `{"n":${n},"kind":"call","call_id":${JSON.stringify(call.callId)},"call_key":${JSON.stringify(key)}`;
   line += `,"call_timestamp":${call.callTimestamp},"revision":${call.revision},"sent_before":${call.partitions.length > 0}`;
-  line += `,"moved":${new Set(datesOf(call)).size > 1}`;
+  line += `,"moved":${isMoved(call)}`;
   const flat = call.rows;
   for (const table of tables) {
     const rows = flat[table.name as keyof CallLoad['rows']] ?? [];

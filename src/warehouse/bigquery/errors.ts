@@ -59,7 +59,7 @@ const rules: readonly Rule[] = [
     reasons: ['quotaExceeded', 'dailyLimitExceeded', 'dailyLimitExceededUnreg'],
     meaning: 'quota',
     code: 'BIGQUERY_QUOTA',
-    hint: 'Lower the budget of this warehouse or raise the quota of the project.',
+    hint: 'Lower `quota` of this warehouse or raise the quota of the project.',
   },
   {
     reasons: [

@@ -1,9 +1,7 @@
-/** What stands of calls, for reconcile: guards of `calls` and the number of rows in each child table. */
-import type { CallGuard } from '../warehouse.ts';
+/** Guards of calls with the number of rows in each child table, for reconcile. */
+import type { CallGuard, GuardRange } from '../warehouse.ts';
 import { callTablesOf, type Layout } from './ddl.ts';
 import type { Queries } from './queries.ts';
-
-export type GuardRange = { readonly from: number; readonly to: number } | { readonly callIds: readonly string[] };
 
 const idsPerQuery = 5_000;
 
@@ -17,7 +15,7 @@ export const guardsQuery = (dataset: string, layout: Layout, range: GuardRange):
   const within = (alias: string): string =>
     'callIds' in range
       ? `${alias}.call_id IN UNNEST(@ids)`
-      : `${alias}.call_timestamp >= ${instant(range.from)} AND ${alias}.call_timestamp < ${instant(range.to)}`;
+      : `${alias}.call_timestamp >= ${timestampLiteral(range.from)} AND ${alias}.call_timestamp < ${timestampLiteral(range.to)}`;
   const children = childrenOf(layout);
   return `SELECT
   c.call_id AS call_id,
@@ -68,7 +66,7 @@ function* chunks(ids: readonly string[]): Iterable<readonly string[]> {
 /** The order of BigQuery: that of the UTF-8 bytes. */
 const byteOrder = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-const instant = (micros: number): string => {
+const timestampLiteral = (micros: number): string => {
   const date = new Date(Math.floor(micros / 1000)).toISOString();
   const fraction = String(((micros % 1_000_000) + 1_000_000) % 1_000_000).padStart(6, '0');
   return `TIMESTAMP '${date.slice(0, 10)} ${date.slice(11, 19)}.${fraction}+00'`;

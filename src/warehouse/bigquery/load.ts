@@ -1,18 +1,18 @@
-/** One load: stage everything with one load job, apply everything with one script job, each under an id of its own. */
+/** One commit: a load job brings everything into a staging table, a script job applies it to all tables. */
+import { randomBytes } from 'node:crypto';
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import { tableOf } from '../../../schemas/tables.ts';
-import { backoffMs } from '../../backoff.ts';
 import { transient } from '../../errors.ts';
 import type { LoadBatch, LoadResult } from '../warehouse.ts';
-import type { Budget, Pace } from './budget.ts';
-import { changedOfLoad } from './counts.ts';
+import { datesOf, dedupeBatch, isMoved, splitByPartitions } from './dedupe-batch.ts';
 import { type EncodedBatch, encodeBatch } from './encode.ts';
-import { errorOf, type Fault, judge } from './errors.ts';
-import { datesOf, foldBatch, splitByPartitions } from './fold-batch.ts';
-import { type JobOutcome, type Jobs, type Pause, retryPace } from './jobs.ts';
+import { faultOf, judge } from './errors.ts';
+import type { Jobs } from './jobs.ts';
 import { writeLoadScript } from './load-script.ts';
 import { partitionOf } from './partitions.ts';
 import { type Queries, queryConfiguration } from './queries.ts';
+import type { Quota } from './quota.ts';
+import { failTo, type Pause, type RetryRules, retry } from './retry.ts';
 import type { Staging } from './staging.ts';
 
 export interface LoadDeps {
@@ -21,156 +21,141 @@ export interface LoadDeps {
   readonly jobs: Jobs;
   readonly queries: Queries;
   readonly staging: Staging;
-  readonly budget: Budget;
+  readonly quota: Quota;
   readonly pause: Pause;
   readonly compress: boolean;
   /** Whether an earlier ledger than that of the epoch has written here. */
   readonly hasUnknownPartitions: (epoch: number) => Promise<boolean>;
 }
 
-/** Longest wait for the budget inside a load; past it the caller hears when to come back. */
-const maxBudgetWaitMs = 15_000;
-/** Attempts of one step before the caller is told to come back later. */
-const maxAttempts = 60;
+/** Longest wait for the quota inside a load; beyond it the error says when to come back. */
+const maxQuotaWaitMs = 15_000;
 const maxRestages = 5;
 const bulkOrigins = new Set(['backfill', 'rebuild', 'fill']);
 
+/** See `Warehouse.load`. Rejects with CallsyncError BIGQUERY_…; what was committed until then stays. */
 export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: AbortSignal): Promise<LoadResult> => {
-  const folded = foldBatch(batch);
-  const sent = folded.calls.length + folded.tombstones.length;
-  const logRows = Object.values(folded.logs).reduce((sum, rows) => sum + rows.length, 0);
+  const deduped = dedupeBatch(batch);
+  const sent = deduped.calls.length + deduped.tombstones.length;
+  const logRows = Object.values(deduped.logs).reduce((sum, rows) => sum + rows.length, 0);
   if (sent + logRows === 0) return { changed: 0, unchanged: 0 };
   const unknownPartitions = await deps.hasUnknownPartitions(batch.epoch);
-  const parts = splitByPartitions(folded);
+  const parts = splitByPartitions(deduped);
   let changed = 0;
   for (const [index, part] of parts.entries()) {
     const last = index === parts.length - 1;
-    const id = parts.length === 1 ? batch.loadId : `${batch.loadId}_${index + 1}`;
-    changed += await commitPart(
-      deps,
-      { part, id: safeId(id), last, sent, unknownPartitions, changedBefore: changed },
-      signal,
-    );
+    changed += await commitPart(deps, { part, last, sent, unknownPartitions, changedBefore: changed }, signal);
   }
   return { changed, unchanged: sent - changed };
 };
 
 interface Part {
   readonly part: LoadBatch;
-  readonly id: string;
   readonly last: boolean;
   readonly sent: number;
   readonly unknownPartitions: boolean;
   readonly changedBefore: number;
 }
 
+/** Names of one commit's jobs and staging tables; they take letters, digits and `_`. Never the same twice. */
+const createNames = (deps: LoadDeps, { loadId }: LoadBatch) => {
+  const id = `${loadId.replace(/[^A-Za-z0-9_]/g, '_')}_${randomBytes(4).toString('hex')}`;
+  const count = { jobs: 0, tables: 0 };
+  return {
+    count,
+    nextJob() {
+      count.jobs += 1;
+      return `callsync_${deps.config.dataset}_${id}_${count.jobs}`;
+    },
+    nextTable() {
+      count.tables += 1;
+      return `callsync_staging_${id}_${count.tables}`;
+    },
+  };
+};
+type Names = ReturnType<typeof createNames>;
+
 const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal): Promise<number> => {
-  const partitions = new Set([...task.part.calls, ...task.part.tombstones].flatMap(datesOf));
-  await awaitBudget(deps, partitions.size, bulkOrigins.has(task.part.origin) ? 'bulk' : 'quota', signal);
+  await awaitQuota(deps, task.part.origin, signal);
   const encoded = await encodeBatch(task.part, deps.config, deps.compress);
-  let attempts = 0;
+  const names = createNames(deps, task.part);
   try {
     for (let round = 0; round < maxRestages; round += 1) {
-      const staged = await stage(deps, task, { encoded, after: attempts }, signal);
-      attempts = staged.attempt;
-      const changed = await apply(deps, { ...task, partitions, rows: encoded.rows, ...staged }, signal);
+      const table = await stage(deps, names, encoded, signal);
+      const changed = await apply(deps, names, { ...task, table, rows: encoded.rows }, signal);
       if (changed === undefined) continue;
-      await deps.staging.drop(staged.table);
+      await deps.staging.drop(table);
       return changed;
     }
   } finally {
-    await deps.budget.spend({ jobs: Math.max(1, attempts), partitions: partitions.size });
+    // One load job a staging table.
+    await deps.quota.spend(Math.max(1, names.count.tables));
   }
-  throw transient('BIGQUERY_STAGING_LOST', `The staging table of load ${task.id} was lost ${maxRestages} times.`);
+  throw transient('BIGQUERY_STAGING_LOST', `The staging table of ${task.part.loadId} was lost ${maxRestages} times.`);
 };
 
-const awaitBudget = async (deps: LoadDeps, partitions: number, pace: Pace, signal?: AbortSignal): Promise<void> => {
-  const wait = await deps.budget.waitMs({ partitions, pace });
-  if (wait > maxBudgetWaitMs) {
-    throw transient('BIGQUERY_BUDGET', `Warehouse "${deps.name}" has used its budget for now.`, {
-      hint: 'Wait, or raise `budget` of this warehouse where the quotas of the project allow it.',
+const awaitQuota = async (deps: LoadDeps, origin: string, signal?: AbortSignal): Promise<void> => {
+  const wait = await deps.quota.waitMs(bulkOrigins.has(origin) ? 'bulk' : 'quota');
+  if (wait > maxQuotaWaitMs) {
+    throw transient('BIGQUERY_QUOTA_RESERVED', `Warehouse "${deps.name}" has used its share of the quota for now.`, {
+      hint: 'Wait, or raise `quota` of this warehouse where the quotas of the project allow it.',
       retryAfterMs: wait,
     });
   }
   if (wait > 0) await deps.pause(wait, signal);
 };
 
-interface Staged {
+/** The id of a failed job cannot be used again, so each attempt has another one. */
+const rulesOf = (signal?: AbortSignal): RetryRules => ({ attempts: 60, meanings: ['again'], signal });
+
+/** Returns the name of a staging table that holds the whole batch. */
+const stage = (deps: LoadDeps, names: Names, encoded: EncodedBatch, signal?: AbortSignal): Promise<string> => {
+  const loadOnce = async (): Promise<string> => {
+    const table = names.nextTable();
+    await deps.staging.create(table);
+    const configuration = deps.staging.loadConfiguration(table);
+    await deps.jobs.run({ jobId: names.nextJob(), configuration, media: encoded.media }, signal);
+    return table;
+  };
+  return retry(deps.pause, loadOnce, rulesOf(signal)).catch(failTo(`stage a load of warehouse "${deps.name}"`));
+};
+
+interface Application extends Part {
   readonly table: string;
-  readonly attempt: number;
-}
-
-/** One load job into a table that expires by itself. Each attempt has a job id and a table of its own. */
-const stage = async (
-  deps: LoadDeps,
-  task: Part,
-  { encoded, after }: { readonly encoded: EncodedBatch; readonly after: number },
-  signal?: AbortSignal,
-): Promise<Staged> => {
-  let fault: Fault = { message: 'no attempt' };
-  for (let attempt = after + 1; attempt <= after + maxAttempts; attempt += 1) {
-    const table = deps.staging.nameOf(task.id, attempt);
-    const created = await deps.staging.create(table);
-    const outcome = await deps.jobs.run(
-      {
-        jobId: jobIdOf(deps, task.id, `stage_${attempt}`),
-        configuration: deps.staging.loadConfiguration(table),
-        media: encoded.media,
-      },
-      signal,
-    );
-    if (outcome.job !== undefined) {
-      // Loaded earlier into a table of this name that is gone: of use only if it was also applied.
-      if (!(created && outcome.found) || (await isApplied(deps, task.id, attempt))) return { table, attempt };
-      continue;
-    }
-    fault = outcome.fault;
-    const { meaning } = judge(fault);
-    // What an earlier run left behind is no reason to wait or to give up: since then somebody may have mended it.
-    if (meaning === 'duplicate' || outcome.found) continue;
-    if (meaning !== 'again') break;
-    await deps.pause(backoffMs(attempt - after, retryPace), signal);
-  }
-  throw errorOf(fault, `stage load ${task.id} of warehouse "${deps.name}"`);
-};
-
-const isApplied = async (deps: LoadDeps, id: string, attempt: number): Promise<boolean> => {
-  for (let script = 1; ; script += 1) {
-    const job = await deps.jobs.find(jobIdOf(deps, id, `apply_${attempt}_${script}`));
-    if (job === undefined) return false;
-    if (job.status.state !== 'DONE' || job.status.errorResult === undefined) return true;
-  }
-};
-
-interface Application extends Part, Staged {
-  readonly partitions: ReadonlySet<string | null>;
   readonly rows: number;
 }
 
-/** The script job. Undefined: its staging table is lost, stage again. */
-const apply = async (deps: LoadDeps, task: Application, signal?: AbortSignal): Promise<number | undefined> => {
-  const configuration = scriptConfiguration(deps, task);
-  let fault: Fault = { message: 'no attempt' };
-  for (let script = 1; script <= maxAttempts; script += 1) {
-    const jobId = jobIdOf(deps, task.id, `apply_${task.attempt}_${script}`);
-    const outcome: JobOutcome = await deps.jobs.run({ jobId, configuration }, signal);
-    if (outcome.job !== undefined) {
-      return await readChanged(deps, jobId, task.part.loadId);
+/** Number of changed calls; undefined when the staging table was lost before the script could read it. */
+const apply = async (
+  deps: LoadDeps,
+  names: Names,
+  task: Application,
+  signal?: AbortSignal,
+): Promise<number | undefined> => {
+  const configuration = queryConfiguration(deps.config, { sql: scriptOf(deps, task) });
+  const applyOnce = async (): Promise<string> => {
+    const jobId = names.nextJob();
+    await deps.jobs.run({ jobId, configuration }, signal);
+    return jobId;
+  };
+  try {
+    const jobId = await retry(deps.pause, applyOnce, rulesOf(signal));
+    const [row] = await deps.queries.resultOf(jobId);
+    return Number(row?.changed ?? 0);
+  } catch (cause) {
+    if (!(cause instanceof Error)) {
+      const fault = faultOf(cause);
+      const { meaning, code } = judge(fault);
+      if (code === 'BIGQUERY_STAGING_LOST') return undefined;
+      if (meaning === 'missing' && fault.message.includes(task.table)) return undefined;
     }
-    fault = outcome.fault;
-    const { meaning, code } = judge(fault);
-    if (code === 'BIGQUERY_STAGING_LOST') return undefined;
-    if (meaning === 'missing' && fault.message.includes(task.table)) return undefined;
-    if (outcome.found) continue;
-    if (meaning !== 'again') break;
-    await deps.pause(backoffMs(script, retryPace), signal);
+    return failTo(`apply a load to warehouse "${deps.name}"`)(cause);
   }
-  throw errorOf(fault, `apply load ${task.id} to warehouse "${deps.name}"`);
 };
 
-const scriptConfiguration = (deps: LoadDeps, task: Application): Record<string, unknown> => {
+const scriptOf = (deps: LoadDeps, task: Application): string => {
   const { part } = task;
-  const sql = writeLoadScript({
+  return writeLoadScript({
     load: {
       id: part.loadId,
       origin: part.origin,
@@ -187,15 +172,14 @@ const scriptConfiguration = (deps: LoadDeps, task: Application): Record<string, 
     tombstones: part.tombstones.length > 0,
     unknownPartitions: task.unknownPartitions,
     force: part.force === true,
-    moved: part.calls.some((call) => new Set(datesOf(call)).size > 1),
-    partitions: task.partitions,
+    moved: part.calls.some(isMoved),
+    partitions: new Set([...part.calls, ...part.tombstones].flatMap(datesOf)),
     last: task.last,
     logs: logDates(part),
   });
-  return queryConfiguration(deps.config, { sql });
 };
 
-/** The log tables of the batch; the dates of the one that is partitioned. */
+/** The log tables of the batch, each with the dates of its rows where the table is partitioned. */
 const logDates = (part: LoadBatch): Map<string, (string | null)[]> => {
   const receivedAt = tableOf('deliveries').columns.findIndex((column) => column.name === 'received_at');
   const logs = new Map<string, (string | null)[]>();
@@ -205,15 +189,3 @@ const logDates = (part: LoadBatch): Map<string, (string | null)[]> => {
   }
   return logs;
 };
-
-/** The script's result, kept by BigQuery for a day; otherwise the row of `loads` says the same. */
-const readChanged = async (deps: LoadDeps, jobId: string, loadId: string): Promise<number> => {
-  const result = (await deps.queries.resultOf(jobId))?.[0]?.changed;
-  if (typeof result === 'number') return result;
-  const [row] = await deps.queries.run(changedOfLoad(deps.config, loadId));
-  return Number(row?.changed ?? 0);
-};
-
-const jobIdOf = ({ config }: LoadDeps, id: string, step: string): string => `callsync_${config.dataset}_${id}_${step}`;
-/** Job ids and table names take letters, digits, `_` (and job ids `-`). */
-const safeId = (loadId: string): string => loadId.replace(/[^A-Za-z0-9_]/g, '_');

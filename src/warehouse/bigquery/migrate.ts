@@ -1,13 +1,12 @@
-/** Datasets, tables and view: made where they are missing, extended where they lag behind. Nothing is ever taken away. */
+/** Creates what is missing of datasets, tables and view, and extends what lags behind. Never drops anything. */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import { wordsView } from '../../../schemas/tables.ts';
-import { backoffMs } from '../../backoff.ts';
 import { terminal } from '../../errors.ts';
-import type { Rest } from './client.ts';
+import type { Rest, RestRequest } from './client.ts';
 import { type Field, type Relation, relationsOf, typeSql } from './ddl.ts';
 import { standardType, type WireField } from './decode.ts';
-import { errorOf, type Fault, faultOf, judge } from './errors.ts';
-import { type Pause, retryPace } from './jobs.ts';
+import { type Fault, judge } from './errors.ts';
+import { failTo, type Pause, retry } from './retry.ts';
 import { wordsQuery } from './views.ts';
 
 export interface MigrateDeps {
@@ -16,7 +15,6 @@ export interface MigrateDeps {
   readonly pause: Pause;
 }
 
-const maxAttempts = 8;
 const dayMs = 86_400_000;
 
 export const migrate = async (deps: MigrateDeps): Promise<void> => {
@@ -27,7 +25,7 @@ export const migrate = async (deps: MigrateDeps): Promise<void> => {
     await ensureDataset(deps, config.staging_dataset, { defaultTableExpirationMs: expiry });
   }
   for (const relation of relationsOf(config)) await ensureTable(deps, relation);
-  if (config.words === 'arrays') await ensureWordsView(deps);
+  await ensureWordsView(deps);
 };
 
 const ensureDataset = async (deps: MigrateDeps, name: string, extra: Record<string, unknown>): Promise<void> => {
@@ -88,7 +86,7 @@ const ensureTable = async (deps: MigrateDeps, relation: Relation): Promise<void>
   await change(deps, { method: 'PATCH', path: `${path}/${relation.name}`, json: patch });
 };
 
-/** The emulator takes a patch for its metadata alone and an ALTER for its storage alone, so it gets both. */
+/** A patch changes only the emulator's metadata, an ALTER only its storage, so it needs both. */
 const alterEmulated = async (deps: MigrateDeps, relation: Relation, present: readonly WireField[]): Promise<void> => {
   const { project, dataset } = deps.config;
   const names = new Set(present.map((field) => field.name));
@@ -122,7 +120,7 @@ export const tableResource = (config: BigqueryWarehouseConfig, relation: Relatio
 const encryption = (key: string, { kms_key }: BigqueryWarehouseConfig): Record<string, unknown> =>
   kms_key === undefined ? {} : { [key]: { kmsKeyName: kms_key } };
 
-/** The fields as they should be, the present ones first; undefined when nothing is to be changed. */
+/** The wanted fields, present ones first; undefined when nothing changes. @throws CallsyncError BIGQUERY_SCHEMA */
 export const extendFields = (
   relation: Relation,
   present: readonly WireField[],
@@ -144,7 +142,7 @@ export const extendFields = (
     changed = true;
     return { ...field, description: wanted.description };
   });
-  // A column added to rows that stand cannot be required.
+  // BigQuery cannot add a required column to a table.
   const added = [...byName.values()].map((field) =>
     field.mode === 'REQUIRED' ? { ...field, mode: 'NULLABLE' } : field,
   );
@@ -172,39 +170,20 @@ const ensureWordsView = async (deps: MigrateDeps): Promise<void> => {
 const refuseKind = (name: string, found: TableResource, wanted: 'TABLE' | 'VIEW'): void => {
   if (found.type === undefined || found.type === wanted) return;
   throw terminal('BIGQUERY_SCHEMA', `${name} is a ${found.type.toLowerCase()}, not a ${wanted.toLowerCase()}.`, {
-    hint: 'Set `words` back to what it was, or use another dataset and run `callsync warehouse fill`.',
+    hint: 'Use another dataset and run `callsync warehouse fill`.',
   });
 };
 
 const sameLabels = (found: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>>): boolean =>
   Object.entries(wanted).every(([key, value]) => found[key] === value);
 
-const tryGet = async <T>(deps: MigrateDeps, path: string): Promise<T | undefined> => {
-  const answer = await attempt<T>(deps, { path });
-  if ('value' in answer) return answer.value;
-  if (judge(answer.fault).meaning === 'missing') return undefined;
-  throw errorOf(answer.fault, 'read the dataset');
-};
+const tryGet = <T>({ rest, pause }: MigrateDeps, path: string): Promise<T | undefined> =>
+  retry(pause, () => rest<T>({ path })).catch((fault: Fault) =>
+    judge(fault).meaning === 'missing' ? undefined : failTo('read the dataset')(fault),
+  );
 
-/** A repeated creation finds what the first one made. */
-const change = async (deps: MigrateDeps, request: Parameters<Rest>[0]): Promise<void> => {
-  const answer = await attempt<unknown>(deps, request);
-  if ('fault' in answer && judge(answer.fault).meaning !== 'duplicate')
-    throw errorOf(answer.fault, 'change the dataset');
-};
-
-const attempt = async <T>(
-  { rest, pause }: MigrateDeps,
-  request: Parameters<Rest>[0],
-): Promise<{ readonly value: T } | { readonly fault: Fault }> => {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return { value: await rest<T>(request) };
-    } catch (cause) {
-      const fault = faultOf(cause);
-      const { meaning } = judge(fault);
-      if ((meaning !== 'lost' && meaning !== 'again') || tries >= maxAttempts) return { fault };
-      await pause(backoffMs(tries, retryPace));
-    }
-  }
-};
+/** A repeated creation finds what the first one created. */
+const change = ({ rest, pause }: MigrateDeps, request: RestRequest): Promise<unknown> =>
+  retry(pause, () => rest(request)).catch((fault: Fault) =>
+    judge(fault).meaning === 'duplicate' ? undefined : failTo('change the dataset')(fault),
+  );

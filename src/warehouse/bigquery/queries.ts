@@ -1,11 +1,10 @@
 /** Queries: jobs without side effects, so a lost one is simply asked again. */
 import { randomUUID } from 'node:crypto';
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { backoffMs } from '../../backoff.ts';
 import type { Rest } from './client.ts';
 import { decodeRow, type Reading, type WireField, type WireRow } from './decode.ts';
-import { errorOf, faultOf, judge } from './errors.ts';
-import { type Jobs, type Pause, retryPace } from './jobs.ts';
+import type { Jobs } from './jobs.ts';
+import { failTo, type Pause, retry } from './retry.ts';
 
 export interface Query {
   readonly sql: string;
@@ -17,8 +16,8 @@ export interface Query {
 export interface Queries {
   run(query: Query, reading?: Reading): Promise<Record<string, unknown>[]>;
   stream(query: Query, reading?: Reading): AsyncIterable<Record<string, unknown>>;
-  /** Rows that a finished job left; undefined once BigQuery has dropped them. */
-  resultOf(jobId: string): Promise<Record<string, unknown>[] | undefined>;
+  /** Rows that a finished job returned; BigQuery keeps them for a day. */
+  resultOf(jobId: string): Promise<Record<string, unknown>[]>;
   /** What kind of statement it is, by BigQuery's own parser, without running it. */
   statementTypeOf(sql: string): Promise<string | undefined>;
 }
@@ -29,7 +28,6 @@ interface ResultPage {
   readonly pageToken?: string;
 }
 
-const maxAttempts = 8;
 const pageRows = 10_000;
 const jobTimeoutMs = 10 * 60_000;
 
@@ -77,40 +75,25 @@ export const createQueries = (deps: {
 
   const runJob = async (query: Query): Promise<string> => {
     const configuration = queryConfiguration(config, query);
-    for (let attempt = 1; ; attempt += 1) {
+    const submit = async (): Promise<string> => {
       const jobId = `callsync_${config.dataset}_query_${randomUUID()}`;
-      const { job, fault } = await jobs.run({ jobId, configuration });
-      if (job !== undefined) return jobId;
-      if (judge(fault).meaning !== 'again' || attempt >= maxAttempts) throw errorOf(fault, 'run a query');
-      await pause(backoffMs(attempt, retryPace));
-    }
+      await jobs.run({ jobId, configuration });
+      return jobId;
+    };
+    return await retry(pause, submit, { meanings: ['again'] }).catch(failTo('run a query'));
   };
 
-  const page = async (jobId: string, pageToken: string | undefined): Promise<ResultPage> => {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await rest<ResultPage>({
-          path: `/queries/${jobId}`,
-          query: {
-            location: config.location,
-            maxResults: pageRows,
-            pageToken,
-            'formatOptions.useInt64Timestamp': true,
-          },
-        });
-      } catch (cause) {
-        const { meaning } = judge(faultOf(cause));
-        if ((meaning !== 'lost' && meaning !== 'again') || attempt >= maxAttempts) throw cause;
-        await pause(backoffMs(attempt, retryPace));
-      }
-    }
+  const readPage = (jobId: string, pageToken: string | undefined): Promise<ResultPage> => {
+    const { location } = config;
+    const query = { location, maxResults: pageRows, pageToken, 'formatOptions.useInt64Timestamp': true };
+    return retry(pause, () => rest<ResultPage>({ path: `/queries/${jobId}`, query }));
   };
 
   const readPages = async function* (jobId: string, reading: Reading): AsyncIterable<Record<string, unknown>> {
     let pageToken: string | undefined;
     let fields: readonly WireField[] = [];
     do {
-      const result = await page(jobId, pageToken);
+      const result = await readPage(jobId, pageToken);
       fields = result.schema?.fields ?? fields;
       for (const row of result.rows ?? []) yield decodeRow(fields, row, reading);
       pageToken = result.pageToken;
@@ -122,35 +105,22 @@ export const createQueries = (deps: {
     try {
       yield* readPages(jobId, reading);
     } catch (cause) {
-      throw cause instanceof Error ? cause : errorOf(faultOf(cause), 'read the result of a query');
+      failTo('read the result of a query')(cause);
     }
   };
 
   return {
     stream,
     run: (query, reading) => collect(stream(query, reading)),
-    async resultOf(jobId) {
-      try {
-        const rows = await collect(readPages(jobId, 'flat'));
-        return rows.length === 0 ? undefined : rows;
-      } catch (cause) {
-        const fault = faultOf(cause);
-        if (judge(fault).meaning === 'missing') return undefined;
-        throw errorOf(fault, 'read the result of a load');
-      }
-    },
+    resultOf: (jobId) => collect(readPages(jobId, 'flat')).catch(failTo('read the result of a load')),
     async statementTypeOf(sql) {
       const configuration = { ...queryConfiguration(config, { sql }), dryRun: true };
-      try {
-        const job = await rest<{ statistics?: { query?: { statementType?: string } } }>({
-          method: 'POST',
-          path: '/jobs',
-          json: { jobReference: { projectId: config.project, location: config.location }, configuration },
-        });
-        return job.statistics?.query?.statementType;
-      } catch (cause) {
-        throw errorOf(faultOf(cause), 'check a query');
-      }
+      const job = await rest<{ statistics?: { query?: { statementType?: string } } }>({
+        method: 'POST',
+        path: '/jobs',
+        json: { jobReference: { projectId: config.project, location: config.location }, configuration },
+      }).catch(failTo('check a query'));
+      return job.statistics?.query?.statementType;
     },
   };
 };

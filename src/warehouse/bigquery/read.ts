@@ -1,17 +1,14 @@
 /** Whole tables, row by row, through tabledata.list: neither a job nor a charge. */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import type { Column, WordArrays } from '../../../schemas/tables.ts';
-import { backoffMs } from '../../backoff.ts';
 import { digestedColumns } from '../digest.ts';
 import type { DigestedName, Row } from '../warehouse.ts';
-import type { Rest } from './client.ts';
+import type { Rest, RestRequest } from './client.ts';
 import { decodeRow, type WireField, type WireRow } from './decode.ts';
-import { errorOf, faultOf, judge } from './errors.ts';
-import { type Pause, retryPace } from './jobs.ts';
 import type { Queries } from './queries.ts';
+import { failTo, type Pause, retry } from './retry.ts';
 
 const pageRows = 5_000;
-const maxAttempts = 8;
 
 export interface ReadDeps {
   readonly config: BigqueryWarehouseConfig;
@@ -23,7 +20,7 @@ export interface ReadDeps {
 /** Rows in the order of `digestedColumns`. The view `words` cannot be listed and is queried. */
 export async function* rowsOf(deps: ReadDeps, name: DigestedName): AsyncIterable<Row> {
   const columns = digestedColumns(name);
-  if (name === 'words' && deps.config.words === 'arrays') {
+  if (name === 'words') {
     const { project, dataset } = deps.config;
     const list = columns.map((column) => column.name).join(', ');
     const rows = deps.queries.stream({ sql: `SELECT ${list} FROM \`${project}.${dataset}.words\`` });
@@ -88,15 +85,5 @@ interface Page {
   readonly pageToken?: string;
 }
 
-const ask = async <T>({ rest, pause }: Pick<ReadDeps, 'rest' | 'pause'>, request: Parameters<Rest>[0]): Promise<T> => {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await rest<T>(request);
-    } catch (cause) {
-      const fault = faultOf(cause);
-      const { meaning } = judge(fault);
-      if ((meaning !== 'lost' && meaning !== 'again') || attempt >= maxAttempts) throw errorOf(fault, 'read a table');
-      await pause(backoffMs(attempt, retryPace));
-    }
-  }
-};
+const ask = <T>({ rest, pause }: Pick<ReadDeps, 'rest' | 'pause'>, request: RestRequest): Promise<T> =>
+  retry(pause, () => rest<T>(request)).catch(failTo('read a table'));

@@ -1,24 +1,21 @@
-/** The staging table of one attempt of one load: made with an expiry before anything is loaded into it. */
+/** The staging table of one load job: created with an expiry before anything is loaded into it. */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { backoffMs } from '../../backoff.ts';
 import type { Rest } from './client.ts';
 import { stagingFields } from './ddl.ts';
-import { errorOf, faultOf, judge } from './errors.ts';
-import { type Pause, retryPace } from './jobs.ts';
+import { type Fault, judge } from './errors.ts';
+import { failTo, type Pause, retry } from './retry.ts';
 
 export interface Staging {
-  nameOf(id: string, attempt: number): string;
   /** `project.dataset.table`. */
   fullName(table: string): string;
-  /** True when it was made now, false when it was there. */
-  create(table: string): Promise<boolean>;
-  /** Never fails: what stays behind expires. */
+  /** `table` is a name that was never used: one that exists was created by a request whose answer was lost. */
+  create(table: string): Promise<void>;
+  /** Never fails: a table that stays behind expires. */
   drop(table: string): Promise<void>;
-  /** The one load job: into the table as it is, which must exist and be empty. */
+  /** Configuration of the load job; the table must exist and be empty. */
   loadConfiguration(table: string): Record<string, unknown>;
 }
 
-const maxAttempts = 10;
 const jobTimeoutMs = 10 * 60_000;
 
 export const createStaging = (deps: {
@@ -31,7 +28,6 @@ export const createStaging = (deps: {
   const dataset = config.staging_dataset ?? config.dataset;
   const reference = (table: string) => ({ projectId: config.project, datasetId: dataset, tableId: table });
   return {
-    nameOf: (id, attempt) => `callsync_staging_${id}_${attempt}`,
     fullName: (table) => `${config.project}.${dataset}.${table}`,
     async create(table) {
       const json = {
@@ -41,21 +37,11 @@ export const createStaging = (deps: {
         labels: config.labels,
         ...(config.kms_key === undefined ? {} : { encryptionConfiguration: { kmsKeyName: config.kms_key } }),
       };
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          await rest({ method: 'POST', path: `/datasets/${dataset}/tables`, json });
-          return true;
-        } catch (cause) {
-          const fault = faultOf(cause);
-          const { meaning } = judge(fault);
-          // After a lost answer the table may be ours from a moment ago; to call it older is the safe side.
-          if (meaning === 'duplicate') return false;
-          if ((meaning !== 'lost' && meaning !== 'again') || attempt >= maxAttempts) {
-            throw errorOf(fault, 'create a staging table');
-          }
-          await pause(backoffMs(attempt, retryPace));
-        }
-      }
+      await retry(pause, () => rest({ method: 'POST', path: `/datasets/${dataset}/tables`, json })).catch(
+        (fault: Fault) => {
+          if (judge(fault).meaning !== 'duplicate') failTo('create a staging table')(fault);
+        },
+      );
     },
     async drop(table) {
       await rest({ method: 'DELETE', path: `/datasets/${dataset}/tables/${table}` }).catch(() => undefined);

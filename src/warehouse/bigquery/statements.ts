@@ -1,14 +1,10 @@
 /** Every statement that this warehouse can send, for review: the SQL itself, and tables as DDL of the same meaning. */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { changedOfLoad, countQuery } from './counts.ts';
+import type { Statement } from '../warehouse.ts';
+import { countQuery } from './counts.ts';
 import { createStagingSql, createTableSql, createViewSql, relationsOf } from './ddl.ts';
 import { guardsQuery } from './guards.ts';
 import { type ScriptInput, writeLoadScript } from './load-script.ts';
-
-export interface Statement {
-  readonly name: string;
-  readonly sql: string;
-}
 
 /** Staging table and dates are examples; they are all that differs between loads of the same make. */
 export const listStatements = (config: BigqueryWarehouseConfig): readonly Statement[] => {
@@ -47,7 +43,7 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
       name: `ddl/${relation.name} (sent as tables.insert)`,
       sql: createTableSql(dataset, relation, config),
     })),
-    ...(config.words === 'arrays' ? [{ name: 'ddl/words (sent as tables.insert)', sql: createViewSql(dataset) }] : []),
+    { name: 'ddl/words (sent as tables.insert)', sql: createViewSql(dataset) },
     { name: 'load/staging (sent as tables.insert)', sql: createStagingSql(staging, config) },
     { name: 'load/new calls', sql: script({ calls: true }) },
     { name: 'load/moved calls and log rows', sql: script({ calls: true, moved: true, logs }) },
@@ -55,13 +51,12 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     { name: 'load/again, equal guards too', sql: script({ calls: true, force: true }) },
     { name: 'load/log rows only', sql: script({ logs, partitions: [] }) },
     { name: 'erase', sql: script({ tombstones: true }) },
-    { name: 'load/result', sql: `-- @param load_id STRING\n${changedOfLoad(config, '').sql};` },
     { name: 'count', sql: `${countQuery(config)};` },
     { name: 'reconcile/range', sql: `${guardsQuery(dataset, config, { from: 0, to: 86_400_000_000 })};` },
     {
       name: 'reconcile/ids',
       sql: `-- @param ids ARRAY<STRING>\n${guardsQuery(dataset, config, { callIds: [] })};`,
     },
-    ...(config.words === 'arrays' ? [{ name: 'read/words', sql: `SELECT * FROM \`${dataset}.words\`;` }] : []),
+    { name: 'read/words', sql: `SELECT * FROM \`${dataset}.words\`;` },
   ];
 };

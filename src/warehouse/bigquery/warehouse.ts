@@ -1,20 +1,20 @@
-/** BigQuery behind the warehouse interface: two jobs a commit, whatever the number of tables, and none when idle. */
+/** The BigQuery warehouse: two jobs a commit, whatever the number of tables, and none when idle. */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import { terminal, transient } from '../../errors.ts';
-import { digestedColumns, digestRows } from '../digest.ts';
-import type { DigestedName, Lease, Warehouse } from '../warehouse.ts';
-import { type Budget, type BudgetMemory, createBudget, describeBudget, limitsOf } from './budget.ts';
+import { digestTables } from '../digest.ts';
+import type { Lease, Warehouse } from '../warehouse.ts';
 import { createClient, createRest } from './client.ts';
 import { countQuery } from './counts.ts';
-import { callTablesOf, logTables } from './ddl.ts';
 import { listGuards } from './guards.ts';
-import { createJobs, type Pause, pause as realPause } from './jobs.ts';
+import { createJobs } from './jobs.ts';
 import { createLocalLease } from './lease.ts';
 import { loadBatch } from './load.ts';
 import { migrate } from './migrate.ts';
 import { partitionOf } from './partitions.ts';
 import { createQueries } from './queries.ts';
+import { createQuota, describeQuota, limitsOf, type Quota, type QuotaMemory } from './quota.ts';
 import { listTable, rowsOf } from './read.ts';
+import { type Pause, pause as realPause } from './retry.ts';
 import { createStaging } from './staging.ts';
 import { listStatements } from './statements.ts';
 
@@ -26,9 +26,9 @@ export interface BigqueryWarehouseOptions {
   /** Milliseconds since the epoch. */
   readonly clock?: () => number;
   /** By default the limits of the config. */
-  readonly budget?: Budget;
-  /** So that neither a restart nor another process forgets what is spent; by default of this process. */
-  readonly budgetMemory?: BudgetMemory;
+  readonly quota?: Quota;
+  /** Shared by all processes that load this warehouse and kept over restarts; of this process by default. */
+  readonly quotaMemory?: QuotaMemory;
   readonly pause?: Pause;
   readonly requestTimeoutMs?: number;
   /** Gzip of uploads; by default where there is a network between. */
@@ -45,7 +45,7 @@ const requestTimeoutMs = 60_000;
 export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): BigqueryWarehouse => {
   const { name, config, clock = Date.now, pause = realPause, lease = createLocalLease() } = options;
   const emulated = config.api_endpoint !== undefined;
-  const budget = options.budget ?? createBudget(limitsOf(config), clock, options.budgetMemory);
+  const quota = options.quota ?? createQuota(limitsOf(config), clock, options.quotaMemory);
   const rest = createRest(() => createClient(config), config.project, options.requestTimeoutMs ?? requestTimeoutMs);
   const jobs = createJobs({ rest, project: config.project, location: config.location, pause });
   const queries = createQueries({ config, rest, jobs, pause });
@@ -54,7 +54,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
   const dataset = `${config.project}.${config.dataset}`;
 
   let epochs: { readonly epoch: number; readonly unknownPartitions: boolean } | undefined;
-  /** The fence names the epochs that have written here; what it says of an epoch does not change while it is current. */
+  /** Cached: what the fence says about an epoch does not change while that epoch is current. */
   const hasUnknownPartitions = async (epoch: number): Promise<boolean> => {
     if (epochs?.epoch === epoch) return epochs.unknownPartitions;
     let unknownPartitions = false;
@@ -70,15 +70,11 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     jobs,
     queries,
     staging,
-    budget,
+    quota,
     pause,
     hasUnknownPartitions,
     compress: options.compress ?? !emulated,
   };
-  const digested = [
-    ...[...callTablesOf(config), ...logTables].map((table) => table.name),
-    ...(config.words === 'off' ? [] : ['words']),
-  ] as DigestedName[];
 
   return {
     name,
@@ -100,13 +96,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
       const rows = await queries.run({ sql: countQuery(config) });
       return Object.fromEntries(rows.map((row) => [row.relation as string, row.row_count as number]));
     },
-    async digestTables() {
-      const digests: Record<string, string> = {};
-      for (const table of digested) {
-        digests[table] = await digestRows(digestedColumns(table), rowsOf(reading, table));
-      }
-      return digests;
-    },
+    digestTables: () => digestTables(config.documents, (table) => rowsOf(reading, table)),
     rowsOf: (table) => rowsOf(reading, table),
     async query(sql) {
       const type = await queries.statementTypeOf(sql);
@@ -117,8 +107,8 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     },
     listGuards: (range) => listGuards(queries, dataset, config, range),
     statements: () => listStatements(config),
-    nextCommitInMs: () => budget.waitMs({ partitions: 2, pace: 'interval' }),
-    describeBudget: async () => describeBudget(await budget.status()),
+    nextCommitInMs: () => quota.waitMs('interval'),
+    describeQuota: async () => describeQuota(await quota.status()),
     jobsSubmitted: () => jobs.submitted(),
     close: async () => undefined,
   };

@@ -18,7 +18,7 @@ const scratch = 'callsync_doctor';
 export const checkPostgresAccess = async (options: {
   readonly name: string;
   readonly url: string;
-  readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'words' | 'documents'>;
+  readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
 }): Promise<AccessCheck> => {
   const layout: Layout = options.config;
   const purpose = `warehouse ${options.name}`;

@@ -1,25 +1,23 @@
 /** DDL of the analysts' schema, from the table definitions. Additive and idempotent. */
 import { type Table, wordsView } from '../../../schemas/tables.ts';
-import { columnsOf, type Layout, type PhysicalColumn, qualified, quote, tablesOf, wordsTable } from './layout.ts';
+import { columnsOf, type Layout, type PhysicalColumn, qualified, quote, tablesOf } from './layout.ts';
 
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 const columnLine = (column: PhysicalColumn): string =>
   `${quote(column.name)} ${column.type}${column.required ? ' NOT NULL' : ''}`;
 
-const createTable = (layout: Layout, name: string, table: Table): string[] => {
-  const target = qualified(layout, name);
-  const columns = columnsOf(table, layout);
+const createTable = (layout: Layout, table: Table): string => {
+  const target = qualified(layout, table.name);
+  const columns = columnsOf(table);
   const key = table.key.map(quote).join(', ');
-  return [
-    `CREATE TABLE IF NOT EXISTS ${target} (\n  ${columns.map(columnLine).join(',\n  ')},\n  PRIMARY KEY (${key})\n)`,
-  ];
+  return `CREATE TABLE IF NOT EXISTS ${target} (\n  ${columns.map(columnLine).join(',\n  ')},\n  PRIMARY KEY (${key})\n)`;
 };
 
-/** After `addColumns`: a column that is new to a table that stands is there only then. */
-const describeTable = (layout: Layout, name: string, table: Table): string[] => {
-  const target = qualified(layout, name);
-  const columns = columnsOf(table, layout);
+/** Run after `addColumns`, which creates the columns that an older table lacks. */
+const describeTable = (layout: Layout, table: Table): string[] => {
+  const target = qualified(layout, table.name);
+  const columns = columnsOf(table);
   return [
     `COMMENT ON TABLE ${target} IS ${literal(`${table.description} Grain: ${table.grain}.`)}`,
     ...columns.map((column) => `COMMENT ON COLUMN ${target}.${quote(column.name)} IS ${literal(column.description)}`),
@@ -28,7 +26,7 @@ const describeTable = (layout: Layout, name: string, table: Table): string[] => 
 
 /** One statement per missing column; `present` are the names that the table has. A required one arrives nullable. */
 export const addColumns = (layout: Layout, table: Table, present: ReadonlySet<string>): string[] =>
-  columnsOf(table, layout)
+  columnsOf(table)
     .filter((column) => !present.has(column.name))
     .map(
       (column) =>
@@ -49,12 +47,8 @@ const tombstones = (layout: Layout): string[] => {
   ];
 };
 
-const wordsRelation = (layout: Layout): string[] => {
+export const viewStatements = (layout: Layout): string[] => {
   const target = qualified(layout, wordsView.name);
-  if (layout.words === 'off') return [];
-  if (layout.words === 'rows') {
-    return [...createTable(layout, wordsView.name, wordsTable), ...describeTable(layout, wordsView.name, wordsTable)];
-  }
   return [
     `CREATE OR REPLACE VIEW ${target} AS
 SELECT u.call_id, u.call_timestamp, u.utterance_index, (w.position - 1)::integer AS word_index, u.side,
@@ -74,15 +68,13 @@ const indexes = (layout: Layout): string[] => [
   `CREATE INDEX IF NOT EXISTS deliveries_call_id ON ${qualified(layout, 'deliveries')} (call_id)`,
 ];
 
-/** Everything that an empty database needs, in order. */
+/** Schema, tables and indexes, in order. */
 export const createStatements = (layout: Layout): string[] => [
   `CREATE SCHEMA IF NOT EXISTS ${quote(layout.schema)}`,
-  ...tablesOf(layout).flatMap((table) => createTable(layout, table.name, table)),
+  ...tablesOf(layout).map((table) => createTable(layout, table)),
   ...tombstones(layout),
   ...indexes(layout),
 ];
 
 export const describeStatements = (layout: Layout): string[] =>
-  tablesOf(layout).flatMap((table) => describeTable(layout, table.name, table));
-
-export const viewStatements = wordsRelation;
+  tablesOf(layout).flatMap((table) => describeTable(layout, table));

@@ -10,7 +10,7 @@ import { observationOf, openPipeline, type Pipeline } from '../../support/pipeli
 
 let pipeline: Pipeline;
 beforeAll(async () => {
-  pipeline = await openPipeline({ documents: true, words: 'rows' });
+  pipeline = await openPipeline({ documents: true });
 });
 afterAll(() => pipeline.close());
 

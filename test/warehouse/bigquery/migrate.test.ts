@@ -48,11 +48,10 @@ test('every column has a description and a type of its own', () => {
   });
 });
 
-test('staging carries every table of the layout, and no words where there are none', () => {
+test('staging carries every table of the layout, and no documents where there are none', () => {
   const names = stagingFields(configOf()).map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['calls', 'utterances', 'documents', 'deliveries', 'verdicts']));
-  const utterances = stagingFields(configOf({ words: 'off' })).find(({ name }) => name === 'utterances');
-  expect(utterances?.fields?.map(({ name }) => name)).not.toContain('words');
+  expect(stagingFields(configOf({ documents: false })).map(({ name }) => name)).not.toContain('documents');
 });
 
 test('missing columns are added as nullable, descriptions follow, other columns are left alone', () => {
@@ -148,7 +147,7 @@ test('a dataset in another place is refused', async () => {
   });
 });
 
-test('another layout of words over tables that stand is refused', async () => {
+test('a table in the place of the view of words is refused', async () => {
   const warehouse = createBigqueryWarehouse({ name: 'x', config: configOf({ api_endpoint: url, dataset: 'rows' }) });
   await expect(warehouse.migrate()).rejects.toMatchObject({ code: 'BIGQUERY_SCHEMA' });
 });

@@ -26,13 +26,11 @@ const configOf = (over: Record<string, unknown>) =>
 
 const layouts = [
   {
-    words: 'arrays',
     documents: false,
     partition_expiration_days: 400,
     kms_key: 'projects/k/locations/eu/keyRings/r/cryptoKeys/c',
   },
-  { words: 'rows', documents: true },
-  { words: 'off', documents: false },
+  { documents: true },
 ];
 
 test('every statement, printed for review', async () => {
@@ -50,7 +48,7 @@ const base: ScriptInput = {
   load: { id: "l'1", origin: 'read', epoch: 1, flattenVersion: 1, sent: 2, changedBefore: 0, stagedRows: 2 },
   dataset: 'p.d',
   staging: 'p.d.s',
-  layout: { words: 'rows', documents: true },
+  layout: { documents: true },
   calls: true,
   tombstones: false,
   unknownPartitions: false,
@@ -62,7 +60,7 @@ const base: ScriptInput = {
 };
 
 describe('what a load may touch', () => {
-  const partitioned = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents', 'words'];
+  const partitioned = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents'];
   const bounds = (alias: string): string =>
     `((${alias}.call_timestamp >= TIMESTAMP '2026-01-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-01-03 00:00:00+00') OR ` +
     `(${alias}.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR ` +

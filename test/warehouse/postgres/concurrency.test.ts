@@ -9,7 +9,7 @@ import type { LoadBatch, LoadResult, Warehouse } from '../../../src/warehouse/wa
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
 import { keyOf, makeCall } from '../batches.ts';
 
-const layout = { schema: 'calls', words: 'rows', documents: true } as const;
+const layout = { schema: 'calls', documents: true } as const;
 let database: TestDatabase;
 let pool: pg.Pool;
 let warehouse: Warehouse;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  await pool.query('TRUNCATE calls, utterances, words, tags, metadata, udfs, contacts, documents, tombstones, loads');
+  await pool.query('TRUNCATE calls, utterances, tags, metadata, udfs, contacts, documents, tombstones, loads');
 });
 
 afterAll(async () => {

@@ -12,7 +12,7 @@ export const mergeAll = async (url: string): Promise<ReadonlyMap<string, number>
   const warehouse = createPostgresWarehouse({
     name: 'postgres',
     url,
-    config: { schema: 'calls', words: 'arrays', documents: false },
+    config: { schema: 'calls', documents: false },
   });
   try {
     await warehouse.migrate();

@@ -33,8 +33,8 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.calls` (
   word_count INT64 NOT NULL OPTIONS (description='Number of words over all utterances.'),
   tag_count INT64 NOT NULL OPTIONS (description='Number of rows in tags.'),
   issues JSON OPTIONS (description='Array of {field, reason}: fields that could not be typed and are null here; null if none.'),
-  first_seen_at TIMESTAMP OPTIONS (description='Service time of the earliest sight of the call, as of this revision\'s load.'),
-  last_seen_at TIMESTAMP OPTIONS (description='Service time of the sight that brought this revision.'),
+  first_seen_at TIMESTAMP OPTIONS (description='Service time of the earliest observation of the call, as of this revision\'s load.'),
+  last_seen_at TIMESTAMP OPTIONS (description='Service time of the observation that brought this revision.'),
   missing_since TIMESTAMP OPTIONS (description='Since when the service no longer lists the call; null while it does.'),
   ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that sent the row; first part of the guard.'),
   revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger; second part of the guard.'),
@@ -245,11 +245,13 @@ DECLARE this_load STRING DEFAULT 'example';
 DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE claims_below INT64 DEFAULT 1;
 DECLARE sent_calls INT64 DEFAULT 500;
 DECLARE changed_before INT64 DEFAULT 0;
 DECLARE staged_rows INT64 DEFAULT 500;
 DECLARE claimed ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
+DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
 IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
   SELECT ERROR('staging is incomplete');
@@ -268,34 +270,24 @@ WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.l
 
 SET claimed = ARRAY(
   SELECT s.n
-  FROM (
-    SELECT n, kind, call_id, call_key
-    FROM `acme-prod.calls_staging.callsync_staging_example_1`
-    WHERE kind IN ('call', 'tombstone')
-    QUALIFY ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY kind DESC, revision DESC, n DESC) = 1
-  ) AS s
-  WHERE (s.kind = 'call'
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'call'
     AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
     AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
     AND s.call_id NOT IN (
-      SELECT c.call_id
-      FROM `acme-prod.calls.calls` AS c
-      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
+      SELECT x.call_id
+      FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
+      INNER JOIN (
+        SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
+        WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
+        UNION ALL
+        SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
+      ) AS g ON g.call_id = x.call_id
       WHERE x.kind = 'call'
-        AND ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
-        AND (c.ledger_epoch > this_epoch
-          OR (c.ledger_epoch = this_epoch AND (c.revision > x.revision
-            OR (c.revision = x.revision AND c.flatten_version >= this_flatten))))
+        AND (g.ledger_epoch > this_epoch
+          OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
+          OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= claims_below))
     )
-    AND s.call_id NOT IN (
-      SELECT m.call_id
-      FROM `acme-prod.calls.moved_calls` AS m
-      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = m.call_id
-      WHERE x.kind = 'call'
-        AND (m.ledger_epoch > this_epoch
-          OR (m.ledger_epoch = this_epoch AND (m.revision > x.revision
-            OR (m.revision = x.revision AND m.flatten_version >= this_flatten))))
-    ))
 );
 
 SET removed = ARRAY(
@@ -441,6 +433,7 @@ FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
+
 SELECT ARRAY_LENGTH(claimed) AS changed;
 END;
 
@@ -450,11 +443,13 @@ DECLARE this_load STRING DEFAULT 'example';
 DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE claims_below INT64 DEFAULT 1;
 DECLARE sent_calls INT64 DEFAULT 500;
 DECLARE changed_before INT64 DEFAULT 0;
 DECLARE staged_rows INT64 DEFAULT 500;
 DECLARE claimed ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
+DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
 IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
   SELECT ERROR('staging is incomplete');
@@ -473,34 +468,24 @@ WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.l
 
 SET claimed = ARRAY(
   SELECT s.n
-  FROM (
-    SELECT n, kind, call_id, call_key
-    FROM `acme-prod.calls_staging.callsync_staging_example_1`
-    WHERE kind IN ('call', 'tombstone')
-    QUALIFY ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY kind DESC, revision DESC, n DESC) = 1
-  ) AS s
-  WHERE (s.kind = 'call'
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'call'
     AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
     AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
     AND s.call_id NOT IN (
-      SELECT c.call_id
-      FROM `acme-prod.calls.calls` AS c
-      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
+      SELECT x.call_id
+      FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
+      INNER JOIN (
+        SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
+        WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
+        UNION ALL
+        SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
+      ) AS g ON g.call_id = x.call_id
       WHERE x.kind = 'call'
-        AND ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
-        AND (c.ledger_epoch > this_epoch
-          OR (c.ledger_epoch = this_epoch AND (c.revision > x.revision
-            OR (c.revision = x.revision AND c.flatten_version >= this_flatten))))
+        AND (g.ledger_epoch > this_epoch
+          OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
+          OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= claims_below))
     )
-    AND s.call_id NOT IN (
-      SELECT m.call_id
-      FROM `acme-prod.calls.moved_calls` AS m
-      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = m.call_id
-      WHERE x.kind = 'call'
-        AND (m.ledger_epoch > this_epoch
-          OR (m.ledger_epoch = this_epoch AND (m.revision > x.revision
-            OR (m.revision = x.revision AND m.flatten_version >= this_flatten))))
-    ))
 );
 
 SET removed = ARRAY(
@@ -714,6 +699,7 @@ FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
+
 SELECT ARRAY_LENGTH(claimed) AS changed;
 END;
 
@@ -723,12 +709,13 @@ DECLARE this_load STRING DEFAULT 'example';
 DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE claims_below INT64 DEFAULT 1;
 DECLARE sent_calls INT64 DEFAULT 500;
 DECLARE changed_before INT64 DEFAULT 0;
 DECLARE staged_rows INT64 DEFAULT 500;
 DECLARE claimed ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
-DECLARE strays ARRAY<DATE> DEFAULT [];
+DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
 IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
   SELECT ERROR('staging is incomplete');
@@ -745,7 +732,7 @@ WHEN MATCHED THEN UPDATE SET
   load_id = this_load
 WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);
 
-SET strays = ARRAY(
+SET unknown_dates = ARRAY(
   SELECT DISTINCT DATE(c.call_timestamp)
   FROM `acme-prod.calls.calls` AS c
   INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
@@ -754,34 +741,24 @@ SET strays = ARRAY(
 
 SET claimed = ARRAY(
   SELECT s.n
-  FROM (
-    SELECT n, kind, call_id, call_key
-    FROM `acme-prod.calls_staging.callsync_staging_example_1`
-    WHERE kind IN ('call', 'tombstone')
-    QUALIFY ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY kind DESC, revision DESC, n DESC) = 1
-  ) AS s
-  WHERE (s.kind = 'call'
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'call'
     AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
     AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
     AND s.call_id NOT IN (
-      SELECT c.call_id
-      FROM `acme-prod.calls.calls` AS c
-      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
+      SELECT x.call_id
+      FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
+      INNER JOIN (
+        SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
+        WHERE (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(unknown_dates))
+        UNION ALL
+        SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
+      ) AS g ON g.call_id = x.call_id
       WHERE x.kind = 'call'
-        AND (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(strays))
-        AND (c.ledger_epoch > this_epoch
-          OR (c.ledger_epoch = this_epoch AND (c.revision > x.revision
-            OR (c.revision = x.revision AND c.flatten_version >= this_flatten))))
+        AND (g.ledger_epoch > this_epoch
+          OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
+          OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= claims_below))
     )
-    AND s.call_id NOT IN (
-      SELECT m.call_id
-      FROM `acme-prod.calls.moved_calls` AS m
-      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = m.call_id
-      WHERE x.kind = 'call'
-        AND (m.ledger_epoch > this_epoch
-          OR (m.ledger_epoch = this_epoch AND (m.revision > x.revision
-            OR (m.revision = x.revision AND m.flatten_version >= this_flatten))))
-    ))
 );
 
 SET removed = ARRAY(
@@ -789,27 +766,27 @@ SET removed = ARRAY(
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'tombstone'
     OR (s.n IN UNNEST(claimed)
-      AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(strays)))))
+      AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(unknown_dates)))))
 );
 
 IF ARRAY_LENGTH(removed) > 0 THEN
 DELETE FROM `acme-prod.calls.calls` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 DELETE FROM `acme-prod.calls.utterances` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 DELETE FROM `acme-prod.calls.tags` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 DELETE FROM `acme-prod.calls.metadata` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 DELETE FROM `acme-prod.calls.udfs` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 DELETE FROM `acme-prod.calls.contacts` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
 
@@ -939,6 +916,7 @@ FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
+
 SELECT ARRAY_LENGTH(claimed) AS changed;
 END;
 
@@ -948,11 +926,13 @@ DECLARE this_load STRING DEFAULT 'example';
 DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE claims_below INT64 DEFAULT 2;
 DECLARE sent_calls INT64 DEFAULT 500;
 DECLARE changed_before INT64 DEFAULT 0;
 DECLARE staged_rows INT64 DEFAULT 500;
 DECLARE claimed ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
+DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
 IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
   SELECT ERROR('staging is incomplete');
@@ -971,34 +951,24 @@ WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.l
 
 SET claimed = ARRAY(
   SELECT s.n
-  FROM (
-    SELECT n, kind, call_id, call_key
-    FROM `acme-prod.calls_staging.callsync_staging_example_1`
-    WHERE kind IN ('call', 'tombstone')
-    QUALIFY ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY kind DESC, revision DESC, n DESC) = 1
-  ) AS s
-  WHERE (s.kind = 'call'
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'call'
     AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
     AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
     AND s.call_id NOT IN (
-      SELECT c.call_id
-      FROM `acme-prod.calls.calls` AS c
-      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
+      SELECT x.call_id
+      FROM `acme-prod.calls_staging.callsync_staging_example_1` AS x
+      INNER JOIN (
+        SELECT c.call_id, c.ledger_epoch, c.revision, c.flatten_version FROM `acme-prod.calls.calls` AS c
+        WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
+        UNION ALL
+        SELECT m.call_id, m.ledger_epoch, m.revision, m.flatten_version FROM `acme-prod.calls.moved_calls` AS m
+      ) AS g ON g.call_id = x.call_id
       WHERE x.kind = 'call'
-        AND ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL)
-        AND (c.ledger_epoch > this_epoch
-          OR (c.ledger_epoch = this_epoch AND (c.revision > x.revision
-            OR (c.revision = x.revision AND c.flatten_version > this_flatten))))
+        AND (g.ledger_epoch > this_epoch
+          OR (g.ledger_epoch = this_epoch AND g.revision > x.revision)
+          OR (g.ledger_epoch = this_epoch AND g.revision = x.revision AND g.flatten_version >= claims_below))
     )
-    AND s.call_id NOT IN (
-      SELECT m.call_id
-      FROM `acme-prod.calls.moved_calls` AS m
-      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = m.call_id
-      WHERE x.kind = 'call'
-        AND (m.ledger_epoch > this_epoch
-          OR (m.ledger_epoch = this_epoch AND (m.revision > x.revision
-            OR (m.revision = x.revision AND m.flatten_version > this_flatten))))
-    ))
 );
 
 SET removed = ARRAY(
@@ -1144,6 +1114,7 @@ FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
+
 SELECT ARRAY_LENGTH(claimed) AS changed;
 END;
 
@@ -1153,11 +1124,13 @@ DECLARE this_load STRING DEFAULT 'example';
 DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE claims_below INT64 DEFAULT 1;
 DECLARE sent_calls INT64 DEFAULT 500;
 DECLARE changed_before INT64 DEFAULT 0;
 DECLARE staged_rows INT64 DEFAULT 500;
 DECLARE claimed ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
+DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
 IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
   SELECT ERROR('staging is incomplete');
@@ -1238,6 +1211,7 @@ FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
+
 SELECT ARRAY_LENGTH(claimed) AS changed;
 END;
 
@@ -1247,12 +1221,13 @@ DECLARE this_load STRING DEFAULT 'example';
 DECLARE this_origin STRING DEFAULT 'read';
 DECLARE this_epoch INT64 DEFAULT 1;
 DECLARE this_flatten INT64 DEFAULT 1;
+DECLARE claims_below INT64 DEFAULT 1;
 DECLARE sent_calls INT64 DEFAULT 500;
 DECLARE changed_before INT64 DEFAULT 0;
 DECLARE staged_rows INT64 DEFAULT 500;
 DECLARE claimed ARRAY<INT64> DEFAULT [];
 DECLARE removed ARRAY<INT64> DEFAULT [];
-DECLARE strays ARRAY<DATE> DEFAULT [];
+DECLARE unknown_dates ARRAY<DATE> DEFAULT [];
 
 IF (SELECT COUNT(*) FROM `acme-prod.calls_staging.callsync_staging_example_1`) != staged_rows THEN
   SELECT ERROR('staging is incomplete');
@@ -1269,80 +1244,52 @@ WHEN MATCHED THEN UPDATE SET
   load_id = this_load
 WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);
 
-SET strays = ARRAY(
+SET unknown_dates = ARRAY(
   SELECT DISTINCT DATE(c.call_timestamp)
   FROM `acme-prod.calls.calls` AS c
   INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
-  WHERE x.kind = 'tombstone' AND c.call_timestamp IS NOT NULL
+  WHERE NOT x.sent_before AND c.call_timestamp IS NOT NULL
 );
 
-SET claimed = ARRAY(
+SET claimed = ARRAY_CONCAT(claimed, ARRAY(
   SELECT s.n
-  FROM (
-    SELECT n, kind, call_id, call_key
-    FROM `acme-prod.calls_staging.callsync_staging_example_1`
-    WHERE kind IN ('call', 'tombstone')
-    QUALIFY ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY kind DESC, revision DESC, n DESC) = 1
-  ) AS s
-  WHERE (s.kind = 'call'
-    AND this_epoch >= (SELECT MAX(f.ledger_epoch) FROM `acme-prod.calls.fence` AS f)
-    AND s.call_key NOT IN (SELECT t.call_key FROM `acme-prod.calls.tombstones` AS t)
-    AND s.call_id NOT IN (
-      SELECT c.call_id
-      FROM `acme-prod.calls.calls` AS c
-      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
-      WHERE x.kind = 'call'
-        AND (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(strays))
-        AND (c.ledger_epoch > this_epoch
-          OR (c.ledger_epoch = this_epoch AND (c.revision > x.revision
-            OR (c.revision = x.revision AND c.flatten_version >= this_flatten))))
-    )
-    AND s.call_id NOT IN (
-      SELECT m.call_id
-      FROM `acme-prod.calls.moved_calls` AS m
-      INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = m.call_id
-      WHERE x.kind = 'call'
-        AND (m.ledger_epoch > this_epoch
-          OR (m.ledger_epoch = this_epoch AND (m.revision > x.revision
-            OR (m.revision = x.revision AND m.flatten_version >= this_flatten))))
-    ))
-    OR (s.kind = 'tombstone' AND s.call_key NOT IN (
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+  WHERE s.kind = 'tombstone'
+    AND s.call_key NOT IN (
       SELECT t.call_key
       FROM `acme-prod.calls.tombstones` AS t
       INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_key = t.call_key
       WHERE x.kind = 'tombstone'
-        AND (t.ledger_epoch > this_epoch
-          OR (t.ledger_epoch = this_epoch AND (t.revision > x.revision
-            OR (t.revision = x.revision AND TRUE))))
-    ))
-);
+        AND (t.ledger_epoch > this_epoch OR (t.ledger_epoch = this_epoch AND t.revision >= x.revision))
+    )
+));
 
 SET removed = ARRAY(
   SELECT s.n
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
   WHERE s.kind = 'tombstone'
     OR (s.n IN UNNEST(claimed)
-      AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(strays)))))
+      AND (s.sent_before OR s.call_id IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c WHERE (((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (c.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR c.call_timestamp IS NULL) OR DATE(c.call_timestamp) IN UNNEST(unknown_dates)))))
 );
 
 IF ARRAY_LENGTH(removed) > 0 THEN
 DELETE FROM `acme-prod.calls.calls` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 DELETE FROM `acme-prod.calls.utterances` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 DELETE FROM `acme-prod.calls.tags` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 DELETE FROM `acme-prod.calls.metadata` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 DELETE FROM `acme-prod.calls.udfs` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 DELETE FROM `acme-prod.calls.contacts` AS t
-WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(strays))
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
 
@@ -1370,12 +1317,9 @@ FROM UNNEST([1])
 WHERE this_load NOT IN (SELECT l.load_id FROM `acme-prod.calls.loads` AS l);
 
 COMMIT TRANSACTION;
+
 SELECT ARRAY_LENGTH(claimed) AS changed;
 END;
-
--- load/result
--- @param load_id STRING
-SELECT l.calls_changed AS changed FROM `acme-prod.calls.loads` AS l WHERE l.load_id = @load_id;
 
 -- count
 SELECT 'calls' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.calls`

@@ -1,12 +1,12 @@
-/** Makes of any batch one that a single script can apply: one entry a call, and not more partitions than a job may touch. */
+/** Turns any batch into batches that one script each can apply: one entry a call, and few enough partitions for a job. */
 import type { CallLoad, LoadBatch, TombstoneLoad } from '../warehouse.ts';
 import { partitionOf } from './partitions.ts';
 
-/** A job may modify 4,000 partitions; half of it leaves room for the days that a range covers besides. */
-export const maxPartitionsPerCommit = 2_000;
+/** A job may modify 4,000 partitions; half of them leaves room for days that a range of dates covers as well. */
+const maxPartitionsPerCommit = 2_000;
 
-/** Of several entries for one call the highest revision stays; a tombstone stays before any of them. */
-export const foldBatch = (batch: LoadBatch): LoadBatch => {
+/** Keeps the highest revision of each call, and of a call that is erased in the same batch only the tombstone. */
+export const dedupeBatch = (batch: LoadBatch): LoadBatch => {
   const tombstones = highest(batch.tombstones);
   const calls = highest(batch.calls);
   for (const callId of tombstones.keys()) calls.delete(callId);
@@ -22,11 +22,17 @@ const highest = <T extends CallLoad | TombstoneLoad>(entries: readonly T[]): Map
   return kept;
 };
 
-/** Every date under which the call stands, has stood or will stand. */
-export const datesOf = (entry: CallLoad | TombstoneLoad): readonly (string | null)[] =>
-  'rows' in entry ? [...entry.partitions, partitionOf(entry.callTimestamp)] : entry.partitions;
+const isCall = (entry: CallLoad | TombstoneLoad): entry is CallLoad => 'rows' in entry;
+const isTombstone = (entry: CallLoad | TombstoneLoad): entry is TombstoneLoad => !isCall(entry);
 
-/** Cuts where the dates of the calls, in their order, exceed the limit. Log rows go with the last part. */
+/** Every date under which rows of the call may be found before and after the load. */
+export const datesOf = (entry: CallLoad | TombstoneLoad): readonly (string | null)[] =>
+  isCall(entry) ? [...entry.partitions, partitionOf(entry.callTimestamp)] : entry.partitions;
+
+/** Whether the call was or will be sent under more than one date. */
+export const isMoved = (entry: CallLoad): boolean => new Set(datesOf(entry)).size > 1;
+
+/** Cuts the batch, in the order of dates, where more than `limit` dates come together. The last part has the log rows. */
 export const splitByPartitions = (batch: LoadBatch, limit = maxPartitionsPerCommit): readonly LoadBatch[] => {
   const entries = [...batch.calls, ...batch.tombstones].sort((a, b) => compare(firstDate(a), firstDate(b)));
   const parts: (CallLoad | TombstoneLoad)[][] = [[]];
@@ -43,8 +49,8 @@ export const splitByPartitions = (batch: LoadBatch, limit = maxPartitionsPerComm
   if (parts.length === 1) return [batch];
   return parts.map((part, index) => ({
     ...batch,
-    calls: part.filter((entry): entry is CallLoad => 'rows' in entry),
-    tombstones: part.filter((entry): entry is TombstoneLoad => !('rows' in entry)),
+    calls: part.filter(isCall),
+    tombstones: part.filter(isTombstone),
     logs: index === parts.length - 1 ? batch.logs : {},
   }));
 };

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { datesOf, foldBatch, splitByPartitions } from '../../../src/warehouse/bigquery/fold-batch.ts';
+import { datesOf, dedupeBatch, splitByPartitions } from '../../../src/warehouse/bigquery/dedupe-batch.ts';
 import { makeBatch, makeCall, makeLogRow, makeTombstone } from '../batches.ts';
 
 test('of several entries for a call the highest revision stays, and a tombstone before any', () => {
   const calls = [3, 1, 2].map((revision) => makeCall({ callId: 'a', revision }));
   const erased = makeCall({ callId: 'b', revision: 9 });
-  const folded = foldBatch(makeBatch({ calls: [...calls, erased], tombstones: [makeTombstone('b', 1, [])] }));
-  expect(folded.calls.map(({ callId, revision }) => [callId, revision])).toEqual([['a', 3]]);
-  expect(folded.tombstones).toHaveLength(1);
+  const deduped = dedupeBatch(makeBatch({ calls: [...calls, erased], tombstones: [makeTombstone('b', 1, [])] }));
+  expect(deduped.calls.map(({ callId, revision }) => [callId, revision])).toEqual([['a', 3]]);
+  expect(deduped.tombstones).toHaveLength(1);
 });
 
 test('the dates of a call are those it had and the one it has', () => {

@@ -1,15 +1,15 @@
 /** Finds the local BigQuery (`bqemulator`, a Python program), or installs it into our cache folder. */
 import { execFile } from 'node:child_process';
-import { access, constants, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { terminal } from '../../errors.ts';
 import { isAlive } from '../local-process.ts';
+import { cacheFolderOf, findOnPath, isExecutable } from '../locate-program.ts';
 
 const run = promisify(execFile);
-export const emulatorVersion = '1.4.0';
+const emulatorVersion = '1.4.0';
 const duckdbVersion = '1.5.5';
 const packages = [
   `bqemulator==${emulatorVersion}`,
@@ -18,7 +18,7 @@ const packages = [
   'numpy',
 ];
 
-/** DuckDB would fetch this extension from the internet at its first start; the wheel has it inside. */
+/** DuckDB fetches this extension from the internet at its first start; the wheel contains it. */
 const placeExtension = `
 import duckdb, duckdb_extension_spatial, pathlib, shutil
 platform = duckdb.sql('PRAGMA platform').fetchone()[0]
@@ -43,13 +43,13 @@ export const locateEmulator = async ({ env = process.env, log }: LocateEmulatorO
       hint: 'Correct CALLSYNC_BQEMULATOR, or leave it out.',
     });
   }
-  for (const folder of (env.PATH ?? '').split(delimiter).filter(Boolean)) {
-    if (await isExecutable(join(folder, 'bqemulator'))) return join(folder, 'bqemulator');
-  }
-  const folder = join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'callsync', `bqemulator-${emulatorVersion}`);
+  const installed = await findOnPath('bqemulator', env);
+  if (installed !== undefined) return installed;
+  const folder = cacheFolderOf(`bqemulator-${emulatorVersion}`, env);
   await mkdir(folder, { recursive: true });
   await withLock(join(folder, 'install.lock'), async () => {
-    if (!(await isExecutable(join(folder, 'ready'), constants.F_OK))) await install(folder, log);
+    const ready = await stat(join(folder, 'ready')).catch(() => undefined);
+    if (ready === undefined) await install(folder, log);
   });
   return join(folder, 'venv', 'bin', 'bqemulator');
 };
@@ -98,11 +98,4 @@ const withLock = async (path: string, work: () => Promise<void>): Promise<void> 
   } finally {
     await rm(path, { force: true });
   }
-};
-
-const isExecutable = (path: string, mode = constants.X_OK): Promise<boolean> => {
-  return access(path, mode).then(
-    () => true,
-    () => false,
-  );
 };

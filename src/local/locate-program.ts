@@ -1,0 +1,22 @@
+/** Where programs that callsync starts for itself are looked for. */
+import { access, constants } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+export const isExecutable = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+
+/** Full path of a program in one of PATH's folders. */
+export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<string | undefined> => {
+  for (const folder of (env.PATH ?? '').split(delimiter).filter(Boolean)) {
+    if (await isExecutable(join(folder, name))) return join(folder, name);
+  }
+  return undefined;
+};
+
+/** Folder of a tool in the user's cache, named with its version; it may not exist yet. */
+export const cacheFolderOf = (tool: string, env: NodeJS.ProcessEnv): string =>
+  join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'callsync', tool);

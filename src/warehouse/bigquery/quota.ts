@@ -1,0 +1,166 @@
+/**
+ * Paces commits so that they stay inside BigQuery's quotas, over a rolling day as BigQuery counts them.
+ *
+ * Documented limits that concern a commit: 1,500 load jobs a table and day (each commit has a staging table of its
+ * own, so ours are 1; we count as if all went into one table), 4,000 partitions in a job (see dedupe-batch.ts), 5
+ * metadata updates of a table in 10 s, 2 mutating statements on a table at once and 20 waiting (one commit at a time
+ * runs them one after the other). Statements of DML count neither as modifications of a table nor of a partition.
+ */
+import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+
+export interface QuotaLimits {
+  readonly jobsPerDay: number;
+  /** Commits in any 10 s. */
+  readonly burst: number;
+  readonly commitIntervalMs: number;
+}
+
+/** One commit as the quota remembers it. */
+export interface SpentCommit {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Load jobs submitted, including those that failed: BigQuery counts them too. */
+  readonly jobs: number;
+}
+
+/**
+ * `interval`: when continuous work is next due. `quota`: when only the quotas forbid a commit. `bulk`: the same for
+ * backfill, rebuild and fill, which leave a part of the day's quota to the rest.
+ */
+export type Pace = 'interval' | 'quota' | 'bulk';
+
+const dayMs = 86_400_000;
+const burstMs = 10_000;
+const bucketMs = 600_000;
+/** Commits in any 10 s: tables without partitions allow 5 metadata updates in that time, and a commit makes one. */
+const maxBurst = 4;
+/** Part of a day's quota that bulk work may use; the rest is kept for calls that arrive meanwhile. */
+const bulkShare = 0.8;
+/** Part that the steady interval uses, so that it never waits for a whole bucket to expire. */
+const steadyShare = 0.98;
+
+/** An emulator has no quotas, only the interval. */
+export const limitsOf = (config: BigqueryWarehouseConfig): QuotaLimits => {
+  const commitIntervalMs = config.commit_interval_s * 1000;
+  if (config.api_endpoint === undefined) {
+    return { jobsPerDay: config.quota.jobs_per_day, burst: maxBurst, commitIntervalMs };
+  }
+  return { jobsPerDay: Number.MAX_SAFE_INTEGER, burst: Number.MAX_SAFE_INTEGER, commitIntervalMs };
+};
+
+/** Earliest time, not before `now`, at which a commit may start; milliseconds since the epoch. Pure. */
+export const nextCommitAt = (
+  spent: readonly SpentCommit[],
+  limits: QuotaLimits,
+  { now, pace }: { readonly now: number; readonly pace: Pace },
+): number => {
+  const daily = Math.floor((pace === 'bulk' ? bulkShare : 1) * limits.jobsPerDay);
+  const last = spent.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
+  return Math.max(
+    now,
+    pace === 'interval' ? last + steadyIntervalMs(limits) : now,
+    afterWindow(spent, { now, lengthMs: burstMs, limit: limits.burst, weigh: () => 1 }),
+    afterWindow(spent, { now, lengthMs: dayMs, limit: daily, weigh: ({ jobs }) => jobs }),
+  );
+};
+
+/** The shortest interval that can be kept up for ever. */
+const steadyIntervalMs = ({ commitIntervalMs, jobsPerDay }: QuotaLimits): number =>
+  Math.max(commitIntervalMs, dayMs / (steadyShare * jobsPerDay));
+
+/** When enough has left the rolling window for one more commit; never before `now`. */
+const afterWindow = (
+  spent: readonly SpentCommit[],
+  window: {
+    readonly now: number;
+    readonly lengthMs: number;
+    readonly limit: number;
+    readonly weigh: (commit: SpentCommit) => number;
+  },
+): number => {
+  const { now, lengthMs, limit, weigh } = window;
+  const inside = spent.filter((commit) => commit.at > now - lengthMs);
+  let used = inside.reduce((sum, commit) => sum + weigh(commit), 0);
+  let at = now;
+  for (const commit of inside) {
+    if (used + 1 <= limit) break;
+    used -= weigh(commit);
+    at = commit.at + lengthMs;
+  }
+  return at;
+};
+
+export interface QuotaStatus {
+  readonly jobs: { readonly used: number; readonly limit: number };
+  /** Milliseconds until a commit of continuous sync may start. */
+  readonly nextCommitInMs: number;
+}
+
+/** Where the commits of the last 24 hours are kept, oldest first: shared by all processes that load the warehouse. */
+export interface QuotaMemory {
+  read(): Promise<readonly SpentCommit[]>;
+  write(spent: readonly SpentCommit[]): Promise<void>;
+}
+
+export interface Quota {
+  /** Milliseconds to wait before a commit of that pace; 0 = start now. */
+  waitMs(pace: Pace): Promise<number>;
+  /** Records a commit and its load jobs. */
+  spend(jobs: number): Promise<void>;
+  status(): Promise<QuotaStatus>;
+}
+
+/** `clock` tells milliseconds since the epoch. Without `memory`, only this process is counted. */
+export const createQuota = (
+  limits: QuotaLimits,
+  clock: () => number,
+  memory: QuotaMemory = createLocalMemory(),
+): Quota => {
+  const read = async (): Promise<readonly SpentCommit[]> => {
+    const since = clock() - dayMs;
+    return (await memory.read()).filter((commit) => commit.at > since);
+  };
+  const waitMs: Quota['waitMs'] = async (pace) => {
+    const now = clock();
+    return nextCommitAt(await read(), limits, { now, pace }) - now;
+  };
+  return {
+    waitMs,
+    async spend(jobs) {
+      await memory.write(compactSpent([...(await read()), { at: clock(), jobs }], clock()));
+    },
+    async status() {
+      const used = (await read()).reduce((sum, { jobs }) => sum + jobs, 0);
+      return { jobs: { used, limit: limits.jobsPerDay }, nextCommitInMs: await waitMs('interval') };
+    },
+  };
+};
+
+const createLocalMemory = (): QuotaMemory => {
+  let spent: readonly SpentCommit[] = [];
+  return {
+    read: async () => spent,
+    write: async (next) => {
+      spent = next;
+    },
+  };
+};
+
+/** Sums up commits older than a bucket, dated by the last one of each bucket: a day fits in about 150 entries. */
+export const compactSpent = (spent: readonly SpentCommit[], now: number): readonly SpentCommit[] => {
+  const buckets = new Map<number, SpentCommit>();
+  const recent: SpentCommit[] = [];
+  for (const { at, jobs } of spent) {
+    const bucket = Math.floor(at / bucketMs);
+    if (at > now - bucketMs) recent.push({ at, jobs });
+    else buckets.set(bucket, { at, jobs: jobs + (buckets.get(bucket)?.jobs ?? 0) });
+  }
+  return [...buckets.values(), ...recent];
+};
+
+/** One line for `callsync status`. */
+export const describeQuota = ({ jobs: { used, limit }, nextCommitInMs }: QuotaStatus): string => {
+  const jobs = limit === Number.MAX_SAFE_INTEGER ? String(used) : `${used}/${limit}`;
+  const next = nextCommitInMs === 0 ? 'at once' : `in ${Math.ceil(nextCommitInMs / 1000)} s`;
+  return `load jobs ${jobs} in 24 h; next commit ${next}`;
+};

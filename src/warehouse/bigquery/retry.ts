@@ -1,0 +1,48 @@
+/** The one retry loop of this warehouse: what may succeed later is repeated, with growing pauses. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type BackoffRules, backoffMs } from '../../backoff.ts';
+import { errorOf, type Fault, faultOf, judge, type Meaning } from './errors.ts';
+
+const pace: BackoffRules = { baseMs: 500, maxMs: 15_000 };
+
+export type Pause = (ms: number, signal?: AbortSignal) => Promise<void>;
+
+export const pause: Pause = async (ms, signal) => {
+  await delay(ms, undefined, signal === undefined ? {} : { signal });
+};
+
+export interface RetryRules {
+  /** Attempts in all; 8 by default, which is about a minute of pauses. */
+  readonly attempts?: number;
+  /** Which faults are worth another attempt; `lost` and `again` by default. */
+  readonly meanings?: readonly Meaning[];
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Runs `work`, told the number of the attempt from 1. Rejects with the last `Fault`, or at once with whatever is an
+ * Error already. `work` must be safe to repeat, or take another job id in each attempt.
+ */
+export const retry = async <T>(
+  pause: Pause,
+  work: (attempt: number) => Promise<T>,
+  { attempts = 8, meanings = ['lost', 'again'], signal }: RetryRules = {},
+): Promise<T> => {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work(attempt);
+    } catch (cause) {
+      if (cause instanceof Error) throw cause;
+      const fault = faultOf(cause);
+      if (!meanings.includes(judge(fault).meaning) || attempt >= attempts) throw fault;
+      await pause(backoffMs(attempt - 1, pace), signal);
+    }
+  }
+};
+
+/** For `.catch`: a fault becomes an error that says what was tried; `what` is as in `errorOf`. */
+export const failTo =
+  (what: string) =>
+  (cause: unknown): never => {
+    throw cause instanceof Error ? cause : errorOf(cause as Fault, what);
+  };

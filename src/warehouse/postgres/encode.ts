@@ -1,0 +1,68 @@
+/** Rows of flatten as rows of a binary COPY. */
+import type pg from 'pg';
+import type { Column, ColumnType, Table, WordArrays } from '../../../schemas/tables.ts';
+import { BinaryCopyWriter, copyBinary } from '../../postgres/binary-copy.ts';
+import type { Row } from '../warehouse.ts';
+import { columnsOf, quote } from './layout.ts';
+
+/** The rows of one table on their way into a COPY. */
+export interface EncodedTable {
+  readonly add: (row: Row) => void;
+  /** Sends the added rows, if any, in one COPY. */
+  readonly send: (client: pg.PoolClient) => Promise<void>;
+}
+
+/** `target` is the relation that COPY names. Memory is used from the first row on. */
+export const encodeTable = (target: string, table: Table): EncodedTable => {
+  const write = rowWriter(table.columns, table.kind === 'log');
+  let writer: BinaryCopyWriter | undefined;
+  const logical: Table = { ...table, kind: table.kind === 'call' ? 'child' : table.kind };
+  const names = columnsOf(logical).map((column) => quote(column.name));
+  return {
+    add: (row) => {
+      writer ??= new BinaryCopyWriter();
+      write(writer, row);
+    },
+    send: async (client) => {
+      if (writer !== undefined) await copyBinary(client, `${target} (${names.join(', ')})`, writer.finish());
+    },
+  };
+};
+
+type Write = (writer: BinaryCopyWriter, value: never) => void;
+
+const writers: Readonly<Record<Exclude<ColumnType, 'words'>, Write>> = {
+  text: (writer, value: string) => writer.text(value),
+  timestamp: (writer, value: number) => writer.timestamptz(value),
+  float: (writer, value: number) => writer.float8(value),
+  int: (writer, value: number) => writer.int4(value),
+  bool: (writer, value: boolean) => writer.bool(value),
+  json: (writer, value: string) => writer.jsonb(value),
+  decimal: (writer, value: string) => writer.numeric(value),
+};
+
+const writeWords = (writer: BinaryCopyWriter, words: WordArrays): void => {
+  writer.textArray(words.value);
+  writer.float8Array(words.start);
+  writer.float8Array(words.length);
+  writer.float8Array(words.score);
+};
+
+/** A function that writes one logical row as one COPY row. Log tables' integers are eight bytes wide. */
+const rowWriter = (columns: readonly Column[], wide: boolean) => {
+  const count = columns.reduce((sum, column) => sum + (column.type === 'words' ? 4 : 1), 0);
+  const steps = columns.map((column): Write | null => {
+    if (column.type === 'words') return null;
+    return wide && column.type === 'int' ? (writer, value: number) => writer.int8(value) : writers[column.type];
+  });
+  return (writer: BinaryCopyWriter, row: readonly unknown[]): void => {
+    writer.row(count);
+    for (let index = 0; index < steps.length; index += 1) {
+      const step = steps[index] as Write | null;
+      const value = row[index];
+      if (step === null) writeWords(writer, value as WordArrays);
+      else if (value === null || value === undefined) writer.null();
+      else step(writer, value as never);
+    }
+  };
+};

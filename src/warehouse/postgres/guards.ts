@@ -1,0 +1,35 @@
+/** Guards of calls with the number of rows in each child table, for reconcile. */
+import type pg from 'pg';
+import type { CallGuard, GuardRange } from '../warehouse.ts';
+import { childTables, type Layout, qualified } from './layout.ts';
+import { streamRows, toMicros } from './read.ts';
+
+const conditions = {
+  range: 'c.call_timestamp >= to_timestamp($1 / 1000000.0) AND c.call_timestamp < to_timestamp($2 / 1000000.0)',
+  ids: 'c.call_id = ANY($1)',
+};
+
+/** In key order. Parameters: from and to in microseconds, or the ids. */
+export const guardsSql = (layout: Layout, by: keyof typeof conditions): string => {
+  const counts = childTables(layout).map(
+    ({ name }) => `(SELECT count(*) FROM ${qualified(layout, name)} x WHERE x.call_id = c.call_id)::int AS "${name}"`,
+  );
+  return `SELECT c.call_id, ${toMicros('c.call_timestamp')} AS call_timestamp, c.ledger_epoch, c.revision, c.flatten_version,
+       ${counts.join(',\n       ')}
+  FROM ${qualified(layout, 'calls')} c WHERE ${conditions[by]} ORDER BY c.call_id COLLATE "C"`;
+};
+
+export async function* listGuards(pool: pg.Pool, layout: Layout, range: GuardRange): AsyncIterable<CallGuard> {
+  const byId = 'callIds' in range;
+  const sql = guardsSql(layout, byId ? 'ids' : 'range');
+  for await (const row of streamRows(pool, sql, byId ? [range.callIds] : [range.from, range.to])) {
+    yield {
+      callId: row.call_id as string,
+      callTimestamp: row.call_timestamp as number | null,
+      epoch: row.ledger_epoch as number,
+      revision: row.revision as number,
+      flattenVersion: row.flatten_version as number,
+      childRows: Object.fromEntries(childTables(layout).map(({ name }) => [name, row[name] as number])),
+    };
+  }
+}

@@ -1,0 +1,67 @@
+/** The statements of a load. */
+import { tableOf } from '../../../schemas/tables.ts';
+import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
+
+export interface LoadSql {
+  readonly stage: string;
+  readonly claim: (force: boolean) => string;
+  readonly takeKeys: string;
+  readonly blocked: string;
+  readonly deleteChildren: readonly string[];
+  readonly deleteCalls: string;
+  readonly tombstone: string;
+  readonly upsertLogs: Readonly<Record<string, { readonly stage: string; readonly upsert: string }>>;
+}
+
+const upsertSet = (names: readonly string[], key: readonly string[]): string =>
+  names
+    .filter((name) => !key.includes(name))
+    .map((name) => `${quote(name)} = excluded.${quote(name)}`)
+    .join(', ');
+
+/** The statements of a load; parameters: ids, keys or load values. Temporary tables are emptied at commit. */
+export const loadSql = (layout: Layout): LoadSql => {
+  const calls = qualified(layout, 'calls');
+  const names = columnsOf(tableOf('calls')).map((column) => column.name);
+  const list = names.map(quote).join(', ');
+  const stageOf = (name: string) =>
+    `CREATE TEMPORARY TABLE IF NOT EXISTS stage_${name} (LIKE ${qualified(layout, name)}) ON COMMIT DELETE ROWS`;
+  const logs = tablesOf(layout).filter((table) => table.kind === 'log');
+  return {
+    stage: stageOf('calls'),
+    claim: (force) => `INSERT INTO ${calls} AS c (${list})
+SELECT ${list} FROM stage_calls ORDER BY call_id COLLATE "C"
+ON CONFLICT (call_id) DO UPDATE SET ${upsertSet(names, ['call_id'])}
+ WHERE (c.ledger_epoch, c.revision, c.flatten_version) ${force ? '<=' : '<'}
+       (excluded.ledger_epoch, excluded.revision, excluded.flatten_version)
+RETURNING call_id`,
+    takeKeys: `INSERT INTO ${calls} AS c (call_id, utterance_count, word_count, tag_count, ledger_epoch, revision, flatten_version, load_id)
+SELECT id, 0, 0, 0, $2, 0, 0, $3 FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C"
+ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id`,
+    blocked: `SELECT call_key FROM ${qualified(layout, 'tombstones')} WHERE call_key = ANY($1)`,
+    deleteChildren: childTables(layout).map(
+      ({ name }) => `DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1)`,
+    ),
+    deleteCalls: `DELETE FROM ${calls} WHERE call_id = ANY($1)`,
+    tombstone: `INSERT INTO ${qualified(layout, 'tombstones')} AS t (call_key, ledger_epoch, revision, load_id)
+SELECT key, $2, revision, $4 FROM unnest($1::text[], $3::int[]) AS u(key, revision) ORDER BY key
+ON CONFLICT (call_key) DO UPDATE SET ledger_epoch = excluded.ledger_epoch, revision = excluded.revision, load_id = excluded.load_id
+ WHERE (t.ledger_epoch, t.revision) < (excluded.ledger_epoch, excluded.revision)
+RETURNING call_key`,
+    upsertLogs: Object.fromEntries(
+      logs.map((table) => {
+        const columns = columnsOf(table).map((column) => column.name);
+        const key = table.key.map(quote).join(', ');
+        const all = columns.map(quote).join(', ');
+        return [
+          table.name,
+          {
+            stage: stageOf(table.name),
+            upsert: `INSERT INTO ${qualified(layout, table.name)} (${all}) SELECT DISTINCT ON (${key}) ${all} FROM stage_${table.name} ORDER BY ${key}
+ON CONFLICT (${key}) DO UPDATE SET ${upsertSet(columns, table.key)}`,
+          },
+        ];
+      }),
+    ),
+  };
+};

@@ -1,0 +1,32 @@
+/** Every statement that this warehouse can send, for review. */
+
+import { digestedNames } from '../digest.ts';
+import type { Statement } from '../warehouse.ts';
+import { countSql } from './counts.ts';
+import { createStatements, describeStatements, viewStatements } from './ddl.ts';
+import { guardsSql } from './guards.ts';
+import type { Layout } from './layout.ts';
+import { loadSql } from './load-sql.ts';
+import { rowsSql } from './read.ts';
+
+export const listStatements = (layout: Layout): readonly Statement[] => {
+  const load = loadSql(layout);
+  return [
+    ...createStatements(layout).map((sql, index) => ({ name: `create ${index + 1}`, sql })),
+    ...describeStatements(layout).map((sql, index) => ({ name: `describe ${index + 1}`, sql })),
+    ...viewStatements(layout).map((sql, index) => ({ name: `view ${index + 1}`, sql })),
+    { name: 'load: stage', sql: load.stage },
+    { name: 'load: claim', sql: load.claim(false) },
+    { name: 'load: claim, forced', sql: load.claim(true) },
+    { name: 'load: blocked', sql: load.blocked },
+    ...load.deleteChildren.map((sql) => ({ name: 'load: delete children', sql })),
+    { name: 'erase: take key', sql: load.takeKeys },
+    { name: 'erase: tombstone', sql: load.tombstone },
+    { name: 'load, erase: delete calls', sql: load.deleteCalls },
+    ...Object.entries(load.upsertLogs).map(([name, { upsert }]) => ({ name: `load: upsert ${name}`, sql: upsert })),
+    { name: 'count', sql: countSql(layout) },
+    ...digestedNames(layout.documents).map((name) => ({ name: `read ${name}`, sql: rowsSql(layout, name) })),
+    { name: 'guards by time', sql: guardsSql(layout, 'range') },
+    { name: 'guards by id', sql: guardsSql(layout, 'ids') },
+  ];
+};
