@@ -1,10 +1,10 @@
 /** Which days are proven, healed, unproven or unread, per warehouse: pure, from verdicts and read ranges. */
 import { type Interval, intersect, lengthOf, subtract } from '../intervals.ts';
-import type { Arrivals, DayArrivals, WebhookQuality } from '../store/delivery/delivery-statistics.ts';
-import type { Outcome, StoredVerdict } from '../store/windows/verdicts.ts';
+import type { DayDeliveries, DeliveryStatistics, WebhookQuality } from '../store/delivery/delivery-statistics.ts';
+import type { StoredVerdict, VerdictOutcome } from '../store/windows/verdicts.ts';
 
 /** `unproven`: read, but without a good verdict. */
-export type CoverageState = Outcome | 'unread';
+export type CoverageState = VerdictOutcome | 'unread';
 
 export interface CoverageDay extends Interval {
   /** The worst of all warehouses. */
@@ -12,7 +12,7 @@ export interface CoverageDay extends Interval {
   /** Share of the day (as far as it has passed) in each state, over all warehouses. */
   readonly shares: Readonly<Record<CoverageState, number>>;
   readonly byWarehouse: Readonly<Record<string, CoverageState>>;
-  readonly arrivals: Arrivals;
+  readonly deliveries: DeliveryStatistics;
   /** Over all warehouses, of the latest verdicts. */
   readonly healedCalls: number;
 }
@@ -20,7 +20,7 @@ export interface CoverageDay extends Interval {
 export interface Coverage extends Interval {
   readonly warehouses: readonly string[];
   readonly days: readonly CoverageDay[];
-  readonly arrivals: Arrivals;
+  readonly deliveries: DeliveryStatistics;
   readonly webhooks: WebhookQuality;
 }
 
@@ -30,14 +30,14 @@ export interface CoverageInput extends Interval {
   readonly read: readonly Interval[];
   /** In the order in which they were given; a later one stands above an earlier one. */
   readonly verdicts: readonly StoredVerdict[];
-  readonly arrivals: readonly DayArrivals[];
+  readonly deliveries: readonly DayDeliveries[];
   readonly webhooks: WebhookQuality;
 }
 
 const day = 86_400_000_000;
 /** From worst to best. */
 export const coverageStates: readonly CoverageState[] = ['suspicious_empty', 'unread', 'unproven', 'healed', 'proven'];
-const noArrivals: Arrivals = { calls: 0, both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0, missing: 0 };
+const noDeliveries: DeliveryStatistics = { calls: 0, both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0, missing: 0 };
 
 type Painted = Record<CoverageState, readonly Interval[]>;
 
@@ -68,7 +68,7 @@ const sharesOf = (painted: Painted, cell: Interval): Record<CoverageState, numbe
     coverageStates.map((state) => [state, lengthOf(intersect([cell], painted[state])) / (cell.to - cell.from)]),
   ) as Record<CoverageState, number>;
 
-const addArrivals = (a: Arrivals, b: Arrivals): Arrivals => ({
+const addDeliveries = (a: DeliveryStatistics, b: DeliveryStatistics): DeliveryStatistics => ({
   calls: a.calls + b.calls,
   both: a.both + b.both,
   pollOnly: a.pollOnly + b.pollOnly,
@@ -79,7 +79,7 @@ const addArrivals = (a: Arrivals, b: Arrivals): Arrivals => ({
 
 export const buildCoverage = (input: CoverageInput): Coverage => {
   const painted = input.warehouses.map((warehouse) => [warehouse, paint(input, warehouse)] as const);
-  const arrivals = new Map(input.arrivals.map((one) => [one.from, one]));
+  const deliveries = new Map(input.deliveries.map((one) => [one.from, one]));
   const days: CoverageDay[] = [];
   for (let start = Math.floor(input.from / day) * day; start < input.to; start += day) {
     const cell = { from: Math.max(start, input.from), to: Math.min(start + day, input.to) };
@@ -96,7 +96,7 @@ export const buildCoverage = (input: CoverageInput): Coverage => {
       state: coverageStates.find((state) => states.some(([, one]) => one === state)) ?? 'unread',
       shares,
       byWarehouse: Object.fromEntries(states),
-      arrivals: arrivals.get(start) ?? noArrivals,
+      deliveries: deliveries.get(start) ?? noDeliveries,
       healedCalls: input.verdicts
         .filter((verdict) => verdict.window_from >= cell.from && verdict.window_from < cell.to)
         .reduce((sum, verdict) => sum + verdict.healed, 0),
@@ -107,7 +107,7 @@ export const buildCoverage = (input: CoverageInput): Coverage => {
     to: input.to,
     warehouses: input.warehouses,
     days,
-    arrivals: days.reduce((sum, one) => addArrivals(sum, one.arrivals), noArrivals),
+    deliveries: days.reduce((sum, one) => addDeliveries(sum, one.deliveries), noDeliveries),
     webhooks: input.webhooks,
   };
 };

@@ -1,6 +1,6 @@
 /** Coverage as one HTML file with a picture (inline SVG) and the figures as a table; it loads nothing. Pure. */
 import { type Coverage, type CoverageDay, type CoverageState, coverageStates } from './coverage.ts';
-import { describeArrivals, describeDay, formatCount, formatDay, formatShare, stateNames } from './draw-text.ts';
+import { describeDay, describeDeliveries, formatCount, formatDay, formatShare, stateNames } from './draw-text.ts';
 
 const width = 960;
 const chartHeight = 240;
@@ -23,7 +23,7 @@ const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character
 const round = (value: number): number => Math.round(value * 100) / 100;
 
 const describe = (one: CoverageDay): string =>
-  `${formatDay(one.from)}: ${describeDay(one)}, ${formatCount(one.arrivals.calls)} calls`;
+  `${formatDay(one.from)}: ${describeDay(one)}, ${formatCount(one.deliveries.calls)} calls`;
 
 /** The least round number that is not below: the top of a scale that reads well. */
 const roundUp = (value: number): number => {
@@ -44,7 +44,7 @@ const drawScale = (top: number): string =>
 /** A bar a day, its height the calls, its colours the states; below it a strip for days without calls. */
 const drawDay = (one: CoverageDay, place: { x: number; wide: number; most: number }): string => {
   const { x, wide, most } = place;
-  const height = (one.arrivals.calls / most) * chartHeight;
+  const height = (one.deliveries.calls / most) * chartHeight;
   let bottom = chartHeight;
   const parts: string[] = [];
   for (const state of [...coverageStates].reverse()) {
@@ -63,7 +63,7 @@ const drawDay = (one: CoverageDay, place: { x: number; wide: number; most: numbe
 export const drawCoverageSvg = (coverage: Coverage): string => {
   const { days } = coverage;
   const step = width / Math.max(1, days.length);
-  const most = roundUp(days.reduce((highest, one) => Math.max(highest, one.arrivals.calls), 1));
+  const most = roundUp(days.reduce((highest, one) => Math.max(highest, one.deliveries.calls), 1));
   const every = Math.max(1, Math.ceil(days.length / 10));
   const labels = days
     .map((one, index) =>
@@ -81,14 +81,14 @@ export const drawCoverageSvg = (coverage: Coverage): string => {
 };
 
 const tableRow = (one: CoverageDay, warehouses: readonly string[]): string => {
-  const { arrivals } = one;
+  const { deliveries } = one;
   const states = warehouses.map((name) => one.byWarehouse[name] ?? 'unread');
   const cells = [
-    formatCount(arrivals.calls),
-    formatShare(arrivals.both, arrivals.calls),
-    formatShare(arrivals.pollOnly, arrivals.calls),
-    formatShare(arrivals.webhookOnly, arrivals.calls),
-    formatShare(arrivals.importOnly, arrivals.calls),
+    formatCount(deliveries.calls),
+    formatShare(deliveries.both, deliveries.calls),
+    formatShare(deliveries.pollOnly, deliveries.calls),
+    formatShare(deliveries.webhookOnly, deliveries.calls),
+    formatShare(deliveries.importOnly, deliveries.calls),
   ];
   const marked = states.map((state) => `<td class="state">${mark(state)}${stateNames[state]}</td>`).join('');
   return `<tr><td>${formatDay(one.from)}</td>${marked}${cells.map((cell) => `<td>${escapeHtml(cell)}</td>`).join('')}</tr>`;
@@ -139,7 +139,7 @@ pre { overflow-x: auto; }
 below, tell what was proven of the day in ${escapeHtml(coverage.warehouses.join(', '))}.</p>
 <ul>${legend}</ul>
 ${drawCoverageSvg(coverage)}
-<pre>${escapeHtml(describeArrivals(coverage).join('\n'))}</pre>
+<pre>${escapeHtml(describeDeliveries(coverage).join('\n'))}</pre>
 <table>
 <thead><tr><th>Day (UTC)</th>${coverage.warehouses.map((name) => `<th class="state">${escapeHtml(name)}</th>`).join('')}${heads.map((head) => `<th>${head}</th>`).join('')}</tr></thead>
 <tbody>

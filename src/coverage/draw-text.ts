@@ -51,11 +51,11 @@ export const describeDay = (one: CoverageDay): string => {
 /** @param width characters of a line. */
 export const drawCoverage = (coverage: Coverage, width = 100): string => {
   const space = Math.max(8, width - 58);
-  const most = Math.max(1, ...coverage.days.map((one) => one.arrivals.calls));
+  const most = Math.max(1, ...coverage.days.map((one) => one.deliveries.calls));
   const lines = coverage.days.map((one) => {
-    const length = Math.max(1, Math.round((one.arrivals.calls / most) * space));
+    const length = Math.max(1, Math.round((one.deliveries.calls / most) * space));
     const bar = drawBar(one.shares, length).padEnd(space);
-    return `${formatDay(one.from)}  ${bar} ${number.format(one.arrivals.calls).padStart(9)}  ${describeDay(one)}`;
+    return `${formatDay(one.from)}  ${bar} ${number.format(one.deliveries.calls).padStart(9)}  ${describeDay(one)}`;
   });
   const legend = [...coverageStates].reverse().map((state) => `${blocks[state]} ${stateNames[state]}`);
   return [
@@ -65,18 +65,18 @@ export const drawCoverage = (coverage: Coverage, width = 100): string => {
     '',
     legend.join('   '),
     '',
-    ...describeArrivals(coverage),
+    ...describeDeliveries(coverage),
   ].join('\n');
 };
 
 /** How calls arrived, and what of the webhooks was lost. */
-export const describeArrivals = ({ arrivals, webhooks }: Coverage): string[] => {
-  const { calls } = arrivals;
+export const describeDeliveries = ({ deliveries, webhooks }: Coverage): string[] => {
+  const { calls } = deliveries;
   const ways = [
-    ['webhook and poll', arrivals.both],
-    ['poll only', arrivals.pollOnly],
-    ['webhook only', arrivals.webhookOnly],
-    ['import only', arrivals.importOnly],
+    ['webhook and poll', deliveries.both],
+    ['poll only', deliveries.pollOnly],
+    ['webhook only', deliveries.webhookOnly],
+    ['import only', deliveries.importOnly],
   ] as const;
   const lines = [
     `Calls: ${number.format(calls)}`,
@@ -84,7 +84,7 @@ export const describeArrivals = ({ arrivals, webhooks }: Coverage): string[] => 
       ([way, count]) => `  ${way.padEnd(17)} ${number.format(count).padStart(9)}  ${formatShare(count, calls)}`,
     ),
   ];
-  if (arrivals.missing > 0) lines.push(`No longer listed by the service: ${number.format(arrivals.missing)}`);
+  if (deliveries.missing > 0) lines.push(`No longer listed by the service: ${number.format(deliveries.missing)}`);
   if (webhooks.since === null) return [...lines, 'Webhooks: none received yet'];
   const since = new Date(webhooks.since / 1000).toISOString().slice(0, 16).replace('T', ' ');
   return [

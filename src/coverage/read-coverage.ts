@@ -1,6 +1,6 @@
 /** Coverage of a range, read from the operational store: neither the service nor a warehouse is asked. */
 import type { Queryable } from '../postgres/database.ts';
-import { measureWebhooks, readArrivals, readRanges } from '../store/delivery/delivery-statistics.ts';
+import { measureWebhooks, readDeliveryStatistics, readRanges } from '../store/delivery/delivery-statistics.ts';
 import { latestVerdicts } from '../store/windows/verdicts.ts';
 import { buildCoverage, type Coverage } from './coverage.ts';
 
@@ -26,7 +26,7 @@ export const readCoverage = async (
     warehouses: input.warehouses,
     read: await readRanges(db, range),
     verdicts: await latestVerdicts(db, range),
-    arrivals: await readArrivals(db, range),
+    deliveries: await readDeliveryStatistics(db, range),
     webhooks: await measureWebhooks(db, {
       ...range,
       until: input.now - deliveryTime,

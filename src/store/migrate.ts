@@ -5,7 +5,10 @@ import type { Database } from '../postgres/database.ts';
 export const storeSchema = 'callsync';
 const migrationsFolder = new URL('./migrations/', import.meta.url);
 
-/** Applies the files that the store does not have yet, in one transaction; safe to run concurrently. Returns their names. */
+/**
+ * Applies the files that the store does not have yet, in one transaction; safe to run concurrently. Returns their names.
+ * The number orders the files, the words behind it identify one: a file that gets another number is not applied again.
+ */
 export const migrateStore = async (database: Database): Promise<readonly string[]> => {
   const files = (await readdir(migrationsFolder)).filter((name) => name.endsWith('.sql')).sort();
   return await database.transaction(async (tx) => {
@@ -15,7 +18,7 @@ export const migrateStore = async (database: Database): Promise<readonly string[
       `CREATE TABLE IF NOT EXISTS ${storeSchema}.migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`,
     );
     const applied = await tx.query<{ name: string }>(`SELECT name FROM ${storeSchema}.migrations`);
-    const missing = files.filter((file) => !applied.some(({ name }) => name === file));
+    const missing = files.filter((file) => !applied.some(({ name }) => wordsOf(name) === wordsOf(file)));
     for (const name of missing) {
       await tx.client.query(await readFile(new URL(name, migrationsFolder), 'utf8'));
       await tx.query(`INSERT INTO ${storeSchema}.migrations (name) VALUES ($1)`, [name]);
@@ -23,3 +26,5 @@ export const migrateStore = async (database: Database): Promise<readonly string[
     return missing;
   });
 };
+
+const wordsOf = (file: string): string => file.replace(/^\d+_/, '');

@@ -1,8 +1,10 @@
-/** The request budget that all workers and processes share: one row, one row lock a request, the server's clock. */
+/** The request limit that all workers and processes share: one row, one row lock a request, the server's clock. */
+
 import type { Queryable } from '../postgres/database.ts';
+import {} from '../postgres/sql-time.ts';
 
 export interface SharedSlotRules {
-  /** Name of the budget: one for each service and source address. */
+  /** Name of the limit: one for each service and source address. */
   readonly name: string;
   readonly requests: number;
   /** Length of the rolling window with its margin, in milliseconds. */
@@ -20,14 +22,14 @@ export interface SharedSlots {
 const clock = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`;
 
 /**
- * Hands out slots of a rolling window over table request_budget. Callers queue on the row's lock, so they are served
+ * Hands out slots of a rolling window over table request_limits. Callers queue on the row's lock, so they are served
  * in turn; the slot's time is returned as a wait from the server's now.
  */
 export const createSharedSlots = (db: Queryable, rules: SharedSlotRules): SharedSlots => {
   const spanMicros = Math.round(rules.spanMs * 1000);
-  const ensure = `INSERT INTO callsync.request_budget (name) VALUES ($1) ON CONFLICT (name) DO NOTHING`;
+  const ensure = `INSERT INTO callsync.request_limits (name) VALUES ($1) ON CONFLICT (name) DO NOTHING`;
   const grantSlot = `
-    UPDATE callsync.request_budget
+    UPDATE callsync.request_limits
     SET slots = slots[greatest(cardinality(slots) - $2::int + 2, 1):] || greatest(
           ${clock},
           blocked_until,
@@ -36,9 +38,9 @@ export const createSharedSlots = (db: Queryable, rules: SharedSlotRules): Shared
     WHERE name = $1
     RETURNING slots[cardinality(slots)] - ${clock} AS wait_micros, slots[cardinality(slots)] AS slot`;
   const blockSlots = `
-    UPDATE callsync.request_budget SET blocked_until = greatest(blocked_until, ${clock} + $2::bigint) WHERE name = $1`;
+    UPDATE callsync.request_limits SET blocked_until = greatest(blocked_until, ${clock} + $2::bigint) WHERE name = $1`;
   const deferSlot = `
-    UPDATE callsync.request_budget SET slots = array_replace(slots, $2::bigint, $2::bigint + $3::bigint) WHERE name = $1`;
+    UPDATE callsync.request_limits SET slots = array_replace(slots, $2::bigint, $2::bigint + $3::bigint) WHERE name = $1`;
 
   return {
     grant: async () => {

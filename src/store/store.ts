@@ -1,6 +1,7 @@
 /** The operational store: a database on schema `callsync`, the ledger's epoch, and the key of tombstones. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { type Database, openDatabase, type Queryable } from '../postgres/database.ts';
+import { keepMeta } from './meta.ts';
 import { migrateStore, storeSchema } from './migrate.ts';
 
 export interface Store extends Database {
@@ -53,14 +54,8 @@ export const issueEpoch = async (store: Database, reason: string, highestElsewhe
     return row?.epoch ?? 0;
   });
 
-const tombstoneKey = async (db: Queryable): Promise<Buffer> => {
-  await db.query(
-    `INSERT INTO meta (key, value) VALUES ('tombstone_key', to_jsonb($1::text)) ON CONFLICT (key) DO NOTHING`,
-    [randomBytes(32).toString('hex')],
-  );
-  const [row] = await db.query<{ value: string }>(`SELECT value FROM meta WHERE key = 'tombstone_key'`);
-  return Buffer.from(row?.value ?? '', 'hex');
-};
+const tombstoneKey = async (db: Queryable): Promise<Buffer> =>
+  Buffer.from(await keepMeta(db, 'tombstone_key', randomBytes(32).toString('hex')), 'hex');
 
 const currentEpoch = async (db: Queryable): Promise<number> => {
   const [row] = await db.query<{ epoch: number | null }>('SELECT max(epoch) AS epoch FROM epochs');

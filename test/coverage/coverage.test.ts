@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { buildCoverage, type CoverageInput } from '../../src/coverage/coverage.ts';
 import { drawCoverageHtml } from '../../src/coverage/draw-html.ts';
 import { drawCoverage } from '../../src/coverage/draw-text.ts';
-import type { Outcome, StoredVerdict } from '../../src/store/windows/verdicts.ts';
+import type { StoredVerdict, VerdictOutcome } from '../../src/store/windows/verdicts.ts';
 
 const day = 86_400_000_000;
 const start = (Date.parse('2025-03-01T00:00:00Z') / 1000) * 1e6;
-const verdict = (warehouse: string, at: number, outcome: Outcome, length = 1, healed = 0): StoredVerdict =>
+const verdict = (warehouse: string, at: number, outcome: VerdictOutcome, length = 1, healed = 0): StoredVerdict =>
   ({
     warehouse,
     window_from: start + at * day,
@@ -14,7 +14,7 @@ const verdict = (warehouse: string, at: number, outcome: Outcome, length = 1, he
     outcome,
     healed,
   }) as StoredVerdict;
-const arrivals = (at: number, both: number, pollOnly = 0) => ({
+const deliveries = (at: number, both: number, pollOnly = 0) => ({
   from: start + at * day,
   calls: both + pollOnly,
   both,
@@ -35,7 +35,7 @@ const input: CoverageInput = {
     verdict('second', 0, 'proven', 2),
     verdict('main', 3, 'suspicious_empty'),
   ],
-  arrivals: [arrivals(0, 1_000), arrivals(1, 450, 50), arrivals(2, 100), arrivals(4, 10)],
+  deliveries: [deliveries(0, 1_000), deliveries(1, 450, 50), deliveries(2, 100), deliveries(4, 10)],
   webhooks: { since: start, expected: 1_610, lost: 50, lossRate: 50 / 1_610, lagP50: 1.5, lagP95: 75 },
 };
 
@@ -56,7 +56,7 @@ describe('coverage', () => {
     for (const one of coverage.days) {
       expect(Object.values(one.shares).reduce((sum, share) => sum + share, 0)).toBeCloseTo(1);
     }
-    expect(coverage.arrivals).toMatchObject({ calls: 1_610, both: 1_560, pollOnly: 50 });
+    expect(coverage.deliveries).toMatchObject({ calls: 1_610, both: 1_560, pollOnly: 50 });
   });
 
   test('judges a day that has not ended by its part that has', () => {

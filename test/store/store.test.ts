@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expireBodies, listRereads, requestRereads, settleRereads } from '../../src/store/delivery/inbox.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
@@ -25,6 +26,15 @@ describe('opening', () => {
     expect(again.keyOf('c')).toBe(stores[0]?.keyOf('c'));
     await again.close();
     await database.drop();
+  });
+
+  test('migrations have numbers of their own, and one that was renumbered is not applied again', async () => {
+    const folder = new URL('../../src/store/migrations/', import.meta.url);
+    const numbers = (await readdir(folder)).map((file) => file.slice(0, 4));
+    expect(new Set(numbers).size).toBe(numbers.length);
+    const { pool } = store();
+    await pool.query(`UPDATE migrations SET name = '0003_reconcile.sql' WHERE name LIKE '%_reconcile.sql'`);
+    expect(await migrateStore(store())).toEqual([]);
   });
 
   test('epochs issued at once are all different', async () => {

@@ -34,7 +34,7 @@ const run = (options: CommonOptions & { readonly for?: number }): Promise<void> 
       signal: options.for === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(options.for)]),
       onEvent: (event) => services.say(describe(event)),
       onFrame: ({ at, binary, body, connection }) =>
-        storeFrame(store, { session: `${session}/${connection}`, arrivedAt: at, binary, body }),
+        storeFrame(store, { session: `${session}/${connection}`, receivedAt: at, binary, body }),
     });
     print(
       options,

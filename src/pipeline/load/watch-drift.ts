@@ -1,6 +1,6 @@
 /** Notices records of an unknown shape as they come in. They land all the same. */
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { Queryable } from '../../postgres/database.ts';
 import {
   countFields,
   createTally,
@@ -34,7 +34,7 @@ interface Watched {
 
 /** One of a process: counting is cheap, and the store is asked only when something is new or half a minute has passed. */
 export const createDriftWatch = (
-  store: Database,
+  store: Queryable,
   log: (event: string, fields: Record<string, unknown>) => void,
 ): DriftWatch => {
   const watched = new Map<string, Watched>();

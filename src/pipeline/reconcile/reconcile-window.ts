@@ -5,7 +5,12 @@ import { CallsyncError } from '../../errors.ts';
 import { canLeaveOut } from '../../source/list/list-query.ts';
 import { type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/ledger-windows.ts';
 import { requestRewrite } from '../../store/loads/loads.ts';
-import { addVerdict, listedInEarlierWeeks, type Outcome, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import {
+  addVerdict,
+  listedInEarlierWeeks,
+  type StoredVerdict,
+  type VerdictOutcome,
+} from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../load/ingest.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';
 import { readChanged, type SummaryReading } from '../read/read-changed.ts';
@@ -170,7 +175,7 @@ const judge = async (deps: ReconcileDeps, found: Judged): Promise<StoredVerdict>
     found.gone.omitted === 0 &&
     surplus === 0 &&
     unhealed.size === 0;
-  const outcome: Outcome = found.suspicious
+  const outcome: VerdictOutcome = found.suspicious
     ? 'suspicious_empty'
     : !complete
       ? 'unproven'

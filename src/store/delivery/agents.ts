@@ -13,6 +13,8 @@ export interface Agent {
 
 /** Of deliveries that were let in, newest agent first. */
 export const listAgents = async (db: Queryable): Promise<Agent[]> =>
-  await db.query<Agent>(`SELECT agent, count(*) AS deliveries, min(received_at) AS "firstSeen", max(received_at) AS "lastSeen",
+  await db.query<Agent>(
+    `SELECT agent, count(*) AS deliveries, min(received_at) AS "firstSeen", max(received_at) AS "lastSeen",
             min(received_at) > now() - interval '7 days' AND min(received_at) > min(min(received_at)) OVER () AS "isNew"
-       FROM inbox WHERE outcome <> 'rejected' GROUP BY agent ORDER BY min(received_at) DESC`);
+       FROM inbox WHERE outcome <> 'rejected' GROUP BY agent ORDER BY min(received_at) DESC`,
+  );

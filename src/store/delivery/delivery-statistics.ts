@@ -2,11 +2,12 @@
 
 import { hashJson } from '../../calls/fold.ts';
 import type { Queryable } from '../../postgres/database.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 
 /** Statuses of calls that the service sends to a webhook (interface §1). */
 const sentStatuses = ['qualified', 'void'];
 
-export interface Arrivals {
+export interface DeliveryStatistics {
   readonly calls: number;
   readonly both: number;
   readonly pollOnly: number;
@@ -16,7 +17,7 @@ export interface Arrivals {
   readonly missing: number;
 }
 
-export interface DayArrivals extends Arrivals {
+export interface DayDeliveries extends DeliveryStatistics {
   /** Start of the UTC day of the call's own time. */
   readonly from: number;
 }
@@ -34,16 +35,14 @@ export interface WebhookQuality {
   readonly lagP95: number | null;
 }
 
-const instant = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000000.0)`;
-const micros = (expression: string): string => `(extract(epoch FROM ${expression}) * 1000000)::bigint`;
-const inRange = `call_timestamp >= ${instant('$1')} AND call_timestamp < ${instant('$2')} AND revision > 0 AND NOT tombstone`;
+const inRange = `call_timestamp >= ${toTimestamp('$1')} AND call_timestamp < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`;
 
-export const readArrivals = async (
+export const readDeliveryStatistics = async (
   db: Queryable,
   range: { readonly from: number; readonly to: number },
-): Promise<DayArrivals[]> =>
-  await db.query<DayArrivals>(
-    `SELECT ${micros("date_trunc('day', call_timestamp)")} AS from, count(*) AS calls,
+): Promise<DayDeliveries[]> =>
+  await db.query<DayDeliveries>(
+    `SELECT ${toMicros("date_trunc('day', call_timestamp)")} AS from, count(*) AS calls,
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
             count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL) AS "pollOnly",
             count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL) AS "webhookOnly",
@@ -66,8 +65,8 @@ export const measureWebhooks = async (
   const [row] = await db.query<{ expected: number; lost: number; p50: number | null; p95: number | null }>(
     `WITH sent AS (
        SELECT webhook_at, extract(epoch FROM webhook_at - processed_at)::float8 AS lag FROM ledger
-        WHERE ${inRange} AND fields->'status'->>2 = ANY($3) AND coalesce(processed_at, call_timestamp) >= ${instant('$4')}
-          AND coalesce(processed_at, call_timestamp) < ${instant('$5')} AND (webhook_at IS NOT NULL OR poll_at IS NOT NULL))
+        WHERE ${inRange} AND fields->'status'->>2 = ANY($3) AND coalesce(processed_at, call_timestamp) >= ${toTimestamp('$4')}
+          AND coalesce(processed_at, call_timestamp) < ${toTimestamp('$5')} AND (webhook_at IS NOT NULL OR poll_at IS NOT NULL))
      SELECT count(*) AS expected, count(*) FILTER (WHERE webhook_at IS NULL) AS lost,
             percentile_cont(0.5) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p50,
             percentile_cont(0.95) WITHIN GROUP (ORDER BY lag) FILTER (WHERE lag >= 0) AS p95 FROM sent`,
@@ -78,7 +77,7 @@ export const measureWebhooks = async (
 };
 
 const firstWebhook = async (db: Queryable): Promise<number | null> => {
-  const [row] = await db.query<{ first: number | null }>(`SELECT ${micros('min(webhook_at)')} AS first FROM ledger`);
+  const [row] = await db.query<{ first: number | null }>(`SELECT ${toMicros('min(webhook_at)')} AS first FROM ledger`);
   return row?.first ?? null;
 };
 
@@ -88,8 +87,8 @@ export const readRanges = async (
   range: { readonly from: number; readonly to: number },
 ): Promise<{ from: number; to: number }[]> =>
   await db.query<{ from: number; to: number }>(
-    `SELECT ${micros('lower(r)')} AS from, ${micros('upper(r)')} AS to
+    `SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
        FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
-                     WHERE window_to > ${instant('$1')} AND window_from < ${instant('$2')})) AS r`,
+                     WHERE window_to > ${toTimestamp('$1')} AND window_from < ${toTimestamp('$2')})) AS r`,
     [range.from, range.to],
   );

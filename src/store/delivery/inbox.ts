@@ -2,6 +2,7 @@
 
 import { sourceRank } from '../../../schemas/observation.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 
 export interface PendingDelivery {
@@ -15,11 +16,11 @@ export interface PendingDelivery {
   readonly bodyHash: Buffer;
 }
 
-export type Outcome = 'accepted' | 'duplicate' | 'repeat' | 'quarantined';
+export type DeliveryOutcome = 'accepted' | 'duplicate' | 'repeat' | 'quarantined';
 
 export interface SettledDelivery {
   readonly seq: number;
-  readonly outcome: Outcome;
+  readonly outcome: DeliveryOutcome;
   readonly callId: string | null;
   readonly reason: string | null;
 }
@@ -31,7 +32,7 @@ const batchBytes = 32 * 1024 * 1024;
 export const lockPendingDeliveries = async (tx: Transaction, limit: number): Promise<PendingDelivery[]> =>
   await tx.query<PendingDelivery>(
     `SELECT seq, delivery_id AS "deliveryId", hook_id AS "hookId", agent, body, body_hash AS "bodyHash",
-            (extract(epoch FROM received_at) * 1000000)::bigint AS "receivedAt"
+            ${toMicros('received_at')} AS "receivedAt"
        FROM inbox
       WHERE seq IN (SELECT seq FROM (
               SELECT seq, sum(octet_length(body)) OVER (ORDER BY seq) AS bytes, row_number() OVER (ORDER BY seq) AS position
@@ -122,7 +123,7 @@ export const givenUpRereads = `attempts >= ${rereadAttempts}`;
 
 export const listRereads = async (db: Queryable, limit: number): Promise<Reread[]> =>
   await db.query<Reread>(
-    `SELECT call_id AS "callId", (extract(epoch FROM requested_at) * 1000000)::bigint AS "requestedAt"
+    `SELECT call_id AS "callId", ${toMicros('requested_at')} AS "requestedAt"
        FROM rereads WHERE NOT (${givenUpRereads}) ORDER BY attempts, requested_at LIMIT $1`,
     [limit],
   );
@@ -135,7 +136,7 @@ export const settleRereads = async (
 ): Promise<void> => {
   await db.query(
     `DELETE FROM rereads r USING unnest($1::text[], $2::bigint[]) AS u(call_id, requested_at)
-      WHERE r.call_id = u.call_id AND (extract(epoch FROM r.requested_at) * 1000000)::bigint = u.requested_at`,
+      WHERE r.call_id = u.call_id AND ${toMicros('r.requested_at')} = u.requested_at`,
     [done.map((one) => one.callId), done.map((one) => one.requestedAt)],
   );
   await db.query('UPDATE rereads SET attempts = attempts + 1 WHERE call_id = ANY($1)', [
@@ -151,7 +152,7 @@ export const forgetAnswered = async (db: Queryable): Promise<void> => {
   await db.query(
     `DELETE FROM rereads r USING ledger l
       WHERE ${givenUpRereads} AND l.call_id = r.call_id AND (l.fields->'unique_id'->>1)::int = $1
-        AND to_timestamp((l.fields->'unique_id'->>0)::float8 / 1000000.0) > r.requested_at + interval '15 minutes'`,
+        AND ${toTimestamp("(l.fields->'unique_id'->>0)")} > r.requested_at + interval '15 minutes'`,
     [sourceRank.poll],
   );
 };
@@ -163,7 +164,7 @@ export const unloadedDeliveries = async (
   limit: number,
 ): Promise<(readonly unknown[])[]> => {
   const rows = await db.query<{ row: unknown[] } & Record<string, unknown>>(
-    `SELECT seq, delivery_id, hook_id, agent, (extract(epoch FROM received_at) * 1000000)::bigint AS received_at,
+    `SELECT seq, delivery_id, hook_id, agent, ${toMicros('received_at')} AS received_at,
             signing_key, call_id, outcome, reason
        FROM inbox WHERE unloaded @> ARRAY[$1] AND unloaded <> '{}' ORDER BY seq LIMIT $2`,
     [warehouse, limit],

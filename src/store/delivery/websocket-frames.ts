@@ -4,15 +4,15 @@ import type { Queryable } from '../../postgres/database.ts';
 export interface StoredFrame {
   /** One run of `callsync tap`, and the number of the connection within it. */
   readonly session: string;
-  readonly arrivedAt: Date;
+  readonly receivedAt: Date;
   readonly binary: boolean;
   readonly body: Buffer;
 }
 
 export const storeFrame = async (db: Queryable, frame: StoredFrame): Promise<void> => {
-  await db.query('INSERT INTO frames (session, arrived_at, is_binary, body) VALUES ($1, $2, $3, $4)', [
+  await db.query('INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES ($1, $2, $3, $4)', [
     frame.session,
-    frame.arrivedAt,
+    frame.receivedAt,
     frame.binary,
     frame.body,
   ]);

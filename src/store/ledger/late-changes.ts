@@ -2,18 +2,18 @@
 
 import type { LedgerRow } from '../../calls/fold.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { bucketOf } from '../../rereads/age-buckets.ts';
 import { type LateContext, lateChangeOf } from '../../rereads/late-change.ts';
 import type { LateBucket } from '../../rereads/learn-horizon.ts';
 import type { CoveredBand } from '../../rereads/plan-parts.ts';
+import { keepMeta } from '../meta.ts';
 
 /** What the age of a change is counted from: the end of processing, or the call's own time. */
 export type LateBasis = 'processed' | 'timestamp';
 
 /** Older changes say little about today's service. */
 const memoryMonths = 12;
-const micros = (column: string): string => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
-const instant = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000000.0)`;
 
 /** Adds the calls that changed to the distribution, inside the transaction that folded them. */
 export const recordLateChanges = async (
@@ -75,19 +75,13 @@ export const compactLateChanges = async (db: Queryable): Promise<void> => {
 
 export const readCoveredBands = async (db: Queryable, axis: string): Promise<CoveredBand[]> =>
   await db.query<CoveredBand>(
-    `SELECT band, kind, ${micros('covered_at')} AS "coveredAt" FROM reread_bands WHERE axis = $1`,
+    `SELECT band, kind, ${toMicros('covered_at')} AS "coveredAt" FROM reread_bands WHERE axis = $1`,
     [axis],
   );
 
 /** When re-reading began on an axis; the first call says that it begins now. */
-export const trackRereads = async (db: Queryable, axis: string, now: number): Promise<number> => {
-  await db.query('INSERT INTO meta (key, value) VALUES ($1, to_jsonb($2::bigint)) ON CONFLICT (key) DO NOTHING', [
-    `rereads_since:${axis}`,
-    now,
-  ]);
-  const [row] = await db.query<{ value: number }>('SELECT value FROM meta WHERE key = $1', [`rereads_since:${axis}`]);
-  return row?.value ?? now;
-};
+export const trackRereads = (db: Queryable, axis: string, now: number): Promise<number> =>
+  keepMeta(db, `rereads_since:${axis}`, now);
 
 export interface RereadRun {
   readonly axis: string;
@@ -108,13 +102,13 @@ export const finishRereadRun = async (
 ): Promise<void> => {
   await tx.query(
     `INSERT INTO reread_bands (axis, band, kind, covered_at)
-     SELECT $1, band, kind, ${instant('$4')} FROM unnest($2::int[], $3::text[]) AS u(band, kind) ORDER BY band, kind
+     SELECT $1, band, kind, ${toTimestamp('$4')} FROM unnest($2::int[], $3::text[]) AS u(band, kind) ORDER BY band, kind
      ON CONFLICT (axis, band, kind) DO UPDATE SET covered_at = greatest(reread_bands.covered_at, excluded.covered_at)`,
     [run.axis, covers.map(({ band }) => band), covers.map(({ kind }) => kind), run.plannedAt],
   );
   await tx.query(
     `INSERT INTO reread_runs (axis, planned_at, horizon_s, listed, changed, fetched, requests)
-     VALUES ($1, ${instant('$2')}, $3, $4, $5, $6, $7)`,
+     VALUES ($1, ${toTimestamp('$2')}, $3, $4, $5, $6, $7)`,
     [run.axis, run.plannedAt, run.horizon / 1e6, run.listed, run.changed, run.fetched, run.requests],
   );
   await tx.query(`DELETE FROM reread_runs WHERE finished_at < now() - interval '90 days'`);
@@ -129,8 +123,8 @@ export interface RereadHistory {
 
 export const readRereadHistory = async (db: Queryable, axis: string): Promise<RereadHistory> => {
   const [last] = await db.query<RereadRun & { finishedAt: number }>(
-    `SELECT axis, ${micros('planned_at')} AS "plannedAt", horizon_s * 1000000 AS horizon, listed, changed, fetched,
-            requests, ${micros('finished_at')} AS "finishedAt"
+    `SELECT axis, ${toMicros('planned_at')} AS "plannedAt", horizon_s * 1000000 AS horizon, listed, changed, fetched,
+            requests, ${toMicros('finished_at')} AS "finishedAt"
        FROM reread_runs WHERE axis = $1 ORDER BY run_id DESC LIMIT 1`,
     [axis],
   );

@@ -2,12 +2,11 @@
 
 import type { LedgerRow } from '../../calls/fold.ts';
 import type { Queryable } from '../../postgres/database.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { readRows } from './ledger.ts';
 
 /** The ledger's column of an axis: the call's own time or its end of processing. */
 export type LedgerAxis = 'call_timestamp' | 'processed_at';
-
-const instant = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000000.0)`;
 
 /** Inflated size of a document is about five times its deflated one; this where the ledger knows none of the calls. */
 const assumedBytes = 32 * 1024;
@@ -34,8 +33,8 @@ export const listWindowCalls = async (
   range: { readonly from: number; readonly to: number },
 ): Promise<WindowCall[]> =>
   await db.query<WindowCall>(
-    `SELECT call_id AS "callId", (extract(epoch FROM missing_since) * 1000000)::bigint AS "missingSince" FROM ledger
-      WHERE ${column} >= ${instant('$1')} AND ${column} < ${instant('$2')} AND revision > 0 AND NOT tombstone`,
+    `SELECT call_id AS "callId", ${toMicros('missing_since')} AS "missingSince" FROM ledger
+      WHERE ${column} >= ${toTimestamp('$1')} AND ${column} < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`,
     [range.from, range.to],
   );
 
@@ -46,7 +45,7 @@ export const readCallTimes = async (
   callIds: readonly string[],
 ): Promise<ReadonlyMap<string, number>> => {
   const rows = await db.query<{ id: string; time: number }>(
-    `SELECT call_id AS id, (extract(epoch FROM ${column}) * 1000000)::bigint AS time FROM ledger
+    `SELECT call_id AS id, ${toMicros(column)} AS time FROM ledger
       WHERE call_id = ANY($1) AND ${column} IS NOT NULL`,
     [callIds],
   );
@@ -61,7 +60,7 @@ export const revisionsDigest = async (
 ): Promise<string> => {
   const [row] = await db.query<{ digest: string }>(
     `SELECT encode(sha256(convert_to(coalesce(string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') AS digest
-       FROM ledger WHERE ${column} >= ${instant('$1')} AND ${column} < ${instant('$2')} AND revision > 0 AND NOT tombstone`,
+       FROM ledger WHERE ${column} >= ${toTimestamp('$1')} AND ${column} < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`,
     [range.from, range.to],
   );
   return row?.digest ?? '';

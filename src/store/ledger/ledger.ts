@@ -16,6 +16,7 @@ import {
 import { parseTimestamp } from '../../calls/parse-values.ts';
 import { BinaryCopyWriter, copyBinary } from '../../postgres/binary-copy.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
@@ -44,12 +45,11 @@ export interface FoldOutcome {
   readonly unchanged: number;
 }
 
-const micros = (column: string): string => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
 export const ledgerColumns = `l.call_id, l.revision, l.tombstone, l.fields,
-  ${micros('l.first_seen_at')} AS first_seen_at, ${micros('l.last_seen_at')} AS last_seen_at,
-  ${micros('l.changed_at')} AS changed_at, ${micros('l.webhook_at')} AS webhook_at,
-  ${micros('l.poll_at')} AS poll_at, ${micros('l.import_at')} AS import_at,
-  ${micros('l.missing_since')} AS missing_since`;
+  ${toMicros('l.first_seen_at')} AS first_seen_at, ${toMicros('l.last_seen_at')} AS last_seen_at,
+  ${toMicros('l.changed_at')} AS changed_at, ${toMicros('l.webhook_at')} AS webhook_at,
+  ${toMicros('l.poll_at')} AS poll_at, ${toMicros('l.import_at')} AS import_at,
+  ${toMicros('l.missing_since')} AS missing_since`;
 
 export interface StoredLedgerRow {
   readonly call_id: string;
@@ -190,16 +190,15 @@ const timeOf = (row: LedgerRow, field: string): number | null => {
 /** One statement for all rows. Call and processing time change only with the document. */
 const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
   if (rows.length === 0) return;
-  const instant = (name: string) => `to_timestamp(u.${name} / 1000000.0)`;
   await tx.query(
     `UPDATE ledger l SET
        revision = u.revision, tombstone = u.tombstone, fields = u.fields::jsonb,
-       call_timestamp = CASE WHEN u.with_document THEN ${instant('call_timestamp')} ELSE l.call_timestamp END,
-       processed_at = CASE WHEN u.with_document THEN ${instant('processed_at')} ELSE l.processed_at END,
-       first_seen_at = ${instant('first_seen_at')}, last_seen_at = ${instant('last_seen_at')},
-       changed_at = ${instant('changed_at')}, webhook_at = ${instant('webhook_at')},
-       poll_at = ${instant('poll_at')}, import_at = ${instant('import_at')},
-       missing_since = ${instant('missing_since')}
+       call_timestamp = CASE WHEN u.with_document THEN ${toTimestamp('u.call_timestamp')} ELSE l.call_timestamp END,
+       processed_at = CASE WHEN u.with_document THEN ${toTimestamp('u.processed_at')} ELSE l.processed_at END,
+       first_seen_at = ${toTimestamp('u.first_seen_at')}, last_seen_at = ${toTimestamp('u.last_seen_at')},
+       changed_at = ${toTimestamp('u.changed_at')}, webhook_at = ${toTimestamp('u.webhook_at')},
+       poll_at = ${toTimestamp('u.poll_at')}, import_at = ${toTimestamp('u.import_at')},
+       missing_since = ${toTimestamp('u.missing_since')}
      FROM unnest($1::text[], $2::int[], $3::bool[], $4::text[], $5::bool[], $6::float8[], $7::float8[], $8::float8[],
                  $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[])
        AS u(call_id, revision, tombstone, fields, with_document, call_timestamp, processed_at, first_seen_at,

@@ -1,5 +1,6 @@
 /** Where records differ from what is known of their source, and since when. */
-import type { Database, Queryable } from '../../postgres/database.ts';
+import type { Queryable } from '../../postgres/database.ts';
+import { addToMeta, readMeta } from '../meta.ts';
 
 export interface DriftEntry {
   /** `list`, `webhook` or `import`. */
@@ -37,8 +38,10 @@ export const recordDrift = async (db: Queryable, entries: readonly DriftEntry[])
 };
 
 export const listDrift = async (db: Queryable): Promise<RecordedDrift[]> =>
-  await db.query<RecordedDrift>(`SELECT source, field, kind, coalesce(detail, '') AS detail, seen, first_seen AS "firstSeen", last_seen AS "lastSeen"
-       FROM drift ORDER BY source, first_seen, field, kind`);
+  await db.query<RecordedDrift>(
+    `SELECT source, field, kind, coalesce(detail, '') AS detail, seen, first_seen AS "firstSeen", last_seen AS "lastSeen"
+       FROM drift ORDER BY source, first_seen, field, kind`,
+  );
 
 /** Forgets what was recorded, such as after the configuration was brought up to date. Returns how many entries. */
 export const clearDrift = async (db: Queryable): Promise<number> =>
@@ -47,28 +50,12 @@ export const clearDrift = async (db: Queryable): Promise<number> =>
 const settledKey = (source: string): string => `fields:${source}`;
 
 /** Fields that records of the source were seen to carry nearly always. */
-export const readSettledFields = async (db: Queryable, source: string): Promise<readonly string[]> => {
-  const [row] = await db.query<{ value: string[] }>('SELECT value FROM meta WHERE key = $1', [settledKey(source)]);
-  return row?.value ?? [];
-};
+export const readSettledFields = async (db: Queryable, source: string): Promise<readonly string[]> =>
+  (await readMeta<string[]>(db, settledKey(source))) ?? [];
 
 /** Adds to them, whoever else does at the same time. Returns all of them. */
-export const addSettledFields = async (
-  store: Database,
+export const addSettledFields = (
+  db: Queryable,
   source: string,
   fields: readonly string[],
-): Promise<readonly string[]> =>
-  await store.transaction(async (tx) => {
-    await tx.query(`INSERT INTO meta (key, value) VALUES ($1, '[]') ON CONFLICT (key) DO NOTHING`, [
-      settledKey(source),
-    ]);
-    const rows = await tx.query<{ value: string[] }>('SELECT value FROM meta WHERE key = $1 FOR UPDATE', [
-      settledKey(source),
-    ]);
-    const all = [...new Set([...(rows[0]?.value ?? []), ...fields])].sort();
-    await tx.query('UPDATE meta SET value = $2, updated_at = now() WHERE key = $1', [
-      settledKey(source),
-      JSON.stringify(all),
-    ]);
-    return all;
-  });
+): Promise<readonly string[]> => addToMeta(db, settledKey(source), fields);

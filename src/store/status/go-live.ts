@@ -2,6 +2,8 @@
 
 import { hashJson } from '../../calls/fold.ts';
 import type { Queryable } from '../../postgres/database.ts';
+import { toTimestamp } from '../../postgres/sql-time.ts';
+import { readMeta, writeMeta } from '../meta.ts';
 
 /** A step that is done has its entry; the next run begins after the last. */
 export interface GoLiveState {
@@ -25,23 +27,12 @@ export interface Overlap {
 
 const key = 'go_live';
 
-export const readGoLive = async (db: Queryable): Promise<GoLiveState | undefined> => {
-  const [row] = await db.query<{ value: GoLiveState }>('SELECT value FROM meta WHERE key = $1', [key]);
-  return row?.value;
-};
+export const readGoLive = (db: Queryable): Promise<GoLiveState | undefined> => readMeta(db, key);
 
-export const saveGoLive = async (db: Queryable, state: GoLiveState): Promise<void> => {
-  await db.query(
-    `INSERT INTO meta (key, value) VALUES ($1, $2)
-     ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now()`,
-    [key, JSON.stringify(state)],
-  );
-};
+export const saveGoLive = (db: Queryable, state: GoLiveState): Promise<void> => writeMeta(db, key, state);
 
 /** Statuses of calls that the service sends to a webhook (interface §1), as the ledger holds their values. */
 const sentStatuses = ['qualified', 'void'].map((status) => hashJson(JSON.stringify(status)));
-
-const instant = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000000.0)`;
 
 /** Calls that `callsync webhook send` invented: no list shows them. */
 const inventedPrefix = 'sample-';
@@ -56,12 +47,12 @@ export const measureOverlap = async (
 ): Promise<Overlap> => {
   const [row] = await db.query<Pick<Overlap, 'both' | 'webhookOnly' | 'pollOnly'>>(
     `SELECT count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NOT NULL) AS both,
-            count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${instant('$2')}
+            count(*) FILTER (WHERE webhook_at IS NOT NULL AND poll_at IS NULL AND first_seen_at < ${toTimestamp('$2')}
                                AND NOT starts_with(call_id, $4)) AS "webhookOnly",
             count(*) FILTER (WHERE webhook_at IS NULL AND poll_at IS NOT NULL AND fields->'status'->>2 = ANY($3)) AS "pollOnly"
        FROM ledger
-      WHERE revision > 0 AND NOT tombstone AND coalesce(processed_at, call_timestamp) >= ${instant('$1')}
-        AND coalesce(processed_at, call_timestamp) < ${instant('$2')}`,
+      WHERE revision > 0 AND NOT tombstone AND coalesce(processed_at, call_timestamp) >= ${toTimestamp('$1')}
+        AND coalesce(processed_at, call_timestamp) < ${toTimestamp('$2')}`,
     [range.from, range.to, sentStatuses, inventedPrefix],
   );
   return { ...range, both: row?.both ?? 0, webhookOnly: row?.webhookOnly ?? 0, pollOnly: row?.pollOnly ?? 0 };
@@ -75,7 +66,7 @@ export const countPendingDeliveries = async (db: Queryable): Promise<number> => 
 /** Reasons for which deliveries were rejected since an instant, most frequent first. */
 export const listRejections = async (db: Queryable, since: number): Promise<readonly string[]> => {
   const rows = await db.query<{ reason: string }>(
-    `SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${instant('$1')}
+    `SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${toTimestamp('$1')}
       GROUP BY reason ORDER BY count(*) DESC LIMIT 3`,
     [since],
   );

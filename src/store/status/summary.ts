@@ -52,10 +52,12 @@ export const summarizeStore = async (db: Queryable): Promise<StoreSummary> => {
     pending: number;
     last: Date | null;
     error: string | null;
-  }>(`SELECT w.warehouse, count(*) FILTER (WHERE w.pending) AS pending,
+  }>(
+    `SELECT w.warehouse, count(*) FILTER (WHERE w.pending) AS pending,
             (SELECT max(committed_at) FROM loads l WHERE l.warehouse = w.warehouse) AS last,
             (SELECT error FROM loads l WHERE l.warehouse = w.warehouse ORDER BY created_at DESC LIMIT 1) AS error
-       FROM warehouse_calls w GROUP BY w.warehouse ORDER BY w.warehouse`);
+       FROM warehouse_calls w GROUP BY w.warehouse ORDER BY w.warehouse`,
+  );
   const watermarks = await db.query<{ name: string; watermark: Date }>('SELECT name, watermark FROM watermarks');
   return {
     epoch: counts.epoch ?? 0,

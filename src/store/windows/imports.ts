@@ -1,6 +1,7 @@
 /** How far the import of a file has come, so that one that was interrupted goes on. */
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../../postgres/database.ts';
+import { readMeta, writeMeta } from '../meta.ts';
 
 export interface ImportState {
   readonly form: 'lines' | 'array';
@@ -19,15 +20,7 @@ export const importKey = (file: { readonly path: string; readonly size: number; 
   return `import:${createHash('sha256').update(`${file.path}\0${file.size}\0${head}`).digest('hex')}`;
 };
 
-export const readImportState = async (db: Queryable, key: string): Promise<ImportState | undefined> => {
-  const [row] = await db.query<{ value: ImportState }>('SELECT value FROM meta WHERE key = $1', [key]);
-  return row?.value;
-};
+export const readImportState = (db: Queryable, key: string): Promise<ImportState | undefined> => readMeta(db, key);
 
-export const saveImportState = async (db: Queryable, key: string, state: ImportState): Promise<void> => {
-  await db.query(
-    `INSERT INTO meta (key, value) VALUES ($1, $2)
-     ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now()`,
-    [key, JSON.stringify(state)],
-  );
-};
+export const saveImportState = (db: Queryable, key: string, state: ImportState): Promise<void> =>
+  writeMeta(db, key, state);

@@ -3,8 +3,9 @@
 import { createHash } from 'node:crypto';
 import { tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 
-export type Outcome = 'proven' | 'healed' | 'unproven' | 'suspicious_empty';
+export type VerdictOutcome = 'proven' | 'healed' | 'unproven' | 'suspicious_empty';
 
 /** Times in microseconds since the epoch; names as in the warehouse table `verdicts`. */
 export interface Verdict {
@@ -21,7 +22,7 @@ export interface Verdict {
   readonly healed: number;
   readonly gone: number;
   readonly surplus: number;
-  readonly outcome: Outcome;
+  readonly outcome: VerdictOutcome;
   readonly compared_at: number;
   readonly ledger_epoch: number;
   readonly flatten_version: number;
@@ -38,7 +39,7 @@ export interface StoredVerdict extends Verdict {
 const columns = tableOf('verdicts').columns.map((column) => column.name) as (keyof StoredVerdict)[];
 const timeColumns = new Set(['window_from', 'window_to', 'compared_at']);
 const selectList = ['warehouse', ...columns]
-  .map((name) => (timeColumns.has(name) ? `(extract(epoch FROM ${name}) * 1000000)::bigint AS ${name}` : name))
+  .map((name) => (timeColumns.has(name) ? `${toMicros(name)} AS ${name}` : name))
   .join(', ');
 
 /** SHA-256 (hex) over every column of the warehouse's table but the digest itself, the digest before among them. */
@@ -73,9 +74,7 @@ export const addVerdict = async (store: Database, verdict: Verdict): Promise<Sto
     const names = ['warehouse', ...columns] as (keyof StoredVerdict)[];
     await tx.query(
       `INSERT INTO verdicts (${names.join(', ')}) VALUES (${names
-        .map((name, index) =>
-          timeColumns.has(name) ? `to_timestamp($${index + 1}::float8 / 1000000.0)` : `$${index + 1}`,
-        )
+        .map((name, index) => (timeColumns.has(name) ? toTimestamp(`$${index + 1}`) : `$${index + 1}`))
         .join(', ')})`,
       names.map((name) => stored[name]),
     );
@@ -102,7 +101,7 @@ export const latestVerdicts = (
   readVerdicts(
     db,
     `WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
-        WHERE window_to > to_timestamp($1::float8 / 1000000.0) AND window_from < to_timestamp($2::float8 / 1000000.0)
+        WHERE window_to > ${toTimestamp('$1')} AND window_from < ${toTimestamp('$2')}
         GROUP BY warehouse, axis, window_from, window_to) ORDER BY verdict_id`,
     [range.from, range.to],
   );
@@ -116,7 +115,7 @@ export const listedInEarlierWeeks = async (
   const rows = await db.query<{ listed: number }>(
     `SELECT max(calls_listed) AS listed FROM verdicts
       WHERE axis = $1 AND window_to - window_from = $3 * interval '1 microsecond'
-        AND window_from = ANY(SELECT to_timestamp(t / 1000000.0) FROM unnest($2::float8[]) AS t)
+        AND window_from = ANY(SELECT ${toTimestamp('t')} FROM unnest($2::float8[]) AS t)
       GROUP BY window_from`,
     [window.axis, [1, 2, 3, 4].map((weeks) => window.from - weeks * week), window.to - window.from],
   );

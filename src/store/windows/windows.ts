@@ -1,5 +1,7 @@
 /** Windows that are read, problems of windows that could not be, and watermarks. Times in microseconds. */
+
 import type { Queryable } from '../../postgres/database.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 
 export interface ReadWindow {
   readonly axis: string;
@@ -10,21 +12,18 @@ export interface ReadWindow {
   readonly origin: string;
 }
 
-const instant = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000000.0)`;
-const micros = (column: string): string => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
-
 /** Records a window as read; a later reading of the same window replaces the record and settles its problem. */
 export const recordWindow = async (db: Queryable, window: ReadWindow): Promise<void> => {
   await db.query(
     `INSERT INTO windows (axis, window_from, window_to, calls, confirmed, origin)
-     VALUES ($1, ${instant('$2')}, ${instant('$3')}, $4, $5, $6)
+     VALUES ($1, ${toTimestamp('$2')}, ${toTimestamp('$3')}, $4, $5, $6)
      ON CONFLICT (axis, window_from, window_to) DO UPDATE
         SET calls = excluded.calls, confirmed = excluded.confirmed, origin = excluded.origin, read_at = now()`,
     [window.axis, window.from, window.to, window.calls, window.confirmed, window.origin],
   );
   await db.query(
     `UPDATE window_problems SET resolved_at = now()
-      WHERE axis = $1 AND window_from >= ${instant('$2')} AND window_to <= ${instant('$3')} AND resolved_at IS NULL`,
+      WHERE axis = $1 AND window_from >= ${toTimestamp('$2')} AND window_to <= ${toTimestamp('$3')} AND resolved_at IS NULL`,
     [window.axis, window.from, window.to],
   );
 };
@@ -40,15 +39,17 @@ export interface WindowProblem {
 export const recordProblem = async (db: Queryable, problem: WindowProblem): Promise<void> => {
   await db.query(
     `INSERT INTO window_problems (axis, window_from, window_to, problem)
-     VALUES ($1, ${instant('$2')}, ${instant('$3')}, $4)
+     VALUES ($1, ${toTimestamp('$2')}, ${toTimestamp('$3')}, $4)
      ON CONFLICT (axis, window_from, window_to) DO UPDATE SET problem = excluded.problem, seen_at = now(), resolved_at = NULL`,
     [problem.axis, problem.from, problem.to, problem.problem],
   );
 };
 
 export const openProblems = async (db: Queryable): Promise<WindowProblem[]> =>
-  await db.query<WindowProblem>(`SELECT axis, ${micros('window_from')} AS from, ${micros('window_to')} AS to, problem
-       FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT 100`);
+  await db.query<WindowProblem>(
+    `SELECT axis, ${toMicros('window_from')} AS from, ${toMicros('window_to')} AS to, problem
+       FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT 100`,
+  );
 
 /** Parts of [from, to) on the axis that no window covers which was read and shown complete, in order. */
 export const uncoveredRanges = async (
@@ -56,11 +57,11 @@ export const uncoveredRanges = async (
   range: { readonly axis: string; readonly from: number; readonly to: number },
 ): Promise<{ from: number; to: number }[]> => {
   const rows = await db.query<{ from: number; to: number }>(
-    `SELECT ${micros('lower(r)')} AS from, ${micros('upper(r)')} AS to
-       FROM unnest(tstzmultirange(tstzrange(${instant('$2')}, ${instant('$3')})) - coalesce(
+    `SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
+       FROM unnest(tstzmultirange(tstzrange(${toTimestamp('$2')}, ${toTimestamp('$3')})) - coalesce(
               (SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
                 WHERE axis = $1 AND confirmed <> 'none'
-                  AND window_to > ${instant('$2')} AND window_from < ${instant('$3')}), '{}')) AS r`,
+                  AND window_to > ${toTimestamp('$2')} AND window_from < ${toTimestamp('$3')}), '{}')) AS r`,
     [range.axis, range.from, range.to],
   );
   return rows;
@@ -77,7 +78,7 @@ export const advanceWatermark = async (
 ): Promise<number | undefined> => {
   if (input.start !== undefined) {
     await db.query(
-      `INSERT INTO watermarks (name, axis, watermark) VALUES ($1, $2, ${instant('$3')})
+      `INSERT INTO watermarks (name, axis, watermark) VALUES ($1, $2, ${toTimestamp('$3')})
        ON CONFLICT (name) DO UPDATE SET axis = excluded.axis, watermark = excluded.watermark
         WHERE watermarks.axis <> excluded.axis`,
       [input.name, input.axis, input.start],
@@ -88,7 +89,7 @@ export const advanceWatermark = async (
         (SELECT upper(r) FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
                                        WHERE axis = w.axis AND window_to >= w.watermark)) AS r
           WHERE lower(r) <= w.watermark AND upper(r) > w.watermark), w.watermark)
-      WHERE w.name = $1 RETURNING ${micros('w.watermark')} AS watermark`,
+      WHERE w.name = $1 RETURNING ${toMicros('w.watermark')} AS watermark`,
     [input.name],
   );
   return row?.watermark;
@@ -133,6 +134,8 @@ export const compactWindows = async (db: Queryable, olderThanHours: number): Pro
 
 /** Start of the earliest window that was read, on any axis, in microseconds. */
 export const firstReadInstant = async (db: Queryable): Promise<number | undefined> => {
-  const [row] = await db.query<{ first: number | null }>(`SELECT ${micros('min(window_from)')} AS first FROM windows`);
+  const [row] = await db.query<{ first: number | null }>(
+    `SELECT ${toMicros('min(window_from)')} AS first FROM windows`,
+  );
   return row?.first ?? undefined;
 };

@@ -80,7 +80,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect(truth.dropped).toBe(lost);
     expect(coverage.webhooks).toMatchObject({ expected, lost, lossRate: lost / expected });
     expect(lost / expected).toBeGreaterThan(0.03);
-    expect(coverage.arrivals).toMatchObject({ both: expected - lost, pollOnly: lost, webhookOnly: 0 });
+    expect(coverage.deliveries).toMatchObject({ both: expected - lost, pollOnly: lost, webhookOnly: 0 });
     expect(new Set(coverage.days.map((one) => one.state))).toEqual(new Set(['proven']));
   });
 

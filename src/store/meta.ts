@@ -1,0 +1,37 @@
+/** Single values of the store, by key, in table `meta`: JSON in, JSON out. */
+import type { Queryable } from '../postgres/database.ts';
+
+/** Undefined when nobody has written it. */
+export const readMeta = async <T>(db: Queryable, key: string): Promise<T | undefined> => {
+  const [row] = await db.query<{ value: T }>('SELECT value FROM meta WHERE key = $1', [key]);
+  return row?.value;
+};
+
+export const writeMeta = async (db: Queryable, key: string, value: unknown): Promise<void> => {
+  await db.query(
+    `INSERT INTO meta (key, value) VALUES ($1, $2)
+     ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now()`,
+    [key, JSON.stringify(value)],
+  );
+};
+
+/** Writes a value unless there is one already. Returns the one that holds from now on. */
+export const keepMeta = async <T>(db: Queryable, key: string, value: T): Promise<T> => {
+  await db.query('INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING', [
+    key,
+    JSON.stringify(value),
+  ]);
+  return (await readMeta<T>(db, key)) ?? value;
+};
+
+/** Adds texts to a sorted list without doubles; additions made at the same time all stay. Returns the whole list. */
+export const addToMeta = async (db: Queryable, key: string, texts: readonly string[]): Promise<readonly string[]> => {
+  const [row] = await db.query<{ value: string[] }>(
+    `INSERT INTO meta (key, value) VALUES ($1, to_jsonb(ARRAY(SELECT DISTINCT t FROM unnest($2::text[]) AS t ORDER BY t COLLATE "C")))
+     ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = to_jsonb(ARRAY(
+       SELECT t FROM jsonb_array_elements_text(meta.value || excluded.value) AS t GROUP BY t ORDER BY t COLLATE "C"))
+     RETURNING value`,
+    [key, texts],
+  );
+  return row?.value ?? texts;
+};
