@@ -27,7 +27,8 @@ export const keepMeta = async <T>(db: Queryable, key: string, value: T): Promise
 /** Adds texts to a sorted list without doubles; additions made at the same time all stay. Returns the whole list. */
 export const addToMeta = async (db: Queryable, key: string, texts: readonly string[]): Promise<readonly string[]> => {
   const [row] = await db.query<{ value: string[] }>(
-    `INSERT INTO meta (key, value) VALUES ($1, to_jsonb(ARRAY(SELECT DISTINCT t FROM unnest($2::text[]) AS t ORDER BY t COLLATE "C")))
+    `INSERT INTO meta (key, value)
+     VALUES ($1, to_jsonb(ARRAY(SELECT t FROM unnest($2::text[]) AS t GROUP BY t ORDER BY t COLLATE "C")))
      ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = to_jsonb(ARRAY(
        SELECT t FROM jsonb_array_elements_text(meta.value || excluded.value) AS t GROUP BY t ORDER BY t COLLATE "C"))
      RETURNING value`,

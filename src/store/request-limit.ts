@@ -1,7 +1,7 @@
 /** The request limit that all workers and processes share: one row, one row lock a request, the server's clock. */
 
 import type { Queryable } from '../postgres/database.ts';
-import {} from '../postgres/sql-time.ts';
+import { toMicros } from '../postgres/sql-time.ts';
 
 export interface SharedSlotRules {
   /** Name of the limit: one for each service and source address. */
@@ -19,7 +19,7 @@ export interface SharedSlots {
   defer(at: number, ms: number): Promise<void>;
 }
 
-const clock = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`;
+const clock = toMicros('clock_timestamp()');
 
 /**
  * Hands out slots of a rolling window over table request_limits. Callers queue on the row's lock, so they are served
