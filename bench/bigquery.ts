@@ -106,7 +106,7 @@ function makeCalls(count: number): CallLoad[] {
       lastSeenAt: from * 1000,
       missingSince: null,
     });
-    return { callId, revision: 1, callTimestamp: flat.callTimestamp, rows: flat.rows, partitions: [] };
+    return { callId, revision: 1, callTimestamp: flat.callTimestamp, flatten: () => flat.rows, partitions: [] };
   });
 }
 

@@ -1,7 +1,6 @@
 /** Time-outs and retries of activities, stated once. */
 import { proxyActivities } from '@temporalio/workflow';
 import type { LoadActivities, ReadActivities } from '../activities/create-activities.ts';
-import type { ReconcileActivities } from '../activities/create-reconcile-activities.ts';
 import type { TaskQueues } from './messages.ts';
 
 const retry = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' } as const;
@@ -24,7 +23,7 @@ export const loadActivities = (queues: TaskQueues) =>
 
 /** Re-reading and reconciling; reading one whole window of many calls may take its time. */
 export const reconcileActivities = (queues: TaskQueues) =>
-  proxyActivities<ReconcileActivities>({
+  proxyActivities<ReadActivities>({
     taskQueue: queues.read,
     startToCloseTimeout: '2h',
     heartbeatTimeout: '30s',

@@ -10,7 +10,7 @@ import { resolveDataDir } from '../config/data-dir.ts';
 import { CallsyncError } from '../errors.ts';
 import { startEmbeddedPostgres } from '../local/postgres/embedded-postgres.ts';
 import { startTemporalDevServer } from '../local/temporal/dev-server.ts';
-import type { IngestDeps, WarehouseTarget } from '../pipeline/load/ingest.ts';
+import type { IngestDeps, WarehouseTarget } from '../pipeline/deps.ts';
 import { createDriftWatch } from '../pipeline/load/watch-drift.ts';
 import { openSecret } from '../secret.ts';
 import { budgetMarginMs, createBudget } from '../source/http/limiter.ts';

@@ -5,14 +5,14 @@ import type { CallTableName, LogTableName, TableName } from '../../schemas/table
 export type Row = readonly unknown[];
 export type FlatRows = Readonly<Record<CallTableName, readonly Row[]>>;
 
-/** A call as it is to stand in the warehouse. */
+/** A call as the warehouse is to hold it. */
 export interface CallLoad {
   readonly callId: string;
   readonly revision: number;
   /** Microseconds since the epoch; decides the partition. */
   readonly callTimestamp: number | null;
-  /** May be made anew at every access: read it once. */
-  readonly rows: FlatRows;
+  /** Makes the rows of the call's tables; a warehouse calls it once, when it writes them, so that memory holds one call's rows. */
+  flatten(): FlatRows;
   /** Every UTC date (`YYYY-MM-DD`, null = no timestamp) under which the call was sent to this warehouse before. */
   readonly partitions: readonly (string | null)[];
 }

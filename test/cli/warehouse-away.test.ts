@@ -7,7 +7,7 @@ import { createServices, openStoreService, openWarehouses } from '../../src/cli/
 import { checkConfig } from '../../src/config/load.ts';
 import { CallsyncError } from '../../src/errors.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
-import type { WarehouseTarget } from '../../src/pipeline/load/ingest.ts';
+import type { WarehouseTarget } from '../../src/pipeline/deps.ts';
 import { countPending, markPending, planLoad } from '../../src/store/loads/loads.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';

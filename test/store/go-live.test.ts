@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { foldBatch } from '../../src/pipeline/load/ingest.ts';
+import { ingest } from '../../src/pipeline/load/ingest.ts';
 import { measureOverlap } from '../../src/store/status/go-live.ts';
 import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
 
@@ -20,7 +20,7 @@ test('counts calls that only came by webhook, but not those that came after the 
     seen('processed-later', to + minute),
     seen('sample-of-ours', to - minute / 2),
   ];
-  await foldBatch(pipeline.deps, { observations, rejected: [], origin: 'inbox' });
+  await ingest(pipeline.deps, { observations, rejected: [], origin: 'inbox' });
   expect(await measureOverlap(pipeline.store, { from, to })).toMatchObject({
     both: 0,
     pollOnly: 0,

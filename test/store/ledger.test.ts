@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
 import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
-import { foldBatch, loadFolded } from '../../src/pipeline/load/ingest.ts';
+import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { eraseFromLedger, foldIntoLedger, readHeads, readRows } from '../../src/store/ledger/ledger.ts';
 import { markPending } from '../../src/store/loads/loads.ts';
 import { observationsInOrders } from '../calls/observations.ts';
@@ -58,7 +58,7 @@ test('any order, any number, any batches: one document, one set of versions, one
       for (const order of orders) {
         await pipeline.clear();
         for (const observations of order) {
-          const folded = await foldBatch(pipeline.deps, { observations, rejected: [], origin: 'test' });
+          const folded = await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' });
           await loadFolded(pipeline.deps, folded);
         }
         const rows = await readRows(pipeline.store, ids);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { RejectedRecord } from '../../schemas/observation.ts';
-import { foldBatch } from '../../src/pipeline/load/ingest.ts';
+import { ingest } from '../../src/pipeline/load/ingest.ts';
 import {
   listQuarantine,
   quarantineRecords,
@@ -71,7 +71,7 @@ test('many readers that meet the same bad records neither deadlock nor double th
       const rejected = [...bad].sort(
         (p, q) => (((p.body[4] ?? 0) * (name + 3)) % 7) - (((q.body[4] ?? 0) * (name + 3)) % 7),
       );
-      await foldBatch(pipeline.deps, {
+      await ingest(pipeline.deps, {
         observations: [observationOf('c', name * 10 + round)],
         rejected,
         origin: 'test',

@@ -7,7 +7,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../schemas/observation.ts';
-import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/load/ingest.ts';
+import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
 import { registerWarehouse } from '../../src/store/loads/loads.ts';
 import { issueEpoch, openStore, type Store } from '../../src/store/store.ts';

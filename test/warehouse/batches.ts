@@ -70,7 +70,7 @@ export const makeCall = (shape: CallShape): CallLoad => {
     callId: shape.callId,
     revision: shape.revision ?? 1,
     callTimestamp: flat.callTimestamp,
-    rows: flat.rows,
+    flatten: () => flat.rows,
     partitions: shape.partitions ?? [],
   };
 };

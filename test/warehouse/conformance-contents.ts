@@ -45,13 +45,14 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const floats = [5e-324, 1.7976931348623157e308, -1.7976931348623157e308, 0.1 + 0.2];
       const instants = [-62_135_596_800_000_000, 9_007_199_254_740_991, -1, 0];
       const numbers = [`${'9'.repeat(38)}.${'9'.repeat(38)}`, `-0.${'0'.repeat(37)}1`, '0', '-123.45'];
-      const utterances = call.rows.utterances.map((row, index) => {
+      const flat = call.flatten();
+      const utterances = flat.utterances.map((row, index) => {
         const changed = [...row];
         changed[5] = floats[index];
         return changed;
       });
       const udfs = numbers.map((value, index) => [callId, call.callTimestamp, 'num', index, value, value, false]);
-      const calls = call.rows.calls.map((row) => [
+      const calls = flat.calls.map((row) => [
         ...row.slice(0, 2),
         instants[0],
         ...row.slice(3, -3),
@@ -61,7 +62,7 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const tags = [[callId, call.callTimestamp, 0, null, '', 1, null, null, null, null, json]];
       await on.warehouse.load(
         makeBatch({
-          calls: [{ ...call, revision: 2_147_483_647, rows: { ...call.rows, calls, utterances, udfs, tags } }],
+          calls: [{ ...call, revision: 2_147_483_647, flatten: () => ({ ...flat, calls, utterances, udfs, tags }) }],
         }),
       );
       const row = await on.callRow(callId);

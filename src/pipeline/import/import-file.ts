@@ -5,7 +5,8 @@ import { basename, resolve } from 'node:path';
 import { allowedSkew } from '../../calls/observed-at.ts';
 import { terminal } from '../../errors.ts';
 import { type ImportState, importKey, readImportState, saveImportState } from '../../store/windows/imports.ts';
-import { foldBatch, type IngestDeps, loadFolded } from '../load/ingest.ts';
+import type { IngestDeps } from '../deps.ts';
+import { createPipeline } from '../load/ingest.ts';
 import { readBatch } from './import-batch.ts';
 import { type Bytes, magicBytes, packingOf, peek, skip, unpack } from './open-bytes.ts';
 import { BrokenArray, findForm, type Position, type SplitRecord, splitRecords } from './split-records.ts';
@@ -109,7 +110,7 @@ const importOpened = async (
   };
   let { records = 0, refused = 0, changed = 0 } = state ?? {};
   let position: Position | undefined;
-  let loading: Promise<unknown> = Promise.resolve();
+  const pipeline = createPipeline(deps);
   const progress = (): ImportProgress => ({ bytes, size: file.size, records, refused, changed });
   const remember = async (done: boolean): Promise<void> => {
     if (file.key === undefined || position === undefined) return;
@@ -119,15 +120,11 @@ const importOpened = async (
 
   const take = async (batch: readonly SplitRecord[]): Promise<void> => {
     const read = readBatch(batch, { name: file.name, now: now(), given: input.observedAt, ...deps });
-    const folded = await foldBatch(deps, { ...read, origin: 'import' });
+    const folded = await pipeline.take({ ...read, origin: 'import' });
     records += batch.length;
     refused += folded.rejected;
     changed += folded.changed.length;
     position = batch.at(-1)?.next;
-    await loading;
-    loading = loadFolded(deps, folded);
-    // Awaited with the next batch or at the end; until then its failure must not count as unhandled.
-    loading.catch(() => undefined);
     await remember(false);
     options.onProgress?.(progress());
   };
@@ -152,11 +149,11 @@ const importOpened = async (
     const broken = brokenFile(cause, file.name);
     if (broken === undefined) throw cause;
     if (batch.length > 0) await take(batch);
-    await loading;
+    await pipeline.finish();
     throw broken;
   }
   if (batch.length > 0) await take(batch);
-  await loading;
+  await pipeline.finish();
   await remember(true);
   options.onProgress?.(progress());
   return { ...progress(), alreadyDone: false };
@@ -214,7 +211,7 @@ const brokenFile = (cause: unknown, name: string): Error | undefined => {
   }
   if (cause instanceof BrokenArray) {
     return terminal('IMPORT_FILE_BROKEN', `The JSON array in ${name} breaks at line ${cause.line}; ${came}.`, {
-      hint: 'Hint or complete the file and import it again.',
+      hint: 'Repair or complete the file and import it again.',
       cause,
     });
   }

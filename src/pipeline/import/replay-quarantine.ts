@@ -5,7 +5,8 @@ import { webhookObservedAt } from '../../calls/observed-at.ts';
 import { observeRecord } from '../../source/list/observe.ts';
 import { settleReplayed } from '../../store/delivery/inbox.ts';
 import { type QuarantinedRecord, readOpenBatch, settleQuarantine } from '../../store/delivery/quarantine.ts';
-import { foldBatch, type IngestDeps, loadFolded } from '../load/ingest.ts';
+import type { IngestDeps } from '../deps.ts';
+import { ingest, loadFolded } from '../load/ingest.ts';
 import { readImported } from './import-batch.ts';
 
 export interface ReplayInput {
@@ -63,7 +64,7 @@ const replayBatch = async (
     if ('reason' in read) rejected.push({ ...entry.record, reason: read.reason });
     else observed.set(read.observation, entry);
   }
-  const folded = await foldBatch(deps, {
+  const folded = await ingest(deps, {
     observations: [...observed.keys()],
     rejected,
     origin: 'replay',

@@ -1,6 +1,9 @@
-/** Observations → ledger → warehouses. The one way in, whatever brought the observations. */
+/**
+ * Observations → ledger → planned loads, in one transaction: the one way in for polls, webhooks, imports and replays.
+ * A pipeline of batches also loads what was folded, while the next batch is folded.
+ */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { callTimestampOf, type FlatCall, flattenCall, flattenVersion } from '../../calls/flatten.ts';
+import { flattenVersion } from '../../calls/flatten.ts';
 import { type LedgerRow, type PreparedObservation, prepareObservation } from '../../calls/fold.ts';
 import type { Sanitize } from '../../calls/sanitize.ts';
 import { CallsyncError } from '../../errors.ts';
@@ -9,26 +12,26 @@ import type { LateContext } from '../../rereads/late-change.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { foldIntoLedger } from '../../store/ledger/ledger.ts';
-import { completeLoad, failLoad, markPending, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
-import type { Store } from '../../store/store.ts';
-import type { CallLoad, LoadBatch, TombstoneLoad, Warehouse } from '../../warehouse/warehouse.ts';
-import type { DriftWatch } from './watch-drift.ts';
+import { markPending, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
+import type { IngestDeps, WarehouseTarget } from '../deps.ts';
+import { commitLoad } from './commit-load.ts';
 
-export interface WarehouseTarget {
-  readonly warehouse: Warehouse;
-  readonly documents: boolean;
+export interface IncomingBatch {
+  readonly observations: readonly Observation[];
+  /** Records that could not become observations. */
+  readonly rejected?: readonly RejectedRecord[];
+  /** What the loads of this batch are recorded under, such as `sync`, `inbox` or `import`. */
+  readonly origin: string;
+  /** The quarantine entry of an observation that cannot be written as JSON; by default it holds only the call id. */
+  readonly refuse?: (observation: Observation, reason: string) => RejectedRecord;
+  /** What a re-reading knows of the time of the changes that it finds. */
+  readonly late?: LateContext | undefined;
+  /** The last writes of the transaction: what became of the records at their source. */
+  readonly settle?: (tx: Transaction) => Promise<void>;
 }
 
-export interface IngestDeps {
-  readonly store: Store;
-  readonly targets: readonly WarehouseTarget[];
-  readonly sanitize: Sanitize;
-  /** The field of a record that holds the end of processing. */
-  readonly processedField: string;
-  readonly log: (event: string, fields: Record<string, unknown>) => void;
-  /** Told of everything that was folded, where somebody wants to know. */
-  readonly drift?: DriftWatch;
-}
+/** A batch, or a function that reads it inside the transaction (undefined = there is none). */
+export type Incoming = IncomingBatch | ((tx: Transaction) => Promise<IncomingBatch | undefined>);
 
 export interface FoldedBatch {
   readonly changed: readonly LedgerRow[];
@@ -38,131 +41,63 @@ export interface FoldedBatch {
   readonly loads: readonly { readonly plan: PlannedLoad; readonly target: WarehouseTarget }[];
 }
 
-/** The reason why an observation that cannot be rendered goes to quarantine. */
-export const tooDeep = 'nested too deeply to be written as JSON';
-
-/** Sanitizes and renders an observation; undefined when it cannot be written as JSON. */
-export const tryPrepare = (observation: Observation, sanitize: Sanitize): PreparedObservation | undefined => {
-  try {
-    return prepareObservation(sanitize(observation));
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
-};
-
-/** What follows a fold inside its transaction: pending marks everywhere, planned loads for immediate warehouses. */
-export const planAfterFold = async (
-  deps: IngestDeps,
-  tx: Transaction,
-  changed: readonly LedgerRow[],
-  origin: string,
-): Promise<FoldedBatch['loads']> => {
-  if (changed.length === 0) return [];
-  const epoch = await deps.store.epoch(tx);
-  await markPending(
-    tx,
-    deps.targets.map((target) => target.warehouse.name),
-    changed.map((row) => row.callId),
-  );
-  const loads: { plan: PlannedLoad; target: WarehouseTarget }[] = [];
-  for (const target of deps.targets.filter((candidate) => candidate.warehouse.immediate)) {
-    const plan = await planLoad(tx, { warehouse: target.warehouse.name, epoch, flattenVersion, origin }, changed);
-    loads.push({ plan, target });
-  }
-  return loads;
-};
-
-/** Where the bytes are gone: the id, by which the call can be asked for again. */
-const refuseById =
-  (origin: string) =>
-  ({ callId, source }: Observation, reason: string): RejectedRecord => ({
-    reason,
-    body: Buffer.from(callId),
-    source,
-    origin,
-    receivedAt: new Date(),
-  });
-
-/** Folds one batch and plans its loads in one transaction. Rejected records go to quarantine in the same. */
-export const foldBatch = async (
-  deps: IngestDeps,
-  input: {
-    observations: readonly Observation[];
-    rejected: readonly RejectedRecord[];
-    origin: string;
-    /** What goes to quarantine of an observation that cannot be written as JSON. */
-    refuse?: (observation: Observation, reason: string) => RejectedRecord;
-    /** What a re-reading knows of the time of the changes that it finds. */
-    late?: LateContext;
-  },
-): Promise<FoldedBatch> => {
-  const prepared: PreparedObservation[] = [];
-  const refused: RejectedRecord[] = [...input.rejected];
-  for (const observation of input.observations) {
-    const one = tryPrepare(observation, deps.sanitize);
-    if (one !== undefined) prepared.push(one);
-    else refused.push((input.refuse ?? refuseById(input.origin))(observation, tooDeep));
-  }
-  const folded = await deps.store.transaction(async (tx) => {
-    await quarantineRecords(tx, refused);
+/**
+ * Folds one batch in one transaction. Order of writes: quarantine, ledger, pending marks and planned loads, late
+ * changes, then the batch's own `settle`.
+ * @throws CallsyncError DATABASE_…; nothing of the batch is then stored.
+ */
+export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<FoldedBatch> => {
+  let seen: readonly Observation[] = [];
+  const folded = await deps.store.transaction(async (tx): Promise<FoldedBatch> => {
+    const batch = typeof incoming === 'function' ? await incoming(tx) : incoming;
+    if (batch === undefined) return { changed: [], unchanged: 0, rejected: 0, loads: [] };
+    seen = batch.observations;
+    const prepared: PreparedObservation[] = [];
+    const rejected: RejectedRecord[] = [...(batch.rejected ?? [])];
+    for (const observation of batch.observations) {
+      const one = tryPrepare(observation, deps.sanitize);
+      if (one !== undefined) prepared.push(one);
+      else rejected.push((batch.refuse ?? refuseById(batch.origin))(observation, tooDeep));
+    }
+    await quarantineRecords(tx, rejected);
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, deps.processedField);
-    const loads = await planAfterFold(deps, tx, changed, input.origin);
-    await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: input.late });
-    return { changed, unchanged, rejected: refused.length, loads };
+    const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
+    await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
+    await batch.settle?.(tx);
+    return { changed, unchanged, rejected: rejected.length, loads };
   });
-  await deps.drift?.see(input.observations);
+  await deps.drift?.see(seen);
   return folded;
 };
 
-/** The rows of one ledger row as a warehouse takes them. */
-export const flattenRow = (
-  deps: Pick<IngestDeps, 'processedField'>,
-  target: WarehouseTarget,
-  row: LedgerRow,
-): FlatCall =>
-  flattenCall({
-    callId: row.callId,
-    document: row.document ?? {},
-    firstSeenAt: row.firstSeenAt,
-    lastSeenAt: row.changedAt,
-    missingSince: row.missingSince,
-    processedField: deps.processedField,
-    documents: target.documents,
-  });
+export interface IngestPipeline {
+  /** Folds a batch while the batch before it is loaded; returns when both are done and the load of this one runs. */
+  take(incoming: Incoming): Promise<FoldedBatch>;
+  /** Waits for the last load. */
+  finish(): Promise<unknown>;
+  /** Calls whose document changed so far. */
+  readonly changed: number;
+}
 
-/** A batch of ledger rows for one warehouse. */
-export const batchOf = (
-  deps: IngestDeps,
-  target: WarehouseTarget,
-  plan: PlannedLoad,
-  rows: readonly {
-    readonly row: LedgerRow;
-    readonly partitions: readonly (string | null)[];
-    readonly flat?: FlatCall;
-  }[],
-): LoadBatch => {
-  const calls: CallLoad[] = [];
-  const tombstones: TombstoneLoad[] = [];
-  for (const { row, partitions, flat } of rows) {
-    const { callId, revision } = row;
-    if (row.tombstone) {
-      tombstones.push({ callId, callKey: deps.store.keyOf(callId), revision, partitions });
-      continue;
-    }
-    const callTimestamp = callTimestampOf(row.document ?? {});
-    // Flattened when the warehouse writes it: a call's rows are then gone before those of the next are made.
-    calls.push({
-      callId,
-      revision,
-      callTimestamp,
-      partitions,
-      get rows() {
-        return (flat ?? flattenRow(deps, target, row)).rows;
-      },
-    });
-  }
-  return { ...plan, calls, tombstones, logs: {}, keyOf: deps.store.keyOf };
+/** Folding of one batch overlaps with loading of the batch before it; memory holds two batches. */
+export const createPipeline = (deps: IngestDeps): IngestPipeline => {
+  let loading: Promise<unknown> = Promise.resolve();
+  let changed = 0;
+  return {
+    take: async (incoming) => {
+      const folded = await ingest(deps, incoming);
+      changed += folded.changed.length;
+      await loading;
+      loading = loadFolded(deps, folded);
+      // `take` or `finish` awaits it; until then its failure must not count as unhandled.
+      loading.catch(() => undefined);
+      return folded;
+    },
+    finish: () => loading,
+    get changed(): number {
+      return changed;
+    },
+  };
 };
 
 /**
@@ -175,15 +110,56 @@ export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise
     const { name } = target.warehouse;
     try {
       const rows = folded.changed.map((row) => ({ row, partitions: [] }));
-      const result = await target.warehouse.load(batchOf(deps, target, plan, rows));
-      await completeLoad(deps.store, plan);
-      written[name] = result.changed;
+      written[name] = (await commitLoad(deps, target, { plan, rows })).changed;
     } catch (error) {
       const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
       deps.log('load failed, its calls stay pending', { warehouse: name, load: plan.loadId, code, error });
-      await failLoad(deps.store, plan.loadId, code);
       written[name] = 0;
     }
   }
   return written;
+};
+
+/** Sanitizes, renders and hashes an observation; undefined when it is nested too deeply to be written as JSON. */
+export const tryPrepare = (observation: Observation, sanitize: Sanitize): PreparedObservation | undefined => {
+  try {
+    return prepareObservation(sanitize(observation));
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+};
+
+const tooDeep = 'nested too deeply to be written as JSON';
+
+/** Without the bytes: the id, by which the call can be asked for again. */
+const refuseById =
+  (origin: string) =>
+  ({ callId, source }: Observation, reason: string): RejectedRecord => ({
+    reason,
+    body: Buffer.from(callId),
+    source,
+    origin,
+    receivedAt: new Date(),
+  });
+
+/** Marks the calls pending in every warehouse and plans one load for each immediate one. */
+const planLoads = async (
+  deps: IngestDeps,
+  tx: Transaction,
+  changed: readonly LedgerRow[],
+  origin: string,
+): Promise<FoldedBatch['loads']> => {
+  const epoch = await deps.store.epoch(tx);
+  await markPending(
+    tx,
+    deps.targets.map(({ warehouse }) => warehouse.name),
+    changed.map(({ callId }) => callId),
+  );
+  const loads: { plan: PlannedLoad; target: WarehouseTarget }[] = [];
+  for (const target of deps.targets.filter(({ warehouse }) => warehouse.immediate)) {
+    const plan = await planLoad(tx, { warehouse: target.warehouse.name, epoch, flattenVersion, origin }, changed);
+    loads.push({ plan, target });
+  }
+  return loads;
 };

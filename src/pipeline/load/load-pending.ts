@@ -1,12 +1,21 @@
-/** Brings pending calls and delivery records from the ledger into one warehouse: after a failure, a rebuild, a fill. */
-import type { FlatCall } from '../../calls/flatten.ts';
-import { flattenVersion } from '../../calls/flatten.ts';
-import { CallsyncError } from '../../errors.ts';
+/** Brings pending calls and log rows from the store into one warehouse: after a failure, a rebuild, a fill. */
+import { callTimestampOf, flattenVersion } from '../../calls/flatten.ts';
+import { transient } from '../../errors.ts';
 import { markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
-import { completeLoad, failLoad, planLoad, readPending } from '../../store/loads/loads.ts';
+import { countPending, planLoad, readPending } from '../../store/loads/loads.ts';
+import { isConfiguredSomewhere } from '../../store/loads/warehouses.ts';
 import { markVerdictsLoaded, unloadedVerdicts, verdictRow } from '../../store/windows/verdicts.ts';
-import { partitionOf } from '../../warehouse/bigquery/partitions.ts';
-import { batchOf, flattenRow, type IngestDeps, type WarehouseTarget } from './ingest.ts';
+import type { IngestDeps, WarehouseTarget } from '../deps.ts';
+import { commitLoad } from './commit-load.ts';
+import { callsToLoad } from './pace-loads.ts';
+
+export interface LoadPendingInput {
+  readonly warehouse: string;
+  /** `pending` is the sweep, which comes again; everything else wants what waits loaded now. */
+  readonly origin: string;
+  /** Seconds for which the calls of a planned load are left to the process that planned it; 120 by default. */
+  readonly graceSeconds?: number;
+}
 
 export interface PendingLoadResult {
   readonly sent: number;
@@ -14,10 +23,46 @@ export interface PendingLoadResult {
   readonly deliveries: number;
 }
 
-/** Seconds for which calls of a planned load are left to whoever planned it, unless the caller knows better. */
 const defaultGraceSeconds = 120;
 const deliveriesPerLoad = 5_000;
 const verdictsPerLoad = 2_000;
+/** A run ends after this much, so that a deploy does not wait for it. */
+const maxMs = 30_000;
+
+/**
+ * Commits what is pending in one warehouse, as far as its quotas allow now; `more` says that time ran out before.
+ * @throws CallsyncError WAREHOUSE_ELSEWHERE when only other workers know the warehouse, or one of the warehouse.
+ */
+export const loadPending = async (
+  deps: IngestDeps,
+  input: LoadPendingInput,
+): Promise<{ readonly sent: number; readonly changed: number; readonly more: boolean }> => {
+  const { store } = deps;
+  const target = deps.targets.find(({ warehouse }) => warehouse.name === input.warehouse);
+  if (target === undefined) {
+    if (!(await isConfiguredSomewhere(store, input.warehouse))) return { sent: 0, changed: 0, more: false };
+    throw transient('WAREHOUSE_ELSEWHERE', `This worker does not know the warehouse ${input.warehouse}.`, {
+      hint: 'Restart it with the present configuration; until then another worker takes the load.',
+    });
+  }
+  const limit = await callsToLoad({
+    warehouse: target.warehouse,
+    origin: input.origin,
+    waiting: () => countPending(store, input.warehouse),
+  });
+  const until = performance.now() + maxMs;
+  let sent = 0;
+  let changed = 0;
+  while (limit !== undefined) {
+    const loaded = await loadPendingBatch(deps, target, input);
+    if (loaded === undefined) break;
+    sent += loaded.sent;
+    changed += loaded.changed;
+    if (sent >= limit) break;
+    if (performance.now() > until) return { sent, changed, more: true };
+  }
+  return { sent, changed, more: false };
+};
 
 /**
  * One commit of what is pending, or undefined when nothing is. Where a rewrite was asked for, equal guards are written too.
@@ -27,56 +72,54 @@ const verdictsPerLoad = 2_000;
 export const loadPendingBatch = async (
   deps: IngestDeps,
   target: WarehouseTarget,
-  options: { readonly origin: string; readonly graceSeconds?: number },
+  options: Pick<LoadPendingInput, 'origin' | 'graceSeconds'>,
 ): Promise<PendingLoadResult | undefined> => {
   const { warehouse } = target;
-  const planned = await deps.store.transaction(async (tx) => {
-    const graceSeconds = options.graceSeconds ?? defaultGraceSeconds;
-    const pending = await readPending(tx, warehouse.name, {
+  const { store } = deps;
+  const planned = await deps.store.transaction(async (client) => {
+    const rows = await readPending(client, warehouse.name, {
       limit: warehouse.maxCallsPerLoad,
-      graceSeconds,
+      graceSeconds: options.graceSeconds ?? defaultGraceSeconds,
       flattenVersion,
     });
-    const deliveries = await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad);
-    const verdicts = await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad);
-    if (pending.length === 0 && deliveries.length === 0 && verdicts.length === 0) return undefined;
-    const rows = pending.map((call) => {
-      const flat: FlatCall | undefined = call.row.tombstone ? undefined : flattenRow(deps, target, call.row);
-      return { ...call, ...(flat === undefined ? {} : { flat }) };
-    });
-    const partitioned = warehouse.kind === 'bigquery';
-    const epoch = await deps.store.epoch(tx);
+    const deliveries = await unloadedDeliveries(client, warehouse.name, deliveriesPerLoad);
+    const verdicts = await unloadedVerdicts(client, warehouse.name, verdictsPerLoad);
+    if (rows.length === 0 && deliveries.length === 0 && verdicts.length === 0) return undefined;
     const plan = await planLoad(
-      tx,
-      { warehouse: warehouse.name, epoch, flattenVersion, origin: options.origin },
-      rows.map(({ row, flat, rewrite }) => ({
+      client,
+      { warehouse: warehouse.name, epoch: await deps.store.epoch(client), flattenVersion, origin: options.origin },
+      rows.map(({ row, rewrite }) => ({
         callId: row.callId,
         revision: row.revision,
         rewrite,
-        ...(partitioned && flat !== undefined ? { partition: partitionOf(flat.callTimestamp) } : {}),
+        partition: row.tombstone ? undefined : warehouse.partitionOf(callTimestampOf(row.document ?? {})),
       })),
     );
     return { plan, rows, deliveries, verdicts };
   });
   if (planned === undefined) return undefined;
   const { plan, rows, deliveries, verdicts } = planned;
-  try {
-    const batch = { ...batchOf(deps, target, plan, rows), logs: { deliveries, verdicts: verdicts.map(verdictRow) } };
-    const force = rows.some(({ rewrite }) => rewrite !== null);
-    const result = await warehouse.load(force ? { ...batch, force } : batch);
-    await completeLoad(deps.store, plan);
-    await markDeliveriesLoaded(
-      deps.store,
-      warehouse.name,
-      deliveries.map((row) => row[0] as number),
-    );
-    await markVerdictsLoaded(
-      deps.store,
-      verdicts.map((verdict) => verdict.verdict_id),
-    );
-    return { sent: rows.length, changed: result.changed, deliveries: deliveries.length };
-  } catch (error) {
-    await failLoad(deps.store, plan.loadId, error instanceof CallsyncError ? error.code : 'UNEXPECTED');
-    throw error;
-  }
+  const { changed } = await commitLoad(deps, target, {
+    plan,
+    rows,
+    logs: { deliveries, verdicts: verdicts.map(verdictRow) },
+    force: rows.some(({ rewrite }) => rewrite !== null),
+  });
+  await markDeliveriesLoaded(
+    store,
+    warehouse.name,
+    deliveries.map((row) => row[0] as number),
+  );
+  await markVerdictsLoaded(
+    store,
+    verdicts.map((verdict) => verdict.verdict_id),
+  );
+  return { sent: rows.length, changed, deliveries: deliveries.length };
+};
+
+/** Pending calls of every configured warehouse, by name. */
+export const listPending = async (deps: IngestDeps): Promise<Record<string, number>> => {
+  const counts: Record<string, number> = {};
+  for (const { warehouse } of deps.targets) counts[warehouse.name] = await countPending(deps.store, warehouse.name);
+  return counts;
 };

@@ -1,25 +1,29 @@
-/** What has to be done now and then, so that the store stays small and what other versions left is put right. */
+/** Regular work that keeps the store small and brings rows that an older version wrote up to date. */
 import { flattenVersion } from '../../calls/flatten.ts';
 import { expireBodies } from '../../store/delivery/inbox.ts';
 import { abandonLoads, registerWarehouse, requestRebuild } from '../../store/loads/loads.ts';
 import { forgetWarehouses, isRefreshDue, keepWarehouses } from '../../store/loads/warehouses.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
-import type { IngestDeps } from './ingest.ts';
+import type { IngestDeps } from '../deps.ts';
 
-export interface HouseDeps extends Pick<IngestDeps, 'store' | 'targets'> {
+export interface MaintenanceDeps extends Pick<IngestDeps, 'store' | 'targets'> {
   readonly retentionDays: number;
 }
 
-export interface KeptHouse {
+export interface MaintenanceResult {
   readonly expired: number;
   readonly windows: number;
   readonly loads: number;
-  /** Calls to be loaded again, because a worker of an older version flattened them since the last look. */
+  /** Calls to be loaded again, because a worker of an older version has flattened them since the last run. */
   readonly refreshed: number;
 }
 
-/** Deletes expired bodies, joins old windows, gives up loads that nobody finished, refreshes rows of older versions. */
-export const runMaintenance = async ({ store, targets, retentionDays }: HouseDeps): Promise<KeptHouse> => {
+/** Deletes expired bodies, joins old windows, gives up loads that no process finished, refreshes rows of older versions. */
+export const runMaintenance = async ({
+  store,
+  targets,
+  retentionDays,
+}: MaintenanceDeps): Promise<MaintenanceResult> => {
   const names = targets.map((target) => target.warehouse.name);
   await keepWarehouses(store, names);
   let refreshed = 0;

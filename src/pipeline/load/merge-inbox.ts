@@ -1,6 +1,6 @@
 /** Drains verified deliveries into the ledger and on to the warehouses. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { holdsValues, type PreparedObservation } from '../../calls/fold.ts';
+import { holdsValues } from '../../calls/fold.ts';
 import { identifyRecord } from '../../calls/identify.ts';
 import { webhookObservedAt } from '../../calls/observed-at.ts';
 import type { Transaction } from '../../postgres/database.ts';
@@ -12,46 +12,43 @@ import {
   type SettledDelivery,
   settleDeliveries,
 } from '../../store/delivery/inbox.ts';
-import { quarantineRecords } from '../../store/delivery/quarantine.ts';
-import { recordLateChanges } from '../../store/ledger/late-changes.ts';
-import { foldIntoLedger, readRows } from '../../store/ledger/ledger.ts';
-import { type FoldedBatch, type IngestDeps, planAfterFold, tooDeep, tryPrepare } from './ingest.ts';
+import { readRows } from '../../store/ledger/ledger.ts';
+import type { IngestDeps } from '../deps.ts';
+import { createPipeline, type FoldedBatch, type IngestPipeline, ingest, tryPrepare } from './ingest.ts';
+
+/** Deliveries of one transaction. */
+const deliveriesPerBatch = 200;
+/** A run ends after this much, so that a deploy does not wait for it. */
+const maxMs = 30_000;
+
+/**
+ * Drains the inbox batch by batch and loads immediate warehouses; `more` says that time ran out before the inbox was
+ * empty, `repeats` how many deliveries asked for their call to be read again.
+ */
+export const mergeInbox = async (
+  deps: IngestDeps,
+): Promise<{ readonly deliveries: number; readonly repeats: number; readonly more: boolean }> => {
+  const until = performance.now() + maxMs;
+  const pipeline = createPipeline(deps);
+  let deliveries = 0;
+  let repeats = 0;
+  let more = true;
+  while (more && performance.now() < until) {
+    const merged = await mergeBatch(deps, deliveriesPerBatch, pipeline.take);
+    more = merged !== undefined;
+    deliveries += merged?.deliveries ?? 0;
+    repeats += merged?.outcomes.repeat ?? 0;
+  }
+  await pipeline.finish();
+  return { deliveries, repeats, more };
+};
 
 export interface MergedBatch {
   readonly folded: FoldedBatch;
   readonly deliveries: number;
+  /** Deliveries by outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
 }
-
-type Read =
-  | { readonly delivery: PendingDelivery; readonly observation: Observation }
-  | { readonly delivery: PendingDelivery; readonly reason: string };
-
-const readDelivery = (delivery: PendingDelivery): Read => {
-  let record: unknown;
-  try {
-    record = JSON.parse(delivery.body.toString('utf8'));
-  } catch {
-    return { delivery, reason: 'the body is not JSON' };
-  }
-  const identified = identifyRecord(record);
-  if ('reason' in identified) return { delivery, reason: identified.reason };
-  const observedAt = webhookObservedAt(delivery.deliveryId, delivery.receivedAt);
-  return {
-    delivery,
-    observation: { callId: identified.callId, source: 'webhook', observedAt, fields: identified.record },
-  };
-};
-
-const rejectedOf = (delivery: PendingDelivery, reason: string): RejectedRecord => ({
-  reason,
-  body: delivery.body,
-  source: 'webhook',
-  origin: `inbox:${delivery.seq}`,
-  receivedAt: new Date(delivery.receivedAt / 1000),
-});
-
-const origin = 'inbox';
 
 /**
  * Folds the oldest waiting deliveries in one transaction and records the outcome of each:
@@ -59,108 +56,147 @@ const origin = 'inbox';
  * holds); repeat (a known body under another delivery id, which the signature does not cover: the API is asked again).
  * Returns undefined when nothing waits.
  */
-export const mergeBatch = async (deps: IngestDeps, limit: number): Promise<MergedBatch | undefined> => {
-  const seen: Observation[] = [];
-  const merged = await deps.store.transaction((tx) => mergeLocked(deps, tx, limit, seen));
-  await deps.drift?.see(seen);
-  return merged;
+export const mergeBatch = async (
+  deps: IngestDeps,
+  limit: number,
+  take: IngestPipeline['take'] = (incoming) => ingest(deps, incoming),
+): Promise<MergedBatch | undefined> => {
+  let settled: readonly SettledDelivery[] = [];
+  const folded = await take(async (tx) => {
+    const deliveries = await lockPendingDeliveries(tx, limit);
+    if (deliveries.length === 0) return undefined;
+    const sorted = sortDeliveries(
+      deliveries,
+      await findEarlierBodies(
+        tx,
+        deliveries.map(({ bodyHash }) => bodyHash),
+      ),
+    );
+    const byObservation = new Map(sorted.fresh.map(({ delivery, observation }) => [observation, delivery]));
+    const refused: SettledDelivery[] = [];
+    return {
+      observations: [...byObservation.keys()],
+      rejected: sorted.rejected,
+      origin: 'inbox',
+      refuse: (observation, reason) => {
+        const delivery = byObservation.get(observation) as PendingDelivery;
+        byObservation.delete(observation);
+        refused.push({ seq: delivery.seq, outcome: 'quarantined', callId: null, reason });
+        return rejectedOf(delivery, reason);
+      },
+      settle: async () => {
+        settled = [
+          ...sorted.settled,
+          ...refused,
+          ...[...byObservation].map(
+            ([{ callId }, { seq }]) => ({ seq, outcome: 'accepted', callId, reason: null }) as const,
+          ),
+          ...(await settleRepeated(deps, tx, sorted.repeated)),
+        ];
+        await settleDeliveries(
+          tx,
+          settled,
+          deps.targets.map((target) => target.warehouse.name),
+        );
+      },
+    };
+  });
+  if (settled.length === 0) return undefined;
+  const outcomes: Record<string, number> = {};
+  for (const { outcome } of settled) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+  return { folded, deliveries: settled.length, outcomes };
 };
 
-const mergeLocked = async (
-  deps: IngestDeps,
-  tx: Transaction,
-  limit: number,
-  seen: Observation[],
-): Promise<MergedBatch | undefined> => {
-  const deliveries = await lockPendingDeliveries(tx, limit);
-  if (deliveries.length === 0) return undefined;
-  const earlier = await findEarlierBodies(
-    tx,
-    deliveries.map((delivery) => delivery.bodyHash),
-  );
-  const settled: SettledDelivery[] = [];
+interface ReadDelivery {
+  readonly delivery: PendingDelivery;
+  readonly observation: Observation;
+}
+
+interface SortedDeliveries {
+  /** Bodies that nobody has sent before. */
+  readonly fresh: readonly ReadDelivery[];
+  /** Known bodies under another delivery id, or without one. */
+  readonly repeated: readonly ReadDelivery[];
+  readonly rejected: readonly RejectedRecord[];
+  /** Outcomes that need no fold: retries and what cannot be read. */
+  readonly settled: readonly SettledDelivery[];
+}
+
+/** @param earlier delivery ids by the hex hash of each body that was settled before. */
+const sortDeliveries = (
+  deliveries: readonly PendingDelivery[],
+  earlier: Awaited<ReturnType<typeof findEarlierBodies>>,
+): SortedDeliveries => {
+  const fresh: ReadDelivery[] = [];
+  const repeated: ReadDelivery[] = [];
   const rejected: RejectedRecord[] = [];
-  const fresh: { delivery: PendingDelivery; observation: Observation }[] = [];
-  const repeated: { delivery: PendingDelivery; observation: Observation }[] = [];
+  const settled: SettledDelivery[] = [];
   const inBatch = new Map<string, string | null>();
-  for (const read of deliveries.map(readDelivery)) {
-    const { delivery } = read;
+  for (const delivery of deliveries) {
+    const { seq, deliveryId } = delivery;
+    const read = readDelivery(delivery);
     if ('reason' in read) {
       rejected.push(rejectedOf(delivery, read.reason));
-      settled.push({ seq: delivery.seq, outcome: 'quarantined', callId: null, reason: read.reason });
+      settled.push({ seq, outcome: 'quarantined', callId: null, reason: read.reason });
       continue;
     }
     const hash = delivery.bodyHash.toString('hex');
     const known = earlier.get(hash);
     // Without an id nothing tells a retry from a change back, so the API is asked.
-    const isRetry =
-      delivery.deliveryId !== null &&
-      (known?.has(delivery.deliveryId) === true || inBatch.get(hash) === delivery.deliveryId);
+    const isRetry = deliveryId !== null && (known?.has(deliveryId) === true || inBatch.get(hash) === deliveryId);
     if (isRetry) {
-      settled.push({
-        seq: delivery.seq,
-        outcome: 'duplicate',
-        callId: read.observation.callId,
-        reason: 'retry of the same delivery',
-      });
+      settled.push({ seq, outcome: 'duplicate', callId: read.callId, reason: 'retry of the same delivery' });
     } else if (known !== undefined || inBatch.has(hash)) {
-      repeated.push(read);
+      repeated.push({ delivery, observation: read });
     } else {
-      inBatch.set(hash, delivery.deliveryId);
-      fresh.push(read);
+      inBatch.set(hash, deliveryId);
+      fresh.push({ delivery, observation: read });
     }
   }
-
-  const prepared: PreparedObservation[] = [];
-  for (const { delivery, observation } of fresh) {
-    const one = tryPrepare(observation, deps.sanitize);
-    seen.push(observation);
-    if (one === undefined) rejected.push(rejectedOf(delivery, tooDeep));
-    else prepared.push(one);
-    settled.push(
-      one === undefined
-        ? { seq: delivery.seq, outcome: 'quarantined', callId: null, reason: tooDeep }
-        : { seq: delivery.seq, outcome: 'accepted', callId: one.callId, reason: null },
-    );
-  }
-  const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, deps.processedField);
-  await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField });
-
-  const rows = await readRows(
-    tx,
-    repeated.map((read) => read.observation.callId),
-  );
-  const doubtful: string[] = [];
-  for (const { delivery, observation } of repeated) {
-    const held = isHeld(rows.get(observation.callId), tryPrepare(observation, deps.sanitize));
-    if (!held) doubtful.push(observation.callId);
-    settled.push({
-      seq: delivery.seq,
-      outcome: held ? 'duplicate' : 'repeat',
-      callId: observation.callId,
-      reason: held
-        ? 'known body, and the ledger holds its values'
-        : 'known body under another delivery id: asked the API again',
-    });
-  }
-  await requestRereads(tx, doubtful, 'repeat');
-  await quarantineRecords(tx, rejected);
-  await settleDeliveries(
-    tx,
-    settled,
-    deps.targets.map((target) => target.warehouse.name),
-  );
-  const loads = await planAfterFold(deps, tx, changed, origin);
-  const outcomes: Record<string, number> = {};
-  for (const one of settled) outcomes[one.outcome] = (outcomes[one.outcome] ?? 0) + 1;
-  return {
-    folded: { changed, unchanged, rejected: rejected.length, loads },
-    deliveries: deliveries.length,
-    outcomes,
-  };
+  return { fresh, repeated, rejected, settled };
 };
 
-const isHeld = (
-  row: Parameters<typeof holdsValues>[0] | undefined,
-  observation: PreparedObservation | undefined,
-): boolean => row !== undefined && observation !== undefined && (row.tombstone || holdsValues(row, observation));
+const readDelivery = ({ body, deliveryId, receivedAt }: PendingDelivery): Observation | { readonly reason: string } => {
+  let record: unknown;
+  try {
+    record = JSON.parse(body.toString('utf8'));
+  } catch {
+    return { reason: 'the body is not JSON' };
+  }
+  const identified = identifyRecord(record);
+  if ('reason' in identified) return identified;
+  const observedAt = webhookObservedAt(deliveryId, receivedAt);
+  return { callId: identified.callId, source: 'webhook', observedAt, fields: identified.record };
+};
+
+const rejectedOf = ({ body, seq, receivedAt }: PendingDelivery, reason: string): RejectedRecord => ({
+  reason,
+  body,
+  source: 'webhook',
+  origin: `inbox:${seq}`,
+  receivedAt: new Date(receivedAt / 1000),
+});
+
+/** A repeated body changes nothing where the ledger holds its values; otherwise the API's answer decides. */
+const settleRepeated = async (
+  deps: IngestDeps,
+  tx: Transaction,
+  repeated: readonly ReadDelivery[],
+): Promise<SettledDelivery[]> => {
+  const rows = await readRows(
+    tx,
+    repeated.map(({ observation }) => observation.callId),
+  );
+  const settled = repeated.map(({ delivery: { seq }, observation }): SettledDelivery => {
+    const { callId } = observation;
+    const row = rows.get(callId);
+    const prepared = tryPrepare(observation, deps.sanitize);
+    const held = row !== undefined && prepared !== undefined && (row.tombstone || holdsValues(row, prepared));
+    return held
+      ? { seq, outcome: 'duplicate', callId, reason: 'known body, and the ledger holds its values' }
+      : { seq, outcome: 'repeat', callId, reason: 'known body under another delivery id: asked the API again' };
+  });
+  const doubtful = settled.filter(({ outcome }) => outcome === 'repeat').flatMap(({ callId }) => callId ?? []);
+  await requestRereads(tx, doubtful, 'repeat');
+  return settled;
+};

@@ -9,8 +9,8 @@ export interface PaceRequest {
 }
 
 /**
- * Calls to load before coming back: undefined = none now. Bounded by what waits at this moment, because what arrives
- * meanwhile would otherwise keep small commits going without end. A backlog of a full load does not wait.
+ * Calls to load in this run; undefined = none now. Bounded by what waits at this moment: what arrives meanwhile would
+ * keep small commits going without end. A backlog of a full load does not wait.
  */
 export const callsToLoad = async (request: PaceRequest): Promise<number | undefined> => {
   const { warehouse, origin } = request;

@@ -1,12 +1,12 @@
-/** Lists a window and holds every record against the ledger, page by page, so that memory holds ids and not records. */
+/** Lists a window and compares every record with the ledger, page by page, so that memory holds ids and not records. */
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Range, ReconcileLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
 import { axisTime } from '../../source/list/list-query.ts';
 import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
 import { readHeads, readRows } from '../../store/ledger/ledger.ts';
+import type { ReadDeps, RunOptions } from '../deps.ts';
 import { tryPrepare } from '../load/ingest.ts';
-import type { ReadDeps } from './read-range-part.ts';
 
 /** `same`: the ledger holds every value that was listed. */
 export type CallState = 'same' | 'new' | 'changed';
@@ -32,25 +32,23 @@ export interface CompareListingInput {
   readonly confirm: 'now' | 'later';
 }
 
-export interface CompareListingHandlers {
-  /** Records worth folding as they are: whole ones that are new or changed, and summaries that say something new. */
-  readonly onWorth: (observations: readonly Observation[]) => Promise<void>;
-  readonly signal: AbortSignal;
-  readonly alive: () => void;
+export interface CompareListingOptions extends RunOptions {
+  /** Takes records worth folding as they are: whole ones that are new or changed, and summaries that say something new. */
+  readonly onWorth: (observations: readonly Observation[]) => Promise<unknown>;
 }
 
 interface Compared {
   readonly observation: PreparedObservation;
   readonly state: CallState;
-  /** Equal, but seen by the list for the first time, again after it was missing, or written in another order. */
+  /** Equal values, but listed for the first time, listed again after being missing, or written in another key order. */
   readonly worthNoting: boolean;
 }
 
-/** @throws CallsyncError of the source or the store. */
+/** The state of every call that the service lists in a window. @throws CallsyncError of the source or the store. */
 export const compareListing = async (
   deps: ReadDeps,
   input: CompareListingInput,
-  { onWorth, signal, alive }: CompareListingHandlers,
+  { onWorth, signal, alive }: CompareListingOptions,
 ): Promise<ListingComparison> => {
   const { list } = deps.source.list;
   const calls = new Map<string, ComparedCall>();
@@ -104,7 +102,7 @@ const comparePage = async (
   });
 };
 
-/** A field is known with another hash, and none is unknown: its value may be the same in another key order. */
+/** Every field is known, some with another hash: their values may be the same in another key order. */
 const mayBeEqual = (head: LedgerRow | undefined, observation: PreparedObservation): boolean =>
   head !== undefined &&
   !head.tombstone &&

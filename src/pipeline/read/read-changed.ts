@@ -1,75 +1,67 @@
-/** Reads a window by its summary listing: whole records are fetched only for calls that are new or have changed. */
+/** Reads a window by a summary listing: whole records are fetched only for calls that are new or have changed. */
 import type { Observation } from '../../../schemas/observation.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
 import { planFetches } from '../../source/list/fetch-plan.ts';
 import { axisOf, boundStep, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
-import { observeRecord } from '../../source/list/observe.ts';
+import { observeCalls } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import { meanDocumentBytes } from '../../store/ledger/ledger-windows.ts';
+import type { ReadDeps, RunOptions } from '../deps.ts';
+import { createPipeline } from '../load/ingest.ts';
 import { type CompareListingInput, compareListing, type ListingComparison } from './compare-listing.ts';
-import { createPipeline, type ReadDeps } from './read-range-part.ts';
 
 export interface ReadChangedInput extends CompareListingInput {
   readonly origin: string;
   readonly late?: LateContext;
 }
 
-export interface SummaryReading {
-  readonly survey: ListingComparison;
+export interface ChangedReading {
+  readonly comparison: ListingComparison;
   /** Calls of the window that the service listed. */
   readonly listed: number;
-  /** Of those, new to the ledger or with other values than it held. */
+  /** Listed calls that are new to the ledger. */
   readonly fresh: ReadonlySet<string>;
+  /** Listed calls of which the ledger held other values. */
   readonly changed: ReadonlySet<string>;
-  /** Whole records that were read for them, and calls that could not be had although they were listed. */
+  /** Whole records that were read. */
   readonly fetched: number;
+  /** Calls whose whole record could not be read although they were listed. */
   readonly unfetched: readonly string[];
   readonly requests: number;
   /** Decoded bytes of all answers. */
   readonly bytes: number;
 }
 
-/** Most single calls that are asked for at once; the request budget paces them. */
-const parallel = 4;
-
 /**
  * Where the list cannot leave fields out, the listing carries whole records and those are folded as they come.
- * @throws CallsyncError of the source, the store or a failed load; what was folded before stays.
+ * @throws CallsyncError of the source or the store; what was folded before stays.
  */
 export const readChanged = async (
   deps: ReadDeps,
   input: ReadChangedInput,
-  options: { readonly signal: AbortSignal; readonly alive: () => void },
-): Promise<SummaryReading> => {
+  options: RunOptions,
+): Promise<ChangedReading> => {
   const { counts, list } = deps.source.list;
   const before = { requests: counts.requests, bytes: counts.bodyBytes };
   const level = input.level === 'light' && !canLeaveOut(list) ? 'full' : input.level;
-  const pipeline = createPipeline(deps, input.origin, input.late);
-  const survey = await compareListing(
-    deps,
-    { ...input, level },
-    {
-      ...options,
-      onWorth: (observations) => pipeline.take(observations, []),
-    },
-  );
-  const idsOf = (state: 'new' | 'changed'): Set<string> =>
-    new Set([...survey.calls].filter(([, call]) => call.state === state).map(([id]) => id));
-  const [fresh, changed] = [idsOf('new'), idsOf('changed')];
+  const pipeline = createPipeline(deps);
+  const { origin, late } = input;
+  const take = (observations: readonly Observation[]): Promise<unknown> =>
+    pipeline.take({ observations, origin, late });
+  const comparison = await compareListing(deps, { ...input, level }, { ...options, onWorth: take });
+  const [fresh, changed] = (['new', 'changed'] as const).map(
+    (state) => new Set([...comparison.calls].filter(([, call]) => call.state === state).map(([id]) => id)),
+  ) as [Set<string>, Set<string>];
   const wanted = new Set([...fresh, ...changed]);
-  let fetched = wanted.size;
-  let unfetched: readonly string[] = [];
-  if (level !== 'full' && wanted.size > 0) {
-    unfetched = await fetchWhole(deps, input, { survey, wanted, take: (some) => pipeline.take(some, []) }, options);
-    fetched = wanted.size - unfetched.length;
-  }
+  const unfetched =
+    level === 'full' || wanted.size === 0 ? [] : await fetchWhole(deps, input, { comparison, wanted, take }, options);
   await pipeline.finish();
   return {
-    survey,
-    listed: survey.calls.size,
+    comparison,
+    listed: comparison.calls.size,
     fresh,
     changed,
-    fetched,
+    fetched: wanted.size - unfetched.length,
     unfetched,
     requests: counts.requests - before.requests,
     bytes: counts.bodyBytes - before.bytes,
@@ -81,17 +73,23 @@ const fetchWhole = async (
   deps: ReadDeps,
   input: ReadChangedInput,
   work: {
-    readonly survey: ListingComparison;
+    readonly comparison: ListingComparison;
     readonly wanted: ReadonlySet<string>;
-    readonly take: (observations: readonly Observation[]) => Promise<void>;
+    readonly take: (observations: readonly Observation[]) => Promise<unknown>;
   },
-  options: { readonly signal: AbortSignal; readonly alive: () => void },
+  { signal, alive }: RunOptions,
 ): Promise<string[]> => {
-  const { survey, wanted, take } = work;
+  const { comparison, wanted, take } = work;
   const client = deps.source.list;
   const single = client.list.single_path !== undefined;
   const left = new Set(wanted);
-  const listed = [...survey.calls].map(([callId, { time }]) => ({ callId, time }));
+  const takeWanted = async (observations: readonly Observation[]): Promise<void> => {
+    alive();
+    const asked = observations.filter(({ callId }) => wanted.has(callId));
+    for (const { callId } of asked) left.delete(callId);
+    if (asked.length > 0) await take(asked);
+  };
+  const listed = [...comparison.calls].map(([callId, { time }]) => ({ callId, time }));
   const plan = isCuttable(axisOf(client.list, input.axis))
     ? planFetches(listed, wanted, {
         pageSize: client.pageSize ?? Number.POSITIVE_INFINITY,
@@ -102,54 +100,17 @@ const fetchWhole = async (
         single,
         step: boundStep(client.list),
       })
-    : { ids: single ? [...wanted] : [], windows: single ? [] : [input.range] };
+    : { windows: single ? [] : [input.range] };
 
-  for (const window of plan.windows) {
-    await readWindow({
-      client,
-      window: { axis: input.axis, from: window.from, to: window.to },
-      confirm: 'later',
-      signal: options.signal,
-      onProgress: options.alive,
-      onPage: async (observations) => {
-        options.alive();
-        const asked = observations.filter(({ callId }) => wanted.has(callId));
-        for (const { callId } of asked) left.delete(callId);
-        await take(asked);
-      },
-    });
+  for (const { from, to } of plan.windows) {
+    const window = { axis: input.axis, from, to };
+    await readWindow({ client, window, confirm: 'later', signal, onProgress: alive, onPage: takeWanted });
   }
-  if (single) await fetchEach(deps, [...left], { take, left, ...options });
+  if (single) {
+    for await (const answers of observeCalls(client, [...left], signal)) {
+      const found = [...answers.values()].filter((answer) => answer.kind === 'observation');
+      await takeWanted(found.map(({ observation }) => observation));
+    }
+  }
   return [...left];
-};
-
-/** Fetches calls one by one, several at once; folds them in batches. */
-const fetchEach = async (
-  deps: ReadDeps,
-  ids: readonly string[],
-  work: {
-    readonly take: (observations: readonly Observation[]) => Promise<void>;
-    readonly left: Set<string>;
-    readonly signal: AbortSignal;
-    readonly alive: () => void;
-  },
-): Promise<void> => {
-  const carries = new Set(deps.source.list.list.carries);
-  for (let start = 0; start < ids.length; start += parallel) {
-    work.signal.throwIfAborted();
-    work.alive();
-    const answers = await Promise.all(
-      ids.slice(start, start + parallel).map(async (callId) => {
-        const found = await deps.source.list.fetchCall(callId, work.signal);
-        const observed = found && observeRecord(found.record, { observedAt: found.observedAt, carries });
-        return observed?.kind === 'observation' && observed.observation.callId === callId
-          ? observed.observation
-          : undefined;
-      }),
-    );
-    const observations = answers.filter((observation) => observation !== undefined);
-    if (observations.length === 0) continue;
-    await work.take(observations);
-    for (const { callId } of observations) work.left.delete(callId);
-  }
 };

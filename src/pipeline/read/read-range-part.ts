@@ -1,12 +1,10 @@
 /** Reads a part of an axis, window by window, each sized by what the ones before held. */
-import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import type { Direction, Range, ReadTotals } from '../../../schemas/orchestration.ts';
-import type { LateContext } from '../../rereads/late-change.ts';
+import { addTotals, type Direction, emptyTotals, type Range, type ReadTotals } from '../../../schemas/orchestration.ts';
 import { axisOf, isCuttable } from '../../source/list/list-query.ts';
 import { readWindow } from '../../source/read/read-window.ts';
-import type { Source } from '../../source/source.ts';
 import { recordProblem, recordWindow, uncoveredRanges } from '../../store/windows/windows.ts';
-import { type FoldedBatch, foldBatch, type IngestDeps, loadFolded } from '../load/ingest.ts';
+import type { ReadDeps, RunOptions } from '../deps.ts';
+import { createPipeline } from '../load/ingest.ts';
 
 export interface ReadRangePartInput {
   readonly axis: string;
@@ -30,18 +28,7 @@ export interface ReadRangePartResult {
   readonly windowLength: number;
 }
 
-export interface ReadDeps extends IngestDeps {
-  readonly source: Source;
-  readonly windows: {
-    /** Microseconds. */
-    readonly initial: number;
-    readonly min: number;
-    readonly max: number;
-    readonly targetCalls: number;
-  };
-}
-
-/** Called as the part goes on: what is left of the range, so that a retry resumes there. */
+/** What is left of the range, so that a retry resumes there. */
 export interface RangePartProgress {
   readonly rest: Range;
   readonly totals: ReadTotals;
@@ -66,25 +53,29 @@ export const nextLength = (length: number, calls: number, rules: ReadDeps['windo
   return Math.round(Math.min(rules.max, Math.max(rules.min, length * factor)));
 };
 
-/** @throws CallsyncError of the source or the store; finished windows stay read. */
+/**
+ * Reads windows from one end of the range until all of it is read, or the part's calls or seconds are spent; `rest`
+ * says what is left. Totals include those of `resume`.
+ * @throws CallsyncError of the source or the store; finished windows stay read.
+ */
 export const readRangePart = async (
   deps: ReadDeps,
   input: ReadRangePartInput,
   options: {
     readonly signal: AbortSignal;
     readonly onProgress: (progress: RangePartProgress) => void;
-    readonly resume?: RangePartProgress;
+    readonly resume?: RangePartProgress | undefined;
   },
 ): Promise<ReadRangePartResult> => {
   const startedAt = performance.now();
   let rest = options.resume?.rest ?? input.range;
-  let totals = options.resume?.totals ?? { windows: 0, calls: 0, changed: 0, requests: 0, problems: 0 };
+  let totals = options.resume?.totals ?? emptyTotals;
   let length = options.resume?.windowLength ?? input.windowLength ?? deps.windows.initial;
   // A list without window parameters is read whole for every window, so there is only one.
   const cuttable = isCuttable(axisOf(deps.source.list.list, input.axis));
   if (!cuttable) length = rest.to - rest.from;
-  // The longest window that was seen to hold calls: a longer one is counted before it is read, so that a part which
-  // comes out of a silent night into a busy day does not swallow the day, and can still be paused.
+  // The longest window that held calls. A longer one is counted before it is read: after a silent night the length has
+  // grown, and a window over the whole busy day could not be paused.
   let proven = 0;
   while (rest.from < rest.to) {
     options.signal.throwIfAborted();
@@ -99,17 +90,12 @@ export const readRangePart = async (
     }
     let calls = 0;
     for (const range of open) {
-      const read = await readOne(deps, input, range, options.signal, () =>
-        options.onProgress({ rest, totals, windowLength: length }),
-      );
+      const read = await ingestWindow(deps, input, range, {
+        signal: options.signal,
+        alive: () => options.onProgress({ rest, totals, windowLength: length }),
+      });
       calls += read.calls;
-      totals = {
-        windows: totals.windows + read.windows,
-        calls: totals.calls + read.calls,
-        changed: totals.changed + read.changed,
-        requests: totals.requests + read.requests,
-        problems: totals.problems + read.problems,
-      };
+      totals = addTotals(totals, read);
     }
     if (!cuttable) length = Math.max(1, after.to - after.from);
     else if (open.length > 0) {
@@ -140,64 +126,36 @@ const fitLength = async (
   }
 };
 
-/** One window: pages are folded as they come while the page before is loaded and the next is fetched. */
-const readOne = async (
+/**
+ * Reads one window completely into the ledger: a page is folded while the page before it is loaded and the next one is
+ * fetched. Records what was read and what could not be shown complete.
+ */
+const ingestWindow = async (
   deps: ReadDeps,
-  input: ReadRangePartInput,
+  { axis, origin }: ReadRangePartInput,
   range: Range,
-  signal: AbortSignal,
-  alive: () => void,
+  { signal, alive }: RunOptions,
 ): Promise<ReadTotals> => {
-  const pipeline = createPipeline(deps, input.origin);
+  const { store } = deps;
+  const pipeline = createPipeline(deps);
   const result = await readWindow({
     client: deps.source.list,
-    window: { axis: input.axis, ...range },
+    window: { axis, ...range },
     signal,
     onPage: async (observations) => {
       alive();
-      await pipeline.take(observations, []);
+      await pipeline.take({ observations, origin });
     },
-    onRejected: (records) => pipeline.take([], records),
+    onRejected: async (rejected) => {
+      await pipeline.take({ observations: [], rejected, origin });
+    },
     onProgress: alive,
   });
   await pipeline.finish();
   await deps.drift?.seeEmpty(result.uncarried);
-  for (const part of result.parts) {
-    await recordWindow(deps.store, { axis: input.axis, ...part, origin: input.origin });
-  }
-  for (const { window, problem, detail } of result.problems) {
-    await recordProblem(deps.store, {
-      axis: window.axis,
-      from: window.from,
-      to: window.to,
-      problem: `${problem}: ${detail}`,
-    });
-  }
+  for (const part of result.parts) await recordWindow(store, { axis, ...part, origin });
+  for (const { window, problem, detail } of result.problems)
+    await recordProblem(store, { ...window, problem: `${problem}: ${detail}` });
   const { calls, requests } = result;
   return { windows: result.parts.length, calls, requests, changed: pipeline.changed, problems: result.problems.length };
-};
-
-/** Folding of one batch overlaps with loading of the batch before it. */
-export const createPipeline = (deps: IngestDeps, origin: string, late?: LateContext) => {
-  let loading: Promise<unknown> = Promise.resolve();
-  let changed = 0;
-  return {
-    take: async (observations: readonly Observation[], rejected: readonly RejectedRecord[]): Promise<void> => {
-      const folded: FoldedBatch = await foldBatch(deps, {
-        observations,
-        rejected,
-        origin,
-        ...(late === undefined ? {} : { late }),
-      });
-      changed += folded.changed.length;
-      await loading;
-      loading = loadFolded(deps, folded);
-      // Awaited with the next batch or at the end; until then its failure must not count as unhandled.
-      loading.catch(() => undefined);
-    },
-    finish: () => loading,
-    get changed(): number {
-      return changed;
-    },
-  };
 };

@@ -1,4 +1,4 @@
-/** Re-reads older windows lightly, because calls change late: how far back is learned from how late they did. */
+/** Re-reads older windows by summary listings, because calls change late: how far back is learned from how late they did. */
 import type { RereadTotals } from '../../../schemas/orchestration.ts';
 import { unite } from '../../intervals.ts';
 import { type Horizon, type HorizonRules, learnHorizon } from '../../rereads/learn-horizon.ts';
@@ -15,8 +15,10 @@ import {
   trackRereads,
 } from '../../store/ledger/late-changes.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
+import type { ReadDeps } from '../deps.ts';
+import { chooseAxis } from './choose-axis.ts';
 import { readChanged } from './read-changed.ts';
-import { nextLength, type ReadDeps } from './read-range-part.ts';
+import { nextLength } from './read-range-part.ts';
 
 /** Microseconds; `share` and `sample` from 0 to 1. */
 export type RereadSettings = HorizonRules & RereadRules;
@@ -35,13 +37,13 @@ export interface PlannedRereads extends RereadPlan {
 
 const emptyRereadTotals: RereadTotals = { listed: 0, changed: 0, fetched: 0, requests: 0 };
 
-/** The axis on which an edited call stays in its window: its own time, where the list has it. */
-const rereadAxis = (deps: ReadDeps): { readonly axis: string; readonly basis: LateBasis } => {
-  const { list } = deps.source.list;
-  const own = list.axes.find((axis) => axis.record_field === 'timestamp' && isCuttable(axis));
-  if (own !== undefined) return { axis: own.name, basis: 'timestamp' };
-  const axis = defaultAxis(list);
-  return { axis: axis.name, basis: axis.end_of_processing ? 'processed' : 'timestamp' };
+/** The axis to re-read on, and what the age of a change is counted from. */
+const rereadAxis = ({ source, processedField }: ReadDeps): { readonly axis: string; readonly basis: LateBasis } => {
+  const chosen = chooseAxis(source.list.list, processedField);
+  return {
+    axis: chosen?.axis ?? defaultAxis(source.list.list).name,
+    basis: chosen?.column === 'processed_at' ? 'processed' : 'timestamp',
+  };
 };
 
 /** Computed from the stored distribution and the stored times of earlier runs, never from the scheduled time. */
@@ -55,7 +57,7 @@ export const planRereads = async (deps: RereadDeps): Promise<PlannedRereads> => 
     now: at,
     trackedSince: await trackRereads(store, axis, at),
   });
-  // What was never read is left to a backfill.
+  // A backfill reads what was never read.
   const begun = (await firstReadInstant(store)) ?? at;
   const parts = plan.parts
     .map((part) => ({ ...part, from: Math.max(part.from, begun) }))
@@ -63,7 +65,7 @@ export const planRereads = async (deps: RereadDeps): Promise<PlannedRereads> => 
   return { covers: plan.covers, parts: joinUncut(deps, axis, parts), axis, at, horizon: horizon.horizon };
 };
 
-/** A list that cannot be cut is read whole for every part, so there is only one. */
+/** A list that cannot be cut is read whole for every part, so the parts become one. */
 const joinUncut = (deps: ReadDeps, axis: string, parts: readonly RereadPart[]): readonly RereadPart[] => {
   const cuttable = isCuttable(axisOf(deps.source.list.list, axis));
   const whole = unite(parts.filter((part) => part.weight === 1));
@@ -72,15 +74,16 @@ const joinUncut = (deps: ReadDeps, axis: string, parts: readonly RereadPart[]): 
   return [{ from: first.from, to: whole.at(-1)?.to ?? first.to, since: null, weight: 1 }];
 };
 
-/** Parts that are done, the instant up to which the present one is, and what it all came to so far. */
 export interface RereadProgress {
+  /** Index of the part that is being read; the parts before it are done. */
   readonly part: number;
+  /** Microseconds up to which that part is read; null = it is not begun. */
   readonly doneTo: number | null;
   readonly totals: RereadTotals;
 }
 
 /**
- * Carries a plan out and records it as done. Resumes from `resume`.
+ * Carries a plan out and records it as done; begins at `resume`.
  * @throws CallsyncError of the source or the store; nothing then counts as covered.
  */
 export const rereadWindows = async (
@@ -88,7 +91,7 @@ export const rereadWindows = async (
   plan: PlannedRereads,
   options: {
     readonly signal: AbortSignal;
-    readonly resume?: RereadProgress;
+    readonly resume?: RereadProgress | undefined;
     readonly onProgress: (progress: RereadProgress) => void;
   },
 ): Promise<RereadTotals> => {
@@ -125,8 +128,8 @@ export const rereadWindows = async (
     doneTo = null;
   }
   if (plan.covers.length > 0) {
-    await deps.store.transaction((tx) =>
-      finishRereadRun(tx, { axis: plan.axis, plannedAt: plan.at, horizon: plan.horizon, ...totals }, plan.covers),
+    await deps.store.transaction((client) =>
+      finishRereadRun(client, { axis: plan.axis, plannedAt: plan.at, horizon: plan.horizon, ...totals }, plan.covers),
     );
   }
   return totals;

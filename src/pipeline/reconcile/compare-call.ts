@@ -1,8 +1,8 @@
-/** Whether a call stands in a warehouse as the ledger has it: pure. */
+/** Whether a warehouse holds a call as the ledger has it: pure. */
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 
 /** `equal`, `missing` (no row) or `different` (another guard, or another number of child rows). */
-export type Standing = 'equal' | 'missing' | 'different';
+export type LoadedState = 'equal' | 'missing' | 'different';
 
 export interface Expected {
   readonly epoch: number;
@@ -12,7 +12,7 @@ export interface Expected {
   readonly childRows: Readonly<Record<string, number>> | undefined;
 }
 
-export const compareCall = (expected: Expected, guard: CallGuard | undefined): Standing => {
+export const compareCall = (expected: Expected, guard: CallGuard | undefined): LoadedState => {
   if (guard === undefined) return 'missing';
   const sameGuard =
     guard.epoch === expected.epoch &&

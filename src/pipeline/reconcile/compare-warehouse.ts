@@ -1,10 +1,11 @@
-/** Holds the ledger's calls against what really stands in one warehouse. */
+/** Compares the ledger's calls with the rows of one warehouse. */
 import type { Range } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/ledger-windows.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
-import { flattenRow, type IngestDeps, type WarehouseTarget } from '../load/ingest.ts';
+import type { IngestDeps, WarehouseTarget } from '../deps.ts';
+import { flattenRow } from '../load/commit-load.ts';
 import { compareCall, type Expected } from './compare-call.ts';
 
 export interface Comparison {
@@ -36,7 +37,7 @@ export const compareWarehouse = async (
   const surplus = extra.filter((id) => !known.has(id));
 
   const first = await compareIds(deps, target, { callIds: [...wanted], guards, alive: input.alive });
-  // A call may have been loaded between the two readings: what differs is looked at again before it counts.
+  // A load may have committed between the reading of the warehouse and that of the ledger: what differs is read again.
   const doubtful = [...first.missing, ...first.different];
   const second =
     doubtful.length === 0
@@ -67,15 +68,15 @@ const compareIds = async (
         if (guard !== undefined) different.add(callId);
         continue;
       }
-      const standing = compareCall(expectedOf(deps, target, call, epoch, guard), guard);
-      if (standing === 'missing') missing.add(callId);
-      else if (standing === 'different') different.add(callId);
+      const state = compareCall(expectedOf(deps, target, call, epoch, guard), guard);
+      if (state === 'missing') missing.add(callId);
+      else if (state === 'different') different.add(callId);
     }
   }
   return { missing, different };
 };
 
-/** What a load that is known to be committed left there; where a newer one is due, what that one will leave. */
+/** The guard that the last load known to be committed wrote; where a newer load is due, the guard that it will write. */
 const expectedOf = (
   deps: IngestDeps,
   target: WarehouseTarget,
@@ -88,8 +89,7 @@ const expectedOf = (
     ? { epoch: applied.epoch, revision: applied.revision, flattenVersion: applied.flattenVersion }
     : { epoch, revision: row.revision, flattenVersion };
   const comparable = guard?.revision === row.revision && expected.flattenVersion === flattenVersion;
-  return { ...expected, childRows: comparable ? countRows(deps, target, row) : undefined };
+  if (!comparable) return { ...expected, childRows: undefined };
+  const tables = Object.entries(flattenRow(deps, target, row).rows);
+  return { ...expected, childRows: Object.fromEntries(tables.map(([table, rows]) => [table, rows.length])) };
 };
-
-const countRows = (deps: IngestDeps, target: WarehouseTarget, row: ExpectedCall['row']): Record<string, number> =>
-  Object.fromEntries(Object.entries(flattenRow(deps, target, row).rows).map(([table, rows]) => [table, rows.length]));

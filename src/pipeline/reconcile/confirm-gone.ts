@@ -1,65 +1,60 @@
 /** Calls that a listing no longer names: asked for one by one, and marked missing when the service has none. */
 import type { Observation } from '../../../schemas/observation.ts';
 import type { Range } from '../../../schemas/orchestration.ts';
+import { serviceNow, steadyNow } from '../../source/http/service-clock.ts';
 import { axisTime } from '../../source/list/list-query.ts';
-import { observeRecord } from '../../source/list/observe.ts';
+import { observeCalls } from '../../source/list/observe-call.ts';
 import { markMissing } from '../../store/ledger/missing.ts';
 import { markPending } from '../../store/loads/loads.ts';
+import type { ReadDeps, RunOptions } from '../deps.ts';
+import { ingest, loadFolded } from '../load/ingest.ts';
 import type { ListingComparison } from '../read/compare-listing.ts';
-import { createPipeline, type ReadDeps } from '../read/read-range-part.ts';
 
 export interface GoneCalls {
   /** Newly marked missing. */
   readonly marked: readonly string[];
   /** Still served one by one; folded. */
   readonly found: readonly string[];
-  /** Of those, the ones that the listing should have named: it was not complete. */
+  /** Found calls that the listing should have named: it was not complete. */
   readonly omitted: number;
 }
 
-const parallel = 4;
-
-/** Where single calls cannot be asked for, two agreeing listings of the window decide; one alone does not. */
+/**
+ * Where the service has no endpoint for one call, two agreeing listings of the window decide; one alone does not.
+ * @throws CallsyncError of the source or the store.
+ */
 export const confirmGone = async (
   deps: ReadDeps,
   input: {
     readonly axis: string;
     readonly range: Range;
     readonly callIds: readonly string[];
-    readonly survey: ListingComparison;
+    readonly listing: ListingComparison;
   },
-  options: { readonly signal: AbortSignal; readonly alive: () => void },
+  { signal, alive }: RunOptions,
 ): Promise<GoneCalls> => {
   const client = deps.source.list;
-  let gone: readonly string[] = [];
+  const { result, observedAt } = input.listing;
+  const gone: string[] = [];
   const found: Observation[] = [];
   if (client.list.single_path !== undefined) {
-    const absent: string[] = [];
-    for (let start = 0; start < input.callIds.length; start += parallel) {
-      options.signal.throwIfAborted();
-      options.alive();
-      const ids = input.callIds.slice(start, start + parallel);
-      const answers = await Promise.all(ids.map((id) => askFor(deps, id, options.signal)));
-      answers.forEach((answer, index) => {
-        if (answer === undefined) absent.push(ids[index] as string);
-        else if (answer !== 'unreadable') found.push(answer);
-      });
+    for await (const answers of observeCalls(client, input.callIds, signal)) {
+      alive();
+      for (const [callId, answer] of answers) {
+        if (answer.kind === 'unknown') gone.push(callId);
+        else if (answer.kind === 'observation') found.push(answer.observation);
+      }
     }
-    gone = absent;
-  } else if (input.survey.result.confirmed !== 'none' && input.survey.result.problems.length === 0) {
-    gone = input.callIds;
+  } else if (result.confirmed !== 'none' && result.problems.length === 0) {
+    gone.push(...input.callIds);
   }
-  if (found.length > 0) {
-    const pipeline = createPipeline(deps, 'reconcile');
-    await pipeline.take(found, []);
-    await pipeline.finish();
-  }
-  // Later than every observation of the listing, so that only a later observation clears the mark.
-  const since = input.survey.observedAt > 0 ? input.survey.observedAt : serviceNow(deps);
-  const marked = await deps.store.transaction(async (tx) => {
-    const ids = await markMissing(tx, gone, since);
+  if (found.length > 0) await loadFolded(deps, await ingest(deps, { observations: found, origin: 'reconcile' }));
+  // The latest observation of the listing, so that only a later one clears the mark.
+  const since = observedAt > 0 ? observedAt : (serviceNow(deps.source.clock) ?? Math.round(steadyNow() * 1000));
+  const marked = await deps.store.transaction(async (db) => {
+    const ids = await markMissing(db, gone, since);
     await markPending(
-      tx,
+      db,
       deps.targets.map(({ warehouse }) => warehouse.name),
       ids,
     );
@@ -67,24 +62,6 @@ export const confirmGone = async (
   });
   const omitted = found.filter((observation) => shouldBeListed(deps, input, observation)).length;
   return { marked, found: found.map(({ callId }) => callId), omitted };
-};
-
-/** The service's clock, as far as it is known, in microseconds. */
-const serviceNow = (deps: ReadDeps): number =>
-  Math.round((performance.timeOrigin + performance.now() + (deps.source.clock.offset()?.low ?? 0)) * 1000);
-
-const askFor = async (
-  deps: ReadDeps,
-  callId: string,
-  signal: AbortSignal,
-): Promise<Observation | 'unreadable' | undefined> => {
-  const answer = await deps.source.list.fetchCall(callId, signal);
-  if (answer === undefined) return undefined;
-  const carries = new Set(deps.source.list.list.carries);
-  const observed = observeRecord(answer.record, { observedAt: answer.observedAt, carries });
-  return observed.kind === 'observation' && observed.observation.callId === callId
-    ? observed.observation
-    : 'unreadable';
 };
 
 const shouldBeListed = (

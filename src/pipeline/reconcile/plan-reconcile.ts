@@ -9,13 +9,10 @@ import {
 } from '../../../schemas/orchestration.ts';
 import { terminal } from '../../errors.ts';
 import { subtract } from '../../intervals.ts';
-import { axisOf, defaultAxis, isCuttable } from '../../source/list/list-query.ts';
-import type { LedgerAxis } from '../../store/ledger/ledger-windows.ts';
 import { latestVerdicts } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
+import { chooseAxis } from '../read/choose-axis.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
-
-export type { ReconcileDeps } from './reconcile-window.ts';
 
 export interface ReconcileSettings {
   /** Microseconds: how old a window must be, and how far back a run looks for windows without a verdict. */
@@ -26,35 +23,29 @@ export interface ReconcileSettings {
 
 const day = 86_400_000_000;
 
-/** The axis to compare by: the call's own time, else the end of processing; the ledger knows no other. */
-export const reconcileAxis = (deps: ReconcileDeps): { readonly axis: string; readonly column: LedgerAxis } => {
-  const { list } = deps.source.list;
-  const cuttable = list.axes.filter(isCuttable);
-  const own = (cuttable.length > 0 ? cuttable : list.axes).find((axis) => axis.record_field === 'timestamp');
-  if (own !== undefined) return { axis: own.name, column: 'call_timestamp' };
-  const processed = list.axes.find((axis) => axis.record_field === deps.processedField);
-  if (processed !== undefined) return { axis: processed.name, column: 'processed_at' };
-  if (list.axes.length === 0) return { axis: defaultAxis(list).name, column: 'call_timestamp' };
-  throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
-    hint: 'Check the record_field of source.list.axes.',
-  });
-};
-
-/** Windows of a UTC day; one whole window where the list cannot be cut by time. */
+/**
+ * Windows of a UTC day; one whole window where the list cannot be cut by time.
+ * @throws CallsyncError RECONCILE_AXIS, or of the store.
+ */
 export const planReconcile = async (
   deps: ReconcileDeps,
   settings: ReconcileSettings,
   request: ReconcileRequest,
 ): Promise<ReconcilePlan> => {
-  const { axis, column } = reconcileAxis(deps);
+  const chosen = chooseAxis(deps.source.list.list, deps.processedField);
+  if (chosen === undefined) {
+    throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
+      hint: 'Check the record_field of source.list.axes.',
+    });
+  }
+  const { axis, column, cuttable } = chosen;
   const now = deps.now().getTime() * 1000;
   const begun = await firstReadInstant(deps.store);
   const to = request.range?.to ?? now - settings.age;
-  // What was never read is left to a backfill, unless somebody asks for it.
+  // A backfill reads what was never read, unless the request names it.
   const from = request.range?.from ?? Math.max(now - settings.age - settings.span, begun ?? to);
-  const whole = !isCuttable(axisOf(deps.source.list.list, axis));
   const windows: Range[] = [];
-  if (whole) {
+  if (!cuttable) {
     if (from < to) windows.push({ from, to });
   } else if (request.range === undefined) {
     for (let start = Math.ceil(from / day) * day; start + day <= to; start += day) {
@@ -105,7 +96,7 @@ export const reconcileWindows = async (
   options: {
     readonly signal: AbortSignal;
     readonly maxSeconds: number;
-    readonly resume?: { readonly done: number; readonly totals: ReconcileTotals };
+    readonly resume?: { readonly done: number; readonly totals: ReconcileTotals } | undefined;
     readonly onProgress: (progress: { readonly done: number; readonly totals: ReconcileTotals }) => void;
   },
 ): Promise<{ readonly done: number; readonly totals: ReconcileTotals }> => {

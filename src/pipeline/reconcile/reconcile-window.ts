@@ -1,22 +1,17 @@
-/** Reconciles one window: the API against the ledger against every warehouse; heals, and records a verdict of each. */
+/** Reconciles one window: compares the API, the ledger and every warehouse, heals, and records a verdict per warehouse. */
 import type { Range, ReconcileLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../errors.ts';
 import { canLeaveOut } from '../../source/list/list-query.ts';
 import { type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/ledger-windows.ts';
 import { requestRewrite } from '../../store/loads/loads.ts';
-import {
-  addVerdict,
-  listedInEarlierWeeks,
-  type StoredVerdict,
-  type VerdictOutcome,
-} from '../../store/windows/verdicts.ts';
-import type { WarehouseTarget } from '../load/ingest.ts';
+import { addVerdict, listedInEarlierWeeks, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';
-import { readChanged, type SummaryReading } from '../read/read-changed.ts';
-import type { ReadDeps } from '../read/read-range-part.ts';
+import { readChanged } from '../read/read-changed.ts';
 import { type Comparison, compareWarehouse } from './compare-warehouse.ts';
 import { confirmGone, type GoneCalls } from './confirm-gone.ts';
+import { judgeWindow } from './judge-window.ts';
 import { isSuspiciouslyEmpty } from './suspicious.ts';
 
 export interface ReconcileDeps extends ReadDeps {
@@ -36,7 +31,7 @@ export interface ReconcileWindowInput {
 
 export interface WindowReconciliation {
   readonly verdicts: readonly StoredVerdict[];
-  /** Calls that the ledger lacked or held otherwise, and calls newly marked missing. */
+  /** Calls that the ledger lacked, calls of which it held other values, and calls newly marked missing. */
   readonly fresh: number;
   readonly changed: number;
   readonly markedMissing: number;
@@ -45,19 +40,17 @@ export interface WindowReconciliation {
   readonly unreachable: Readonly<Record<string, string>>;
 }
 
-interface Options {
-  readonly signal: AbortSignal;
-  readonly alive: () => void;
-}
-
-/** Loads that one window may take; what is still pending then is left to the sweep, and the verdict says unproven. */
+/** Loads that one window may take; the sweep takes what is still pending then, and the verdict says unproven. */
 const maxLoads = 100;
 
-/** @throws CallsyncError of the source or the store; a warehouse that is away is reported and gets no verdict. */
+/**
+ * Order: compare each warehouse with the ledger, list the window, confirm what is gone, heal, judge.
+ * @throws CallsyncError of the source or the store; a warehouse that is away is reported and gets no verdict.
+ */
 export const reconcileWindow = async (
   deps: ReconcileDeps,
   input: ReconcileWindowInput,
-  options: Options,
+  options: RunOptions,
 ): Promise<WindowReconciliation> => {
   const { range, axis } = input;
   const ledger = await listWindowCalls(deps.store, input.column, range);
@@ -90,8 +83,9 @@ export const reconcileWindow = async (
     { axis, range, level: input.level, confirm: 'now', origin: 'reconcile' },
     options,
   );
+  const { comparison: listing } = reading;
   const present = ledger.filter(({ missingSince }) => missingSince === null).map(({ callId }) => callId);
-  const unlisted = present.filter((id) => !reading.survey.calls.has(id));
+  const unlisted = present.filter((id) => !listing.calls.has(id));
   const suspicious =
     !input.acceptEmpty &&
     isSuspiciouslyEmpty({
@@ -102,19 +96,44 @@ export const reconcileWindow = async (
     });
   const gone: GoneCalls = suspicious
     ? { marked: [], found: [], omitted: 0 }
-    : await confirmGone(deps, { ...input, callIds: unlisted, survey: reading.survey }, options);
+    : await confirmGone(deps, { ...input, callIds: unlisted, listing }, options);
 
   const missingBefore = ledger.filter(
-    ({ callId, missingSince }) => missingSince !== null && !reading.survey.calls.has(callId),
+    ({ callId, missingSince }) => missingSince !== null && !listing.calls.has(callId),
   ).length;
   const goneCount = missingBefore + (suspicious ? unlisted.length : gone.marked.length);
 
+  const listedWhole = input.level === 'full' || (input.level === 'light' && !canLeaveOut(deps.source.list.list));
   const verdicts: StoredVerdict[] = [];
   for (const [target, comparison] of before) {
     const verdict = await attempt(target, async () => {
       const touched = new Set([...reading.fresh, ...reading.changed, ...gone.marked, ...gone.found]);
       const unhealed = await healWarehouse(deps, target, { comparison, touched, alive: options.alive });
-      return await judge(deps, { ...input, target, comparison, reading, gone, unhealed, suspicious, goneCount });
+      const judgement = judgeWindow({
+        ...reading,
+        ...comparison,
+        listed: listing.calls.keys(),
+        unhealed,
+        omitted: gone.omitted,
+        listingComplete: listing.result.confirmed !== 'none' && listing.result.problems.length === 0,
+        suspicious,
+      });
+      return await addVerdict(deps.store, {
+        ...judgement,
+        warehouse: target.warehouse.name,
+        axis,
+        window_from: range.from,
+        window_to: range.to,
+        level: listedWhole ? 'full' : input.level,
+        confirmed: listing.result.confirmed,
+        calls_listed: reading.listed,
+        gone: goneCount,
+        compared_at: deps.now().getTime() * 1000,
+        ledger_epoch: await deps.store.epoch(),
+        flatten_version: flattenVersion,
+        revisions_digest: await revisionsDigest(deps.store, input.column, range),
+        compared_by: deps.version,
+      });
     });
     if (verdict !== undefined) verdicts.push(verdict);
   }
@@ -128,7 +147,7 @@ export const reconcileWindow = async (
   };
 };
 
-/** Sends again what is missing or different, and what was folded just now; returns the ids that still differ. */
+/** Loads again what is missing or different, and what was folded just now; returns the ids that still differ. */
 const healWarehouse = async (
   deps: ReconcileDeps,
   target: WarehouseTarget,
@@ -145,63 +164,4 @@ const healWarehouse = async (
   }
   const after = await compareWarehouse(deps, target, { callIds: check, alive });
   return new Set([...after.missing, ...after.different]);
-};
-
-interface Judged extends ReconcileWindowInput {
-  readonly target: WarehouseTarget;
-  readonly comparison: Comparison;
-  readonly reading: SummaryReading;
-  readonly gone: GoneCalls;
-  readonly goneCount: number;
-  readonly unhealed: ReadonlySet<string>;
-  readonly suspicious: boolean;
-}
-
-const judge = async (deps: ReconcileDeps, found: Judged): Promise<StoredVerdict> => {
-  const { comparison, reading, unhealed, target, range } = found;
-  const inWarehouse = new Set(comparison.surplus);
-  const missing = new Set(comparison.missing);
-  const different = new Set(comparison.different);
-  for (const id of reading.fresh) (inWarehouse.has(id) ? different : missing).add(id);
-  for (const id of reading.changed) if (!missing.has(id)) different.add(id);
-  const wrong = new Set([...missing, ...different]);
-  const listedWrong = [...reading.survey.calls.keys()].filter((id) => wrong.has(id)).length;
-  const surplus = comparison.surplus.filter((id) => !reading.fresh.has(id)).length;
-  const { confirmed, problems } = reading.survey.result;
-  const complete =
-    confirmed !== 'none' &&
-    problems.length === 0 &&
-    reading.unfetched.length === 0 &&
-    found.gone.omitted === 0 &&
-    surplus === 0 &&
-    unhealed.size === 0;
-  const outcome: VerdictOutcome = found.suspicious
-    ? 'suspicious_empty'
-    : !complete
-      ? 'unproven'
-      : wrong.size > 0
-        ? 'healed'
-        : 'proven';
-  const listedWhole = found.level === 'full' || (found.level === 'light' && !canLeaveOut(deps.source.list.list));
-  return await addVerdict(deps.store, {
-    warehouse: target.warehouse.name,
-    axis: found.axis,
-    window_from: range.from,
-    window_to: range.to,
-    level: listedWhole ? 'full' : found.level,
-    confirmed,
-    calls_listed: reading.listed,
-    calls_found: reading.listed - listedWrong,
-    missing: missing.size,
-    different: different.size,
-    healed: [...wrong].filter((id) => !unhealed.has(id) && !reading.unfetched.includes(id)).length,
-    gone: found.goneCount,
-    surplus,
-    outcome,
-    compared_at: deps.now().getTime() * 1000,
-    ledger_epoch: await deps.store.epoch(),
-    flatten_version: flattenVersion,
-    revisions_digest: await revisionsDigest(deps.store, found.column, range),
-    compared_by: deps.version,
-  });
 };

@@ -1,9 +1,9 @@
-/** Whether verdicts stand as they were given: each chain in itself, and the warehouse's copy against it. */
+/** Whether verdicts are as they were recorded: each chain in itself, and the warehouse's copy against the chain. */
 import { tableOf } from '../../../schemas/tables.ts';
 import { CallsyncError } from '../../errors.ts';
 import type { Store } from '../../store/store.ts';
 import { allVerdicts, type ChainCheck, digestOfRow, verifyVerdictChain } from '../../store/windows/verdicts.ts';
-import type { WarehouseTarget } from '../load/ingest.ts';
+import type { WarehouseTarget } from '../deps.ts';
 
 export interface VerdictCheck extends ChainCheck {
   /** The warehouse's own table; null when the warehouse did not answer. */

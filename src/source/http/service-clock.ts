@@ -7,6 +7,12 @@ import type { Micros } from '../list/timestamps.ts';
 /** Local milliseconds that never jump, on the scale of Date.now(). */
 export const steadyNow = (): number => performance.timeOrigin + performance.now();
 
+/** The earliest that it can be by the service's clock, in microseconds; undefined while the service told no time. */
+export const serviceNow = (clock: ServiceClock): number | undefined => {
+  const offset = clock.offset();
+  return offset === undefined ? undefined : Math.floor((steadyNow() + offset.low) * 1000);
+};
+
 export interface Exchange {
   /** Local milliseconds (`steadyNow`) at which the request was sent and the response head arrived. */
   readonly sentAt: number;

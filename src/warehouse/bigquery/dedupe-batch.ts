@@ -22,7 +22,7 @@ const highest = <T extends CallLoad | TombstoneLoad>(entries: readonly T[]): Map
   return kept;
 };
 
-const isCall = (entry: CallLoad | TombstoneLoad): entry is CallLoad => 'rows' in entry;
+const isCall = (entry: CallLoad | TombstoneLoad): entry is CallLoad => 'flatten' in entry;
 const isTombstone = (entry: CallLoad | TombstoneLoad): entry is TombstoneLoad => !isCall(entry);
 
 /** Every date under which rows of the call may be found before and after the load. */

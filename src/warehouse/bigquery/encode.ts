@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Column, Table, WordArrays } from '../../../schemas/tables.ts';
-import type { CallLoad, LoadBatch, Row, TombstoneLoad } from '../warehouse.ts';
+import type { CallLoad, FlatRows, LoadBatch, Row, TombstoneLoad } from '../warehouse.ts';
 import { callTablesOf, type Layout, logTables } from './ddl.ts';
 import { isMoved } from './dedupe-batch.ts';
 
@@ -87,9 +87,9 @@ const callLine = (n: number, call: CallLoad, key: string, tables: readonly Table
   let line = `{"n":${n},"kind":"call","call_id":${JSON.stringify(call.callId)},"call_key":${JSON.stringify(key)}`;
   line += `,"call_timestamp":${call.callTimestamp},"revision":${call.revision},"sent_before":${call.partitions.length > 0}`;
   line += `,"moved":${isMoved(call)}`;
-  const flat = call.rows;
+  const flat = call.flatten();
   for (const table of tables) {
-    const rows = flat[table.name as keyof CallLoad['rows']] ?? [];
+    const rows = flat[table.name as keyof FlatRows] ?? [];
     if (rows.length > 0) line += `,"${table.name}":[${rows.map((row) => table.row(row)).join(',')}]`;
   }
   return `${line}}`;

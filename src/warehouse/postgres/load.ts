@@ -1,7 +1,7 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
 import { guardColumns, type Table, tableOf } from '../../../schemas/tables.ts';
-import type { CallLoad, LoadBatch, LoadResult, Row } from '../warehouse.ts';
+import type { CallLoad, FlatRows, LoadBatch, LoadResult, Row } from '../warehouse.ts';
 import { type EncodedTable, encodeTable } from './encode.ts';
 import { childTables, type Layout, qualified } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
@@ -17,10 +17,10 @@ const encodeCalls = (layout: Layout, batch: LoadBatch, calls: readonly CallLoad[
   const withGuard: Table = { ...table, kind: 'child', columns: [...table.columns, ...guardColumns] };
   const stage = encodeTable('stage_calls', withGuard);
   const encoded = childTables(layout).map(
-    (child) => [child.name as keyof CallLoad['rows'], encodeTable(qualified(layout, child.name), child)] as const,
+    (child) => [child.name as keyof FlatRows, encodeTable(qualified(layout, child.name), child)] as const,
   );
   for (const call of calls) {
-    const { rows } = call;
+    const rows = call.flatten();
     stage.add([...(rows.calls[0] as Row), batch.epoch, call.revision, batch.flattenVersion, batch.loadId]);
     for (const [name, child] of encoded) for (const row of rows[name]) child.add(row);
   }

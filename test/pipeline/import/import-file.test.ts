@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type ImportOptions, type ImportResult, importFile } from '../../../src/pipeline/import/import-file.ts';
-import { foldBatch } from '../../../src/pipeline/load/ingest.ts';
+import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
@@ -162,7 +162,7 @@ describe('the time of a record', () => {
 
   test('an old file does not win over what was seen since', async () => {
     const seen = observationOf('c1', at + 1, { n: 'newer' });
-    await foldBatch(pipeline.deps, { observations: [seen], rejected: [], origin: 'test' });
+    await ingest(pipeline.deps, { observations: [seen], rejected: [], origin: 'test' });
     await run(ndjson([record(1, { more: true })]));
     expect((await readRows(pipeline.store, ['c1'])).get('c1')?.document).toEqual({
       unique_id: 'c1',

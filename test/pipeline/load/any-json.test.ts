@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CallDocument } from '../../../schemas/call.ts';
 import { knownCallFields } from '../../../schemas/call.ts';
 import { flattenCall } from '../../../src/calls/flatten.ts';
-import { foldBatch, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { digestedColumns, digestRows } from '../../../src/warehouse/digest.ts';
 import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
@@ -163,7 +163,7 @@ test('every batch is folded and loaded whole, and reads back as flatten made it'
       const observations = documents.map((fields, n) =>
         observationOf(ids[n] as string, 1, { ...fields, unique_id: ids[n] }, 'webhook'),
       );
-      const folded = await foldBatch(pipeline.deps, { observations, rejected: [], origin: 'test' });
+      const folded = await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' });
       expect(folded.rejected).toBe(0);
       expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: documents.length });
       expect(pipeline.logged).toEqual([]);

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { sampleCall } from '../../../src/cli/webhook/sample-call.ts';
-import { foldBatch, type IngestDeps } from '../../../src/pipeline/load/ingest.ts';
+import type { IngestDeps } from '../../../src/pipeline/deps.ts';
+import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
 import { listAgents } from '../../../src/store/delivery/agents.ts';
@@ -26,7 +27,7 @@ const calls = (from: number, to: number, more: object = {}, without: string[] = 
     return observationOf(`call-${from + index}`, 1_700_000_000_000_000 + index, record as never);
   });
 const fold = (deps: IngestDeps, observations: readonly Observation[]) =>
-  foldBatch(deps, { observations, rejected: [], origin: 'test' });
+  ingest(deps, { observations, rejected: [], origin: 'test' });
 const known = async () =>
   (await listDrift(pipeline.store)).map(({ source, kind, field, seen }) => `${source} ${kind} ${field} ${seen}`);
 

@@ -1,17 +1,11 @@
 /** From the ledger into warehouses: failures, crashes, rebuilds, epochs, warehouses that come later. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type ActivityDeps, createLoadActivities } from '../../../activities/create-activities.ts';
 import type { Observation } from '../../../schemas/observation.ts';
 import { transient } from '../../../src/errors.ts';
-import {
-  batchOf,
-  type FoldedBatch,
-  foldBatch,
-  type IngestDeps,
-  loadFolded,
-  type WarehouseTarget,
-} from '../../../src/pipeline/load/ingest.ts';
-import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
+import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
+import { makeLoadBatch } from '../../../src/pipeline/load/commit-load.ts';
+import { type FoldedBatch, ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
 import {
@@ -42,8 +36,8 @@ const observation = (id: string, n: number): Observation =>
   });
 
 const foldOnly = (observations: readonly Observation[], deps: IngestDeps = pipeline.deps): Promise<FoldedBatch> =>
-  foldBatch(deps, { observations, rejected: [], origin: 'test' });
-const ingest = async (observations: readonly Observation[], deps: IngestDeps = pipeline.deps) => {
+  ingest(deps, { observations, rejected: [], origin: 'test' });
+const ingestAndLoad = async (observations: readonly Observation[], deps: IngestDeps = pipeline.deps) => {
   const folded = await foldOnly(observations, deps);
   return { folded, written: await loadFolded(deps, folded) };
 };
@@ -72,12 +66,12 @@ const awayNow = (): IngestDeps => failingWith(transient('DATABASE_UNREACHABLE', 
 describe('the same twice', () => {
   test('leaves every table’s digest equal, and the second run writes no call', async () => {
     const observations = Array.from({ length: 30 }, (_, n) => observation(`c${n}`, n));
-    expect((await ingest(observations)).written).toEqual({ main: 30 });
+    expect((await ingestAndLoad(observations)).written).toEqual({ main: 30 });
     const digests = await pipeline.warehouse.digestTables();
-    const again = await ingest(observations);
+    const again = await ingestAndLoad(observations);
     expect(again.written).toEqual({});
     expect(again.folded).toMatchObject({ changed: [], unchanged: 30, loads: [] });
-    const later = await ingest(observations.map((one) => ({ ...one, observedAt: one.observedAt + 5_000_000 })));
+    const later = await ingestAndLoad(observations.map((one) => ({ ...one, observedAt: one.observedAt + 5_000_000 })));
     expect(later.folded).toMatchObject({ changed: [], unchanged: 30 });
     expect(await pipeline.warehouse.digestTables()).toEqual(digests);
     expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
@@ -106,13 +100,13 @@ describe('an older load', () => {
   });
 
   test('that commits after a tombstone changes nothing', async () => {
-    await ingest([observation('a', 1), observation('b', 1)]);
+    await ingestAndLoad([observation('a', 1), observation('b', 1)]);
     const older = await foldOnly([observation('a', 2)]);
     await erase(['a']);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
     expect(await loadFolded(pipeline.deps, older)).toEqual({ main: 0 });
     expect(await statuses()).toEqual({ b: 'v1' });
-    expect((await ingest([observation('a', 9)])).folded.changed).toEqual([]);
+    expect((await ingestAndLoad([observation('a', 9)])).folded.changed).toEqual([]);
     expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
     expect((await pipeline.warehouse.countRows()).utterances).toBe(1);
   });
@@ -121,7 +115,7 @@ describe('an older load', () => {
 describe('a warehouse that is away', () => {
   test('holds nothing back: calls stay pending and arrive later, also in their newest form', async () => {
     const away = awayNow();
-    const { written } = await ingest([observation('a', 1), observation('b', 1)], away);
+    const { written } = await ingestAndLoad([observation('a', 1), observation('b', 1)], away);
     expect(written).toEqual({ main: 0 });
     expect(pipeline.logged).toMatchObject([
       { event: 'load failed, its calls stay pending', fields: { code: 'DATABASE_UNREACHABLE' } },
@@ -132,7 +126,7 @@ describe('a warehouse that is away', () => {
     ).rejects.toMatchObject({
       code: 'DATABASE_UNREACHABLE',
     });
-    await ingest([observation('b', 2)], away);
+    await ingestAndLoad([observation('b', 2)], away);
     expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
     expect(await statuses()).toEqual({ a: 'v1', b: 'v2' });
     const { rows } = await pipeline.store.pool.query(
@@ -149,13 +143,13 @@ describe('a warehouse that is away', () => {
     const other = await pipeline.addWarehouse('other');
     await registerWarehouse(pipeline.store, 'other');
     const deps = { ...pipeline.deps, targets: [...awayNow().targets, other] };
-    expect((await ingest([observation('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
+    expect((await ingestAndLoad([observation('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
     expect([await pending('main'), await pending('other')]).toEqual([1, 0]);
   });
 
   test('a fault of ours in a load is logged like any other, and its calls stay pending', async () => {
     const broken = failingWith(new TypeError('a fault'));
-    expect((await ingest([observation('a', 1)], broken)).written).toEqual({ main: 0 });
+    expect((await ingestAndLoad([observation('a', 1)], broken)).written).toEqual({ main: 0 });
     expect(pipeline.logged).toMatchObject([{ fields: { code: 'UNEXPECTED' } }]);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
   });
@@ -178,7 +172,7 @@ describe('a crash', () => {
     const folded = await foldOnly([observation('a', 1)]);
     for (const { plan, target } of folded.loads) {
       const rows = folded.changed.map((row) => ({ row, partitions: [] }));
-      expect(await target.warehouse.load(batchOf(pipeline.deps, target, plan, rows))).toEqual({
+      expect(await target.warehouse.load(makeLoadBatch(pipeline.deps, target, { plan, rows }))).toEqual({
         changed: 1,
         unchanged: 0,
       });
@@ -204,8 +198,8 @@ describe('a crash', () => {
 
 describe('what reaches every row', () => {
   test('a new epoch, issued when an older ledger was restored', async () => {
-    await ingest([observation('a', 1), observation('b', 1), observation('c', 1)]);
-    await ingest([observation('a', 2), observation('a', 3)]);
+    await ingestAndLoad([observation('a', 1), observation('b', 1), observation('c', 1)]);
+    await ingestAndLoad([observation('a', 2), observation('a', 3)]);
     await erase(['c']);
     await pipeline.drain();
     // The backup: a at its first revision, b gone, c not erased yet.
@@ -217,14 +211,14 @@ describe('what reaches every row', () => {
     await pipeline.store.pool.query(`DELETE FROM warehouse_calls WHERE call_id = 'b'`);
     await pipeline.store.pool.query(`DELETE FROM ledger WHERE call_id = 'c'`);
     const old = await pipeline.store.epoch();
-    expect((await ingest([observation('a', 4)])).written).toEqual({ main: 0 });
+    expect((await ingestAndLoad([observation('a', 4)])).written).toEqual({ main: 0 });
     expect(await statuses()).toEqual({ a: 'v3', b: 'v1' });
     const epoch = await issueEpoch(pipeline.store, 'restored', old);
     expect(epoch).toBe(old + 1);
     await pipeline.drain();
     expect(await statuses()).toEqual({ a: 'v4', b: 'v1' });
     // b and c come again from the service: b as of the restored ledger, c stays erased.
-    await ingest([observation('b', 5), observation('c', 5)]);
+    await ingestAndLoad([observation('b', 5), observation('c', 5)]);
     expect(await statuses()).toEqual({ a: 'v4', b: 'v5' });
     const { rows } = await pipeline.store.pool.query('SELECT DISTINCT ledger_epoch FROM wh_main.calls');
     expect(rows).toEqual([{ ledger_epoch: epoch }]);
@@ -245,10 +239,10 @@ describe('what reaches every row', () => {
   });
 
   test('a new flatten version', async () => {
-    await ingest([observation('a', 1), observation('b', 1)]);
+    await ingestAndLoad([observation('a', 1), observation('b', 1)]);
     await pipeline.store.pool.query('UPDATE wh_main.calls SET flatten_version = 0');
     await pipeline.store.pool.query('UPDATE warehouse_calls SET applied_flatten = 0');
-    await ingest([observation('b', 2)]);
+    await ingestAndLoad([observation('b', 2)]);
     expect(await requestRebuild(pipeline.store, 'main', 1)).toBe(1);
     expect(await requestRebuild(pipeline.store, 'main', 1)).toBe(0);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
@@ -258,13 +252,13 @@ describe('what reaches every row', () => {
   });
 
   test('rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {
-    await ingest([observation('a', 1), observation('b', 1), observation('c', 1)]);
+    await ingestAndLoad([observation('a', 1), observation('b', 1), observation('c', 1)]);
     await pipeline.store.pool.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
     await pipeline.store.pool.query(`UPDATE warehouse_calls SET applied_flatten = 9 WHERE call_id < 'c'`);
     expect(await requestRebuild(pipeline.store, 'main')).toBe(3);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
     expect(await pending()).toBe(2);
-    await ingest([observation('b', 2)]);
+    await ingestAndLoad([observation('b', 2)]);
     expect(await statuses()).toEqual({ a: 'v1', b: 'v2', c: 'v1' });
     await issueEpoch(pipeline.store, 'restored', 0);
     expect(await pipeline.drain()).toMatchObject({ changed: 3 });
@@ -272,7 +266,7 @@ describe('what reaches every row', () => {
   });
 
   test('a forced rebuild heals rows that somebody deleted or changed', async () => {
-    await ingest([observation('a', 1), observation('b', 1)]);
+    await ingestAndLoad([observation('a', 1), observation('b', 1)]);
     const digests = await pipeline.warehouse.digestTables();
     await pipeline.store.pool.query(`DELETE FROM wh_main.utterances WHERE call_id = 'a'`);
     await pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken' WHERE call_id = 'b'`);
@@ -284,7 +278,7 @@ describe('what reaches every row', () => {
   });
 
   test('a forced rebuild is not settled by loads that were under way when it was asked for', async () => {
-    await ingest([observation('a', 1), observation('b', 1)]);
+    await ingestAndLoad([observation('a', 1), observation('b', 1)]);
     const digests = await pipeline.warehouse.digestTables();
     const breakRows = () => pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken'`);
     const { warehouse } = pipeline.target;
@@ -327,7 +321,7 @@ describe('a warehouse that comes later', () => {
     ]);
 
   test('is filled from the ledger, tombstones and deliveries too', async () => {
-    await ingest([observation('a', 1), observation('b', 1), observation('gone', 1)]);
+    await ingestAndLoad([observation('a', 1), observation('b', 1), observation('gone', 1)]);
     await erase(['gone']);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w","status":"void"}', deliveryId: '1701699087.5' }]);
     const merged = await mergeBatch(pipeline.deps, 10);
@@ -346,9 +340,9 @@ describe('a warehouse that comes later', () => {
     const back = await pipeline.addWarehouse('back');
     await registerWarehouse(pipeline.store, 'back');
     const both = { ...pipeline.deps, targets: [pipeline.target, back] };
-    await ingest([observation('a', 1), observation('b', 1)], both);
+    await ingestAndLoad([observation('a', 1), observation('b', 1)], both);
     await lapse('back');
-    await ingest([observation('a', 2), observation('new', 1)]);
+    await ingestAndLoad([observation('a', 2), observation('new', 1)]);
     expect(await registerWarehouse(pipeline.store, 'back')).toBe(2);
     await pipeline.drain(back);
     expect(await statuses(back)).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
@@ -357,7 +351,7 @@ describe('a warehouse that comes later', () => {
   test('gets what a worker folds and merges that does not know it', async () => {
     const added = await pipeline.addWarehouse('added');
     await registerWarehouse(pipeline.store, 'added');
-    await ingest([observation('a', 1)]);
+    await ingestAndLoad([observation('a', 1)]);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.6' }]);
     const merged = await mergeBatch(pipeline.deps, 10);
     await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
@@ -367,10 +361,9 @@ describe('a warehouse that comes later', () => {
   });
 
   test('is not loaded by a worker that does not know it, which says so', async () => {
-    const { loadPending } = createLoadActivities(pipeline.deps as ActivityDeps);
     await registerWarehouse(pipeline.store, 'unknown here');
-    const load = () => loadPending({ warehouse: 'unknown here', origin: 'fill' });
-    await expect(load()).rejects.toMatchObject({ type: 'WAREHOUSE_ELSEWHERE', nonRetryable: false });
+    const load = () => loadPending(pipeline.deps, { warehouse: 'unknown here', origin: 'fill' });
+    await expect(load()).rejects.toMatchObject({ code: 'WAREHOUSE_ELSEWHERE', kind: 'transient' });
     await lapse('unknown here');
     expect(await load()).toEqual({ sent: 0, changed: 0, more: false });
   });
@@ -379,7 +372,7 @@ describe('a warehouse that comes later', () => {
     const lapsed = await pipeline.addWarehouse('lapsed');
     await registerWarehouse(pipeline.store, 'lapsed');
     await lapse('lapsed');
-    await ingest([observation('a', 1)]);
+    await ingestAndLoad([observation('a', 1)]);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.7' }]);
     await mergeBatch(pipeline.deps, 10);
     expect(await pending('lapsed')).toBe(0);
@@ -401,7 +394,7 @@ describe('many at once', () => {
         const chosen = ids
           .map((id, n) => [(n * 13 * (name + 1) + round * 7) % 31, id] as const)
           .sort((p, q) => p[0] - q[0]);
-        await ingest(chosen.slice(0, 20).map(([, id]) => observation(id, round * 10 + name)));
+        await ingestAndLoad(chosen.slice(0, 20).map(([, id]) => observation(id, round * 10 + name)));
       }
     };
     const sweep = async () => {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { foldBatch, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { registerWarehouse } from '../../../src/store/loads/loads.ts';
 import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
@@ -18,7 +18,7 @@ const ageMeta = (key: string, interval: string) =>
 describe('house keeping', () => {
   test('has rows loaded again that an older worker flattened after a newer one had started', async () => {
     const observations = [observationOf('a', 1), observationOf('b', 1)];
-    await loadFolded(pipeline.deps, await foldBatch(pipeline.deps, { observations, rejected: [], origin: 'test' }));
+    await loadFolded(pipeline.deps, await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' }));
     expect(await keep()).toMatchObject({ refreshed: 0 });
     await pipeline.store.pool.query(`UPDATE wh_main.calls SET flatten_version = 0 WHERE call_id = 'a'`);
     await pipeline.store.pool.query(`UPDATE warehouse_calls SET applied_flatten = 0 WHERE call_id = 'a'`);
@@ -58,7 +58,7 @@ describe('house keeping', () => {
 
   test('marks calls for a warehouse whose registration a fold under way did not see', async () => {
     const observations = [observationOf('a', 1)];
-    await loadFolded(pipeline.deps, await foldBatch(pipeline.deps, { observations, rejected: [], origin: 'test' }));
+    await loadFolded(pipeline.deps, await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' }));
     await keep();
     await pipeline.store.pool.query('DELETE FROM warehouse_calls');
     await ageMeta('refresh:%', '11 minutes');

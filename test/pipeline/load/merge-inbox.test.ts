@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { foldBatch, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { lockPendingDeliveries } from '../../../src/store/delivery/inbox.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
@@ -244,7 +244,7 @@ describe('order', () => {
           const held = await statusOf();
           if ((await rereads()).length > 0) {
             const answer = observationOf('c', (second + 60) * 1e6, { status: ['void', 'qualified'][truth] });
-            await foldBatch(pipeline.deps, { observations: [answer], rejected: [], origin: 'reread' });
+            await ingest(pipeline.deps, { observations: [answer], rejected: [], origin: 'reread' });
             expect(await statusOf()).toBe(['void', 'qualified'][truth]);
           } else {
             // Nothing was doubtful: what is held is the newest of the accepted.

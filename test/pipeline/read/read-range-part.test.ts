@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Direction, Range } from '../../../schemas/orchestration.ts';
+import type { ReadDeps } from '../../../src/pipeline/deps.ts';
 import {
   cutNext,
   nextLength,
   type RangePartProgress,
-  type ReadDeps,
   type ReadRangePartInput,
   type ReadRangePartResult,
   readRangePart,

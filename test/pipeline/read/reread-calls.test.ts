@@ -1,7 +1,8 @@
 /** Calls to be read again from a list that has no endpoint for one call. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { foldBatch, loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import type { ReadDeps } from '../../../src/pipeline/read/read-range-part.ts';
+import type { Observation } from '../../../schemas/observation.ts';
+import type { ReadDeps } from '../../../src/pipeline/deps.ts';
+import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
 import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
 import type { Source } from '../../../src/source/source.ts';
@@ -50,13 +51,13 @@ const figures = async () => {
   const { rereadsWaiting, rereadsUnanswered } = await summarizeStore(pipeline.store);
   return { rereadsWaiting, rereadsUnanswered };
 };
-const ingest = async (...observations: Parameters<typeof foldBatch>[1]['observations']) =>
-  await loadFolded(pipeline.deps, await foldBatch(pipeline.deps, { observations, rejected: [], origin: 'test' }));
+const ingestAndLoad = async (...observations: readonly Observation[]) =>
+  await loadFolded(pipeline.deps, await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' }));
 /** A webhook with another status than the list has of a listed call. */
 const seen = async () => {
   const [first] = (await readSimulated(source, wholeRange(simulator, 'timestamp'))).seen.values();
   const { callId, fields, observedAt } = first?.latest ?? observationOf('none', 0);
-  await ingest(observationOf(callId, observedAt - 1, { ...fields, status: 'as the webhook said' }, 'webhook'));
+  await ingestAndLoad(observationOf(callId, observedAt - 1, { ...fields, status: 'as the webhook said' }, 'webhook'));
   return { callId, status: fields.status };
 };
 const statusOf = async (callId: string) => (await readRows(pipeline.store, [callId])).get(callId)?.document?.status;
@@ -74,7 +75,7 @@ describe('a list without an endpoint for one call', () => {
   test('what it cannot answer is shown, until a reading of the list has', async () => {
     const { callId } = await seen();
     const nobody = observationOf('nobody', 5, { timestamp: '2023-12-04T15:18:29Z' }, 'webhook');
-    await ingest(nobody, observationOf('timeless', 5, {}, 'webhook'));
+    await ingestAndLoad(nobody, observationOf('timeless', 5, {}, 'webhook'));
     await requestRereads(pipeline.store, ['nobody', 'timeless', callId], 'repeat');
     expect(await ask()).toEqual({ reread: 1, failed: 2 });
     for (let attempt = 2; attempt <= 10; attempt += 1) {
@@ -82,7 +83,7 @@ describe('a list without an endpoint for one call', () => {
       await ask();
     }
     expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 2 });
-    await ingest(
+    await ingestAndLoad(
       observationOf('nobody', (Date.now() + 3_600_000) * 1000, {}, 'poll'),
       observationOf('timeless', (Date.now() + 3_600_000) * 1000, {}, 'webhook'),
     );

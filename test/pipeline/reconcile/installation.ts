@@ -1,11 +1,16 @@
 /** A simulated service, and an installation that reads it: store, warehouse and source, wired as a worker wires them. */
-import type { CompletenessDeps } from '../../../activities/create-reconcile-activities.ts';
 import type { Range, ReadTotals, ReconcileRequest, ReconcileTotals } from '../../../schemas/orchestration.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
-import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
+import type { RereadDeps } from '../../../src/pipeline/read/reread-windows.ts';
+import {
+  planReconcile,
+  type ReconcileSettings,
+  reconcileWindows,
+} from '../../../src/pipeline/reconcile/plan-reconcile.ts';
+import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { createSource } from '../../../src/source/source.ts';
 import { simulatedConfig } from '../../source/simulated.ts';
@@ -14,9 +19,11 @@ import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 export const hour = 3_600_000_000;
 export const day = 24 * hour;
 
+type InstallationDeps = RereadDeps & ReconcileDeps & { readonly reconcile: ReconcileSettings };
+
 export interface Installation extends Pipeline {
   readonly simulator: Simulator;
-  readonly deps: CompletenessDeps;
+  readonly deps: InstallationDeps;
   /** Planned call times with room for late processing. */
   readonly range: Range;
   /** Installation time, in milliseconds; real time unless set. */
@@ -38,7 +45,7 @@ export const openInstallation = async (options: { readonly simulator: SimulatorO
     }),
   );
   let now: number | undefined;
-  const deps: CompletenessDeps = {
+  const deps: InstallationDeps = {
     ...pipeline.deps,
     source,
     now: () => new Date(now ?? Date.now()),

@@ -1,5 +1,5 @@
 /** Merges a whole inbox into a Postgres warehouse, as workers do, and returns how often each call stands there. */
-import type { IngestDeps } from '../../../src/pipeline/load/ingest.ts';
+import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';

@@ -1,0 +1,63 @@
+/** What makes a use case an activity: heartbeats, cancellation, and our errors as Temporal's. */
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import { CallsyncError } from '../src/errors.ts';
+
+/** What Temporal gives a running activity. */
+export interface ActivityRun<P> {
+  readonly signal: AbortSignal;
+  /** The last progress that an earlier attempt reported. */
+  readonly resume: P | undefined;
+  /** Stores progress for the next attempt. */
+  readonly onProgress: (progress: P) => void;
+}
+
+/** A third of the shortest heartbeat time-out, which the SDK throttles to 80 %. */
+const beatMs = 5_000;
+
+/**
+ * Heartbeats while the work goes on, with the last progress, so that a retry resumes there. Errors are logged with
+ * their causes and leave as Temporal's; messages carry no personal data, and causes stay behind.
+ */
+export const activity =
+  <I extends unknown[], O, P = never>(
+    deps: { readonly log: (event: string, fields: Record<string, unknown>) => void },
+    name: string,
+    work: (run: ActivityRun<P>, ...input: I) => Promise<O>,
+  ) =>
+  async (...input: I): Promise<O> => {
+    const context = Context.current();
+    const resume = context.info.heartbeatDetails as P | undefined;
+    let last = resume;
+    const beat = setInterval(() => context.heartbeat(last), beatMs);
+    const onProgress = (progress: P): void => {
+      last = progress;
+      context.heartbeat(progress);
+    };
+    try {
+      return await work({ signal: context.cancellationSignal, resume, onProgress }, ...input);
+    } catch (error) {
+      deps.log('activity failed', { activity: name, error });
+      throw toActivityFailure(error);
+    } finally {
+      clearInterval(beat);
+    }
+  };
+
+/** The one place where our errors become Temporal's. */
+const toActivityFailure = (error: unknown): Error => {
+  if (error instanceof CancelledFailure || error instanceof ApplicationFailure) return error;
+  if (error instanceof CallsyncError) {
+    return ApplicationFailure.create({
+      type: error.code,
+      message: error.hint === undefined ? error.message : `${error.message} ${error.hint}`,
+      nonRetryable: error.kind === 'terminal',
+      nextRetryDelay: error.retryAfterMs,
+    });
+  }
+  const name = error instanceof Error ? error.name : typeof error;
+  return ApplicationFailure.create({
+    type: 'UNEXPECTED',
+    message: `Unexpected ${name}; the worker's log has the details.`,
+  });
+};

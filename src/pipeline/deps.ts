@@ -1,0 +1,42 @@
+/** What the use cases are made from. They know nothing of Temporal: an activity or a command passes these in. */
+import type { Sanitize } from '../calls/sanitize.ts';
+import type { Source } from '../source/source.ts';
+import type { Store } from '../store/store.ts';
+import type { Warehouse } from '../warehouse/warehouse.ts';
+import type { DriftWatch } from './load/watch-drift.ts';
+
+export interface WarehouseTarget {
+  readonly warehouse: Warehouse;
+  /** The warehouse also gets the table of whole documents. */
+  readonly documents: boolean;
+}
+
+/** Folding and loading, without access to the service. */
+export interface IngestDeps {
+  readonly store: Store;
+  readonly targets: readonly WarehouseTarget[];
+  readonly sanitize: Sanitize;
+  /** The field of a record that holds the end of processing. */
+  readonly processedField: string;
+  readonly log: (event: string, fields: Record<string, unknown>) => void;
+  /** Sees every folded observation; absent where nobody reports drift. */
+  readonly drift?: DriftWatch;
+}
+
+/** Reading the service as well. */
+export interface ReadDeps extends IngestDeps {
+  readonly source: Source;
+  readonly windows: {
+    /** Microseconds. */
+    readonly initial: number;
+    readonly min: number;
+    readonly max: number;
+    readonly targetCalls: number;
+  };
+}
+
+/** How a long use case is stopped, and how it tells its caller that it still works. */
+export interface RunOptions {
+  readonly signal: AbortSignal;
+  readonly alive: () => void;
+}

@@ -1,0 +1,67 @@
+/** Ledger rows → one commit of one warehouse. */
+import { callTimestampOf, type FlatCall, flattenCall } from '../../calls/flatten.ts';
+import type { LedgerRow } from '../../calls/fold.ts';
+import { CallsyncError } from '../../errors.ts';
+import { completeLoad, failLoad, type PlannedLoad } from '../../store/loads/loads.ts';
+import type { CallLoad, LoadBatch, LoadResult, TombstoneLoad } from '../../warehouse/warehouse.ts';
+import type { IngestDeps, WarehouseTarget } from '../deps.ts';
+
+export interface RowsToLoad {
+  readonly plan: PlannedLoad;
+  readonly rows: readonly { readonly row: LedgerRow; readonly partitions: readonly (string | null)[] }[];
+  readonly logs?: LoadBatch['logs'];
+  /** Also writes calls whose guard is equal. */
+  readonly force?: boolean;
+}
+
+/**
+ * Commits a planned load and records what became of it.
+ * @throws the warehouse's error; the calls stay pending.
+ */
+export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load: RowsToLoad): Promise<LoadResult> => {
+  const { store } = deps;
+  try {
+    const result = await target.warehouse.load(makeLoadBatch(deps, target, load));
+    await completeLoad(store, load.plan);
+    return result;
+  } catch (error) {
+    await failLoad(store, load.plan.loadId, error instanceof CallsyncError ? error.code : 'UNEXPECTED');
+    throw error;
+  }
+};
+
+/** The batch that a warehouse takes: calls are flattened when it writes them, so memory holds the rows of one call. */
+export const makeLoadBatch = (
+  deps: IngestDeps,
+  target: WarehouseTarget,
+  { plan, rows, logs = {}, force = false }: RowsToLoad,
+): LoadBatch => {
+  const calls: CallLoad[] = [];
+  const tombstones: TombstoneLoad[] = [];
+  for (const { row, partitions } of rows) {
+    const { callId, revision } = row;
+    if (row.tombstone) tombstones.push({ callId, callKey: deps.store.keyOf(callId), revision, partitions });
+    else {
+      const callTimestamp = callTimestampOf(row.document ?? {});
+      const flatten = (): FlatCall['rows'] => flattenRow(deps, target, row).rows;
+      calls.push({ callId, revision, callTimestamp, partitions, flatten });
+    }
+  }
+  return { ...plan, calls, tombstones, logs, force, keyOf: deps.store.keyOf };
+};
+
+/** A ledger row as the rows of one warehouse's tables. */
+export const flattenRow = (
+  deps: Pick<IngestDeps, 'processedField'>,
+  target: WarehouseTarget,
+  row: LedgerRow,
+): FlatCall =>
+  flattenCall({
+    callId: row.callId,
+    document: row.document ?? {},
+    firstSeenAt: row.firstSeenAt,
+    lastSeenAt: row.changedAt,
+    missingSince: row.missingSince,
+    processedField: deps.processedField,
+    documents: target.documents,
+  });

@@ -1,0 +1,32 @@
+/** The axis on which the ledger and the list can be compared. */
+import type { ListConfig } from '../../../schemas/config/list.ts';
+import { isCuttable } from '../../source/list/list-query.ts';
+import type { LedgerAxis } from '../../store/ledger/ledger-windows.ts';
+
+export interface ChosenAxis {
+  /** Name in the list's configuration. */
+  readonly axis: string;
+  /** The ledger's column of the same time. */
+  readonly column: LedgerAxis;
+  /** The service cuts by it, so that a shorter window is a smaller answer. */
+  readonly cuttable: boolean;
+}
+
+/**
+ * The call's own time, on which an edited call stays where it is, else the end of processing; an axis by which the
+ * service cuts before one by which it does not. Undefined where the list has neither: the ledger knows no other time.
+ * A list without axes is read whole and cut by the call's own time.
+ */
+export const chooseAxis = (list: ListConfig, processedField: string): ChosenAxis | undefined => {
+  if (list.axes.length === 0) return { axis: 'timestamp', column: 'call_timestamp', cuttable: false };
+  for (const axes of [list.axes.filter(isCuttable), list.axes]) {
+    for (const [field, column] of [
+      ['timestamp', 'call_timestamp'],
+      [processedField, 'processed_at'],
+    ] as const) {
+      const axis = axes.find(({ record_field }) => record_field === field);
+      if (axis !== undefined) return { axis: axis.name, column, cuttable: isCuttable(axis) };
+    }
+  }
+  return undefined;
+};

@@ -1,0 +1,56 @@
+/** The verdict on one window of one warehouse, from everything that reconciling found: pure. */
+import type { Verdict } from '../../store/windows/verdicts.ts';
+
+export interface WindowFindings {
+  /** Ids that the service listed in the window. */
+  readonly listed: Iterable<string>;
+  /** Listed ids that the ledger lacked, and those of which it held other values. */
+  readonly fresh: ReadonlySet<string>;
+  readonly changed: ReadonlySet<string>;
+  /** Ids that the warehouse lacked or held otherwise than the ledger, before anything was healed. */
+  readonly missing: Iterable<string>;
+  readonly different: Iterable<string>;
+  /** Ids that the warehouse held although the ledger did not know them. */
+  readonly surplus: readonly string[];
+  /** Ids that still differ after healing, and ids whose whole record could not be read. */
+  readonly unhealed: ReadonlySet<string>;
+  readonly unfetched: readonly string[];
+  /** Calls that the listing should have named and did not. */
+  readonly omitted: number;
+  /** Whether the listing was shown complete. */
+  readonly listingComplete: boolean;
+  /** The listing is too empty to be believed. */
+  readonly suspicious: boolean;
+}
+
+export type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'surplus'>;
+
+/**
+ * `proven`: nothing differed; `healed`: what differed is right now; `unproven`: something could not be shown complete
+ * or healed; `suspicious_empty`: the listing is not believed, whatever else was found.
+ */
+export const judgeWindow = (found: WindowFindings): Judgement => {
+  const missing = new Set(found.missing);
+  const different = new Set(found.different);
+  const inWarehouse = new Set(found.surplus);
+  for (const id of found.fresh) (inWarehouse.has(id) ? different : missing).add(id);
+  for (const id of found.changed) if (!missing.has(id)) different.add(id);
+  const wrong = new Set([...missing, ...different]);
+  const surplus = found.surplus.filter((id) => !found.fresh.has(id)).length;
+  const complete =
+    found.listingComplete &&
+    found.unfetched.length === 0 &&
+    found.omitted === 0 &&
+    surplus === 0 &&
+    found.unhealed.size === 0;
+  const settled = wrong.size > 0 ? 'healed' : 'proven';
+  const judged = complete ? settled : 'unproven';
+  return {
+    outcome: found.suspicious ? 'suspicious_empty' : judged,
+    calls_found: [...found.listed].filter((id) => !wrong.has(id)).length,
+    missing: missing.size,
+    different: different.size,
+    healed: [...wrong].filter((id) => !found.unhealed.has(id) && !found.unfetched.includes(id)).length,
+    surplus,
+  };
+};
