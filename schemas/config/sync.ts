@@ -81,13 +81,6 @@ export const syncConfigSchema = z
       .max(256)
       .default(4)
       .describe('Windows of one backfill that are read at once, over all workers.'),
-    confirm_attempts: z
-      .number()
-      .int()
-      .min(1)
-      .max(20)
-      .default(3)
-      .describe('Disagreements between two listings of a window after which it is split.'),
     reread: rereadSchema.prefault({}).describe('Reading older windows again, because calls change late.'),
     reconcile: reconcileSchema.prefault({}).describe('Proving that windows are complete.'),
     inbox_sweep: durationSchema
@@ -95,7 +88,9 @@ export const syncConfigSchema = z
       .describe('How often the inbox is looked into without having been woken.'),
     clock_skew: durationSchema
       .prefault('2m')
-      .describe('Most that the service’s clock is believed to be ahead of arrival.'),
+      .describe(
+        'Most that the service’s clock may be ahead of ours: an observation counts as made at most this long after it arrived. A delivery id or Date header further than this (or 15m, if that is longer) from its arrival is not taken for a time.',
+      ),
   })
   .refine(({ overlap, settle }) => overlap >= settle, {
     path: ['overlap'],

@@ -168,12 +168,10 @@ const ensureEpoch = async (
 
 /** The service, with the request budget that all workers share. */
 export const openSource = (services: Services, store?: Store): Source => {
-  const { source } = services.config;
+  const { source, sync } = services.config;
   const rules = budgetRules(source);
-  const opened =
-    store === undefined
-      ? createSource(source)
-      : createSource(source, { budget: createBudget(slotsOf(store, rules), rules) });
+  const budget = store === undefined ? undefined : createBudget(slotsOf(store, rules), rules);
+  const opened = createSource(source, { budget, clockSkewMs: sync.clock_skew });
   services.defer(() => opened.close());
   return opened;
 };
@@ -225,6 +223,7 @@ export const ingestDeps = (
   ...parts,
   sanitize,
   log: services.log,
+  clockSkew: micros(services.config.sync.clock_skew),
   drift: createDriftWatch(parts.store, services.log),
   processedField:
     services.config.source.list.axes.find((candidate) => candidate.end_of_processing)?.record_field ?? 'qualified',

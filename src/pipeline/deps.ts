@@ -18,6 +18,8 @@ export interface IngestDeps {
   readonly sanitize: Sanitize;
   /** The field of a record that holds the end of processing. */
   readonly processedField: string;
+  /** Microseconds that the service's clock may be ahead of ours (`sync.clock_skew`). */
+  readonly clockSkew: number;
   readonly log: (event: string, fields: Record<string, unknown>) => void;
   /** Sees every folded observation; absent where nobody reports drift. */
   readonly drift?: DriftWatch;

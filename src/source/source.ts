@@ -21,13 +21,18 @@ export interface Source {
 
 export interface SourceDeps {
   /** The budget that all workers share; without it, one of this process alone. */
-  readonly budget?: RequestBudget;
+  readonly budget?: RequestBudget | undefined;
+  /** Milliseconds that the service's clock may be ahead of ours. */
+  readonly clockSkewMs?: number;
 }
+
+/** A Date header is believed this far ahead, or as far as the configured skew where that is more. */
+const leastClockSkewMs = 15 * 60_000;
 
 export const createSource = (config: SourceConfig, deps: SourceDeps = {}): Source => {
   const http = createHttp(config.limits);
   const tokens = tokensFor(config, http);
-  const clock = createServiceClock();
+  const clock = createServiceClock(Math.max(leastClockSkewMs, deps.clockSkewMs ?? 0));
   const budget = deps.budget ?? createLocalBudget(budgetRules(config));
   const api = createApi({ config, http, tokens, budget, clock });
   return { config, list: createListClient(api, config.list), api, tokens, clock, close: () => http.close() };

@@ -162,6 +162,13 @@ describe('the time of a delivery', () => {
     ['the arrival for an exponent', '1.7e9', arrival],
     ['the arrival without an id', null, arrival],
   ])('%s', (_, id, expected) => {
-    expect(webhookObservedAt(id, arrival)).toBe(expected);
+    expect(webhookObservedAt(id, arrival, 120 * second)).toBe(expected);
+  });
+
+  test('follows the configured skew: a longer one widens what is taken for a time', () => {
+    const ahead = `${arrival / second + 18 * 60}`;
+    expect(webhookObservedAt(ahead, arrival, 120 * second)).toBe(arrival);
+    expect(webhookObservedAt(ahead, arrival, 20 * 60 * second)).toBe(arrival + 18 * 60 * second);
+    expect(webhookObservedAt(`${arrival / second + 60}`, arrival, 10 * second)).toBe(arrival + 10 * second);
   });
 });

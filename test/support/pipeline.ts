@@ -55,6 +55,7 @@ export const openPipeline = async (config: Partial<PostgresWarehouseOptions['con
     targets: [target],
     sanitize: (observation) => observation,
     processedField: 'qualified',
+    clockSkew: 120_000_000,
     log: (event, fields) => logged.push({ event, fields }),
   };
   return {

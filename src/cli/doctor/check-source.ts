@@ -7,8 +7,6 @@ import { openTap } from '../../source/websocket/tap.ts';
 import { openSource, type Services } from '../services.ts';
 import { type Check, type Finding, failed, NotChecked, ok, skipped, warning } from './check.ts';
 
-/** Beyond this, webhook times are cut off and no longer order correctly. */
-const allowedSkewS = 120;
 const noticedSkewS = 5;
 
 export const sourceChecks = (services: Services): Check[] => {
@@ -41,7 +39,7 @@ export const sourceChecks = (services: Services): Check[] => {
         await list(signal).catch(() => {
           throw new NotChecked('The list did not answer, so the service’s clock is not known.');
         });
-        return describeClock(open());
+        return describeClock(open(), services.config.sync.clock_skew);
       },
     },
     { name: 'websocket', run: (signal) => checkWebsocket(open(), signal) },
@@ -75,7 +73,8 @@ const describeList = (configured: string, body: unknown): Finding => {
   );
 };
 
-const describeClock = ({ clock }: Source): Finding => {
+/** Beyond the allowed skew, webhook times are cut off and no longer order correctly. */
+const describeClock = ({ clock }: Source, allowedSkewMs: number): Finding => {
   const offset = clock.offset();
   if (offset === undefined) return skipped('The service tells no time (no Date header).');
   // What is certain: the part of the offset that no rounding of the header explains.
@@ -84,7 +83,7 @@ const describeClock = ({ clock }: Source): Finding => {
   if (seconds < noticedSkewS) return ok('Agrees with the service’s.');
   const message = `The service’s clock is ${seconds} s ${ms > 0 ? 'ahead of' : 'behind'} this machine’s.`;
   const hint = 'Let this machine keep its time by NTP (such as timedatectl set-ntp true).';
-  return seconds > allowedSkewS ? failed(message, hint) : warning(message, hint);
+  return seconds * 1000 > allowedSkewMs ? failed(message, hint) : warning(message, hint);
 };
 
 const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): Promise<Finding> => {

@@ -1,4 +1,4 @@
-/** What the records of an import say: observations, or why they are none. */
+/** Imported records → observations, or the reasons why they are none. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { identifyRecord } from '../../calls/identify.ts';
 import { importObservedAt } from '../../calls/observed-at.ts';
@@ -12,11 +12,13 @@ export interface ReadRules {
   /** observed_at of every record, where the user gave one. */
   readonly given: number | undefined;
   readonly processedField: string;
+  /** Microseconds that a record's own time may be ahead. */
+  readonly clockSkew: number;
 }
 
-const noTime = 'no time of its own that lies in the past, and none was given for the import';
+const noTime = 'no time of its own in the past, and none was given for the import';
 
-/** What a batch holds, and what of it goes to quarantine. */
+/** The observations of a batch, and the records that go to quarantine. */
 export const readBatch = (
   batch: readonly SplitRecord[],
   rules: ReadRules,
@@ -55,7 +57,7 @@ export const readBatch = (
 /** One record's bytes → observation, or why it is none. */
 export const readImported = (
   bytes: Buffer,
-  rules: Pick<ReadRules, 'now' | 'given' | 'processedField'>,
+  rules: Omit<ReadRules, 'name'>,
 ): { readonly observation: Observation } | { readonly reason: string } => {
   let record: unknown;
   try {

@@ -2,7 +2,6 @@
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { allowedSkew } from '../../calls/observed-at.ts';
 import { terminal } from '../../errors.ts';
 import { type ImportState, importKey, readImportState, saveImportState } from '../../store/windows/imports.ts';
 import type { IngestDeps } from '../deps.ts';
@@ -74,7 +73,7 @@ export const importFile = async (
   options: ImportOptions = {},
 ): Promise<ImportResult> => {
   const now = options.now ?? (() => Date.now() * 1000);
-  if (input.observedAt !== undefined && input.observedAt > now() + allowedSkew) {
+  if (input.observedAt !== undefined && input.observedAt > now() + deps.clockSkew) {
     throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records lies in the future.', {
       hint: 'Give the time at which the file was written.',
     });

@@ -1,4 +1,4 @@
-/** Reads what lies in quarantine again, after a fix or with a time that was missing. */
+/** Reads quarantined records again, after a fix or with a time that was missing. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { identifyRecord } from '../../calls/identify.ts';
 import { webhookObservedAt } from '../../calls/observed-at.ts';
@@ -60,7 +60,7 @@ const replayBatch = async (
   const observed = new Map<Observation, QuarantinedRecord>();
   const rejected: RejectedRecord[] = [];
   for (const entry of batch) {
-    const read = readAgain(entry, { ...input, processedField: deps.processedField });
+    const read = readAgain(entry, { ...input, ...deps });
     if ('reason' in read) rejected.push({ ...entry.record, reason: read.reason });
     else observed.set(read.observation, entry);
   }
@@ -91,7 +91,7 @@ type Read = { readonly observation: Observation } | { readonly reason: string };
 
 const readAgain = (
   { record, delivery }: QuarantinedRecord,
-  rules: Pick<ReplayInput, 'carries' | 'observedAt'> & { readonly processedField: string },
+  rules: Pick<ReplayInput, 'carries' | 'observedAt'> & Pick<IngestDeps, 'processedField' | 'clockSkew'>,
 ): Read => {
   const receivedAt = record.receivedAt.getTime() * 1000;
   if (record.source === 'import') {
@@ -99,6 +99,7 @@ const readAgain = (
       now: receivedAt,
       given: rules.observedAt,
       processedField: rules.processedField,
+      clockSkew: rules.clockSkew,
     });
   }
   let parsed: unknown;
@@ -113,6 +114,6 @@ const readAgain = (
   }
   const identified = identifyRecord(parsed);
   if ('reason' in identified) return identified;
-  const observedAt = webhookObservedAt(delivery?.deliveryId ?? null, receivedAt);
+  const observedAt = webhookObservedAt(delivery?.deliveryId ?? null, receivedAt, rules.clockSkew);
   return { observation: { callId: identified.callId, source: 'webhook', observedAt, fields: identified.record } };
 };

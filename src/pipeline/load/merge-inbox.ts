@@ -71,6 +71,7 @@ export const mergeBatch = async (
         tx,
         deliveries.map(({ bodyHash }) => bodyHash),
       ),
+      deps.clockSkew,
     );
     const byObservation = new Map(sorted.fresh.map(({ delivery, observation }) => [observation, delivery]));
     const refused: SettledDelivery[] = [];
@@ -126,6 +127,7 @@ interface SortedDeliveries {
 const sortDeliveries = (
   deliveries: readonly PendingDelivery[],
   earlier: Awaited<ReturnType<typeof findEarlierBodies>>,
+  clockSkew: number,
 ): SortedDeliveries => {
   const fresh: ReadDelivery[] = [];
   const repeated: ReadDelivery[] = [];
@@ -134,7 +136,7 @@ const sortDeliveries = (
   const inBatch = new Map<string, string | null>();
   for (const delivery of deliveries) {
     const { seq, deliveryId } = delivery;
-    const read = readDelivery(delivery);
+    const read = readDelivery(delivery, clockSkew);
     if ('reason' in read) {
       rejected.push(rejectedOf(delivery, read.reason));
       settled.push({ seq, outcome: 'quarantined', callId: null, reason: read.reason });
@@ -156,7 +158,10 @@ const sortDeliveries = (
   return { fresh, repeated, rejected, settled };
 };
 
-const readDelivery = ({ body, deliveryId, receivedAt }: PendingDelivery): Observation | { readonly reason: string } => {
+const readDelivery = (
+  { body, deliveryId, receivedAt }: PendingDelivery,
+  clockSkew: number,
+): Observation | { readonly reason: string } => {
   let record: unknown;
   try {
     record = JSON.parse(body.toString('utf8'));
@@ -165,7 +170,7 @@ const readDelivery = ({ body, deliveryId, receivedAt }: PendingDelivery): Observ
   }
   const identified = identifyRecord(record);
   if ('reason' in identified) return identified;
-  const observedAt = webhookObservedAt(deliveryId, receivedAt);
+  const observedAt = webhookObservedAt(deliveryId, receivedAt, clockSkew);
   return { callId: identified.callId, source: 'webhook', observedAt, fields: identified.record };
 };
 

@@ -34,7 +34,7 @@ export interface ServiceClock {
 const drift = 100e-6;
 
 /** @param allowedSkewMs how far ahead of arrival an observation may lie. */
-export const createServiceClock = (allowedSkewMs = 15 * 60_000): ServiceClock => {
+export const createServiceClock = (allowedSkewMs: number): ServiceClock => {
   let known: { low: number; high: number; at: number } | undefined;
 
   const narrow = (low: number, high: number, at: number): { low: number; high: number } => {

@@ -151,7 +151,7 @@ describe('the time of a record', () => {
     expect(await observedAt('own')).toBe(at);
     expect(await observedAt('unreadable')).toBe(at);
     expect(await heldIds()).toEqual(['both', 'own', 'unreadable']);
-    const noTime = 'no time of its own that lies in the past, and none was given for the import';
+    const noTime = 'no time of its own in the past, and none was given for the import';
     expect(await quarantined()).toEqual([`file:4 ${noTime}`, `file:5 ${noTime}`]);
     const given = Date.parse('2024-01-01T00:00:00Z') * 1000;
     await importFile(pipeline.deps, { from: await save(ndjson(records)), observedAt: given });

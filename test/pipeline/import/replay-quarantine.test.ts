@@ -57,7 +57,7 @@ test('what is still refused stays open, with the reason of now', async () => {
   await put('import', '{"unique_id":"i"}');
   expect(await replay()).toEqual({ replayed: 0, refused: 4, changed: 0 });
   expect(await entries()).toEqual([
-    'import open: no time of its own that lies in the past, and none was given for the import',
+    'import open: no time of its own in the past, and none was given for the import',
     'poll open: unique_id is not text but number',
     'webhook open: nested too deeply to be written as JSON',
     'webhook open: not JSON',

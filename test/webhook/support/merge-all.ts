@@ -24,6 +24,7 @@ export const mergeAll = async (url: string): Promise<ReadonlyMap<string, number>
       targets: [target],
       sanitize: (observation) => observation,
       processedField: 'qualified',
+      clockSkew: 120_000_000,
       log: () => undefined,
     };
     for (let merged = await mergeBatch(deps, 200); merged !== undefined; merged = await mergeBatch(deps, 200)) {

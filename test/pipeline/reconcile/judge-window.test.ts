@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { judgeWindow, type WindowFindings } from '../../../src/pipeline/reconcile/judge-window.ts';
+
+const clean: WindowFindings = {
+  listed: ['a', 'b', 'c'],
+  fresh: new Set(),
+  changed: new Set(),
+  missing: [],
+  different: [],
+  surplus: [],
+  unhealed: new Set(),
+  unfetched: [],
+  omitted: 0,
+  listingComplete: true,
+  suspicious: false,
+};
+const counts = { calls_found: 3, missing: 0, different: 0, healed: 0, surplus: 0 };
+
+describe('the verdict on a window', () => {
+  test.each<[string, Partial<WindowFindings>, ReturnType<typeof judgeWindow>]>([
+    ['proven when nothing differs', {}, { ...counts, outcome: 'proven' }],
+    [
+      'healed when what was missing is there now',
+      { missing: ['a'], different: ['b'] },
+      { ...counts, outcome: 'healed', calls_found: 1, missing: 1, different: 1, healed: 2 },
+    ],
+    [
+      'a call new to the ledger was missing in the warehouse',
+      { fresh: new Set(['a']) },
+      { ...counts, outcome: 'healed', calls_found: 2, missing: 1, healed: 1 },
+    ],
+    [
+      'a call new to the ledger that the warehouse held was different, and is no surplus',
+      { fresh: new Set(['a']), surplus: ['a'] },
+      { ...counts, outcome: 'healed', calls_found: 2, different: 1, healed: 1 },
+    ],
+    [
+      'a call that changed and was missing counts once',
+      { changed: new Set(['a']), missing: ['a'] },
+      { ...counts, outcome: 'healed', calls_found: 2, missing: 1, healed: 1 },
+    ],
+    [
+      'unproven when something still differs',
+      { missing: ['a', 'b'], unhealed: new Set(['a']) },
+      { ...counts, outcome: 'unproven', calls_found: 1, missing: 2, healed: 1 },
+    ],
+    [
+      'unproven when a whole record could not be read',
+      { changed: new Set(['a']), unfetched: ['a'] },
+      { ...counts, outcome: 'unproven', calls_found: 2, different: 1 },
+    ],
+    ['unproven when the listing was not shown complete', { listingComplete: false }, { ...counts, outcome: 'unproven' }],
+    ['unproven when the listing left out a call that it should name', { omitted: 1 }, { ...counts, outcome: 'unproven' }],
+    ['unproven with a surplus row', { surplus: ['z'] }, { ...counts, outcome: 'unproven', surplus: 1 }],
+    [
+      'suspicious before everything else',
+      { suspicious: true, listed: [], missing: ['a'], unhealed: new Set(['a']) },
+      { ...counts, outcome: 'suspicious_empty', calls_found: 0, missing: 1 },
+    ],
+  ])('%s', (_, found, expected) => {
+    expect(judgeWindow({ ...clean, ...found })).toEqual(expected);
+  });
+});
