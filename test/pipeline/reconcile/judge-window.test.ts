@@ -49,8 +49,16 @@ describe('the verdict on a window', () => {
       { changed: new Set(['a']), unfetched: ['a'] },
       { ...counts, outcome: 'unproven', calls_found: 2, different: 1 },
     ],
-    ['unproven when the listing was not shown complete', { listingComplete: false }, { ...counts, outcome: 'unproven' }],
-    ['unproven when the listing left out a call that it should name', { omitted: 1 }, { ...counts, outcome: 'unproven' }],
+    [
+      'unproven when the listing was not shown complete',
+      { listingComplete: false },
+      { ...counts, outcome: 'unproven' },
+    ],
+    [
+      'unproven when the listing left out a call that it should name',
+      { omitted: 1 },
+      { ...counts, outcome: 'unproven' },
+    ],
     ['unproven with a surplus row', { surplus: ['z'] }, { ...counts, outcome: 'unproven', surplus: 1 }],
     [
       'suspicious before everything else',
