@@ -211,7 +211,9 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
 
     test('long text, many words and a deep document arrive whole', async () => {
       const callId = on.newId();
-      const text = Array.from({ length: 20_000 }, (_, index) => `wörd${index}`).join(' ');
+      // The local BigQuery needs seconds for what PostgreSQL does in milliseconds.
+      const length = on.warehouse.kind === 'postgres' ? 20_000 : 5_000;
+      const text = Array.from({ length }, (_, index) => `wörd${index}`).join(' ');
       await on.load({ callId, text, utterances: 2, tags: 300 });
       const utterances = await rowsOfCall(on.warehouse, 'utterances', callId);
       expect(utterances[1]?.content).toBe(text);

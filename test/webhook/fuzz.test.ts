@@ -1,3 +1,3 @@
 import { describeFuzz } from './fuzz-cases.ts';
 
-describeFuzz({ count: 3_000 });
+describeFuzz({ count: 1_500 });
