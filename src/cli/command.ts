@@ -7,7 +7,7 @@ import { CallsyncError } from '../errors.ts';
 import { exitCodeOf } from './exit-codes.ts';
 import { createLogger, toLog } from './log.ts';
 import { say } from './say.ts';
-import { createServices, type Services } from './services.ts';
+import { createServices, type Services } from './services/services.ts';
 
 export { say } from './say.ts';
 export { untilStopped } from './signals.ts';

@@ -2,7 +2,7 @@
 import type { Registry } from 'prom-client';
 import { CallsyncError } from '../errors.ts';
 import { serveMetrics } from '../metrics/server.ts';
-import type { Services } from './services.ts';
+import type { Services } from './services/services.ts';
 
 /**
  * Returns the address of /metrics, if this process has one.

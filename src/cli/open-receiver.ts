@@ -11,7 +11,7 @@ import type { ReceiverLog } from '../webhook/server/receiver-log.ts';
 import { openSigningKeys } from '../webhook/server/signing-keys.ts';
 import { openSpool } from '../webhook/spool/spool.ts';
 import { openMetrics } from './open-metrics.ts';
-import type { Services } from './services.ts';
+import type { Services } from './services/services.ts';
 
 const gaugeDeadlineMs = 2_000;
 

@@ -11,7 +11,8 @@ import { diskCheck, storeCheck, warehouseChecks } from '../../src/cli/doctor/che
 import { temporalChecks } from '../../src/cli/doctor/check-temporal.ts';
 import { roundTrip, webhookChecks } from '../../src/cli/doctor/check-webhook.ts';
 import { openReceiver } from '../../src/cli/open-receiver.ts';
-import { createServices, openStoreService, type Services } from '../../src/cli/services.ts';
+import { openStoreService } from '../../src/cli/services/open-store.ts';
+import { createServices, type Services } from '../../src/cli/services/services.ts';
 import { checkPublicUrl } from '../../src/cli/webhook/check-public-url.ts';
 import { tryRoundTrip } from '../../src/cli/webhook/round-trip.ts';
 import { checkConfig } from '../../src/config/load.ts';

@@ -17,7 +17,7 @@ import {
 } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { listBackfills } from '../list-backfills.ts';
-import { openTemporal } from '../services.ts';
+import { openTemporal } from '../services/open-temporal.ts';
 import { shareOf, watchBackfill } from '../watch-backfill.ts';
 import { needWorkers } from '../watch-workers.ts';
 

@@ -5,7 +5,7 @@ import { drawCoverage } from '../../coverage/draw-text.ts';
 import { readCoverage } from '../../coverage/read-coverage.ts';
 import { terminal } from '../../errors.ts';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
-import { openStoreService } from '../services.ts';
+import { openStoreService } from '../services/open-store.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 const defaultDays = 30;

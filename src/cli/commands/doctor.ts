@@ -6,7 +6,7 @@ import { diskCheck, storeCheck, warehouseChecks } from '../doctor/check-store.ts
 import { temporalChecks } from '../doctor/check-temporal.ts';
 import { webhookChecks } from '../doctor/check-webhook.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { openStoreService } from '../services.ts';
+import { openStoreService } from '../services/open-store.ts';
 
 const marks = { ok: 'ok      ', warning: 'WARNING ', failed: 'FAILED  ', skipped: '-       ' } as const;
 

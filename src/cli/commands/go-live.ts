@@ -3,7 +3,8 @@ import { parseDuration } from '../../../schemas/config/duration.ts';
 import { transient } from '../../errors.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { goLive } from '../go-live/go-live.ts';
-import { openStoreService, openTemporal } from '../services.ts';
+import { openStoreService } from '../services/open-store.ts';
+import { openTemporal } from '../services/open-temporal.ts';
 import { unpolledQueues } from '../watch-workers.ts';
 import { parseTimestampArgument } from './backfill.ts';
 

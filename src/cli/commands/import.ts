@@ -7,7 +7,9 @@ import { type ImportResult, importFile } from '../../pipeline/import/import-file
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { createImportView } from '../import-progress.ts';
-import { ingestDeps, openStoreService, openWarehouses } from '../services.ts';
+import { ingestDeps } from '../services/activity-deps.ts';
+import { openStoreService } from '../services/open-store.ts';
+import { openWarehouses } from '../services/open-warehouses.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 interface ImportOptions extends CommonOptions {

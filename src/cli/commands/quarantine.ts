@@ -19,7 +19,10 @@ import {
   withServices,
 } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { ingestDeps, openStoreService, openWarehouses, type Services } from '../services.ts';
+import { ingestDeps } from '../services/activity-deps.ts';
+import { openStoreService } from '../services/open-store.ts';
+import { openWarehouses } from '../services/open-warehouses.ts';
+import type { Services } from '../services/services.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 const number = wholeNumber(1);

@@ -15,7 +15,9 @@ import {
 } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { followWorkflow } from '../follow-workflow.ts';
-import { openStoreService, openTemporal, openWarehouses } from '../services.ts';
+import { openStoreService } from '../services/open-store.ts';
+import { openTemporal } from '../services/open-temporal.ts';
+import { openWarehouses } from '../services/open-warehouses.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 const everyMs = 1_000;

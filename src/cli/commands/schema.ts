@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { listAgents } from '../../store/delivery/agents.ts';
 import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/drift.ts';
 import { type CommonOptions, print, withCommonOptions, withExamples, withServices } from '../command.ts';
-import { openStoreService } from '../services.ts';
+import { openStoreService } from '../services/open-store.ts';
 
 const kinds = { new: 'new field', vanished: 'vanished', uncarried: 'comes empty', type: 'other type' } as const;
 

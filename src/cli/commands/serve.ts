@@ -6,7 +6,9 @@ import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { createLogger } from '../log.ts';
 import { openReceiver } from '../open-receiver.ts';
-import { openStoreService, openTemporal, type Services, type TemporalService } from '../services.ts';
+import { openStoreService } from '../services/open-store.ts';
+import { openTemporal, type TemporalService } from '../services/open-temporal.ts';
+import type { Services } from '../services/services.ts';
 
 const open = (services: Services): Promise<Pick<TemporalService, 'client'>> => {
   const { temporal } = services.config;

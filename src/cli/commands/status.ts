@@ -7,7 +7,10 @@ import { type StoreSummary, summarizeStore } from '../../store/status/summary.ts
 import type { Store } from '../../store/store.ts';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
 import { createWarehouse } from '../create-warehouse.ts';
-import { activityDeps, openSource, openStoreService, type Services } from '../services.ts';
+import { activityDeps } from '../services/activity-deps.ts';
+import { openSource } from '../services/open-source.ts';
+import { openStoreService } from '../services/open-store.ts';
+import type { Services } from '../services/services.ts';
 
 interface Shapes {
   readonly drift: readonly RecordedDrift[];

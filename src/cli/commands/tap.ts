@@ -3,7 +3,8 @@ import { parseDuration } from '../../../schemas/config/duration.ts';
 import { openTap, type TapEvent } from '../../source/websocket/tap.ts';
 import { storeFrame } from '../../store/delivery/websocket-frames.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
-import { openSource, openStoreService } from '../services.ts';
+import { openSource } from '../services/open-source.ts';
+import { openStoreService } from '../services/open-store.ts';
 
 const describe = (event: TapEvent): string => {
   switch (event.kind) {

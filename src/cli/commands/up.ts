@@ -4,7 +4,11 @@ import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { createLogger } from '../log.ts';
 import { openReceiver } from '../open-receiver.ts';
-import { activityDeps, openSource, openStoreService, openTemporal, openWarehouses, openWorkers } from '../services.ts';
+import { activityDeps } from '../services/activity-deps.ts';
+import { openSource } from '../services/open-source.ts';
+import { openStoreService } from '../services/open-store.ts';
+import { openTemporal, openWorkers } from '../services/open-temporal.ts';
+import { openWarehouses } from '../services/open-warehouses.ts';
 
 export const addUp = (program: Command): void => {
   withCommonOptions(program.command('up'))

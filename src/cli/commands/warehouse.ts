@@ -5,7 +5,9 @@ import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withExamples, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { followWorkflow } from '../follow-workflow.ts';
-import { openStoreService, openTemporal, openWarehouses } from '../services.ts';
+import { openStoreService } from '../services/open-store.ts';
+import { openTemporal } from '../services/open-temporal.ts';
+import { openWarehouses } from '../services/open-warehouses.ts';
 
 const run = (name: string, options: CommonOptions, force: boolean): Promise<void> =>
   withServices(options, async (services) => {

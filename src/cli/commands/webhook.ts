@@ -7,7 +7,7 @@ import { webhookKeyUsage } from '../../webhook/server/key-usage.ts';
 import { readSigningKey } from '../../webhook/server/signing-keys.ts';
 import { type CommonOptions, print, wholeNumber, withCommonOptions, withExamples, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { openStoreService } from '../services.ts';
+import { openStoreService } from '../services/open-store.ts';
 import { sampleCall } from '../webhook/sample-call.ts';
 import { type SendResult, sendWebhook } from '../webhook/send.ts';
 

@@ -4,7 +4,11 @@ import { ensureSchedules } from '../../temporal/schedules.ts';
 import type { WorkerRole } from '../../temporal/worker.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { openMetrics } from '../open-metrics.ts';
-import { activityDeps, openSource, openStoreService, openTemporal, openWarehouses, openWorkers } from '../services.ts';
+import { activityDeps } from '../services/activity-deps.ts';
+import { openSource } from '../services/open-source.ts';
+import { openStoreService } from '../services/open-store.ts';
+import { openTemporal, openWorkers } from '../services/open-temporal.ts';
+import { openWarehouses } from '../services/open-warehouses.ts';
 
 export const addWorker = (program: Command): void => {
   withCommonOptions(program.command('worker'))

@@ -21,15 +21,12 @@ import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { type CommonOptions, say, servicesFor } from '../command.ts';
 import { createLogger } from '../log.ts';
 import { openReceiver } from '../open-receiver.ts';
-import {
-  activityDeps,
-  openSource,
-  openStoreService,
-  openTemporal,
-  openWarehouses,
-  openWorkers,
-  type Services,
-} from '../services.ts';
+import { activityDeps } from '../services/activity-deps.ts';
+import { openSource } from '../services/open-source.ts';
+import { openStoreService } from '../services/open-store.ts';
+import { openTemporal, openWorkers } from '../services/open-temporal.ts';
+import { openWarehouses } from '../services/open-warehouses.ts';
+import type { Services } from '../services/services.ts';
 import { watchBackfill } from '../watch-backfill.ts';
 import { checkEqualWhenSettled, type Equality } from './check-equal.ts';
 import { checkTruth, type TruthReport } from './check-truth.ts';

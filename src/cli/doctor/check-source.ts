@@ -4,7 +4,8 @@ import { checkMrcp } from '../../source/mrcp/mrcp.ts';
 import { findRecordsPath } from '../../source/probe/session.ts';
 import type { Source } from '../../source/source.ts';
 import { openTap } from '../../source/websocket/tap.ts';
-import { openSource, type Services } from '../services.ts';
+import { openSource } from '../services/open-source.ts';
+import type { Services } from '../services/services.ts';
 import { type Check, type Finding, failed, NotChecked, ok, skipped, warning } from './check.ts';
 
 const noticedSkewS = 5;

@@ -8,7 +8,7 @@ import { openSecret } from '../../secret.ts';
 import type { Store } from '../../store/store.ts';
 import { checkBigqueryAccess } from '../../warehouse/bigquery/check-access.ts';
 import { checkPostgresAccess } from '../../warehouse/postgres/check-access.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../services/services.ts';
 import { type Check, type Finding, failed, NotChecked, ok, warning } from './check.ts';
 
 /** The store, or the finding that it is missing. */

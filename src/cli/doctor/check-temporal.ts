@@ -4,7 +4,8 @@ import { taskQueuesOf } from '../../../workflows/messages.ts';
 import { terminal } from '../../errors.ts';
 import { findTemporalCli } from '../../local/temporal/locate-cli.ts';
 import { schedulesOf } from '../../temporal/schedules.ts';
-import { openTemporal, type Services, type TemporalService } from '../services.ts';
+import { openTemporal, type TemporalService } from '../services/open-temporal.ts';
+import type { Services } from '../services/services.ts';
 import { unpolledQueues } from '../watch-workers.ts';
 import { type Check, type Finding, NotChecked, ok, warning } from './check.ts';
 

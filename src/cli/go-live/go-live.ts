@@ -15,7 +15,8 @@ import type { Store } from '../../store/store.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
 import { startBackfill, wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { roundTrip } from '../doctor/check-webhook.ts';
-import type { Services, TemporalService } from '../services.ts';
+import type { TemporalService } from '../services/open-temporal.ts';
+import type { Services } from '../services/services.ts';
 import { watchBackfill } from '../watch-backfill.ts';
 import { checkPublicUrl } from '../webhook/check-public-url.ts';
 

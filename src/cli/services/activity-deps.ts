@@ -1,0 +1,67 @@
+import type { ActivityDeps } from '../../../activities/create-activities.ts';
+import { resolveStart } from '../../../schemas/config/sync.ts';
+import { sanitize } from '../../calls/sanitize.ts';
+import type { IngestDeps, WarehouseTarget } from '../../pipeline/deps.ts';
+import { createDriftWatch } from '../../pipeline/load/watch-drift.ts';
+import { defaultAxis } from '../../source/list/list-query.ts';
+import type { Source } from '../../source/source.ts';
+import type { Store } from '../../store/store.ts';
+import { readVersion } from '../version.ts';
+import type { Services } from './services.ts';
+
+const micros = (ms: number): number => Math.round(ms * 1000);
+
+/** What folding and loading need, whatever brings the observations; no access to the service. */
+export const ingestDeps = (
+  services: Services,
+  parts: { readonly store: Store; readonly targets: readonly WarehouseTarget[] },
+): IngestDeps => ({
+  ...parts,
+  sanitize,
+  log: services.log,
+  clockSkew: micros(services.config.sync.clock_skew),
+  drift: createDriftWatch(parts.store, services.log),
+  processedField:
+    services.config.source.list.axes.find((candidate) => candidate.end_of_processing)?.record_field ?? 'qualified',
+});
+
+/** Everything that activities need. */
+export const activityDeps = (
+  services: Services,
+  parts: { readonly store: Store; readonly targets: readonly WarehouseTarget[]; readonly source: Source },
+): ActivityDeps => {
+  const { sync, store: storeConfig, source } = services.config;
+  const axis = defaultAxis(source.list);
+  return {
+    ...ingestDeps(services, parts),
+    source: parts.source,
+    now: () => new Date(),
+    windows: {
+      initial: micros(sync.window.initial),
+      min: micros(sync.window.min),
+      max: micros(sync.window.max),
+      targetCalls: sync.window.target_calls,
+    },
+    sync: {
+      axis: axis.name,
+      settle: micros(sync.settle),
+      overlap: micros(sync.overlap),
+      start: micros(resolveStart(sync.start_from, new Date()).getTime()),
+      direction: sync.order,
+    },
+    retentionDays: storeConfig.inbox_retention / 86_400_000,
+    reread: {
+      horizon: sync.reread.horizon === 'learned' ? undefined : micros(sync.reread.horizon),
+      share: sync.reread.share,
+      delay: micros(sync.reread.delay),
+      maxHorizon: micros(sync.reread.max_horizon),
+      sample: sync.reread.sample,
+    },
+    reconcile: {
+      age: micros(sync.reconcile.age),
+      span: micros(sync.reconcile.span),
+      level: sync.reconcile.level,
+    },
+    version: readVersion(),
+  };
+};

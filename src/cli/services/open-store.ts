@@ -1,0 +1,25 @@
+import { join } from 'node:path';
+import { resolveDataDir } from '../../config/data-dir.ts';
+import { startEmbeddedPostgres } from '../../local/postgres/embedded-postgres.ts';
+import { openSecret } from '../../secret.ts';
+import { openStore, type Store } from '../../store/store.ts';
+import type { Services } from './services.ts';
+
+/** The operational store: the configured server, or the embedded one, which is started where it does not run. */
+export const openStoreService = async (services: Services): Promise<Store> => {
+  const { config } = services;
+  const configured = openSecret({ key: 'store.url', value: config.store.url, file: config.store.url_file });
+  let url = configured?.read();
+  if (url === undefined) {
+    const server = await startEmbeddedPostgres({
+      dataDir: join(resolveDataDir(config.store.data_dir), 'postgres'),
+      port: config.store.port,
+      log: services.say,
+    });
+    services.defer(() => server.stop());
+    url = server.url;
+  }
+  const store = await openStore({ url, max: config.store.pool_size });
+  services.defer(() => store.close());
+  return store;
+};

@@ -1,0 +1,57 @@
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import type { ActivityDeps } from '../../../activities/create-activities.ts';
+import { resolveDataDir } from '../../config/data-dir.ts';
+import { startTemporalDevServer } from '../../local/temporal/dev-server.ts';
+import { connectClient, connectWorker } from '../../temporal/connect.ts';
+import { installRuntime, startWorkers, type WorkerGroup, type WorkerRole } from '../../temporal/worker.ts';
+import type { Services } from './services.ts';
+
+export interface TemporalService {
+  readonly client: Client;
+  readonly address: string;
+  readonly uiUrl: string | undefined;
+}
+
+/** The configured cluster, or the development server, which is started where it does not run. */
+export const openTemporal = async (services: Services): Promise<TemporalService> => {
+  const { temporal } = services.config;
+  installRuntime((level, message) => services.log(message, { level }));
+  let address = temporal.address;
+  let uiUrl = temporal.ui_url;
+  if (address === undefined) {
+    const server = await startTemporalDevServer({
+      dataDir: join(resolveDataDir(services.config.store.data_dir), 'temporal'),
+      port: temporal.port,
+      uiPort: temporal.ui_port,
+      cliPath: temporal.cli,
+      namespaces: temporal.namespace === 'default' ? [] : [temporal.namespace],
+      log: services.say,
+    });
+    services.defer(() => server.stop());
+    address = server.address;
+    uiUrl ??= server.uiUrl;
+  }
+  const { client, connection } = await connectClient(temporal, address);
+  services.defer(() => connection.close());
+  return { client, address, uiUrl };
+};
+
+/** Workers of this process, polling until the services are closed. */
+export const openWorkers = async (
+  services: Services,
+  temporal: TemporalService,
+  deps: ActivityDeps,
+  roles?: readonly WorkerRole[],
+): Promise<WorkerGroup> => {
+  const connection = await connectWorker(services.config.temporal, temporal.address);
+  services.defer(() => connection.close());
+  const workers = await startWorkers({
+    connection,
+    config: services.config.temporal,
+    deps,
+    ...(roles === undefined ? {} : { roles }),
+  });
+  services.defer(() => workers.stop());
+  return workers;
+};

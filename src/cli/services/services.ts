@@ -1,0 +1,30 @@
+/** What a command has opened, and closes in reverse order. */
+import type { Config } from '../../../schemas/config.ts';
+import type { Log } from '../log.ts';
+
+export interface Services {
+  readonly config: Config;
+  readonly log: Log;
+  /** Tells a person what is happening, on standard error. */
+  readonly say: (message: string) => void;
+  /** Closes what was opened, last first; errors of one do not keep the others open. */
+  defer(close: () => Promise<unknown>): void;
+  close(): Promise<void>;
+}
+
+export const createServices = (config: Config, log: Log, say: (message: string) => void): Services => {
+  const closers: (() => Promise<unknown>)[] = [];
+  return {
+    config,
+    log,
+    say,
+    defer: (close) => {
+      closers.push(close);
+    },
+    close: async () => {
+      for (const close of closers.splice(0).reverse()) {
+        await close().catch((error: unknown) => log('closing failed', { error }));
+      }
+    },
+  };
+};
