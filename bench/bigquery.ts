@@ -1,7 +1,7 @@
 /**
- * The local BigQuery: calls through the whole load (encode, one load job, one script a commit) and,
- * beside it, a bare load job of the same bytes into one table. Prints both as calls/s, their ratio and the jobs per
- * commit; medians over alternating runs, each into a dataset of its own. About 3 minutes.
+ * Load into the local BigQuery beside a bare load job. Calls go through the whole load (encode, one load job, one script
+ * a commit), and the same bytes into one table. Prints both as calls/s, their ratio and the jobs per commit; medians over
+ * alternating runs, each into a dataset of its own. About 3 minutes.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

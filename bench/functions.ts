@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- functions [-- --list] [--json FILE]`: how many functions of ours, in how many files, one more polled
- * call and one more webhook delivery enter: how much code a reader has to pass. Real PostgreSQL, the simulated service in
+ * How many functions of ours, in how many files, one more polled call and one more webhook delivery enter. That is how
+ * much code a reader has to pass. Options: --list, --json FILE. Real PostgreSQL, the simulated service in
  * a process of its own, the receiver on a real socket; the use cases are called as the activities call them. From both
  * is taken away what an empty page, and an inbox in which nothing waits, enter too. About 15 s.
  */

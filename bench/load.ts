@@ -1,7 +1,6 @@
 /**
- * Load benchmark: generated calls through the whole path (Temporal, ledger, fold, merge into Postgres), and beside it,
- * on the same bytes and the same server, COPY of the pre-flattened rows ("limit A": a row per word, primary keys, one
- * connection). Prints both, their ratio, the worker's peak memory and the database's size. About 3 minutes.
+ * First load of generated calls through the whole path, and of the same range again. Beside it, on the same bytes and
+ * the same server, COPY of the pre-flattened rows ("limit A": a row per word, primary keys, one connection). Prints both, their ratio, the worker's peak memory and the database's size. About 3 minutes.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,10 +1,8 @@
-/** What all commands share: options, output, progress, and how a failure becomes one sentence and an exit code. */
+/** What all commands share: options, output, and the services that they open. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../../schemas/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Raw } from '../config/raw.ts';
-import { CallsyncError } from '../errors.ts';
-import { exitCodeOf } from './exit-codes.ts';
 import { createLogger, toLog } from './log.ts';
 import { say } from './say.ts';
 import { createServices, type Services } from './services/services.ts';
@@ -27,13 +25,6 @@ export const withCommonOptions = (command: Command): Command =>
         .choices(['silent', 'error', 'warn', 'info', 'debug'])
         .default('warn'),
     );
-
-/** The lines of examples at the end of a command's help, and what else is to be known. */
-export const withExamples = (command: Command, examples: readonly string[], remarks = ''): Command =>
-  command.addHelpText(
-    'after',
-    `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}${remarks === '' ? '' : `\n\n${remarks}`}`,
-  );
 
 /** Parses an option that counts something. */
 export const wholeNumber =
@@ -76,17 +67,4 @@ export const withServices = async <T>(
   } finally {
     await services.close();
   }
-};
-
-/** One sentence and what to do, no stack: a person reads it. With --json the same as an object. */
-export const reportFailure = (error: unknown, json: boolean): number => {
-  const known = error instanceof CallsyncError;
-  const message = known ? error.message : `Unexpected fault: ${error instanceof Error ? error.message : String(error)}`;
-  const hint = known ? error.hint : 'Run the command again with --log-level debug, and report it with the log.';
-  if (json) {
-    process.stdout.write(`${JSON.stringify({ error: { code: known ? error.code : 'UNEXPECTED', message, hint } })}\n`);
-  }
-  process.stderr.write(`callsync: ${message}${hint === undefined ? '' : ` ${hint}`}\n`);
-  if (!known && process.argv.includes('debug')) process.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
-  return exitCodeOf(error);
 };

@@ -1,49 +1,128 @@
 import type { Command } from 'commander';
-import { addBackfill } from './commands/backfill.ts';
-import { addBigqueryEmulator } from './commands/bigquery-emulator.ts';
-import { addConfig } from './commands/config.ts';
-import { addCoverage } from './commands/coverage.ts';
-import { addDemo } from './commands/demo.ts';
-import { addDoctor } from './commands/doctor.ts';
-import { addGoLive } from './commands/go-live.ts';
-import { addImport } from './commands/import.ts';
-import { addPresets } from './commands/presets.ts';
-import { addProbe } from './commands/probe.ts';
-import { addQuarantine } from './commands/quarantine.ts';
-import { addReconcile } from './commands/reconcile.ts';
-import { addSchema } from './commands/schema.ts';
-import { addServe } from './commands/serve.ts';
-import { addSimulate } from './commands/simulate.ts';
-import { addSql } from './commands/sql.ts';
-import { addStatus } from './commands/status.ts';
-import { addTap } from './commands/tap.ts';
-import { addUp } from './commands/up.ts';
-import { addWarehouse } from './commands/warehouse.ts';
-import { addWebhook } from './commands/webhook.ts';
-import { addWorker } from './commands/worker.ts';
+
+export interface CommandEntry {
+  readonly name: string;
+  /** What it does, in one line of `callsync --help`. */
+  readonly does: string;
+  /** Loads the command and what it imports. */
+  readonly load: () => Promise<(command: Command) => void>;
+}
 
 /** In the order of `callsync --help`. */
-export const commands: readonly ((program: Command) => void)[] = [
-  addDemo,
-  addUp,
-  addServe,
-  addWorker,
-  addBackfill,
-  addGoLive,
-  addImport,
-  addStatus,
-  addCoverage,
-  addReconcile,
-  addWarehouse,
-  addSql,
-  addConfig,
-  addDoctor,
-  addPresets,
-  addProbe,
-  addTap,
-  addBigqueryEmulator,
-  addQuarantine,
-  addWebhook,
-  addSchema,
-  addSimulate,
+export const commands: readonly CommandEntry[] = [
+  {
+    name: 'demo',
+    does: 'run the whole job on this machine against a simulated service, and check the result against the truth',
+    load: async () => (await import('./commands/demo.ts')).addDemo,
+  },
+  {
+    name: 'up',
+    does: 'run everything in one process: receiver, worker, schedules; embedded servers where none are configured',
+    load: async () => (await import('./commands/up.ts')).addUp,
+  },
+  {
+    name: 'serve',
+    does: 'run the webhook receiver alone; it needs no Temporal and survives a store that is away',
+    load: async () => (await import('./commands/serve.ts')).addServe,
+  },
+  {
+    name: 'worker',
+    does: 'run a worker alone; as many as you like, on as many hosts as you like',
+    load: async () => (await import('./commands/worker.ts')).addWorker,
+  },
+  {
+    name: 'backfill',
+    does: 'read all calls of a range; needs a running worker (callsync up or callsync worker)',
+    load: async () => (await import('./commands/backfill.ts')).addBackfill,
+  },
+  {
+    name: 'go-live',
+    does: 'switch over without a gap: verify the receiver, read the past, compare both ways in, turn schedules on',
+    load: async () => (await import('./commands/go-live.ts')).addGoLive,
+  },
+  {
+    name: 'import',
+    does: 'bring call records in from files: NDJSON or JSON arrays, plain, gzip or zstd',
+    load: async () => (await import('./commands/import.ts')).addImport,
+  },
+  {
+    name: 'status',
+    does: 'what is in the ledger, what waits, what is pending per warehouse, and what could not be read',
+    load: async () => (await import('./commands/status.ts')).addStatus,
+  },
+  {
+    name: 'coverage',
+    does: 'which days are proven complete, healed, unproven or unread, and how calls arrived',
+    load: async () => (await import('./commands/coverage.ts')).addCoverage,
+  },
+  {
+    name: 'reconcile',
+    does: 'compare windows in the API with every warehouse, heal what differs, record verdicts; needs a worker',
+    load: async () => (await import('./commands/reconcile.ts')).addReconcile,
+  },
+  {
+    name: 'verdicts',
+    does: 'the recorded outcomes of reconciling',
+    load: async () => (await import('./commands/verdicts.ts')).addVerdicts,
+  },
+  {
+    name: 'warehouse',
+    does: 'fill or rebuild a warehouse from the ledger, without asking the service; needs a running worker',
+    load: async () => (await import('./commands/warehouse.ts')).addWarehouse,
+  },
+  {
+    name: 'sql',
+    does: 'print every statement that can be sent to a warehouse',
+    load: async () => (await import('./commands/sql.ts')).addSql,
+  },
+  {
+    name: 'config',
+    does: 'example, reference and JSON Schema of the configuration, and a check of yours',
+    load: async () => (await import('./commands/config.ts')).addConfig,
+  },
+  {
+    name: 'doctor',
+    does: 'check every dependency and permission, and say how to repair what is wrong',
+    load: async () => (await import('./commands/doctor.ts')).addDoctor,
+  },
+  {
+    name: 'presets',
+    does: 'settings of documented services, as plain configuration files to use, copy and change',
+    load: async () => (await import('./commands/presets.ts')).addPresets,
+  },
+  {
+    name: 'probe',
+    does: 'find out with few requests how the call list works, and write source.list of the configuration',
+    load: async () => (await import('./commands/probe.ts')).addProbe,
+  },
+  {
+    name: 'tap',
+    does: 'keep the streaming WebSocket open and store its frames as they come, until Ctrl-C',
+    load: async () => (await import('./commands/tap.ts')).addTap,
+  },
+  {
+    name: 'bigquery-emulator',
+    does: 'install (once, 600 MB, needs Python 3.11) and run a local stand-in for BigQuery, on loopback',
+    load: async () => (await import('./commands/bigquery-emulator.ts')).addBigqueryEmulator,
+  },
+  {
+    name: 'quarantine',
+    does: 'records that could not become calls, with their bytes',
+    load: async () => (await import('./commands/quarantine.ts')).addQuarantine,
+  },
+  {
+    name: 'webhook',
+    does: 'the signing keys in use, and deliveries for trying out a receiver',
+    load: async () => (await import('./commands/webhook.ts')).addWebhook,
+  },
+  {
+    name: 'schema',
+    does: 'how records differ from the interface, and which agents deliver them',
+    load: async () => (await import('./commands/schema.ts')).addSchema,
+  },
+  {
+    name: 'simulate',
+    does: 'run the simulated call-data service alone, on loopback',
+    load: async () => (await import('./commands/simulate.ts')).addSimulate,
+  },
 ];

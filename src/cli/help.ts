@@ -1,6 +1,12 @@
 import { type Command, CommanderError } from 'commander';
-import { withExamples } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
+
+/** The lines of examples at the end of a command's help, and what else is to be known. */
+export const withExamples = (command: Command, examples: readonly string[], remarks = ''): Command =>
+  command.addHelpText(
+    'after',
+    `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}${remarks === '' ? '' : `\n\n${remarks}`}`,
+  );
 
 /** `callsync help backfill watch`: commander's own looks at one word. */
 export const addHelp = (program: Command): void => {

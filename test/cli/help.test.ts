@@ -1,12 +1,9 @@
 /** Every command explains itself: what it does and how it is typed. */
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { commands } from '../../src/cli/commands.ts';
-import { addHelp } from '../../src/cli/help.ts';
+import { createProgram } from '../../src/cli/program.ts';
 
-const program = new Command('callsync');
-for (const add of commands) add(program);
-addHelp(program);
+const program = await createProgram(() => true);
 
 const pathOf = (command: Command): string =>
   command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trim();

@@ -12,10 +12,10 @@ import {
   untilStopped,
   wholeNumber,
   withCommonOptions,
-  withExamples,
   withServices,
 } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { withExamples } from '../help.ts';
 import { listBackfills } from '../list-backfills.ts';
 import { openTemporal } from '../services/open-temporal.ts';
 import { shareOf, watchBackfill } from '../watch-backfill.ts';
@@ -146,16 +146,16 @@ const list = (options: CommonOptions): Promise<void> =>
     print(options, rows, text.length === 0 ? 'There is none.' : text.join('\n'));
   });
 
-export const addBackfill = (program: Command): void => {
+export const addBackfill = (command: Command): void => {
   const backfill = withExamples(
-    program.command('backfill'),
+    command,
     [
       'callsync backfill --from 2025-01-01 --to 2025-07-01',
       'callsync backfill --from 2020-01-01 --concurrency 8 --no-wait',
       'callsync backfill watch 2025-01-01_2025-07-01',
     ],
     'All options: callsync backfill start --help ("start" may be left out).',
-  ).description('read all calls of a range; needs a running worker (callsync up or callsync worker)');
+  );
   addStart(backfill);
   const leaf = (usage: string, text: string, ...examples: string[]): Command =>
     withExamples(withCommonOptions(backfill.command(usage)), examples).description(text);

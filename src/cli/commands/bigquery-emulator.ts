@@ -45,10 +45,8 @@ const run = async (options: EmulatorOptions): Promise<void> => {
   await emulator.stop();
 };
 
-export const addBigqueryEmulator = (program: Command): void => {
-  program
-    .command('bigquery-emulator')
-    .description('install (once, 600 MB, needs Python 3.11) and run a local stand-in for BigQuery, on loopback')
+export const addBigqueryEmulator = (command: Command): void => {
+  command
     .option('--project <id>', 'project of requests that name none', 'demo')
     .option('--port <port>', 'REST port; 0 = any free one', port, 9050)
     .option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free one', port, 9060)

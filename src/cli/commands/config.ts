@@ -4,13 +4,14 @@ import { loadConfig } from '../../config/load.ts';
 import { renderConfigReference } from '../../config/reference.ts';
 import { configJsonSchema } from '../../config/schema-node.ts';
 import { checkFiles } from '../check-files.ts';
-import { type CommonOptions, print, withCommonOptions, withExamples } from '../command.ts';
+import { type CommonOptions, print, withCommonOptions } from '../command.ts';
+import { withExamples } from '../help.ts';
 
-export const addConfig = (program: Command): void => {
-  const config = program
-    .command('config')
-    .description('example, reference and JSON Schema of the configuration, and a check of yours')
-    .addHelpText('after', '\nExamples:\n  callsync config example > callsync.yaml\n  callsync config check');
+export const addConfig = (command: Command): void => {
+  const config = command.addHelpText(
+    'after',
+    '\nExamples:\n  callsync config example > callsync.yaml\n  callsync config check',
+  );
   withExamples(config.command('example'), ['callsync config example > callsync.yaml'])
     .description('print a configuration file with every key and its meaning')
     .action(() => {

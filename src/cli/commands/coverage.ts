@@ -21,9 +21,8 @@ const writePicture = async (file: string, html: string): Promise<void> => {
   }
 };
 
-export const addCoverage = (program: Command): void => {
-  withCommonOptions(program.command('coverage'))
-    .description('which days are proven complete, healed, unproven or unread, and how calls arrived')
+export const addCoverage = (command: Command): void => {
+  withCommonOptions(command)
     .option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, parseTimestampArgument)
     .option('--to <instant>', 'end of the range (UTC); now by default', parseTimestampArgument)
     .option(

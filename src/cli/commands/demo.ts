@@ -53,12 +53,8 @@ const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<strin
   return lines.join('\n');
 };
 
-export const addDemo = (program: Command): void => {
-  program
-    .command('demo')
-    .description(
-      'run the whole job on this machine against a simulated service, and check the result against the truth',
-    )
+export const addDemo = (command: Command): void => {
+  command
     .option('--exit', 'end after the summary instead of staying up')
     .option('--calls <n>', 'calls to backfill', parseCount, 2_000)
     .addOption(

@@ -52,9 +52,8 @@ const seconds = (text: string): number => {
   return value;
 };
 
-export const addDoctor = (program: Command): void => {
-  withCommonOptions(program.command('doctor'))
-    .description('check every dependency and permission, and say how to hint what is wrong')
+export const addDoctor = (command: Command): void => {
+  withCommonOptions(command)
     .option('--deadline <seconds>', 'longest time for one check', seconds, 40)
     .addHelpText(
       'after',

@@ -48,11 +48,8 @@ const run = (options: GoLiveOptions): Promise<void> =>
     print(options, state, 'Live: webhooks are taken, the past is read, and continuous sync runs.');
   });
 
-export const addGoLive = (program: Command): void => {
-  withCommonOptions(program.command('go-live'))
-    .description(
-      'switch over without a gap: verify the receiver, read the past, compare both ways in, turn schedules on',
-    )
+export const addGoLive = (command: Command): void => {
+  withCommonOptions(command)
     .requiredOption('--from <instant>', 'where the past begins (UTC)', parseTimestampArgument)
     .option('--url <url>', 'try this address instead of webhook.public_url; it need not be public')
     .addOption(

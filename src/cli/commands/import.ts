@@ -73,10 +73,9 @@ const importAll = (files: readonly string[], options: ImportOptions): Promise<vo
     if (refused > 0) process.exitCode = exitCodes.incomplete;
   });
 
-export const addImport = (program: Command): void => {
-  withCommonOptions(program.command('import'))
+export const addImport = (command: Command): void => {
+  withCommonOptions(command)
     .argument('<files...>', 'files of call records; - reads standard input')
-    .description('bring call records in from files: NDJSON or JSON arrays, plain, gzip or zstd')
     .option(
       '--observed-at <instant>',
       'when the records were as they are in the files (default: the end of processing of each, else its own time)',

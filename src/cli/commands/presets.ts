@@ -1,21 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { listPresets, readPreset } from '../../source/presets/presets.ts';
-import { type CommonOptions, print, withExamples } from '../command.ts';
+import { type CommonOptions, print } from '../command.ts';
+import { withExamples } from '../help.ts';
 
-export const addPresets = (program: Command): void => {
-  const presets = program
-    .command('presets')
-    .description('settings of documented services, as plain configuration files to use, copy and change')
-    .addHelpText(
-      'after',
-      `
+export const addPresets = (command: Command): void => {
+  const presets = command.addHelpText(
+    'after',
+    `
 Examples:
   callsync presets
   callsync presets show activate > activate-changed.yaml
 
 Use one by its name (source.list.preset: activate), or a changed copy by its path.`,
-    );
+  );
   withExamples(presets.command('list', { isDefault: true }), ['callsync presets', 'callsync presets list --json'])
     .description('list the presets')
     .option('--json', 'print the result as one JSON line on standard output')

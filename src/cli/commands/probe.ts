@@ -57,9 +57,8 @@ const run = async (options: ProbeCommandOptions): Promise<void> => {
   if (!report.complete) process.exitCode = exitCodes.incomplete;
 };
 
-export const addProbe = (program: Command): void => {
-  withCommonOptions(program.command('probe'))
-    .description('find out with few requests how the call list works, and write source.list of the configuration')
+export const addProbe = (command: Command): void => {
+  withCommonOptions(command)
     .option('--write', 'write what was found into the configuration file, after showing it; comments stay')
     .option('--max-requests <n>', 'never make more requests to the call list', wholeNumber(1), defaultProbeRequests)
     .option('--try-param <from,to>', 'further window parameters to try first; may be repeated', collectPairs, [])

@@ -9,16 +9,9 @@ import {
   readQuarantine,
   settleQuarantine,
 } from '../../store/delivery/quarantine.ts';
-import {
-  type CommonOptions,
-  print,
-  untilStopped,
-  wholeNumber,
-  withCommonOptions,
-  withExamples,
-  withServices,
-} from '../command.ts';
+import { type CommonOptions, print, untilStopped, wholeNumber, withCommonOptions, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { withExamples } from '../help.ts';
 import { ingestDeps } from '../services/activity-deps.ts';
 import { openStoreService } from '../services/open-store.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
@@ -102,20 +95,17 @@ const replay = (ids: readonly number[], options: ReplayOptions): Promise<void> =
     if (options.all !== true) tellAbsent(services, ids.length - replayed - refused);
   });
 
-export const addQuarantine = (program: Command): void => {
-  const quarantine = program
-    .command('quarantine')
-    .description('records that could not become calls, with their bytes')
-    .addHelpText(
-      'after',
-      `
+export const addQuarantine = (command: Command): void => {
+  const quarantine = command.addHelpText(
+    'after',
+    `
 Examples:
   callsync quarantine list
   callsync quarantine show 17
   callsync quarantine show 17 --raw > record.bin
   callsync quarantine replay --all
   callsync quarantine drop 17 18`,
-    );
+  );
   withExamples(withCommonOptions(quarantine.command('list')), [
     'callsync quarantine list',
     'callsync quarantine list --state all --limit 500 --json',

@@ -2,22 +2,12 @@ import { type Command, Option } from 'commander';
 import type { ReconcileLevel } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
 import { terminal } from '../../errors.ts';
-import { verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
-import {
-  type CommonOptions,
-  print,
-  say,
-  untilStopped,
-  withCommonOptions,
-  withExamples,
-  withServices,
-} from '../command.ts';
+import { type CommonOptions, print, say, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { followWorkflow } from '../follow-workflow.ts';
-import { openStoreService } from '../services/open-store.ts';
+import { withExamples } from '../help.ts';
 import { openTemporal } from '../services/open-temporal.ts';
-import { openWarehouses } from '../services/open-warehouses.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 const everyMs = 1_000;
@@ -80,44 +70,16 @@ const reconcile = (options: ReconcileOptions): Promise<void> =>
     if (progress.totals.unproven + progress.totals.suspicious > 0) process.exitCode = exitCodes.incomplete;
   });
 
-export const addReconcile = (program: Command): void => {
+export const addReconcile = (command: Command): void => {
   withExamples(
-    withCommonOptions(program.command('reconcile')),
+    withCommonOptions(command),
     ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --level full'],
     'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty.',
   )
-    .description('compare windows in the API with every warehouse, heal what differs, record verdicts; needs a worker')
     .option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', parseTimestampArgument)
     .option('--to <instant>', 'end of the range (UTC); now by default', parseTimestampArgument)
     .addOption(new Option('--level <level>', 'what is compared').choices(['ids', 'light', 'full']))
     .option('--force', 'also windows that have a good verdict')
     .option('--accept-empty', 'an empty window is right although its history says otherwise')
     .action(reconcile);
-  const verdicts = withExamples(program.command('verdicts'), ['callsync verdicts verify']).description(
-    'the recorded outcomes of reconciling',
-  );
-  withExamples(
-    withCommonOptions(verdicts.command('verify')),
-    ['callsync verdicts verify', 'callsync verdicts verify --json'],
-    'Exit code 5: verdicts were changed.',
-  )
-    .description('check that no verdict was changed: the chain of digests in the store and its copy in each warehouse')
-    .action((options: CommonOptions) =>
-      withServices(options, async (services) => {
-        const store = await openStoreService(services);
-        const checks = await verifyVerdicts(store, await openWarehouses(services, store));
-        print(
-          options,
-          checks,
-          checks
-            .map(({ warehouse, verdicts: count, intact, broken }) =>
-              intact
-                ? `${warehouse}: ${count} verdicts, chain intact`
-                : `${warehouse}: CHANGED (${broken.length} broken links of ${count})`,
-            )
-            .join('\n'),
-        );
-        if (checks.some((check) => !check.intact)) process.exitCode = exitCodes.incomplete;
-      }),
-    );
 };

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { listAgents } from '../../store/delivery/agents.ts';
 import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/drift.ts';
-import { type CommonOptions, print, withCommonOptions, withExamples, withServices } from '../command.ts';
+import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { withExamples } from '../help.ts';
 import { openStoreService } from '../services/open-store.ts';
 
 const kinds = { new: 'new field', vanished: 'vanished', uncarried: 'comes empty', type: 'other type' } as const;
@@ -28,11 +29,8 @@ const drift = (options: CommonOptions & { clear?: boolean }): Promise<void> =>
     if (options.clear) services.say(`${await clearDrift(store)} entries forgotten.`);
   });
 
-export const addSchema = (program: Command): void => {
-  const schema = program
-    .command('schema')
-    .description('how records differ from the interface, and which agents deliver them')
-    .addHelpText('after', '\nExamples:\n  callsync schema drift\n  callsync schema drift --clear');
+export const addSchema = (command: Command): void => {
+  const schema = command.addHelpText('after', '\nExamples:\n  callsync schema drift\n  callsync schema drift --clear');
   withExamples(withCommonOptions(schema.command('drift')), ['callsync schema drift', 'callsync schema drift --clear'])
     .description('new, vanished and oddly typed fields per source, and versions of the delivering agent')
     .option('--clear', 'forget the entries after showing them')

@@ -32,9 +32,8 @@ const createWake = (services: Services): (() => Promise<void>) => {
   };
 };
 
-export const addServe = (program: Command): void => {
-  withCommonOptions(program.command('serve'))
-    .description('run the webhook receiver alone; it needs no Temporal and survives a store that is away')
+export const addServe = (command: Command): void => {
+  withCommonOptions(command)
     .addHelpText('after', '\nExamples:\n  callsync serve --config callsync.yaml')
     .action((options: CommonOptions) =>
       withServices(options, async (services) => {

@@ -6,7 +6,8 @@ import { terminal } from '../../errors.ts';
 import type { SimulatorAddresses } from '../../simulator/control/control.ts';
 import { runSimulator } from '../../simulator/main.ts';
 import { dialectOf, dialects } from '../../simulator/service/dialects.ts';
-import { type CommonOptions, print, untilStopped, wholeNumber, withExamples } from '../command.ts';
+import { type CommonOptions, print, untilStopped, wholeNumber } from '../command.ts';
+import { withExamples } from '../help.ts';
 
 interface SimulateOptions extends CommonOptions {
   readonly port: number;
@@ -107,10 +108,10 @@ const run = async (options: SimulateOptions): Promise<void> => {
   }
 };
 
-export const addSimulate = (program: Command): void => {
+export const addSimulate = (command: Command): void => {
   const width = Math.max(...Object.keys(dialects).map((name) => name.length));
   withExamples(
-    program.command('simulate'),
+    command,
     [
       'callsync simulate --calls 500 --webhook http://127.0.0.1:8780/webhook',
       'callsync simulate --port 9000 --dialect page_total',
@@ -120,7 +121,6 @@ export const addSimulate = (program: Command): void => {
       .map(([name, { description }]) => `  ${name.padEnd(width)}  ${description}`)
       .join('\n')}`,
   )
-    .description('run the simulated call-data service alone, on loopback')
     .option('--port <port>', 'port of its HTTP interface; 0 = any free one', wholeNumber(0, 65_535), 0)
     .option('--calls <n>', 'number of calls', wholeNumber(0, 4_000_000), 2_000)
     .option('--dialect <name>', 'how its call list behaves, one of the dialects below', 'activate')

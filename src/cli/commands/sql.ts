@@ -4,10 +4,8 @@ import { createBigqueryWarehouse } from '../../warehouse/bigquery/warehouse.ts';
 import { createPostgresWarehouse } from '../../warehouse/postgres/warehouse.ts';
 import { print } from '../command.ts';
 
-export const addSql = (program: Command): void => {
-  program
-    .command('sql')
-    .description('print every statement that can be sent to a warehouse')
+export const addSql = (command: Command): void => {
+  command
     .addOption(new Option('--dialect <dialect>', 'whose SQL').choices(['postgres', 'bigquery']).default('postgres'))
     .option('--json', 'print an array of {name, sql}')
     .addHelpText('after', '\nExamples:\n  callsync sql --dialect bigquery > callsync.sql')

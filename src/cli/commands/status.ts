@@ -75,9 +75,8 @@ const days = (micros: number): string => `${(micros / 86_400_000_000).toFixed(1)
 const describeLateEdits = ({ horizon, fixed, tailShare, history }: LateEditStatus): string =>
   `late edits  ${fixed ? 'fixed' : 'learned'} horizon ${days(horizon.horizon)} from ${Math.round(horizon.changes)} changes${tailShare === null ? '' : `, ${(tailShare * 100).toFixed(3)} % came later`}; ${history.requests7d} requests in 7 days`;
 
-export const addStatus = (program: Command): void => {
-  withCommonOptions(program.command('status'))
-    .description('what is in the ledger, what waits, what is pending per warehouse, and what could not be read')
+export const addStatus = (command: Command): void => {
+  withCommonOptions(command)
     .addHelpText('after', '\nExamples:\n  callsync status --json')
     .action((options: CommonOptions) =>
       withServices(options, async (services) => {

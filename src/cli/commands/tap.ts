@@ -44,9 +44,8 @@ const run = (options: CommonOptions & { readonly for?: number }): Promise<void> 
     );
   });
 
-export const addTap = (program: Command): void => {
-  withCommonOptions(program.command('tap'))
-    .description('keep the streaming WebSocket open and store its frames as they come, until Ctrl-C')
+export const addTap = (command: Command): void => {
+  withCommonOptions(command)
     .option('--for <duration>', 'end after this long, such as 30s', duration)
     .addHelpText(
       'after',

@@ -10,11 +10,8 @@ import { openStoreService } from '../services/open-store.ts';
 import { openTemporal, openWorkers } from '../services/open-temporal.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
 
-export const addUp = (program: Command): void => {
-  withCommonOptions(program.command('up'))
-    .description(
-      'run everything in one process: receiver, worker, schedules; embedded servers where none are configured',
-    )
+export const addUp = (command: Command): void => {
+  withCommonOptions(command)
     .option('--no-schedules', 'leave the schedules alone (do not start continuous sync)')
     .addHelpText('after', '\nExamples:\n  callsync up --config callsync.yaml')
     .action((options: CommonOptions & { schedules: boolean }) =>

@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import { terminal } from '../../errors.ts';
 import { countPending, registerWarehouse, requestRebuild } from '../../store/loads/loads.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withExamples, withServices } from '../command.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { followWorkflow } from '../follow-workflow.ts';
+import { withExamples } from '../help.ts';
 import { openStoreService } from '../services/open-store.ts';
 import { openTemporal } from '../services/open-temporal.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
@@ -56,11 +57,8 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
     print(options, { warehouse: name, origin, changed }, `${name}: ${changed} calls written`);
   });
 
-export const addWarehouse = (program: Command): void => {
-  const warehouse = withExamples(program.command('warehouse'), [
-    'callsync warehouse fill bigquery',
-    'callsync warehouse rebuild postgres',
-  ]).description('fill or rebuild a warehouse from the ledger, without asking the service; needs a running worker');
+export const addWarehouse = (command: Command): void => {
+  const warehouse = withExamples(command, ['callsync warehouse fill bigquery', 'callsync warehouse rebuild postgres']);
   withExamples(withCommonOptions(warehouse.command('fill <name>')), ['callsync warehouse fill bigquery'])
     .description('load every call that the warehouse does not have in its present revision')
     .action((name: string, options: CommonOptions) => run(name, options, false));

@@ -5,8 +5,9 @@ import { loadConfig } from '../../config/load.ts';
 import { terminal } from '../../errors.ts';
 import { webhookKeyUsage } from '../../webhook/server/key-usage.ts';
 import { readSigningKey } from '../../webhook/server/signing-keys.ts';
-import { type CommonOptions, print, wholeNumber, withCommonOptions, withExamples, withServices } from '../command.ts';
+import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { withExamples } from '../help.ts';
 import { openStoreService } from '../services/open-store.ts';
 import { sampleCall } from '../webhook/sample-call.ts';
 import { type SendResult, sendWebhook } from '../webhook/send.ts';
@@ -106,18 +107,15 @@ const send = async (options: SendCommandOptions): Promise<void> => {
   } else if (results.some(({ delivered }) => !delivered)) process.exitCode = exitCodes.refused;
 };
 
-export const addWebhook = (program: Command): void => {
-  const webhook = program
-    .command('webhook')
-    .description('the signing keys in use, and deliveries for trying out a receiver')
-    .addHelpText(
-      'after',
-      `
+export const addWebhook = (command: Command): void => {
+  const webhook = command.addHelpText(
+    'after',
+    `
 Examples:
   callsync webhook keys
   callsync webhook send --url http://127.0.0.1:8780/webhook
   callsync webhook send --file call.json --unsigned`,
-    );
+  );
   withExamples(withCommonOptions(webhook.command('keys')), ['callsync webhook keys', 'callsync webhook keys --json'])
     .description('which signing key verified how many deliveries, and when last: an unused one can be retired')
     .action(keys);

@@ -10,9 +10,8 @@ import { openStoreService } from '../services/open-store.ts';
 import { openTemporal, openWorkers } from '../services/open-temporal.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
 
-export const addWorker = (program: Command): void => {
-  withCommonOptions(program.command('worker'))
-    .description('run a worker alone; as many as you like, on as many hosts as you like')
+export const addWorker = (command: Command): void => {
+  withCommonOptions(command)
     .addOption(
       new Option('--roles <roles...>', 'what it polls for')
         .choices(['workflows', 'read', 'load'])

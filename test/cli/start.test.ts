@@ -1,0 +1,29 @@
+/** `callsync --version` and `--help` must answer at once: what runs before a command is loaded imports commander alone. */
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+
+const imports = /^(?:import|export)\s(?!type\b)(?:[^;']*?from )?'([^']+)'/gm;
+
+/** What a file imports when it is loaded, directly or by others; not what it imports when it is called. */
+const packagesOf = (path: string, seen = new Set<string>()): Set<string> => {
+  const found = new Set<string>();
+  if (seen.has(path)) return found;
+  seen.add(path);
+  for (const [, specifier = ''] of readFileSync(path, 'utf8').matchAll(imports)) {
+    if (!specifier.startsWith('.')) found.add(specifier);
+    else for (const name of packagesOf(resolve(dirname(path), specifier), seen)) found.add(name);
+  }
+  return found;
+};
+
+test('the program starts without any SDK', () => {
+  const main = resolve(import.meta.dirname, '../../src/cli/main.ts');
+  const foreign = [...packagesOf(main)].filter((name) => !name.startsWith('node:'));
+  expect(foreign).toEqual(['commander']);
+});
+
+test('a command brings what it needs', () => {
+  const backfill = resolve(import.meta.dirname, '../../src/cli/commands/backfill.ts');
+  expect([...packagesOf(backfill)]).toContain('@temporalio/client');
+});

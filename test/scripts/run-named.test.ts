@@ -1,0 +1,24 @@
+import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = resolve(import.meta.dirname, '../..');
+const run = (...args: readonly string[]) =>
+  spawnSync(process.execPath, [resolve(root, 'dist/scripts/run-named.js'), ...args], { encoding: 'utf8' });
+
+test.each(['bench', 'campaign'])('npm run %s lists every name, what it does and how long it takes', (kind) => {
+  for (const args of [[kind], [kind, '--help']]) {
+    const { status, stdout } = run(...args);
+    const lines = stdout.split('\n').slice(1, -1);
+    expect(status).toBe(0);
+    expect(lines.length).toBeGreaterThan(5);
+    for (const line of lines) expect(line).toMatch(/^ {2}[a-z-]+ +[A-Z0-9].*\. \((a|half|\d+)[^)]*\)$/);
+  }
+});
+
+test('refuses a name that does not exist', () => {
+  const { status, stdout, stderr } = run('bench', 'speed');
+  expect(status).toBe(2);
+  expect(stderr).toContain('There is no bench named speed.');
+  expect(stdout).toContain('cli-start');
+});
