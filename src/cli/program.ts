@@ -17,7 +17,9 @@ export const createProgram = async (isAsked: (name: string) => boolean): Promise
     .showHelpAfterError('(see --help)')
     .addHelpText('after', `\n${exitCodeHelp}`)
     // Names alone: the arguments of a command that is not loaded are unknown.
-    .configureHelp({ subcommandTerm: (command) => (isTop(command) ? command.name() : new Help().subcommandTerm(command)) })
+    .configureHelp({
+      subcommandTerm: (command) => (isTop(command) ? command.name() : new Help().subcommandTerm(command)),
+    })
     .exitOverride();
   for (const { name, does, load } of commands) {
     const command = program.command(name).description(does);
