@@ -1,14 +1,16 @@
 /**
- * What tsc leaves to do in dist/: copy the files that are not TypeScript, make the command executable, and bundle the
- * workflows once, so that no worker needs webpack at its start.
+ * What tsc leaves to do in dist/: remove what has no source any more, copy the files that are not TypeScript, make the
+ * command executable, and bundle the workflows once, so that no worker needs webpack at its start.
  */
 import { chmod, cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { removeStale } from './remove-stale.ts';
 
 const dist = resolve(import.meta.dirname, '..');
 const root = resolve(dist, '..');
 
+await removeStale(root, dist);
 await copyAssets();
 await finishCommand();
 await bundleWorkflows();
