@@ -18,8 +18,7 @@ import { openWarehouses } from '../src/cli/services/open-warehouses.ts';
 import { createServices } from '../src/cli/services/services.ts';
 import { loadConfig } from '../src/config/load.ts';
 import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
-import { loadFolded } from '../src/pipeline/load/ingest.ts';
-import { mergeBatch } from '../src/pipeline/load/merge-inbox.ts';
+import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
 import { readRangePart } from '../src/pipeline/read/read-range-part.ts';
 import { createRemoteControl } from '../src/simulator/control/remote-control.ts';
 import { compareRuns, type Difference, type EnteredFunction, startRecorder } from './functions/entered.ts';
@@ -130,11 +129,7 @@ try {
     if (totals.calls !== expected) throw new Error(`${totals.calls} calls were read, not ${expected}.`);
   };
   const merge = async (expected: number): Promise<void> => {
-    let deliveries = 0;
-    for (let merged = await mergeBatch(deps, 200); merged !== undefined; merged = await mergeBatch(deps, 200)) {
-      await loadFolded(deps, merged.folded);
-      deliveries += merged.deliveries;
-    }
+    const { deliveries } = await mergeInbox(deps);
     if (deliveries !== expected) throw new Error(`${deliveries} deliveries were merged, not ${expected}.`);
   };
   const bodies = makeCallBodies(warmUps + rounds);
