@@ -14,8 +14,8 @@ export interface Observation {
   /** Only the top-level fields that this observation carried; an absent field says nothing about the call. */
   readonly fields: CallDocument;
   /**
-   * JSON bytes of those `fields` that are parsed only when they are read, as JSON.stringify would write them. Whoever
-   * changes a field leaves it out here.
+   * JSON bytes of those `fields` that are parsed only when they are read, as JSON.stringify would write them. Code
+   * that changes a field leaves it out here.
    */
   readonly encoded?: Readonly<Record<string, Buffer>>;
 }

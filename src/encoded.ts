@@ -1,6 +1,6 @@
 /**
- * Fields that stand as JSON bytes. A transcript is nearly all of a call: it is hashed and stored as it came, and parsed
- * only by whoever reads it.
+ * Fields kept as JSON bytes. A transcript is nearly all of a call: it is hashed and stored as it came, and parsed only
+ * when its value is read.
  */
 
 /** Bytes that JSON.stringify would write for the field's value, by field. */

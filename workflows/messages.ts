@@ -1,4 +1,4 @@
-/** Names and shapes that workflows, workers and clients share. No workflow code, so that anybody can import it. */
+/** Names and shapes that workflows, workers and clients share. No workflow code, so that clients can import it. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type {
   Direction,
@@ -86,8 +86,9 @@ export interface ReconcileInput {
 }
 
 export interface ReconcileProgress {
-  /** Windows that have their verdicts, of how many. */
+  /** Windows that have their verdicts. */
   readonly done: number;
+  /** Windows in all. */
   readonly windows: number;
   readonly totals: ReconcileTotals;
 }
@@ -98,11 +99,11 @@ export const backfillId = (prefix: string, name: string): string => `${prefix}/b
 export const syncScheduleId = (prefix: string): string => `${prefix}/sync-recent`;
 export const rereadScheduleId = (prefix: string): string => `${prefix}/reread-late`;
 export const reconcileScheduleId = (prefix: string): string => `${prefix}/reconcile`;
-/** A reconciliation that somebody asked for, beside the scheduled one. */
+/** A reconciliation on request, beside the scheduled one. */
 export const reconcileId = (prefix: string, name: string): string => `${prefix}/reconcile/${name}`;
 export const sweepScheduleId = (prefix: string): string => `${prefix}/sweep`;
 
-/** Something landed in the inbox. No payload: the inbox itself says what. */
+/** A delivery arrived in the inbox. No payload: the merge reads the inbox. */
 export const wakeSignal = defineSignal('wake');
 export const pauseUpdate = defineUpdate<BackfillProgress>('pause');
 export const resumeUpdate = defineUpdate<BackfillProgress>('resume');

@@ -4,14 +4,14 @@ import { loadActivities, readActivities } from './activity-proxies.ts';
 import { loadWarehouse } from './load-warehouse.ts';
 import type { SyncInput } from './messages.ts';
 
-/** Finds what nobody woke: deliveries that wait, calls to be read again, pending calls, bodies that have expired. */
+/** Does what no wake-up started: merges waiting deliveries, reads calls again, loads pending calls, runs maintenance. */
 export const sweep = async (input: SyncInput & { readonly prefix: string }): Promise<void> => {
   const load = loadActivities(input.queues);
   const merged = await load.mergeInbox();
   await readActivities(input.queues).rereadCalls();
   for (const warehouse of Object.keys(await load.listPending())) {
     try {
-      // A warehouse that is away must not hold back the others or the next sweep.
+      // An unreachable warehouse must not hold back the others or the next sweep.
       await startChild(loadWarehouse, {
         workflowId: `${input.prefix}/load/${warehouse}`,
         parentClosePolicy: ParentClosePolicy.ABANDON,

@@ -14,7 +14,7 @@ export const syncRecent = async (
   const { planSync, finishSync } = readActivities(input.queues);
   const { axis, direction, todo, totals, windowLength } = input.resumed ?? (await begin(planSync));
   const state: RangeReading = { todo: [...todo], active: 0, totals, concurrency: 1, paused: false, windowLength };
-  // Forced: the overlap lies in windows that are read already, and reading them again is what it is for.
+  // Forced: the overlap covers windows that are read already, in order to read them again.
   await readRanges(state, { queues: input.queues, axis, direction, force: true, origin: 'sync' });
   // A run of the code before this one went on to the watermark here, and must do so again on replay.
   if (state.todo.length > 0 && patched('sync-continues-as-new')) {

@@ -23,7 +23,7 @@ export const flattenTags = (callId: string, at: number | null, tags: unknown, re
     ];
   });
 
-/** Longest metadata key that is kept whole: it stands in an index entry beside the call id, of 2,704 bytes at most. */
+/** Longest metadata key that is kept whole: an index entry of the call id and the key has at most 2,704 bytes. */
 const maxKeyLength = 512;
 const maxKeyBytes = 1_024;
 

@@ -21,7 +21,7 @@ export interface IngestDeps {
   /** Microseconds that the service's clock may be ahead of ours (`sync.clock_skew`). */
   readonly clockSkew: number;
   readonly log: (event: string, fields: Record<string, unknown>) => void;
-  /** Sees every folded observation; absent where nobody reports drift. */
+  /** Sees every folded observation; absent where drift is not reported. */
   readonly drift?: DriftWatch;
 }
 

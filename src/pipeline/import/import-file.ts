@@ -11,16 +11,16 @@ import { type Bytes, magicBytes, packingOf, peek, skip, unpack } from './open-by
 import { BrokenArray, findForm, type Position, type SplitRecord, splitRecords } from './split-records.ts';
 
 export interface ImportInput {
-  /** A path, or a stream with the name under which its lines are reported. Only a file can be gone on with. */
+  /** A path, or a stream with the name under which its lines are reported. Only the import of a file can be resumed. */
   readonly from: string | { readonly name: string; readonly bytes: Bytes };
   /** observed_at of every record, in microseconds; else each record's own time is taken. */
   readonly observedAt?: number;
-  /** Begin again, although an earlier import of the file has come further. */
+  /** Begin again, although an earlier import has already read part of the file. */
   readonly restart?: boolean;
 }
 
 export interface ImportProgress {
-  /** Bytes read of the file as it lies there. */
+  /** Bytes of the file that were read, packed as they are. */
   readonly bytes: number;
   /** Size of the file; null for a stream. */
   readonly size: number | null;
@@ -56,7 +56,7 @@ const defaultRecordBytes = 64 * 1024 * 1024;
 interface Opened {
   readonly name: string;
   readonly size: number | null;
-  /** Undefined where there is nothing to remember. */
+  /** Under which progress is stored; undefined for a stream, which cannot be resumed. */
   readonly key: string | undefined;
   readonly bytes: Bytes;
   readonly close: () => void;
@@ -64,7 +64,7 @@ interface Opened {
 
 /**
  * Reads NDJSON or a JSON array, plain, gzip or zstd, in batches of bounded bytes; memory does not grow with the file.
- * Records that are none go to quarantine under `name:line`. An interrupted import of a file goes on where it was.
+ * Records that cannot be read go to quarantine under `name:line`. An interrupted import of a file resumes.
  * @throws CallsyncError IMPORT_… when the file cannot be read; what came before is in the ledger.
  */
 export const importFile = async (
@@ -74,7 +74,7 @@ export const importFile = async (
 ): Promise<ImportResult> => {
   const now = options.now ?? (() => Date.now() * 1000);
   if (input.observedAt !== undefined && input.observedAt > now() + deps.clockSkew) {
-    throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records lies in the future.', {
+    throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records is in the future.', {
       hint: 'Give the time at which the file was written.',
     });
   }

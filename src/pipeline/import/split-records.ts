@@ -3,7 +3,7 @@ import { type Bytes, peek } from './open-bytes.ts';
 
 export type Form = 'lines' | 'array';
 
-/** Where reading stands: always between two records. */
+/** A position between two records, from which reading can resume. */
 export interface Position {
   readonly form: Form;
   /** Plain bytes before it. */

@@ -114,7 +114,7 @@ interface ReadDelivery {
 }
 
 interface SortedDeliveries {
-  /** Bodies that nobody has sent before. */
+  /** Bodies that came for the first time. */
   readonly fresh: readonly ReadDelivery[];
   /** Known bodies under another delivery id, or without one. */
   readonly repeated: readonly ReadDelivery[];
@@ -188,6 +188,7 @@ const settleRepeated = async (
   tx: Transaction,
   repeated: readonly ReadDelivery[],
 ): Promise<SettledDelivery[]> => {
+  if (repeated.length === 0) return [];
   const rows = await readRows(
     tx,
     repeated.map(({ observation }) => observation.callId),

@@ -1,4 +1,4 @@
-/** Notices records of an unknown shape as they come in. They land all the same. */
+/** Notices records of an unknown shape as they arrive. They are folded all the same. */
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import {
@@ -19,7 +19,7 @@ export interface DriftWatch {
 }
 
 const names: Readonly<Record<ObservationSource, string>> = { poll: 'list', webhook: 'webhook', import: 'import' };
-/** Records between two comparisons that found nothing unheard of, and the time after which counts are stored. */
+/** Fewest records, and the time, after which counts without a new finding are stored. */
 const enoughRecords = 20;
 const flushMs = 30_000;
 /** A source whose field names never end is reported by this many. */
@@ -32,7 +32,7 @@ interface Watched {
   flushedAt: number;
 }
 
-/** One of a process: counting is cheap, and the store is asked only when something is new or half a minute has passed. */
+/** One per process: counting is cheap, and the store is asked only for a new finding or after half a minute. */
 export const createDriftWatch = (
   store: Queryable,
   log: (event: string, fields: Record<string, unknown>) => void,

@@ -2,7 +2,7 @@
 
 import type { ListClient } from '../list/list-client.ts';
 import { axisOf, axisTime, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
-import { observeRecord } from '../list/observe.ts';
+import { observeCall } from '../list/observe-call.ts';
 import { contains } from '../list/windows.ts';
 import { capOf, type Handlers, insideIds, type Pass, passOver, rejectRecord, type Tally } from './read-pass.ts';
 
@@ -159,29 +159,26 @@ const confirmByListing = async (
 /** Fetches calls one by one and hands them on like those of a page. */
 const fetchCalls = async (options: PartOptions, ids: readonly string[]): Promise<void> => {
   const { client, query, tally } = options;
-  const carries = new Set(client.list.carries);
   for (const id of ids) {
     tally.requests++;
-    const call = await client.fetchCall(id, query.signal);
-    if (call === undefined) continue;
-    const observed = observeRecord(call.record, { observedAt: call.observedAt, carries });
-    tally.bytes += call.bytes.length;
-    if (observed.kind === 'rejected') {
+    const answer = await observeCall(client, id, query.signal);
+    if (answer.kind === 'unknown') continue;
+    const { bytes, receivedAt, observedAt, record } = answer.fetched;
+    tally.bytes += bytes.length;
+    if (answer.kind === 'rejected') {
       tally.rejected++;
-      await options.onRejected?.([
-        rejectRecord(call.bytes, observed.reason, { receivedAt: call.receivedAt, window: query.window }),
-      ]);
+      await options.onRejected?.([rejectRecord(bytes, answer.reason, { receivedAt, window: query.window })]);
       continue;
     }
-    const time = query.window === undefined ? undefined : axisTime(client.list, query.window.axis, call.record);
+    const time = query.window === undefined ? undefined : axisTime(client.list, query.window.axis, record);
     if (query.window !== undefined && time !== undefined && !contains(query.window, time)) continue;
     const meta = {
       window: query.window,
-      observedAt: call.observedAt,
-      receivedAt: call.receivedAt,
+      observedAt,
+      receivedAt,
       page: 0,
       summary: false,
     };
-    await options.onPage?.([observed.observation], meta);
+    await options.onPage?.([answer.observation], meta);
   }
 };
