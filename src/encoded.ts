@@ -21,3 +21,7 @@ export const defineEncoded = (target: object, name: string, bytes: Buffer): void
 /** The bytes of a field, where it has any. */
 export const encodedField = (encoded: EncodedFields | undefined, name: string): Buffer | undefined =>
   encoded !== undefined && Object.hasOwn(encoded, name) ? encoded[name] : undefined;
+
+/** A copy without a prototype whose encoded fields stay encoded: a plain copy would parse them. */
+export const copyFields = (fields: object): Record<string, unknown> =>
+  Object.defineProperties({ __proto__: null } as never, Object.getOwnPropertyDescriptors(fields));

@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import { defineEncoded, encodedField } from '../encoded.ts';
+import { copyFields, defineEncoded, encodedField } from '../encoded.ts';
 import { byKey, cleanText, isDirty, maxJsonDepth } from './clean.ts';
 
 /** JSON as text, or as the bytes in which it came. */
@@ -114,10 +114,10 @@ export const prepareObservation = (observation: Observation): PreparedObservatio
   return { ...observation, fields, ...(encoded === undefined ? {} : { encoded }), json, hashes };
 };
 
-const isHigher = (candidate: FieldVersion, standing: FieldVersion): boolean => {
-  if (candidate[0] !== standing[0]) return candidate[0] > standing[0];
-  if (candidate[1] !== standing[1]) return candidate[1] > standing[1];
-  return candidate[2] > standing[2];
+const isHigher = (candidate: FieldVersion, held: FieldVersion): boolean => {
+  if (candidate[0] !== held[0]) return candidate[0] > held[0];
+  if (candidate[1] !== held[1]) return candidate[1] > held[1];
+  return candidate[2] > held[2];
 };
 
 const versionOf = (observation: PreparedObservation, name: string): FieldVersion => [
@@ -135,9 +135,9 @@ export const needsDocument = (row: LedgerRow, observation: PreparedObservation):
   if (row.document !== null || row.tombstone) return false;
   if (row.missingSince !== null || isEarlier(row, observation)) return true;
   for (const name of Object.keys(observation.json)) {
-    const standing = own(row.versions, name);
-    if (standing === undefined) return true;
-    if (standing[2] !== observation.hashes[name] && isHigher(versionOf(observation, name), standing)) return true;
+    const held = own(row.versions, name);
+    if (held === undefined) return true;
+    if (held[2] !== observation.hashes[name] && isHigher(versionOf(observation, name), held)) return true;
   }
   return false;
 };
@@ -166,11 +166,11 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   const versions: Record<string, FieldVersion> = bare(row.versions);
   const changes: string[] = [];
   for (const name of Object.keys(observation.json)) {
-    const standing = own(row.versions, name);
+    const held = own(row.versions, name);
     const candidate = versionOf(observation, name);
-    if (standing !== undefined) {
-      if (!isHigher(candidate, standing)) continue;
-      if (standing[2] !== candidate[2]) {
+    if (held !== undefined) {
+      if (!isHigher(candidate, held)) continue;
+      if (held[2] !== candidate[2]) {
         if (row.document === null) throw new Error('fold: the document was not fetched');
         if (!isDeepStrictEqual(row.document[name], observation.fields[name])) changes.push(name);
       }
@@ -192,7 +192,7 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   if (changes.length === 0 && row.revision > 0 && !found && !isEarlier(row, observation)) return { ...row, ...seen };
 
   if (row.document === null) throw new Error('fold: the document was not fetched');
-  const document: CallDocument = Object.defineProperties(bare(), Object.getOwnPropertyDescriptors(row.document));
+  const document: CallDocument = copyFields(row.document);
   const json: Record<string, JsonText> = bare(row.json);
   for (const name of changes) {
     const bytes = encodedField(observation.encoded, name);
