@@ -1,5 +1,5 @@
 /** Reads single fields of a document into typed values and remembers what could not be typed. */
-import { cleanJson, cleanText, isDirty } from './clean.ts';
+import { cleanJson, cleanText, isDirty, maxJsonDepth } from './clean.ts';
 import { parseNumber, parseTimestamp } from './parse-values.ts';
 
 export interface Issue {
@@ -13,6 +13,13 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
 const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value);
+
+/** JSON.parse has rounded such numbers already, so their digits are gone. */
+const holdsRounded = (value: unknown, depth: number): boolean => {
+  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
+  if (typeof value !== 'object' || value === null || depth > maxJsonDepth) return false;
+  return Object.values(value).some((part) => holdsRounded(part, depth + 1));
+};
 
 /** Null and absent read as null without an issue. Reasons name types, never values: those may be personal. */
 export class FieldReader {
@@ -75,6 +82,23 @@ export class FieldReader {
     if (Array.isArray(value)) return value;
     if (value != null) this.wrong(field, 'an array', value);
     return [];
+  }
+
+  /** An element of a list of objects; null is none either. */
+  element(value: unknown, field: string): Record<string, unknown> {
+    if (isObject(value)) return value;
+    this.wrong(field, 'an object', value);
+    return {};
+  }
+
+  /** As `json`, for a value that may hold any numbers: reports whole numbers that a double cannot hold. */
+  freeJson(value: unknown, field: string): string | null {
+    this.noteRounded(value, field);
+    return this.json(value, field);
+  }
+
+  noteRounded(value: unknown, field: string): void {
+    if (holdsRounded(value, 0)) this.note(cleanText(field), 'a whole number beyond 2^53 may have lost its last digits');
   }
 
   /** Any value as JSON text; null and absent are null. */

@@ -1,4 +1,5 @@
 /** Rows of tags, metadata, udfs and contacts (interface §2.3 to §2.5). */
+import { hash } from 'node:crypto';
 import { byKey } from './clean.ts';
 import { type FieldReader, isObject } from './field-reader.ts';
 import { normalizePhone, parseDecimal } from './parse-values.ts';
@@ -6,7 +7,7 @@ import { normalizePhone, parseDecimal } from './parse-values.ts';
 export const flattenTags = (callId: string, at: number | null, tags: unknown, read: FieldReader): unknown[][] =>
   read.array(tags, 'tags').map((item, index) => {
     const field = `tags[${index}]`;
-    const tag = read.object(item, field) ?? {};
+    const tag = read.element(item, field);
     const value = tag.value;
     return [
       callId,
@@ -19,7 +20,7 @@ export const flattenTags = (callId: string, at: number | null, tags: unknown, re
       typeof value === 'boolean' ? value : null,
       typeof value === 'number' ? read.number(value, `${field}.value`) : null,
       typeof value === 'string' ? read.text(value, `${field}.value`) : null,
-      read.json(value, `${field}.value`),
+      read.freeJson(value, `${field}.value`),
     ];
   });
 
@@ -27,10 +28,12 @@ export const flattenTags = (callId: string, at: number | null, tags: unknown, re
 const maxKeyLength = 512;
 const maxKeyBytes = 1_024;
 
+/** The beginning of a key and a hash of all of it, so that keys which begin alike stay two. */
 const cutKey = (key: string): string => {
-  let cut = key.slice(0, maxKeyLength).toWellFormed();
-  while (Buffer.byteLength(cut) > maxKeyBytes) cut = cut.slice(0, cut.length - 16).toWellFormed();
-  return cut;
+  const suffix = `~${hash('sha256', key).slice(0, 16)}`;
+  let cut = key.slice(0, maxKeyLength - suffix.length).toWellFormed();
+  while (Buffer.byteLength(cut) > maxKeyBytes - suffix.length) cut = cut.slice(0, cut.length - 16).toWellFormed();
+  return cut + suffix;
 };
 const udfKey = /^UDF_(num|text)_(\d\d)$/;
 
@@ -45,13 +48,14 @@ export const flattenMetadata = (
   for (const [rawKey, rawValue] of Object.entries(read.object(metadata, 'metadata') ?? {}).sort(byKey)) {
     let key = read.clean(rawKey, 'metadata');
     if (key.length > maxKeyLength || key.length * 3 > maxKeyBytes) {
-      const cut = cutKey(key);
-      if (cut !== key) read.note('metadata', `a key longer than ${maxKeyLength} characters was cut`);
-      key = cut;
+      if (key.length > maxKeyLength || Buffer.byteLength(key) > maxKeyBytes) {
+        read.note('metadata', `a key longer than ${maxKeyLength} characters was cut`);
+        key = cutKey(key);
+      }
     }
     values.set(
       key,
-      typeof rawValue === 'string' ? read.clean(rawValue, 'metadata value') : read.json(rawValue, 'metadata value'),
+      typeof rawValue === 'string' ? read.clean(rawValue, 'metadata value') : read.freeJson(rawValue, 'metadata value'),
     );
   }
   const rows: unknown[][] = [];

@@ -16,7 +16,7 @@ export const flattenUtterances = (
   const list = read.array(callData, 'transcript_json.callData');
   for (let index = 0; index < list.length; index += 1) {
     const field = `transcript_json.callData[${index}]`;
-    const utterance = read.object(list[index], field) ?? {};
+    const utterance = read.element(list[index], field);
     const words = wordArrays(read.array(utterance.words, `${field}.words`), field, read);
     total += words.value.length;
     rows.push([

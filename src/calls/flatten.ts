@@ -6,7 +6,7 @@ import { flattenContact, flattenMetadata, flattenTags } from './flatten-details.
 import { flattenUtterances } from './flatten-utterances.ts';
 
 /** Raised whenever the rows of an unchanged document would change; every call then becomes pending. */
-export const flattenVersion = 1;
+export const flattenVersion = 2;
 
 export interface FlattenInput {
   readonly callId: string;
@@ -54,6 +54,7 @@ export const flattenCall = (input: FlattenInput): FlatCall => {
       .filter((name) => !known.has(name) && name !== processedField)
       .map((name) => [name, document[name]]),
   );
+  for (const name of Object.keys(extra)) read.noteRounded(extra[name], `extra.${name}`);
 
   const calls = [
     callId,
@@ -75,9 +76,9 @@ export const flattenCall = (input: FlattenInput): FlatCall => {
     outgoing?.[4] ?? null,
     outgoing?.[5] ?? null,
     ...promotedMetadata.map((key) => metadata.values.get(key) ?? null),
-    read.json(document.visit, 'visit'),
-    read.json(document.tracking_info, 'tracking_info'),
-    read.json(document.qualification, 'qualification'),
+    read.freeJson(document.visit, 'visit'),
+    read.freeJson(document.tracking_info, 'tracking_info'),
+    read.freeJson(document.qualification, 'qualification'),
     Object.keys(extra).length === 0 ? null : read.json(extra, 'extra'),
     utterances.rows.length,
     utterances.words,

@@ -233,6 +233,8 @@ describe('fields of the wrong type become null with an issue', () => {
   test.each<[CallDocument, CallTableName, string, string]>([
     [{ tags: [{ confidence: 'high' }] }, 'tags', 'confidence', 'tags[0].confidence'],
     [{ tags: ['bare'] }, 'tags', 'tag_id', 'tags[0]'],
+    [{ tags: [null] }, 'tags', 'tag_id', 'tags[0]'],
+    [{ transcript_json: { callData: [null] } }, 'utterances', 'content', 'transcript_json.callData[0]'],
     [{ transcript_json: { callData: ['x'] } }, 'utterances', 'content', 'transcript_json.callData[0]'],
     [
       { transcript_json: { callData: [{ datetime: 'x' }] } },
@@ -300,9 +302,35 @@ describe('what cannot be stored as it is', () => {
     expect(values.get('o')).toBe('{"a":2,"b":1}');
     expect(values.get('z')).toBeNull();
     expect(values.get('d\ufffd')).toBe('\ufffd');
-    expect(values.get('k'.repeat(512))).toBe('1');
+    const cut = [...values.keys()].filter((key) => /^(k+|漢+)~[0-9a-f]{16}$/.test(key));
+    expect(cut.map((key) => values.get(key)).sort()).toEqual(['1', '2']);
+    for (const key of cut) expect(key.length).toBeGreaterThan(300);
     expect(values.get('é'.repeat(512))).toBe('3');
+    expect(issuesOf({ metadata: { [long]: '1' } })).toEqual([
+      { field: 'metadata', reason: 'a key longer than 512 characters was cut' },
+    ]);
     for (const key of values.keys()) expect(Buffer.byteLength(key)).toBeLessThanOrEqual(1024);
+  });
+
+  test('metadata keys that begin alike stay apart, whatever their length', () => {
+    const keys = ['k'.repeat(512), ...['a', 'b', 'b'.repeat(2_000)].map((end) => 'k'.repeat(512) + end)];
+    const metadata = Object.fromEntries(keys.map((key, index) => [key, String(index)]));
+    const rows = rowsOf({ metadata }, 'metadata');
+    expect(rows.map((row) => row.value).sort()).toEqual(['0', '1', '2', '3']);
+    expect(new Set(rows.map((row) => row.key)).size).toBe(4);
+    expect(rows.find((row) => row.value === '0')?.key).toBe(keys[0]);
+  });
+
+  test('whole numbers beyond 2^53 are reported where they may stand', () => {
+    const text =
+      '{"a":9007199254740993,"b":{"c":[12345678901234567890]},"d":9007199254740991,"e":0.1,"f":-9007199254740992}';
+    const value = JSON.parse(text) as CallDocument;
+    const fields = (document: CallDocument) => (issuesOf(document) as { field: string }[]).map(({ field }) => field);
+    expect(fields(value)).toEqual(['extra.a', 'extra.b', 'extra.f']);
+    expect(fields({ visit: value, tracking_info: { n: 5 }, qualification: value })).toEqual(['visit', 'qualification']);
+    expect(fields({ metadata: { 'a person': value.a } })).toEqual(['metadata value']);
+    expect(fields({ tags: [{ value: value.a, type: 'number' }] })).toEqual(['tags[0].value']);
+    expect(issuesOf({ novel: 9_007_199_254_740_991, other: '9007199254740993' })).toEqual([]);
   });
 
   test('of metadata keys that become one, the same stays in whatever order they are sent', () => {

@@ -33,6 +33,36 @@ describe('observing a list record', () => {
     });
   });
 
+  test.each<[string, unknown]>([
+    ['transcript_json', { callData: [], meta: {} }],
+    ['in', { label: null, data: '', type: null }],
+    ['tags', [{}, { value: null, more: [''] }]],
+  ])('an outline without content in %s is none, unless the list carries the field', (name, value) => {
+    const record = { unique_id: 'a', [name]: value };
+    expect(observe(record)).toMatchObject({ observation: { fields: { unique_id: 'a' } }, uncarried: [name] });
+    expect(observe(record)).not.toHaveProperty(`observation.fields.${name}`);
+    expect(observe(record, [name])).toMatchObject({ observation: { fields: record }, uncarried: [] });
+  });
+
+  test('the same for fields that are kept as bytes', () => {
+    const outline = { callData: Array.from({ length: 40 }, () => ({ content: '', words: [] })), meta: {} };
+    const late = { callData: [...outline.callData, { content: 'bonjour', words: [] }], meta: {} };
+    const see = (value: unknown, carries: string[] = []) =>
+      observeRecord(
+        { unique_id: 'a', transcript_json: value },
+        {
+          observedAt: 5,
+          carries: new Set(carries),
+          encoded: { transcript_json: Buffer.from(JSON.stringify(value)) },
+        },
+      );
+    expect(see(outline)).toMatchObject({ uncarried: ['transcript_json'] });
+    expect(see(outline)).not.toHaveProperty('observation.encoded');
+    expect(see(outline, ['transcript_json'])).toHaveProperty('observation.encoded.transcript_json');
+    for (const value of [late, { callData: [0] }, { meta: { lang: 'fr' } }, { ok: false }])
+      expect(see(value)).toHaveProperty('observation.encoded.transcript_json');
+  });
+
   test('drops fields that were asked to be left out, whatever stands in their place', () => {
     expect(observe({ unique_id: 'a', transcript_json: null }, ['transcript_json'], ['transcript_json'])).toMatchObject({
       observation: { fields: { unique_id: 'a' } },

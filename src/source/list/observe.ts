@@ -10,7 +10,7 @@ export type ObservedRecord =
   | {
       readonly kind: 'observation';
       readonly observation: Observation;
-      /** Fields sent null or empty that the list is not known to carry: dropped, reported as drift. */
+      /** Fields sent without content (`isEmpty`) that the list is not known to carry: dropped, reported as drift. */
       readonly uncarried: readonly string[];
     }
   | { readonly kind: 'rejected'; readonly reason: string };
@@ -21,7 +21,7 @@ const maxDepth = 200;
 /**
  * @param record one element of the list, as parsed.
  * @param carries fields for which null or empty in the list is content (`source.list.carries`).
- * @param encoded fields of the record that are parsed only when they are read; never empty.
+ * @param encoded fields of the record that are parsed only when they are read.
  */
 export const observeRecord = (
   record: unknown,
@@ -53,11 +53,11 @@ export const observeRecord = (
     if (typeof value === 'object' && value !== null && deeperThan(value, maxDepth - 1))
       return { kind: 'rejected', reason: `the record nests deeper than ${maxDepth} levels` };
     if (leftOut.includes(name)) continue;
-    if (bytes !== undefined) kept[name] = bytes;
-    else if (isEmpty(value) && !carries.has(name)) {
+    if (!carries.has(name) && (bytes === undefined ? isEmpty(value) : isEmptyJson(bytes))) {
       uncarried.push(name);
       continue;
     }
+    if (bytes !== undefined) kept[name] = bytes;
     entries.push([name, value]);
   }
   const fields = Object.fromEntries(entries);
@@ -79,12 +79,18 @@ const refuseId = (id: unknown): string | undefined => {
   return id.isWellFormed() ? undefined : 'unique_id holds half a character';
 };
 
-/** null, empty text, [] and {}. */
+/** null, empty text, and lists and objects of nothing but such: an outline without content. */
 export const isEmpty = (value: unknown): boolean => {
   if (value === null || value === '') return true;
-  if (typeof value !== 'object') return false;
-  return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
+  return typeof value === 'object' && Object.values(value).every(isEmpty);
 };
+
+/** A text, number or truth value within plain JSON, as nearly every field of this size begins. */
+const content = /[:[](?:"[^"]|[-\dtf])/;
+
+/** As `isEmpty`, for bytes that are parsed only when their beginning shows no content. */
+const isEmptyJson = (bytes: Buffer): boolean =>
+  !content.test(bytes.toString('latin1', 0, 256)) && isEmpty(JSON.parse(bytes.toString('utf8')));
 
 /** Written for speed: it visits every value of every record. */
 const deeperThan = (value: object, depth: number): boolean => {
