@@ -34,12 +34,11 @@ const startDurable = async (url: string, spoolDir: string, secret: string): Prom
   const secrets = [{ name: 'bench', secret }];
   const config = webhookConfigSchema.parse({ port: 0, secrets });
   const pool = openPool({ url, schema: 'callsync', application: 'bench', purpose: 'operational store', max: 4 });
-  const { max_bytes: maxBytes, min_free_bytes: minFreeBytes, segment_bytes: segmentBytes } = config.spool;
   const receiver = createReceiver({
     config,
     secrets: openSigningKeys({ secrets, allowUnsigned: false, log }),
     inbox: createInboxWriter({ pool }),
-    spool: await openSpool({ dir: spoolDir, maxBytes, minFreeBytes, segmentBytes, log }),
+    spool: await openSpool({ dir: spoolDir, config: config.spool, log }),
     registry: new Registry(),
     log,
     wake: async () => {},

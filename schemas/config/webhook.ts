@@ -1,5 +1,6 @@
 /** Config section `webhook:`: the receiver of deliveries (interface §4.3, §5.4). */
 import { z } from 'zod';
+import { durationSchema } from './duration.ts';
 
 const MiB = 1024 * 1024;
 
@@ -114,6 +115,9 @@ const spoolSchema = z.strictObject({
     .positive()
     .default(64 * MiB)
     .describe('Size at which a new spool file is begun.'),
+  damaged_retention: durationSchema
+    .prefault('30d')
+    .describe('How long spool files with unreadable bytes are kept after the rest of them was stored.'),
 });
 
 export const webhookConfigSchema = z

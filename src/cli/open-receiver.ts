@@ -41,9 +41,7 @@ export const openReceiver = async (
   watchInbox({ registry, read: () => inbox.depth({ deadlineMs: gaugeDeadlineMs }) });
   const spool = await openSpool({
     dir: webhook.spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'),
-    maxBytes: webhook.spool.max_bytes,
-    minFreeBytes: webhook.spool.min_free_bytes,
-    segmentBytes: webhook.spool.segment_bytes,
+    config: webhook.spool,
     log,
   });
   const receiver = createReceiver({

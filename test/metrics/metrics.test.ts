@@ -12,7 +12,8 @@ test('serves Prometheus text on a listener of its own', async () => {
   metrics.rejected.inc({ reason: 'signature_wrong' });
   metrics.drained.inc(3);
   for (const seconds of [0.004, 0.3, 60]) metrics.answerSeconds.observe(seconds);
-  metrics.watch(() => ({ inflightBytes: 5, spoolRecords: 2, spoolBytes: 700, storeUsable: true }));
+  const spool = { records: 2, bytes: 700, parked: 1, oldest: new Date(Date.now() - 90_000) };
+  metrics.watch(() => ({ inflightBytes: 5, spool, storeUsable: true }));
   const server = await serveMetrics({ registry, listen: '127.0.0.1', port: 0 });
   const response = await fetch(server.address);
   expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
@@ -21,6 +22,7 @@ test('serves Prometheus text on a listener of its own', async () => {
     'callsync_webhook_accepted_total{stored_in="inbox",key="new"} 1',
     'callsync_webhook_drained_total 3',
     'callsync_spool_records 2',
+    'callsync_spool_parked_records 1',
     'callsync_webhook_store_usable 1',
     'callsync_webhook_rejected_total{reason="signature_wrong"} 1',
     'callsync_webhook_answer_seconds_bucket{le="0.005"} 1',

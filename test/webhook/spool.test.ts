@@ -1,5 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Delivery } from '../../src/store/delivery/inbox-writer.ts';
@@ -17,29 +17,31 @@ afterEach(() => rm(join(dir, '..'), { recursive: true, force: true }));
 const note = (_fields: object, message: string) => {
   logged.push(message);
 };
-const open = (options: Partial<SpoolOptions> = {}) =>
-  openSpool({
-    dir,
-    maxBytes: 10_000_000,
-    minFreeBytes: 0,
-    segmentBytes: 1_000_000,
-    log: { info: note, warn: note, error: note },
-    ...options,
-  });
-/** As a kill leaves it: nothing is closed, the lock is that of a process that is gone. */
-const abandon = async () => writeFile(join(dir, 'lock'), JSON.stringify({ pid: 2 ** 30, host: hostname() }));
+const log = { info: note, warn: note, error: note };
+const open = (config: Partial<SpoolOptions['config']> = {}, at = dir) => {
+  const usual = { max_bytes: 10_000_000, min_free_bytes: 0, segment_bytes: 1_000_000, damaged_retention: 86_400_000 };
+  return openSpool({ dir: at, config: { ...usual, ...config }, lockWaitMs: 0, log });
+};
+/** The folder as a kill leaves it, copied: nothing of it was closed. */
+const crash = async () => {
+  const copy = `${dir}-crashed`;
+  await cp(dir, copy, { recursive: true });
+  return copy;
+};
 const segments = async () => (await readdir(dir)).filter((name) => name.endsWith('.spool')).sort();
 const drain = async (spool: Spool) => {
   const drained: Delivery[] = [];
-  await spool.drain(async (batch) => {
+  for (;;) {
+    const batch = await spool.read(128);
+    if (batch.length === 0) return drained;
     drained.push(...batch);
-  });
-  return drained;
+    await spool.advance();
+  }
 };
 const ids = (deliveries: readonly Delivery[]) => deliveries.map((one) => one.deliveryId);
 
 test('hands back what it took, whole, in order and once, over many files', async () => {
-  const spool = await open({ segmentBytes: 5_000 });
+  const spool = await open({ segment_bytes: 5_000 });
   const deliveries = Array.from({ length: 60 }, (_, index) => makeDelivery(`d-${index}`, 500));
   for (let at = 0; at < 60; at += 3) await spool.append(deliveries.slice(at, at + 3));
   expect(spool.status()).toMatchObject({ records: 60, full: false, oldest: deliveries[0]?.receivedAt });
@@ -51,31 +53,28 @@ test('hands back what it took, whole, in order and once, over many files', async
   await spool.close();
 });
 
-test('keeps what is not taken, and goes on there', async () => {
+test('keeps what was read until it is taken away', async () => {
   const spool = await open();
   await spool.append(Array.from({ length: 300 }, (_, index) => makeDelivery(`d-${index}`, 10)));
-  const taken: Delivery[] = [];
-  const first = spool.drain(async (batch) => {
-    if (taken.length > 0) throw new Error('away');
-    taken.push(...batch);
-  });
-  await expect(first).rejects.toThrow('away');
-  expect(spool.status().records).toBe(300 - taken.length);
+  expect(ids(await spool.read(128))).toHaveLength(128);
+  expect(ids(await spool.read(2))).toEqual(['d-0', 'd-1']);
+  await spool.advance();
+  expect(spool.status().records).toBe(298);
   await spool.append([makeDelivery('later')]);
-  taken.push(...(await drain(spool)));
-  expect(ids(taken)).toEqual([...Array.from({ length: 300 }, (_, index) => `d-${index}`), 'later']);
+  expect(ids(await drain(spool))).toEqual([...Array.from({ length: 298 }, (_, index) => `d-${index + 2}`), 'later']);
   await spool.close();
 });
 
 test('takes deliveries while it is drained', async () => {
-  const spool = await open({ segmentBytes: 20_000 });
+  const spool = await open({ segment_bytes: 20_000 });
   const drained: Delivery[] = [];
   await spool.append([makeDelivery('0')]);
   let next = 1;
-  await spool.drain(async (batch) => {
+  for (let batch = await spool.read(128); batch.length > 0; batch = await spool.read(128)) {
     drained.push(...batch);
     if (next < 100) await spool.append([makeDelivery(String(next++)), makeDelivery(String(next++))]);
-  });
+    await spool.advance();
+  }
   expect(ids(drained)).toEqual(Array.from({ length: next }, (_, index) => String(index)));
   await spool.close();
 });
@@ -97,7 +96,6 @@ describe('after a crash', () => {
         await writeFile(join(dir, name), whole);
         await truncate(join(dir, name), cut);
         if (tail === 'zeros') await truncate(join(dir, name), size);
-        await abandon();
         const again = await open();
         expect(again.status().records).toBe(cut === size ? 3 : 2);
         await again.append([makeDelivery('d')]);
@@ -119,23 +117,20 @@ describe('after a crash', () => {
     const again = await open();
     expect(logged).toContain('A spool file is damaged; its other records are kept.');
     expect(ids(await drain(again))).toEqual(['a', 'c']);
-    expect(await readdir(dir)).toContain(`${name}.damaged`);
+    expect((await readdir(dir)).filter((one) => one.endsWith('.spool.damaged'))).toHaveLength(1);
     expect(again.status()).toMatchObject({ records: 0, bytes: bytes.length });
     await again.close();
   });
 
   test('does not hand over again a file that was drained, nor forget one half drained', async () => {
-    const spool = await open({ segmentBytes: 3_000 });
+    const spool = await open({ segment_bytes: 3_000 });
     for (let n = 0; n < 10; n += 1) await spool.append([makeDelivery(String(n), 1_000)]);
     const taken: Delivery[] = [];
-    await spool
-      .drain(async (batch) => {
-        if (taken.length >= 4) throw new Error('away');
-        taken.push(...batch);
-      })
-      .catch(() => {});
-    await abandon();
-    const again = await open();
+    while (taken.length < 4) {
+      taken.push(...(await spool.read(3)));
+      await spool.advance();
+    }
+    const again = await open({}, await crash());
     expect(ids([...taken, ...(await drain(again))])).toEqual(Array.from({ length: 10 }, (_, n) => String(n)));
     await again.close();
   });
@@ -143,7 +138,7 @@ describe('after a crash', () => {
 
 describe('refuses', () => {
   test('beyond its size, takes again when there is room, and loses nothing it took', async () => {
-    const spool = await open({ maxBytes: 5_000 });
+    const spool = await open({ max_bytes: 5_000 });
     const taken: string[] = [];
     for (let n = 0; n < 10; n += 1) {
       await spool.append([makeDelivery(String(n), 800)]).then(
@@ -160,35 +155,92 @@ describe('refuses', () => {
   });
 
   test('before the disk is full', async () => {
-    const spool = await open({ minFreeBytes: Number.MAX_SAFE_INTEGER });
+    const spool = await open({ min_free_bytes: Number.MAX_SAFE_INTEGER });
     await expect(spool.append([makeDelivery('a')])).rejects.toMatchObject({ code: 'SPOOL_FULL' });
     await spool.close();
   });
 
-  test('when the folder is gone, and takes again when it is back', async () => {
+  test('a folder that another receiver uses, also one that is far away or frozen', async () => {
     const spool = await open();
-    await rm(dir, { recursive: true });
-    await expect(spool.append([makeDelivery('a')])).rejects.toMatchObject({ kind: 'transient' });
+    // What a lock file says, and how old it is, counts for nothing: only the kernel knows who holds it.
+    await writeFile(join(dir, 'lock'), JSON.stringify({ pid: 2 ** 30, host: 'elsewhere' }));
+    const past = new Date(Date.now() - 60_000);
+    await utimes(join(dir, 'lock'), past, past);
+    await expect(open()).rejects.toMatchObject({ code: 'SPOOL_IN_USE' });
+    await spool.close();
+    await (await open()).close();
+  });
+
+  test('to write once another receiver has the folder', async () => {
+    const spool = await open();
+    await spool.append([makeDelivery('a')]);
+    // As after somebody cleared up, or where the file system holds no locks.
+    await rm(join(dir, 'lock'));
     const other = await open();
-    await expect(spool.append([makeDelivery('b')])).resolves.toBeUndefined();
+    await expect(spool.append([makeDelivery('lost')])).rejects.toMatchObject({ code: 'SPOOL_FAILED' });
+    expect(ids(await drain(other))).toEqual(['a']);
     await other.close();
-    expect(ids(await drain(spool))).toEqual(['b']);
+    await spool.append([makeDelivery('again')]);
+    expect(ids(await drain(spool))).toEqual(['again']);
     await spool.close();
   });
 
-  test('a folder that another receiver uses', async () => {
+  test('to count what was written to a file that was taken over, or is gone', async () => {
     const spool = await open();
-    await writeFile(join(dir, 'lock'), JSON.stringify({ pid: process.ppid, host: hostname() }));
-    await expect(open()).rejects.toMatchObject({ code: 'SPOOL_IN_USE' });
-    const past = new Date(Date.now() - 60_000);
-    await utimes(join(dir, 'lock'), past, past);
-    const taken = await open();
-    await taken.close();
+    for (const removed of [rm, (path: string) => rename(path, `${path}.elsewhere`)]) {
+      await spool.append([makeDelivery('before')]);
+      const [name = ''] = await segments();
+      await removed(join(dir, name));
+      await expect(spool.append([makeDelivery('lost')])).rejects.toMatchObject({ kind: 'transient' });
+      await spool.append([makeDelivery('kept')]);
+      expect(ids(await drain(spool))).toEqual(['kept']);
+      expect(logged).toContain('A spool file is gone, and with it the deliveries that it held.');
+    }
+    await spool.close();
+  });
+
+  test('nothing for good when its folder is removed', async () => {
+    const spool = await open();
+    await spool.append([makeDelivery('a')]);
+    await rm(dir, { recursive: true });
+    await spool.append([makeDelivery('b')]);
+    expect(ids(await drain(spool))).toEqual(['b']);
     await spool.close();
   });
 
   test('a folder that cannot be made', async () => {
     await writeFile(dir, 'a file');
-    await expect(open({ dir: join(dir, 'below') })).rejects.toMatchObject({ code: 'SPOOL_UNUSABLE' });
+    await expect(open({}, join(dir, 'below'))).rejects.toMatchObject({ code: 'SPOOL_UNUSABLE' });
   });
+});
+
+test('parks a delivery under its reason, and tries it again after everything else of the next start', async () => {
+  const spool = await open();
+  await spool.append([makeDelivery('poison'), makeDelivery('good')]);
+  await spool.read(1);
+  await spool.park('23514');
+  expect(spool.status()).toMatchObject({ records: 1, parked: 1 });
+  const [parked = ''] = (await readdir(dir)).filter((name) => name.endsWith('.parked'));
+  expect(await readFile(join(dir, parked), 'latin1')).toContain('"23514"]');
+  const again = await open({}, await crash());
+  expect(again.status()).toMatchObject({ records: 3, parked: 0 });
+  expect(ids(await drain(again))).toEqual(['poison', 'good', 'poison']);
+  await again.close();
+  expect(ids(await drain(spool))).toEqual(['good']);
+  await spool.close();
+});
+
+test('keeps others out of a folder that was there before, and deletes damaged files in time', async () => {
+  await mkdir(dir, { recursive: true });
+  await chmod(dir, 0o755);
+  const old = new Date(Date.now() - 2 * 86_400_000);
+  for (const name of ['000000000001.spool.damaged', '000000000002.spool.damaged']) await writeFile(join(dir, name), 'x');
+  await utimes(join(dir, '000000000001.spool.damaged'), old, old);
+  const spool = await open();
+  expect((await stat(dir)).mode & 0o777).toBe(0o700);
+  expect((await readdir(dir)).filter((name) => name.endsWith('.damaged'))).toEqual(['000000000002.spool.damaged']);
+  expect(spool.status().bytes).toBe(1);
+  await spool.append([makeDelivery('a')]);
+  expect(await segments()).toEqual(['000000000003.spool']);
+  await spool.close();
 });

@@ -6,23 +6,22 @@
  */
 import { transient } from '../../errors.ts';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
-import { createCircuitBreaker } from '../spool/circuit-breaker.ts';
+import type { CircuitBreaker } from '../spool/circuit-breaker.ts';
 import type { Spool } from '../spool/spool.ts';
-import type { ReceiverLog } from './receiver-log.ts';
 
 export type StoredIn = 'inbox' | 'spool';
 
 export interface GroupCommit {
   /** Durable when it resolves. Rejects with a transient error when neither store nor spool took it in time. */
   commit(delivery: Delivery): Promise<StoredIn>;
-  storeUsable(): boolean;
   /** Finishes what was given to it. */
   close(): Promise<void>;
 }
 
 export interface GroupCommitOptions {
-  readonly inbox: InboxWriter;
-  readonly spool: Spool;
+  readonly inbox: Pick<InboxWriter, 'insert'>;
+  readonly spool: Pick<Spool, 'append'>;
+  readonly breaker: CircuitBreaker;
   /** Groups written at once. */
   readonly writers: number;
   /** Longest that a delivery waits for others before its group is written. */
@@ -33,11 +32,8 @@ export interface GroupCommitOptions {
   readonly deadlineMs: number;
   /** Longest that a delivery may wait in all. */
   readonly answerWithinMs: number;
-  readonly log: ReceiverLog;
-  /** New deliveries are in the inbox. */
-  readonly onStored: () => void;
-  /** Deliveries were brought from the spool to the inbox. */
-  readonly onDrained: (deliveries: number) => void;
+  /** New deliveries are in the inbox, or in the spool. */
+  readonly onStored: (storedIn: StoredIn) => void;
 }
 
 interface Entry {
@@ -48,8 +44,7 @@ interface Entry {
 }
 
 export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
-  const { inbox, spool, writers, maxDelayMs, batchRows, batchBytes, deadlineMs, answerWithinMs } = options;
-  const breaker = createCircuitBreaker(options);
+  const { inbox, spool, breaker, writers, maxDelayMs, batchRows, batchBytes, deadlineMs, answerWithinMs } = options;
   /** Oldest first; those that no group has taken yet are in `waiting` too. */
   const unanswered = new Set<Entry>();
   const waiting: Entry[] = [];
@@ -73,14 +68,14 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
     if (breaker.usable()) {
       try {
         await inbox.insert(deliveries, { deadlineMs });
-        options.onStored();
+        options.onStored('inbox');
         return 'inbox';
       } catch (error) {
         breaker.trip(error);
       }
     }
     await spool.append(deliveries);
-    breaker.drain();
+    options.onStored('spool');
     return 'spool';
   };
 
@@ -129,7 +124,6 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
         if (waiting.length >= batchRows) writeGroups();
         else if (mayWrite()) delay ??= setTimeout(writeGroups, maxDelayMs);
       }),
-    storeUsable: breaker.usable,
     async close() {
       while (waiting.length > 0 || writing.size > 0) {
         writeGroups();
@@ -137,7 +131,6 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
       }
       clearInterval(overdue);
       clearTimeout(delay);
-      await breaker.close();
     },
   };
 };

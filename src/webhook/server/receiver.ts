@@ -9,6 +9,8 @@ import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { terminal } from '../../errors.ts';
 import { createWebhookMetrics } from '../../metrics/webhook-metrics.ts';
 import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
+import { createCircuitBreaker } from '../spool/circuit-breaker.ts';
+import { createDrain } from '../spool/drain.ts';
 import type { Spool, SpoolStatus } from '../spool/spool.ts';
 import { createAllowList } from './allow-list.ts';
 import { type BodyReader, createBodyReader } from './body.ts';
@@ -57,6 +59,8 @@ export interface Receiver {
 
 /** How often Node looks for requests past their time. */
 const connectionCheckMs = 500;
+/** The drain may be held up for this long. */
+const stalledAfterMs = 5 * 60_000;
 /** Time for bodies that are on their way when the receiver stops. */
 const bodyGraceMs = 2_000;
 
@@ -78,22 +82,39 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     log,
     onFailure: () => metrics.wakeFailures.inc(),
   });
+  const breaker = createCircuitBreaker({
+    ping: () => inbox.ping({ deadlineMs }),
+    log,
+    onClose: () => drain.start(),
+  });
+  const drain = createDrain({
+    inbox,
+    spool,
+    breaker,
+    deadlineMs,
+    log,
+    onDrained(deliveries) {
+      metrics.drained.inc(deliveries);
+      wakeUp.notify();
+    },
+  });
   const groupCommit = createGroupCommit({
     inbox,
     spool,
+    breaker,
     writers: config.group_commit.writers,
     maxDelayMs: config.group_commit.max_delay_ms,
     batchRows: config.group_commit.batch_rows,
     batchBytes: config.group_commit.batch_bytes,
     deadlineMs,
     answerWithinMs: config.limits.answer_within_s * 1_000,
-    log,
-    onStored: wakeUp.notify,
-    onDrained(deliveries) {
-      metrics.drained.inc(deliveries);
-      wakeUp.notify();
-    },
+    onStored: (storedIn) => (storedIn === 'inbox' ? wakeUp.notify() : drain.start()),
   });
+  /** Not ready: deliveries cannot be made durable, or those in the spool get no further although the store takes others. */
+  const ready = (): boolean => {
+    const stalledMs = Date.now() - (drain.stalledSince()?.getTime() ?? Number.POSITIVE_INFINITY);
+    return !closing && (breaker.usable() || !spool.status().full) && stalledMs < stalledAfterMs;
+  };
   const rejections = createRejections({
     perMinute: config.rejected_per_minute,
     record: async (rejected) => {
@@ -104,9 +125,8 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
   });
   metrics.watch(() => ({
     inflightBytes: bodies.bytesHeld(),
-    spoolRecords: spool.status().records,
-    spoolBytes: spool.status().bytes,
-    storeUsable: groupCommit.storeUsable(),
+    spool: spool.status(),
+    storeUsable: breaker.usable(),
   }));
   addRoutes(app, {
     path: config.path,
@@ -117,7 +137,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     readHeaders: createHeaderReader(config.header_prefix),
     bodies,
     groupCommit,
-    ready: () => !closing && (groupCommit.storeUsable() || !spool.status().full),
+    ready,
     noteRejected: rejections.note,
     metrics,
     registry: options.serveMetrics ? registry : undefined,
@@ -146,7 +166,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
       return `${config.tls ? 'https' : 'http'}://${host}:${port}`;
     },
     status: () => ({
-      storeUsable: groupCommit.storeUsable(),
+      storeUsable: breaker.usable(),
       spool: spool.status(),
       allowUnsigned: config.allow_unsigned,
       keys: secrets.current().map((key) => key.name),
@@ -156,6 +176,8 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
       closing = true;
       await closeServer(app, bodies, config.limits.answer_within_s * 1_000);
       await groupCommit.close();
+      await breaker.close();
+      await drain.close();
       await rejections.close();
       await wakeUp.close();
       certificateWatch?.close();

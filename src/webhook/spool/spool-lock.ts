@@ -1,78 +1,59 @@
-/** One receiver at a time per spool folder. */
-import { open, readFile, rm, stat, utimes } from 'node:fs/promises';
-import { hostname } from 'node:os';
+/**
+ * One receiver at a time per spool folder. The kernel holds the lock as long as the file is open: a process that is frozen
+ * keeps it, one that is killed loses it, and process ids, host names and clocks play no part.
+ */
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { terminal } from '../../errors.ts';
+import { type CallsyncError, terminal } from '../../errors.ts';
 
 export interface SpoolLock {
+  /** False once the lock file was removed or replaced: then another receiver can lock the folder too. */
+  isHeld(): Promise<boolean>;
   release(): Promise<void>;
 }
 
-const beatMs = 2_000;
-const staleMs = 10_000;
+/** A receiver that is just being replaced may still be closing. */
+const waitMs = 3_000;
+const retryMs = 100;
 
-/**
- * Waits at most `staleMs` for the lock of a receiver on another host (a replaced container); one whose process is
- * gone on this host is taken over at once. Throws when another receiver holds the folder.
- */
-export const lockSpool = async (dir: string): Promise<SpoolLock> => {
+/** @throws CallsyncError SPOOL_IN_USE, SPOOL_LOCK_UNSUPPORTED */
+export const lockSpool = async (dir: string, options: { readonly waitMs?: number } = {}): Promise<SpoolLock> => {
+  const tryLock = await loadTryLock();
   const path = join(dir, 'lock');
-  const mine = JSON.stringify({ pid: process.pid, host: hostname() });
-  const giveUpAt = Date.now() + staleMs + beatMs;
-  while (!(await createLock(path, mine))) {
-    const owner = await ownerOf(path);
-    if (owner === 'gone') await rm(path, { force: true });
-    else if (owner === 'here' || Date.now() > giveUpAt) {
-      throw terminal('SPOOL_IN_USE', `Another receiver uses the spool folder ${dir}.`, {
-        hint: 'Stop it, or give each receiver its own webhook.spool.dir.',
-      });
-    } else await sleep(beatMs / 4);
-  }
-  const timer = setInterval(() => {
-    const now = new Date();
-    utimes(path, now, now).catch(() => {});
-  }, beatMs);
-  timer.unref();
-  return {
-    async release() {
-      clearInterval(timer);
-      await rm(path, { force: true });
-    },
-  };
-};
-
-const createLock = async (path: string, content: string): Promise<boolean> => {
-  try {
-    const file = await open(path, 'wx', 0o600);
-    await file.writeFile(content);
+  const giveUpAt = performance.now() + (options.waitMs ?? waitMs);
+  for (;;) {
+    const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+    const isHeld = () => isFileAt(file, path);
+    // The file may have been replaced between the two steps. It is never removed here: two receivers would then each lock
+    // a file of their own.
+    if (tryLock(file.fd) && (await isHeld())) return { isHeld, release: () => file.close() };
     await file.close();
-    return true;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
-    throw error;
+    if (performance.now() > giveUpAt) throw inUse(dir);
+    await sleep(retryMs);
   }
 };
 
-const ownerOf = async (path: string): Promise<'gone' | 'here' | 'elsewhere'> => {
-  try {
-    const { mtimeMs } = await stat(path);
-    if (Date.now() - mtimeMs > staleMs) return 'gone';
-    const { pid, host } = JSON.parse(await readFile(path, 'utf8')) as { pid: number; host: string };
-    if (host !== hostname()) return 'elsewhere';
-    // A lock of one's own number was left by a process before (numbers start anew in a container).
-    return pid !== process.pid && isAlive(pid) ? 'here' : 'gone';
-  } catch {
-    // Just released, or not yet written.
-    return 'elsewhere';
-  }
+/** Whether the path still leads to the open file. */
+export const isFileAt = async (file: FileHandle, path: string): Promise<boolean> => {
+  const [opened, found] = await Promise.all([file.stat(), stat(path).catch((): Stats | undefined => undefined)]);
+  return opened.nlink > 0 && found?.ino === opened.ino && found.dev === opened.dev;
 };
 
-const isAlive = (pid: number): boolean => {
+const inUse = (dir: string): CallsyncError =>
+  terminal('SPOOL_IN_USE', `Another receiver uses the spool folder ${dir}.`, {
+    hint: 'Stop it, or give each receiver its own webhook.spool.dir.',
+  });
+
+/** Loaded on demand: it is native code, which other commands do not need. */
+const loadTryLock = async (): Promise<(fd: number) => boolean> => {
   try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return (await import('fs-native-extensions')).tryLock;
+  } catch (cause) {
+    throw terminal('SPOOL_LOCK_UNSUPPORTED', 'Files cannot be locked on this platform.', {
+      hint: 'Run the receiver on Linux (glibc), macOS or Windows, on x64 or arm64.',
+      cause,
+    });
   }
 };

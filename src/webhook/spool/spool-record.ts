@@ -19,10 +19,13 @@ type Meta = readonly [
   receivedAtMs: number,
   signingKey: string | null,
   bodyHash: string,
+  /** Why the store refused it, where it is parked. */
+  reason?: string,
 ];
 
-export const encodeRecord = (delivery: Delivery): Buffer => {
-  const meta: Meta = [
+/** @param reason why the store refused the delivery, for whoever looks into a parked file; never read back. */
+export const encodeRecord = (delivery: Delivery, reason?: string): Buffer => {
+  const meta: [...Meta] = [
     delivery.arrivalId,
     delivery.deliveryId,
     delivery.hookId,
@@ -31,6 +34,7 @@ export const encodeRecord = (delivery: Delivery): Buffer => {
     delivery.signingKey,
     delivery.bodyHash.toString('base64'),
   ];
+  if (reason !== undefined) meta[7] = reason;
   const metaBytes = Buffer.from(JSON.stringify(meta));
   const lengths = Buffer.alloc(8);
   lengths.writeUInt32BE(metaBytes.length, 0);
@@ -70,7 +74,7 @@ export const readRecord = async (
 export const findRecord = async (file: FileHandle, offset: number, fileBytes: number): Promise<number | undefined> => {
   const step = 1024 * 1024;
   for (let at = offset; at + headBytes <= fileBytes; at += step) {
-    // Overlapping by the magic's length finds one that lies across two steps.
+    // The steps overlap by the magic's length, so that one across two steps is found.
     const bytes = await readExactly(file, at, Math.min(step + magic.length - 1, fileBytes - at));
     if (bytes === undefined) return undefined;
     for (let hit = bytes.indexOf(magic); hit !== -1; hit = bytes.indexOf(magic, hit + 1)) {

@@ -1,7 +1,12 @@
-/** The files of the spool: found, checked after a crash, written and removed. */
+/**
+ * The files of the spool. Their names tell what becomes of them:
+ * `N.spool` waits to be drained, `N.spool.parked` holds one delivery that the store refuses, `N.spool.damaged` was drained
+ * but had unreadable bytes in its middle. N grows, so that names give the order; it is never used twice.
+ */
 import { constants } from 'node:fs';
 import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isFileAt } from './spool-lock.ts';
 import { findRecord, readRecord } from './spool-record.ts';
 
 /** A file to which nothing is added any more. */
@@ -11,29 +16,48 @@ export interface SealedSegment {
   readonly records: number;
   /** Arrival of its first record. */
   readonly oldest: Date | undefined;
-  /** Bytes in its middle were damaged; the file is kept aside when it has been drained. */
+  /** Bytes in its middle were damaged; the file is kept when it has been drained. */
   readonly damaged: boolean;
 }
 
-const namePattern = /^(\d{12})\.spool$/;
-const numberPattern = /^(\d{12})\.spool/;
+interface SegmentFile {
+  readonly name: string;
+  readonly number: number;
+  readonly suffix: string;
+}
 
-export const segmentPath = (dir: string, number: number): string =>
-  join(dir, `${String(number).padStart(12, '0')}.spool`);
+const pattern = /^(\d{12})\.spool(\.parked|\.damaged)?$/;
 
-/** Numbers of the segments in a folder, oldest first. */
-export const listSegments = async (dir: string): Promise<number[]> => {
-  const names = await readdir(dir);
-  return names
-    .flatMap((name) => namePattern.exec(name)?.[1] ?? [])
-    .map(Number)
-    .sort((left, right) => left - right);
-};
+/** All files of a spool folder, oldest first. */
+const listSegments = async (dir: string): Promise<SegmentFile[]> =>
+  (await readdir(dir))
+    .flatMap((name) => {
+      const [, digits, suffix = ''] = pattern.exec(name) ?? [];
+      return digits === undefined ? [] : [{ name, number: Number(digits), suffix }];
+    })
+    .sort((left, right) => left.number - right.number);
 
-/** A number that no segment of the folder has, not even one kept aside. */
-export const nextSegmentNumber = async (dir: string): Promise<number> => {
-  const names = await readdir(dir);
-  return Math.max(0, ...names.map((name) => Number(numberPattern.exec(name)?.[1] ?? 0))) + 1;
+/** @param number is of the folder's next file. */
+const segmentPath = (dir: string, number: number): string => join(dir, `${String(number).padStart(12, '0')}.spool`);
+
+/**
+ * Gives every file that waits a new name, and those that are parked after them: what the store refused may have been
+ * repaired since. A receiver that had the folder before and still writes to it (where the file system does not hold locks)
+ * then notices that its file is gone, and does not count what it wrote.
+ * @returns the files to drain, in order, and the number of the next new one.
+ */
+export const takeOverSegments = async (dir: string): Promise<{ paths: string[]; nextNumber: number }> => {
+  const found = await listSegments(dir);
+  const waiting = [...found.filter((one) => one.suffix === ''), ...found.filter((one) => one.suffix === '.parked')];
+  let nextNumber = (found.at(-1)?.number ?? 0) + 1;
+  const paths: string[] = [];
+  for (const { name } of waiting) {
+    const path = segmentPath(dir, nextNumber++);
+    await rename(join(dir, name), path);
+    paths.push(path);
+  }
+  if (paths.length > 0) await syncFolder(dir);
+  return { paths, nextNumber };
 };
 
 /** Checks every record; what a crash left half-written at the end was never answered and is cut off. */
@@ -88,7 +112,10 @@ export class SegmentWriter {
     return new SegmentWriter(path, file);
   }
 
-  /** Durable when it resolves. After a failure nothing of it counts, and the segment must be sealed. */
+  /**
+   * Durable when it resolves. After a failure nothing of it counts, and the segment must be sealed.
+   * @throws when the disk fails, or when the file is no longer in the folder: who reads the folder would miss it.
+   */
   async append(bytes: Buffer, records: number, oldest: Date): Promise<void> {
     try {
       let done = 0;
@@ -97,6 +124,8 @@ export class SegmentWriter {
         done += bytesWritten;
       }
       await this.#file.datasync();
+      // Looked at after the write: what was written before a takeover is in what the taker reads.
+      if (!(await isFileAt(this.#file, this.path))) throw new SegmentGone();
     } catch (error) {
       await this.#file.truncate(this.bytes).catch(() => {});
       throw error;
@@ -113,10 +142,26 @@ export class SegmentWriter {
   }
 }
 
-/** Removes a drained segment; a damaged one is kept beside it under another name. */
+class SegmentGone extends Error {
+  readonly code = 'SEGMENT_GONE';
+}
+
+/** Removes a drained segment; a damaged one is kept under another name. */
 export const discardSegment = async (dir: string, segment: SealedSegment): Promise<void> => {
   if (segment.damaged) await rename(segment.path, `${segment.path}.damaged`);
   else await rm(segment.path, { force: true });
+  await syncFolder(dir);
+};
+
+/** Writes one record to a file of its own that is left out of the drain until the next takeover. Durable when it resolves. */
+export const parkRecord = async (dir: string, number: number, record: Buffer): Promise<void> => {
+  const file = await open(`${segmentPath(dir, number)}.parked`, 'wx', 0o600);
+  try {
+    await file.writeFile(record);
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
   await syncFolder(dir);
 };
 
@@ -129,9 +174,18 @@ const syncFolder = async (dir: string): Promise<void> => {
   }
 };
 
-/** Bytes of a folder's files that are kept aside. */
-export const damagedBytes = async (dir: string): Promise<number> => {
-  const names = (await readdir(dir)).filter((name) => name.endsWith('.damaged'));
-  const sizes = await Promise.all(names.map(async (name) => (await stat(join(dir, name))).size));
-  return sizes.reduce((sum, size) => sum + size, 0);
+/** Deletes damaged files that were last written before `before`. Returns the bytes of those that stay, and how many went. */
+export const expireDamaged = async (dir: string, before: Date): Promise<{ bytes: number; deleted: number }> => {
+  let bytes = 0;
+  let deleted = 0;
+  for (const { name } of (await listSegments(dir)).filter((one) => one.suffix === '.damaged')) {
+    const path = join(dir, name);
+    const { mtime, size } = await stat(path);
+    if (mtime >= before) bytes += size;
+    else {
+      await rm(path);
+      deleted += 1;
+    }
+  }
+  return { bytes, deleted };
 };

@@ -1,19 +1,19 @@
 /** Where deliveries wait, durably and in order, while the store is away. */
-import { mkdir, open, statfs } from 'node:fs/promises';
+import { chmod, mkdir, open, stat, statfs } from 'node:fs/promises';
+import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { terminal, transient } from '../../errors.ts';
 import type { Delivery } from '../../store/delivery/inbox-writer.ts';
 import { errorCode, type ReceiverLog } from '../server/receiver-log.ts';
 import { lockSpool, type SpoolLock } from './spool-lock.ts';
 import { encodeRecord, findRecord, readRecord } from './spool-record.ts';
 import {
-  damagedBytes,
   discardSegment,
-  listSegments,
-  nextSegmentNumber,
+  expireDamaged,
+  parkRecord,
   recoverSegment,
   type SealedSegment,
   SegmentWriter,
-  segmentPath,
+  takeOverSegments,
 } from './spool-segments.ts';
 
 export interface SpoolStatus {
@@ -21,6 +21,8 @@ export interface SpoolStatus {
   readonly bytes: number;
   /** Arrival of the oldest delivery that waits. */
   readonly oldest: Date | undefined;
+  /** Deliveries that the store refuses; they are not among `records`. */
+  readonly parked: number;
   /** Whether the last delivery offered was refused for want of room, or could not be written. */
   readonly full: boolean;
 }
@@ -28,17 +30,21 @@ export interface SpoolStatus {
 export interface Spool {
   /** Durable when it resolves; rejects with a transient error when there is no room or the disk fails. */
   append(deliveries: readonly Delivery[]): Promise<void>;
-  /** Hands over what waits, oldest first, until nothing is left. What `insert` rejects stays, and stops the drain. */
-  drain(insert: (batch: readonly Delivery[]) => Promise<void>): Promise<void>;
+  /** The oldest deliveries, at most `limit` and 8 MiB, at least one; none when nothing waits. They stay until `advance`. */
+  read(limit: number): Promise<readonly Delivery[]>;
+  /** Takes away the deliveries that `read` returned last: the store has them. */
+  advance(): Promise<void>;
+  /** Takes away the only delivery that `read` returned last, and keeps it in a file of its own until the next start. */
+  park(reason: string): Promise<void>;
   status(): SpoolStatus;
   close(): Promise<void>;
 }
 
 export interface SpoolOptions {
   readonly dir: string;
-  readonly maxBytes: number;
-  readonly minFreeBytes: number;
-  readonly segmentBytes: number;
+  readonly config: Omit<WebhookConfig['spool'], 'dir'>;
+  /** How long to wait for a receiver that has the folder. */
+  readonly lockWaitMs?: number;
   readonly log: ReceiverLog;
 }
 
@@ -50,14 +56,47 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
+/** What `read` returned last, and where in the oldest segment it ends. */
+interface Reading {
+  readonly deliveries: readonly Delivery[];
+  readonly end: number;
+}
+
 const groupBytes = 8 * 1024 * 1024;
-const batchRecords = 128;
 /** For how long the disk's free space is taken as known. */
 const freeSpaceMs = 1_000;
+const expiryIntervalMs = 24 * 3_600_000;
 
-/** Opens the folder (made if absent, readable by the owner only), and recovers what a crash left. */
+/**
+ * Opens the folder (made if absent, readable by the owner only), and recovers what a crash left.
+ * @throws CallsyncError SPOOL_UNUSABLE, SPOOL_IN_USE, SPOOL_LOCK_UNSUPPORTED
+ */
 export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
   const { dir, log } = options;
+  await makeFolder(dir, log);
+  const lock = await lockSpool(dir, { waitMs: options.lockWaitMs });
+  try {
+    const sealed: SealedSegment[] = [];
+    const { paths, nextNumber } = await takeOverSegments(dir);
+    for (const path of paths) {
+      const segment = await recoverSegment(path);
+      if (segment.cutBytes > 0) log.warn({ bytes: segment.cutBytes }, 'Cut off a half-written record of the spool.');
+      if (segment.damaged) log.error({ file: path }, 'A spool file is damaged; its other records are kept.');
+      if (segment.records === 0 && !segment.damaged) await discardSegment(dir, segment);
+      else sealed.push(segment);
+    }
+    const records = sealed.reduce((sum, segment) => sum + segment.records, 0);
+    if (records > 0) log.info({ records }, 'Deliveries wait in the spool.');
+    const spool = new DiskSpool(options, lock, sealed, nextNumber);
+    await spool.expire();
+    return spool;
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+};
+
+const makeFolder = async (dir: string, log: ReceiverLog): Promise<void> => {
   try {
     await mkdir(dir, { recursive: true, mode: 0o700 });
   } catch (error) {
@@ -66,88 +105,109 @@ export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
       cause: error,
     });
   }
-  const lock = await lockSpool(dir);
-  try {
-    const sealed: SealedSegment[] = [];
-    for (const number of await listSegments(dir)) {
-      const segment = await recoverSegment(segmentPath(dir, number));
-      if (segment.cutBytes > 0) log.warn({ bytes: segment.cutBytes }, 'Cut off a half-written record of the spool.');
-      if (segment.damaged) log.error({ file: segment.path }, 'A spool file is damaged; its other records are kept.');
-      if (segment.records === 0 && !segment.damaged) await discardSegment(dir, segment);
-      else sealed.push(segment);
-    }
-    const records = sealed.reduce((sum, segment) => sum + segment.records, 0);
-    if (records > 0) log.info({ records }, 'Deliveries wait in the spool.');
-    return new DiskSpool(options, lock, sealed, await nextSegmentNumber(dir), await damagedBytes(dir));
-  } catch (error) {
-    await lock.release();
-    throw error;
-  }
+  // A folder that was there before may be open to others; it holds call data.
+  if (((await stat(dir)).mode & 0o077) === 0) return;
+  await chmod(dir, 0o700).catch((error: unknown) =>
+    log.warn({ code: errorCode(error), dir }, 'Other users can open the spool folder, and its mode cannot be changed.'),
+  );
 };
 
 class DiskSpool implements Spool {
   readonly #options: SpoolOptions;
-  readonly #lock: SpoolLock;
+  #lock: SpoolLock;
   readonly #sealed: SealedSegment[];
+  readonly #expiry: NodeJS.Timeout;
   #nextNumber: number;
-  #keptAside: number;
+  #damagedBytes = 0;
+  #parked = { records: 0, bytes: 0 };
   #writer: SegmentWriter | undefined;
   #waiting: Waiting[] = [];
   #writing: Promise<void> = Promise.resolve();
-  #drainedTo = 0;
-  #drainedRecords = 0;
+  /** Of the oldest segment: what the store has of it. */
+  #drained = { bytes: 0, records: 0 };
+  #reading: Reading | undefined;
   #full = false;
   #free: { bytes: number; readAt: number } = { bytes: 0, readAt: Number.NEGATIVE_INFINITY };
 
-  constructor(options: SpoolOptions, lock: SpoolLock, sealed: SealedSegment[], nextNumber: number, keptAside: number) {
+  constructor(options: SpoolOptions, lock: SpoolLock, sealed: SealedSegment[], nextNumber: number) {
     this.#options = options;
     this.#lock = lock;
     this.#sealed = sealed;
     this.#nextNumber = nextNumber;
-    this.#keptAside = keptAside;
+    this.#expiry = setInterval(() => this.expire().catch(() => {}), expiryIntervalMs);
+    this.#expiry.unref();
+  }
+
+  /** Deletes damaged files that have been kept for long enough. */
+  async expire(): Promise<void> {
+    const { dir, config, log } = this.#options;
+    const { bytes, deleted } = await expireDamaged(dir, new Date(Date.now() - config.damaged_retention));
+    this.#damagedBytes = bytes;
+    if (deleted > 0) log.info({ files: deleted }, 'Deleted damaged spool files after webhook.spool.damaged_retention.');
   }
 
   append(deliveries: readonly Delivery[]): Promise<void> {
     const [first] = deliveries;
     if (first === undefined) return Promise.resolve();
-    const bytes = Buffer.concat(deliveries.map(encodeRecord));
+    const bytes = Buffer.concat(deliveries.map((one) => encodeRecord(one)));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ bytes, records: deliveries.length, oldest: first.receivedAt, resolve, reject });
       if (this.#waiting.length === 1) this.#writing = this.#writing.then(() => this.#writeGroups());
     });
   }
 
-  async drain(insert: (batch: readonly Delivery[]) => Promise<void>): Promise<void> {
+  async read(limit: number): Promise<readonly Delivery[]> {
     for (;;) {
       if (this.#sealed.length === 0) await this.#alone(() => this.#seal());
-      const segment = this.#sealed[0];
-      if (segment === undefined) return;
-      await this.#drainSegment(segment, insert);
-      await discardSegment(this.#options.dir, segment);
-      if (segment.damaged) this.#keptAside += segment.bytes;
-      this.#sealed.shift();
-      this.#drainedTo = 0;
-      this.#drainedRecords = 0;
-      this.#full = false;
+      const [segment] = this.#sealed;
+      if (segment === undefined) return [];
+      try {
+        this.#reading = await this.#readFrom(segment, limit);
+      } catch (error) {
+        await this.#giveUp(segment, error);
+        continue;
+      }
+      if (this.#reading.deliveries.length > 0) return this.#reading.deliveries;
+      await this.#discardOldest(segment);
     }
+  }
+
+  async advance(): Promise<void> {
+    const [segment] = this.#sealed;
+    const reading = this.#reading;
+    if (segment === undefined || reading === undefined) return;
+    this.#reading = undefined;
+    this.#drained = { bytes: reading.end, records: this.#drained.records + reading.deliveries.length };
+    if (reading.end >= segment.bytes) await this.#discardOldest(segment);
+  }
+
+  async park(reason: string): Promise<void> {
+    const [delivery] = this.#reading?.deliveries ?? [];
+    if (delivery === undefined) return;
+    const record = encodeRecord(delivery, reason);
+    await parkRecord(this.#options.dir, this.#nextNumber++, record);
+    this.#parked = { records: this.#parked.records + 1, bytes: this.#parked.bytes + record.length };
+    await this.advance();
   }
 
   status(): SpoolStatus {
     const parts = this.#writer ? [...this.#sealed, this.#writer] : this.#sealed;
     return {
-      records: parts.reduce((sum, part) => sum + part.records, 0) - this.#drainedRecords,
-      bytes: parts.reduce((sum, part) => sum + part.bytes, this.#keptAside),
-      oldest: parts.find((part) => part.oldest)?.oldest,
+      records: parts.reduce((sum, part) => sum + part.records, 0) - this.#drained.records,
+      bytes: parts.reduce((sum, part) => sum + part.bytes, this.#damagedBytes + this.#parked.bytes),
+      oldest: this.#reading?.deliveries[0]?.receivedAt ?? parts.find((part) => part.oldest)?.oldest,
+      parked: this.#parked.records,
       full: this.#full,
     };
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#expiry);
     await this.#alone(() => this.#seal());
     await this.#lock.release();
   }
 
-  /** Runs between two groups of writes, never beside one. */
+  /** Runs between two groups of writes, never at the same time as one. */
   #alone(work: () => Promise<void>): Promise<void> {
     const done = this.#writing.then(work);
     this.#writing = done.catch(() => {});
@@ -197,7 +257,8 @@ class DiskSpool implements Spool {
   }
 
   async #writeGroup(group: readonly Waiting[], oldest: Date): Promise<void> {
-    if (this.#writer && this.#writer.bytes >= this.#options.segmentBytes) await this.#seal();
+    await this.#keepLock();
+    if (this.#writer && this.#writer.bytes >= this.#options.config.segment_bytes) await this.#seal();
     this.#writer ??= await SegmentWriter.create(this.#options.dir, this.#nextNumber++);
     const bytes = Buffer.concat(group.map((one) => one.bytes));
     await this.#writer.append(
@@ -208,14 +269,25 @@ class DiskSpool implements Spool {
     this.#free.bytes -= bytes.length;
   }
 
+  /** Locks the folder again where somebody removed the lock file or the whole folder, unless another receiver has it now. */
+  async #keepLock(): Promise<void> {
+    if (await this.#lock.isHeld()) return;
+    const { dir, log } = this.#options;
+    await makeFolder(dir, log);
+    const lock = await lockSpool(dir, { waitMs: 0 });
+    await this.#lock.release();
+    this.#lock = lock;
+    await this.#seal();
+  }
+
   async #room(): Promise<number> {
-    const { dir, maxBytes, minFreeBytes } = this.#options;
+    const { dir, config } = this.#options;
     if (performance.now() - this.#free.readAt > freeSpaceMs) {
       const disk = await statfs(dir).catch(() => undefined);
       if (disk === undefined) return 0;
       this.#free = { bytes: disk.bavail * disk.bsize, readAt: performance.now() };
     }
-    return Math.min(maxBytes - this.status().bytes, this.#free.bytes - minFreeBytes);
+    return Math.min(config.max_bytes - this.status().bytes, this.#free.bytes - config.min_free_bytes);
   }
 
   async #seal(): Promise<void> {
@@ -227,29 +299,50 @@ class DiskSpool implements Spool {
     else await discardSegment(this.#options.dir, segment).catch(() => {});
   }
 
-  async #drainSegment(segment: SealedSegment, insert: (batch: readonly Delivery[]) => Promise<void>): Promise<void> {
+  async #discardOldest(segment: SealedSegment): Promise<void> {
+    await discardSegment(this.#options.dir, segment);
+    if (segment.damaged) this.#damagedBytes += segment.bytes;
+    this.#forgetOldest();
+  }
+
+  #forgetOldest(): void {
+    this.#sealed.shift();
+    this.#drained = { bytes: 0, records: 0 };
+    this.#full = false;
+  }
+
+  /** A file that is gone or that the disk cannot read must not hold up those behind it. */
+  async #giveUp(segment: SealedSegment, error: unknown): Promise<void> {
+    const code = errorCode(error);
+    const left = { file: segment.path, records: segment.records - this.#drained.records };
+    if (code === 'ENOENT') {
+      this.#options.log.error(left, 'A spool file is gone, and with it the deliveries that it held.');
+      this.#forgetOldest();
+    } else if (code === 'EIO') {
+      this.#options.log.error(left, 'A spool file cannot be read; it is kept as damaged.');
+      await this.#discardOldest({ ...segment, damaged: true });
+    } else throw error;
+  }
+
+  async #readFrom(segment: SealedSegment, limit: number): Promise<Reading> {
+    const deliveries: Delivery[] = [];
+    let at = this.#drained.bytes;
+    let bytes = 0;
     const file = await open(segment.path, 'r');
     try {
-      while (this.#drainedTo < segment.bytes) {
-        const batch: Delivery[] = [];
-        let at = this.#drainedTo;
-        let bytes = 0;
-        while (at < segment.bytes && batch.length < batchRecords && bytes < groupBytes) {
-          const found = await readRecord(file, at, segment.bytes);
-          if (found === undefined) {
-            at = (await findRecord(file, at + 1, segment.bytes)) ?? segment.bytes;
-            continue;
-          }
-          batch.push(found.delivery);
-          bytes += found.end - at;
-          at = found.end;
+      while (at < segment.bytes && deliveries.length < limit && bytes < groupBytes) {
+        const found = await readRecord(file, at, segment.bytes);
+        if (found === undefined) {
+          at = (await findRecord(file, at + 1, segment.bytes)) ?? segment.bytes;
+          continue;
         }
-        if (batch.length > 0) await insert(batch);
-        this.#drainedTo = at;
-        this.#drainedRecords += batch.length;
+        deliveries.push(found.delivery);
+        bytes += found.end - at;
+        at = found.end;
       }
     } finally {
       await file.close();
     }
+    return { deliveries, end: at };
   }
 }

@@ -16,14 +16,13 @@ export interface ReceiverProcessOptions {
 const { databaseUrl: url, spoolDir, config: given } = JSON.parse(process.argv[2] ?? '') as ReceiverProcessOptions;
 const config = webhookConfigSchema.parse(given);
 const log = { info: () => {}, warn: () => {}, error: () => {} };
-const { max_bytes: maxBytes, min_free_bytes: minFreeBytes, segment_bytes: segmentBytes } = config.spool;
 const receiver = createReceiver({
   config,
   secrets: openSigningKeys({ secrets: config.secrets, allowUnsigned: false, log }),
   inbox: createInboxWriter({
     pool: openPool({ url, schema: 'callsync', application: 'receiver', purpose: 'operational store', max: 5 }),
   }),
-  spool: await openSpool({ dir: spoolDir, maxBytes, minFreeBytes, segmentBytes, log }),
+  spool: await openSpool({ dir: spoolDir, config: config.spool, log }),
   registry: new Registry(),
   log,
   wake: async () => {},

@@ -56,13 +56,7 @@ export const startReceiver = async (options: StartOptions): Promise<StartedRecei
   const { databaseUrl: url, intervalMs, warehouses } = options;
   const pool = openPool({ url, schema: 'callsync', application: 'receiver', purpose: 'operational store', max: 5 });
   const inbox = createInboxWriter({ pool, ...(warehouses && { warehouses }) });
-  const spool = await openSpool({
-    dir: join(folder, 'spool'),
-    maxBytes: config.spool.max_bytes,
-    minFreeBytes: config.spool.min_free_bytes,
-    segmentBytes: config.spool.segment_bytes,
-    log,
-  });
+  const spool = await openSpool({ dir: join(folder, 'spool'), config: config.spool, log });
   const registry = new Registry();
   const receiver = createReceiver({
     config,

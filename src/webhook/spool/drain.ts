@@ -1,0 +1,120 @@
+/**
+ * Brings what waits in the spool to the inbox, oldest first, while the circuit breaker is closed.
+ *
+ * A batch that the store refuses although it answers a ping is halved; a delivery that it refuses alone, time and again, is
+ * parked, so that it holds up no other.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
+import { errorCode, type ReceiverLog } from '../server/receiver-log.ts';
+import type { CircuitBreaker } from './circuit-breaker.ts';
+import type { Spool } from './spool.ts';
+
+export interface SpoolDrain {
+  /** Starts the drain, unless it runs. */
+  start(): void;
+  /** Since when the drain brings nothing although the store takes deliveries; undefined while it does, or has nothing to do. */
+  stalledSince(): Date | undefined;
+  close(): Promise<void>;
+}
+
+const batchRecords = 128;
+/** Attempts at one delivery, and the pause between them, before it is parked. */
+const attempts = 3;
+const pauseMs = 1_000;
+/** Slowest link to the store that a batch is given time for. */
+const bytesPerSecond = 128 * 1024;
+
+export const createDrain = (options: {
+  readonly inbox: Pick<InboxWriter, 'insert' | 'ping'>;
+  readonly spool: Spool;
+  readonly breaker: CircuitBreaker;
+  /** Longest that a ping, or a batch without its bytes, may take. */
+  readonly deadlineMs: number;
+  readonly log: ReceiverLog;
+  /** So many deliveries are in the inbox now. */
+  readonly onDrained: (deliveries: number) => void;
+}): SpoolDrain => {
+  const { inbox, spool, breaker, deadlineMs, log, onDrained } = options;
+  const stop = new AbortController();
+  let running: Promise<void> | undefined;
+  let limit = batchRecords;
+  let failures = 0;
+  let stalledSince: Date | undefined;
+
+  const hasWork = (): boolean => !stop.signal.aborted && breaker.usable() && spool.status().records > 0;
+
+  const bring = async (batch: readonly Delivery[]): Promise<void> => {
+    const bytes = batch.reduce((sum, { body }) => sum + body.length, 0);
+    // Nobody waits for it: a large batch may take as long as a slow link needs.
+    await inbox.insert(batch, { deadlineMs: deadlineMs + (bytes / bytesPerSecond) * 1_000, spooled: true });
+    await spool.advance();
+    onDrained(batch.length);
+    limit = Math.min(limit * 2, batchRecords);
+    failures = 0;
+    stalledSince = undefined;
+  };
+
+  const yieldTo = async (batch: readonly Delivery[], error: unknown): Promise<void> => {
+    const code = errorCode(error);
+    if (batch.length > 1) limit = Math.ceil(batch.length / 2);
+    else if (++failures < attempts) await sleep(pauseMs, undefined, { signal: stop.signal, ref: false });
+    else {
+      await spool.park(code);
+      failures = 0;
+      log.error(
+        { code, parked: spool.status().parked },
+        'The store refuses a delivery; it is parked in the spool folder and tried again at the next start.',
+      );
+    }
+  };
+
+  const drainBatch = async (): Promise<void> => {
+    const batch = await spool.read(limit);
+    if (batch.length === 0) return;
+    try {
+      await bring(batch);
+    } catch (error) {
+      stalledSince ??= new Date();
+      try {
+        await inbox.ping({ deadlineMs });
+      } catch {
+        stalledSince = undefined;
+        return breaker.trip(error);
+      }
+      await yieldTo(batch, error);
+    }
+  };
+
+  const drainAll = async (): Promise<void> => {
+    while (hasWork()) {
+      try {
+        await drainBatch();
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        stalledSince ??= new Date();
+        log.warn({ code: errorCode(error), waiting: spool.status().records }, 'The spool could not be drained yet.');
+        await sleep(pauseMs, undefined, { signal: stop.signal, ref: false }).catch(() => {});
+      }
+    }
+  };
+
+  const start = (): void => {
+    if (!hasWork()) return;
+    running ??= drainAll().finally(() => {
+      running = undefined;
+      // Something may have been spooled after the last look.
+      start();
+    });
+  };
+
+  start();
+  return {
+    start,
+    stalledSince: () => stalledSince,
+    async close() {
+      stop.abort();
+      await running;
+    },
+  };
+};
