@@ -36,6 +36,8 @@ export interface StartOptions {
   readonly wake?: () => Promise<void>;
   readonly serveMetrics?: boolean;
   readonly warehouses?: readonly string[];
+  /** Kept after `stop`; a folder of its own without it. */
+  readonly spoolDir?: string;
   /** How often secret files are looked at. */
   readonly intervalMs?: number;
 }
@@ -56,7 +58,7 @@ export const startReceiver = async (options: StartOptions): Promise<StartedRecei
   const { databaseUrl: url, intervalMs, warehouses } = options;
   const pool = openPool({ url, schema: 'callsync', application: 'receiver', purpose: 'operational store', max: 5 });
   const inbox = createInboxWriter({ pool, ...(warehouses && { warehouses }) });
-  const spool = await openSpool({ dir: join(folder, 'spool'), config: config.spool, log });
+  const spool = await openSpool({ dir: options.spoolDir ?? join(folder, 'spool'), config: config.spool, log });
   const registry = new Registry();
   const receiver = createReceiver({
     config,

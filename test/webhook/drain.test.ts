@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { startReceiver, testSecret } from './support/receiver.ts';
+import { openSlowLink } from './support/slow-link.ts';
+import { until } from './support/until.ts';
+
+let database: InboxDatabase;
+let folder: string;
+beforeAll(async () => {
+  database = await createInboxDatabase();
+  folder = await mkdtemp(join(tmpdir(), 'callsync-drain-'));
+});
+afterAll(async () => {
+  await database?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+beforeEach(() => database.empty());
+
+const send = (url: string, id: string, filler = '') =>
+  sendWebhook({ url, body: JSON.stringify({ unique_id: id, filler }), secret: testSecret, deliveryId: id, retry: false });
+const stored = async () => (await database.rows()).map((row) => row.delivery_id).sort();
+
+test('a delivery that the store always refuses holds up no other; it is parked, and tried again at the next start', async () => {
+  await database.store.pool.query(
+    `CREATE FUNCTION callsync.refuse() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '23514'; END $$;
+     CREATE TRIGGER refuse BEFORE INSERT ON callsync.inbox FOR EACH ROW
+       WHEN (new.delivery_id LIKE 'poison%') EXECUTE FUNCTION callsync.refuse()`,
+  );
+  const spoolDir = join(folder, 'poisoned');
+  const options = { databaseUrl: database.url, spoolDir, config: { group_commit: { max_delay_ms: 20 } } };
+  const started = await startReceiver(options);
+  const ids = ['a', 'b', 'poison-1', 'c', 'poison-2', 'd'];
+  const sent = await Promise.all(ids.map((id) => send(started.url, id)));
+  expect(sent.map(({ delivered }) => delivered)).toEqual(ids.map(() => true));
+  await until('the others are stored', async () => (await stored()).join() === 'a,b,c,d', 60_000);
+  await until('both are parked', () => started.spool.status().parked === 2, 60_000);
+  expect(started.spool.status().records).toBe(0);
+  expect(started.receiver.status().storeUsable).toBe(true);
+  expect(await started.registry.metrics()).toContain('callsync_spool_parked_records 2');
+  expect(started.logged.filter((line) => line.startsWith('error The store refuses a delivery'))).toHaveLength(2);
+  expect((await send(started.url, 'e')).delivered).toBe(true);
+  await started.stop();
+
+  await database.store.pool.query('DROP TRIGGER refuse ON callsync.inbox');
+  const again = await startReceiver(options);
+  await until('they are stored', async () => (await stored()).join() === 'a,b,c,d,e,poison-1,poison-2', 60_000);
+  await again.stop();
+});
+
+test('a large delivery over a slow link is stored, and the small ones do not wait for it', async () => {
+  const url = new URL(database.url);
+  const link = await openSlowLink(Number(url.port), 1_000_000);
+  url.host = `127.0.0.1:${link.port}`;
+  const started = await startReceiver({ databaseUrl: url.href, config: { group_commit: { deadline_s: 0.5 } } });
+  // The link needs longer for it than the five deadlines that every batch once had.
+  expect((await send(started.url, 'large', 'x'.repeat(4_000_000))).delivered).toBe(true);
+  await until('the breaker is closed', () => started.receiver.status().storeUsable, 20_000);
+  expect((await send(started.url, 'small')).delivered).toBe(true);
+  await until('both are stored', async () => (await stored()).join() === 'large,small', 60_000);
+  await started.stop();
+  await link.close();
+});
