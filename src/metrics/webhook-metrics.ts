@@ -6,7 +6,12 @@ export type WebhookMetrics = ReturnType<typeof createWebhookMetrics>;
 /** What the receiver's gauges show, read at every scrape. */
 export interface ReceiverGauges {
   readonly inflightBytes: number;
-  readonly spool: { readonly records: number; readonly bytes: number; readonly parked: number; readonly oldest: Date | undefined };
+  readonly spool: {
+    readonly records: number;
+    readonly bytes: number;
+    readonly parked: number;
+    readonly oldest: Date | undefined;
+  };
   readonly storeUsable: boolean;
 }
 
@@ -44,9 +49,15 @@ export const createWebhookMetrics = (registry: Registry) => {
       gauge('webhook_inflight_bytes', 'Bytes of deliveries held in memory.', (state) => state.inflightBytes);
       gauge('spool_records', 'Deliveries that wait in the spool.', ({ spool }) => spool.records);
       gauge('spool_bytes', 'Size of the spool.', ({ spool }) => spool.bytes);
-      gauge('spool_parked_records', 'Deliveries that the store refuses; a restart tries them again.', ({ spool }) => spool.parked);
-      gauge('spool_oldest_age_seconds', 'Age of the oldest delivery that waits in the spool; 0 = none waits.', ({ spool }) =>
-        spool.oldest === undefined ? 0 : Math.max(0, (Date.now() - spool.oldest.getTime()) / 1_000),
+      gauge(
+        'spool_parked_records',
+        'Deliveries that the store refuses; a restart tries them again.',
+        ({ spool }) => spool.parked,
+      );
+      gauge(
+        'spool_oldest_age_seconds',
+        'Age of the oldest delivery that waits in the spool; 0 = none waits.',
+        ({ spool }) => (spool.oldest === undefined ? 0 : Math.max(0, (Date.now() - spool.oldest.getTime()) / 1_000)),
       );
       gauge('webhook_store_usable', '1 while deliveries go to the inbox, 0 while they go to the spool.', (state) =>
         state.storeUsable ? 1 : 0,

@@ -21,7 +21,13 @@ afterAll(async () => {
 beforeEach(() => database.empty());
 
 const send = (url: string, id: string, filler = '') =>
-  sendWebhook({ url, body: JSON.stringify({ unique_id: id, filler }), secret: testSecret, deliveryId: id, retry: false });
+  sendWebhook({
+    url,
+    body: JSON.stringify({ unique_id: id, filler }),
+    secret: testSecret,
+    deliveryId: id,
+    retry: false,
+  });
 const stored = async () => (await database.rows()).map((row) => row.delivery_id).sort();
 
 test('a delivery that the store always refuses holds up no other; it is parked, and tried again at the next start', async () => {

@@ -1,4 +1,17 @@
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -234,7 +247,8 @@ test('keeps others out of a folder that was there before, and deletes damaged fi
   await mkdir(dir, { recursive: true });
   await chmod(dir, 0o755);
   const old = new Date(Date.now() - 2 * 86_400_000);
-  for (const name of ['000000000001.spool.damaged', '000000000002.spool.damaged']) await writeFile(join(dir, name), 'x');
+  for (const name of ['000000000001.spool.damaged', '000000000002.spool.damaged'])
+    await writeFile(join(dir, name), 'x');
   await utimes(join(dir, '000000000001.spool.damaged'), old, old);
   const spool = await open();
   expect((await stat(dir)).mode & 0o777).toBe(0o700);
