@@ -49,7 +49,9 @@ export const createReadActivities = (deps: ActivityDeps) => ({
     (run: ActivityRun<RangePartProgress>, input: ReadRangePartInput): Promise<ReadRangePartResult> =>
       readRangePart(deps, input, run),
   ),
-  countRange: activity(deps, 'countRange', (_, input: { axis: string; range: Range }) => countRange(deps, input)),
+  countRange: activity(deps, 'countRange', ({ signal }, input: { axis: string; range: Range }) =>
+    countRange(deps, input, signal),
+  ),
   planSync: activity(deps, 'planSync', ({ signal }) => planSync(deps, signal)),
   finishSync: activity(deps, 'finishSync', () => finishSync(deps)),
   rereadCalls: activity(deps, 'rereadCalls', ({ signal }) => rereadCalls(deps, signal)),

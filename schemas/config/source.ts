@@ -12,7 +12,11 @@ const limitsSchema = z.strictObject({
   per_s: z.number().positive().default(10).describe('Length of the rolling window of `requests`, in seconds.'),
   concurrency: z.number().int().positive().max(256).default(8).describe('Connections at once from one process.'),
   connect_timeout_s: z.number().positive().default(10).describe('Longest time to open a connection, in seconds.'),
-  headers_timeout_s: z.number().positive().default(30).describe('Longest wait for the response headers, in seconds.'),
+  headers_timeout_s: z
+    .number()
+    .positive()
+    .default(120)
+    .describe('Longest wait for the response headers, in seconds; a list may count for long before it answers.'),
   idle_timeout_s: z.number().positive().default(30).describe('Longest pause within a response body, in seconds.'),
   total_timeout_s: z.number().positive().default(300).describe('Longest time for one whole response, in seconds.'),
   max_response_bytes: z

@@ -16,9 +16,10 @@ export interface CountedRange {
 export const countRange = async (
   { source: { list }, windows }: ReadDeps,
   { axis, range }: { readonly axis: string; readonly range: Range },
+  signal: AbortSignal,
 ): Promise<CountedRange> => {
   const { initial, min, max, targetCalls } = windows;
-  const expected = (await list.readTotal({ window: { axis, ...range } })) ?? null;
+  const expected = (await list.readTotal({ window: { axis, ...range }, signal })) ?? null;
   const length = range.to - range.from;
   if (!isCuttable(axisOf(list.list, axis))) return { expected, windowLength: length, indivisible: true };
   const even = expected === null || expected === 0 ? initial : (length * targetCalls) / expected;

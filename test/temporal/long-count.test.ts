@@ -1,0 +1,58 @@
+/** A service that counts a range for longer than Temporal waits for a heartbeat. */
+import { asyncLocalStorage, type Context } from '@temporalio/activity';
+import { afterEach, expect, test, vi } from 'vitest';
+import { type ActivityRun, activity } from '../../activities/activity.ts';
+import { sourceConfigSchema } from '../../schemas/config/source.ts';
+import type { ReadDeps } from '../../src/pipeline/deps.ts';
+import { countRange } from '../../src/pipeline/read/count-range.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import type { Source } from '../../src/source/source.ts';
+import { simulatedSource, wholeRange } from '../source/simulated.ts';
+
+let simulator: Simulator;
+let source: Source;
+afterEach(async () => {
+  vi.useRealTimers();
+  await source.close();
+  await simulator.stop();
+});
+
+const hour = 3_600_000_000;
+
+/** Starts the activity as a worker would; `beats` grows with its heartbeats. */
+const start = async () => {
+  simulator = await startSimulator({
+    calls: { count: 40, utterances: 0, otherShare: 0, to: '2024-03-08T00:00:00Z' },
+    quirks: { listDelayMs: 600 },
+  });
+  source = await simulatedSource(simulator, { list: { preset: 'activate' } });
+  const windows = { initial: hour, min: hour, max: 100 * hour, targetCalls: 10 };
+  const { axis, ...range } = wholeRange(simulator, 'timestamp');
+  const count = activity({ log: () => undefined }, 'countRange', (run: ActivityRun<never>) =>
+    countRange({ source, windows } as unknown as ReadDeps, { axis, range }, run.signal),
+  );
+  const stop = new AbortController();
+  const state = { beats: 0, stop };
+  const context = { info: {}, cancellationSignal: stop.signal, heartbeat: () => (state.beats += 1) };
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const counted = asyncLocalStorage.run(context as unknown as Context, () => count());
+  return { state, counted };
+};
+
+test('heartbeats while the service counts, and its requests wait for longer than 35 s', async () => {
+  const { state, counted } = await start();
+  vi.advanceTimersByTime(35_000);
+  expect(state.beats).toBe(7);
+  expect(await counted).toMatchObject({ expected: 40 });
+  vi.advanceTimersByTime(35_000);
+  expect(state.beats).toBe(7);
+  const { limits } = sourceConfigSchema.parse({ base_url: 'http://a', auth_url: 'http://b', realm: 'r' });
+  expect(limits.headers_timeout_s).toBeGreaterThan(2 * 35);
+});
+
+test('a cancelled count lets go of its request', async () => {
+  const { state, counted } = await start();
+  state.stop.abort(new Error('cancelled'));
+  await expect(counted).rejects.toThrow();
+  expect(source.list.counts.requests).toBeLessThanOrEqual(1);
+});
