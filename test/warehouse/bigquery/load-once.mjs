@@ -14,7 +14,7 @@ await warehouse.load({
   epoch: 1,
   flattenVersion: 1,
   origin: 'read',
-  calls,
+  calls: calls.map(({ rows, ...call }) => ({ ...call, flatten: () => rows })),
   tombstones: [],
   logs: {},
   keyOf: (callId) => `key-of-${callId}`,
