@@ -59,10 +59,11 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       if (one !== undefined) prepared.push(one);
       else rejected.push((batch.refuse ?? refuseById(batch.origin))(observation, tooDeep));
     }
-    await quarantineRecords(tx, rejected);
+    if (rejected.length > 0) await quarantineRecords(tx, rejected);
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, deps.processedField);
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
-    await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
+    if (replaced.length > 0)
+      await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
     await batch.settle?.(tx);
     return { changed, unchanged, rejected: rejected.length, loads };
   });

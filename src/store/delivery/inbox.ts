@@ -64,25 +64,24 @@ export const findEarlierBodies = async (
   return new Map(rows.map((row) => [row.hash, new Set(row.ids)]));
 };
 
+const settleSql = `UPDATE inbox i SET outcome = u.outcome, call_id = u.call_id, reason = u.reason, folded_at = now(),
+            unloaded = ARRAY(${concernedWarehouses('$5')})
+       FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(seq, outcome, call_id, reason)
+      WHERE i.seq = u.seq`;
+
 /** Records what became of deliveries; every warehouse then still has to be told, also one that only others configured. */
 export const settleDeliveries = async (
   tx: Transaction,
   settled: readonly SettledDelivery[],
   warehouses: readonly string[],
 ): Promise<void> => {
-  await tx.query(
-    `UPDATE inbox i SET outcome = u.outcome, call_id = u.call_id, reason = u.reason, folded_at = now(),
-            unloaded = ARRAY(${concernedWarehouses('$5')})
-       FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(seq, outcome, call_id, reason)
-      WHERE i.seq = u.seq`,
-    [
-      settled.map((one) => one.seq),
-      settled.map((one) => one.outcome),
-      settled.map((one) => one.callId),
-      settled.map((one) => one.reason),
-      warehouses,
-    ],
-  );
+  await tx.query(settleSql, [
+    settled.map((one) => one.seq),
+    settled.map((one) => one.outcome),
+    settled.map((one) => one.callId),
+    settled.map((one) => one.reason),
+    warehouses,
+  ]);
 };
 
 /** Deliveries that were quarantined and have been folded since; every warehouse is told again. */

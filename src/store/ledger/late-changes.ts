@@ -25,7 +25,6 @@ export const recordLateChanges = async (
     readonly context?: LateContext | undefined;
   },
 ): Promise<void> => {
-  if (input.replaced.length === 0) return;
   const after = new Map(input.changed.map((row) => [row.callId, row]));
   const counts = new Map<string, number>();
   for (const before of input.replaced) {

@@ -187,11 +187,7 @@ const timeOf = (row: LedgerRow, field: string): number | null => {
   return typeof value === 'string' ? (parseTimestamp(value) ?? null) : null;
 };
 
-/** One statement for all rows. Call and processing time change only with the document. */
-const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
-  if (rows.length === 0) return;
-  await tx.query(
-    `UPDATE ledger l SET
+const writeRowsSql = `UPDATE ledger l SET
        revision = u.revision, tombstone = u.tombstone, fields = u.fields::jsonb,
        call_timestamp = CASE WHEN u.with_document THEN ${toTimestamp('u.call_timestamp')} ELSE l.call_timestamp END,
        processed_at = CASE WHEN u.with_document THEN ${toTimestamp('u.processed_at')} ELSE l.processed_at END,
@@ -203,24 +199,27 @@ const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedF
                  $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[])
        AS u(call_id, revision, tombstone, fields, with_document, call_timestamp, processed_at, first_seen_at,
             last_seen_at, changed_at, webhook_at, poll_at, import_at, missing_since)
-     WHERE l.call_id = u.call_id`,
-    [
-      rows.map((row) => row.callId),
-      rows.map((row) => row.revision),
-      rows.map((row) => row.tombstone),
-      rows.map((row) => JSON.stringify(row.versions)),
-      rows.map((row) => row.document !== null),
-      rows.map((row) => timeOf(row, 'timestamp')),
-      rows.map((row) => timeOf(row, processedField)),
-      rows.map((row) => row.firstSeenAt),
-      rows.map((row) => row.lastSeenAt),
-      rows.map((row) => row.changedAt),
-      rows.map((row) => row.seenBy.webhook ?? null),
-      rows.map((row) => row.seenBy.poll ?? null),
-      rows.map((row) => row.seenBy.import ?? null),
-      rows.map((row) => row.missingSince),
-    ],
-  );
+     WHERE l.call_id = u.call_id`;
+
+/** One statement for all rows. Call and processing time change only with the document. */
+const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedField: string): Promise<void> => {
+  if (rows.length === 0) return;
+  await tx.query(writeRowsSql, [
+    rows.map((row) => row.callId),
+    rows.map((row) => row.revision),
+    rows.map((row) => row.tombstone),
+    rows.map((row) => JSON.stringify(row.versions)),
+    rows.map((row) => row.document !== null),
+    rows.map((row) => timeOf(row, 'timestamp')),
+    rows.map((row) => timeOf(row, processedField)),
+    rows.map((row) => row.firstSeenAt),
+    rows.map((row) => row.lastSeenAt),
+    rows.map((row) => row.changedAt),
+    rows.map((row) => row.seenBy.webhook ?? null),
+    rows.map((row) => row.seenBy.poll ?? null),
+    rows.map((row) => row.seenBy.import ?? null),
+    rows.map((row) => row.missingSince),
+  ]);
 };
 
 const writeDocuments = async (

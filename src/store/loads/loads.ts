@@ -23,6 +23,10 @@ export interface LoadEntry {
   readonly rewrite?: number | null;
 }
 
+const markPendingSql = `INSERT INTO warehouse_calls (warehouse, call_id)
+     SELECT w.warehouse, id FROM (${concernedWarehouses('$1')}) AS w, unnest($2::text[]) AS id ORDER BY 1, id COLLATE "C"
+     ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true`;
+
 /**
  * Makes changed calls pending in every warehouse, inside the transaction that changed them: the configured ones, and
  * those that other workers have registered.
@@ -33,12 +37,7 @@ export const markPending = async (
   callIds: readonly string[],
 ): Promise<void> => {
   if (callIds.length === 0) return;
-  await tx.query(
-    `INSERT INTO warehouse_calls (warehouse, call_id)
-     SELECT w.warehouse, id FROM (${concernedWarehouses('$1')}) AS w, unnest($2::text[]) AS id ORDER BY 1, id COLLATE "C"
-     ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true`,
-    [warehouses, callIds],
-  );
+  await tx.query(markPendingSql, [warehouses, callIds]);
 };
 
 /** Whoever changes several calls of a warehouse locks them in key order first. */

@@ -12,20 +12,26 @@ export interface EncodedTable {
   readonly send: (client: pg.PoolClient) => Promise<void>;
 }
 
-/** `target` is the relation that COPY names. Memory is used from the first row on. */
-export const encodeTable = (target: string, table: Table): EncodedTable => {
+/**
+ * What is the same for all loads of a table is worked out once; each call of the result begins an empty one. `target` is
+ * the relation that COPY names. Memory is used from the first row on.
+ */
+export const prepareTable = (target: string, table: Table): (() => EncodedTable) => {
   const write = rowWriter(table.columns, table.kind === 'log');
-  let writer: BinaryCopyWriter | undefined;
   const logical: Table = { ...table, kind: table.kind === 'call' ? 'child' : table.kind };
   const names = columnsOf(logical).map((column) => quote(column.name));
-  return {
-    add: (row) => {
-      writer ??= new BinaryCopyWriter();
-      write(writer, row);
-    },
-    send: async (client) => {
-      if (writer !== undefined) await copyBinary(client, `${target} (${names.join(', ')})`, writer.finish());
-    },
+  const copyTarget = `${target} (${names.join(', ')})`;
+  return () => {
+    let writer: BinaryCopyWriter | undefined;
+    return {
+      add: (row) => {
+        writer ??= new BinaryCopyWriter();
+        write(writer, row);
+      },
+      send: async (client) => {
+        if (writer !== undefined) await copyBinary(client, copyTarget, writer.finish());
+      },
+    };
   };
 };
 

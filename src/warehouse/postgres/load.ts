@@ -2,9 +2,32 @@
 import type pg from 'pg';
 import { guardColumns, type Table, tableOf } from '../../../schemas/tables.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult, Row } from '../warehouse.ts';
-import { type EncodedTable, encodeTable } from './encode.ts';
-import { childTables, type Layout, qualified } from './layout.ts';
+import { type EncodedTable, prepareTable } from './encode.ts';
+import { childTables, type Layout, qualified, tablesOf } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
+
+/** What is the same for every load of a layout. */
+interface Prepared {
+  readonly sql: LoadSql;
+  readonly stage: () => EncodedTable;
+  readonly children: readonly { readonly name: keyof FlatRows; readonly begin: () => EncodedTable }[];
+  readonly logs: Readonly<Record<string, () => EncodedTable>>;
+}
+
+const prepare = (layout: Layout): Prepared => {
+  const calls = tableOf('calls');
+  const withGuard: Table = { ...calls, kind: 'child', columns: [...calls.columns, ...guardColumns] };
+  const logs = tablesOf(layout).filter((table) => table.kind === 'log');
+  return {
+    sql: loadSql(layout),
+    stage: prepareTable('stage_calls', withGuard),
+    children: childTables(layout).map((child) => ({
+      name: child.name as keyof FlatRows,
+      begin: prepareTable(qualified(layout, child.name), child),
+    })),
+    logs: Object.fromEntries(logs.map((table) => [table.name, prepareTable(`stage_${table.name}`, table)])),
+  };
+};
 
 interface EncodedCalls {
   readonly stage: EncodedTable;
@@ -12,13 +35,9 @@ interface EncodedCalls {
 }
 
 /** Every row of every call, in one pass over the calls: nothing holds more than the rows of one. */
-const encodeCalls = (layout: Layout, batch: LoadBatch, calls: readonly CallLoad[]): EncodedCalls => {
-  const table = tableOf('calls');
-  const withGuard: Table = { ...table, kind: 'child', columns: [...table.columns, ...guardColumns] };
-  const stage = encodeTable('stage_calls', withGuard);
-  const encoded = childTables(layout).map(
-    (child) => [child.name as keyof FlatRows, encodeTable(qualified(layout, child.name), child)] as const,
-  );
+const encodeCalls = (prepared: Prepared, batch: LoadBatch, calls: readonly CallLoad[]): EncodedCalls => {
+  const stage = prepared.stage();
+  const encoded = prepared.children.map(({ name, begin }) => [name, begin()] as const);
   for (const call of calls) {
     const rows = call.flatten();
     stage.add([...(rows.calls[0] as Row), batch.epoch, call.revision, batch.flattenVersion, batch.loadId]);
@@ -74,23 +93,32 @@ const takeKeys = async (client: pg.PoolClient, sql: LoadSql, batch: LoadBatch): 
 };
 
 /** Writes the calls that may be written; returns how many. */
-const writeCalls = async (client: pg.PoolClient, layout: Layout, sql: LoadSql, batch: LoadBatch): Promise<number> => {
+const writeCalls = async (client: pg.PoolClient, prepared: Prepared, batch: LoadBatch): Promise<number> => {
   if (batch.calls.length === 0) return 0;
-  const all = encodeCalls(layout, batch, batch.calls);
+  const { sql } = prepared;
+  const all = encodeCalls(prepared, batch, batch.calls);
   const mine = await claimCalls(client, sql, batch, all.stage);
   if (mine.length === 0) return 0;
   const ids = mine.map((call) => call.callId);
   for (const statement of sql.deleteChildren) await client.query(statement, [ids]);
-  const encoded = mine.length === batch.calls.length ? all : encodeCalls(layout, batch, mine);
+  const encoded = mine.length === batch.calls.length ? all : encodeCalls(prepared, batch, mine);
   for (const child of encoded.children) await child.send(client);
   return mine.length;
 };
 
 /** The work of one load inside the caller's transaction. */
-export const applyLoad = async (client: pg.PoolClient, layout: Layout, batch: LoadBatch): Promise<LoadResult> => {
-  const sql = loadSql(layout);
+export type ApplyLoad = (client: pg.PoolClient, batch: LoadBatch) => Promise<LoadResult>;
+
+/** The loads of one layout; statements and columns are worked out once. */
+export const createLoader = (layout: Layout): ApplyLoad => {
+  const prepared = prepare(layout);
+  return (client, batch) => applyLoad(client, prepared, batch);
+};
+
+const applyLoad = async (client: pg.PoolClient, prepared: Prepared, batch: LoadBatch): Promise<LoadResult> => {
+  const { sql } = prepared;
   await takeKeys(client, sql, batch);
-  const written = await writeCalls(client, layout, sql, batch);
+  const written = await writeCalls(client, prepared, batch);
   const changed = written + (await applyTombstones(client, sql, batch));
   const loads: Row = [
     batch.loadId,
@@ -104,9 +132,9 @@ export const applyLoad = async (client: pg.PoolClient, layout: Layout, batch: Lo
   const logs: Record<string, readonly Row[] | undefined> = { ...batch.logs, loads: [loads] };
   for (const [name, rows] of Object.entries(logs)) {
     const statements = sql.upsertLogs[name];
-    if (rows === undefined || rows.length === 0 || statements === undefined) continue;
+    const encoded = prepared.logs[name]?.();
+    if (rows === undefined || rows.length === 0 || statements === undefined || encoded === undefined) continue;
     await client.query(statements.stage);
-    const encoded = encodeTable(`stage_${name}`, tableOf(name as 'loads'));
     for (const row of rows) encoded.add(row);
     await encoded.send(client);
     await client.query(statements.upsert);

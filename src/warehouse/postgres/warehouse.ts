@@ -6,7 +6,7 @@ import type { Warehouse } from '../warehouse.ts';
 import { countSql } from './counts.ts';
 import { listGuards } from './guards.ts';
 import type { Layout } from './layout.ts';
-import { applyLoad } from './load.ts';
+import { createLoader } from './load.ts';
 import { migrate } from './migrate.ts';
 import { readRows } from './read.ts';
 import { listStatements } from './statements.ts';
@@ -21,6 +21,7 @@ export interface PostgresWarehouseOptions {
 /** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
 export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Warehouse => {
   const layout: Layout = options.config;
+  const applyLoad = createLoader(layout);
   const purpose = `warehouse ${options.name}`;
   const pool = openPool({
     url: options.url,
@@ -37,7 +38,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     maxCallsPerLoad: 500,
     partitionOf: () => undefined,
     migrate: () => migrate(pool, purpose, layout),
-    load: (batch) => inTransaction(pool, purpose, (client) => applyLoad(client, layout, batch)),
+    load: (batch) => inTransaction(pool, purpose, (client) => applyLoad(client, batch)),
     countRows: async () => (await runQuery<Record<string, number>>(pool, purpose, countSql(layout)))[0] ?? {},
     digestTables: () => digestTables(layout.documents, rowsOf),
     rowsOf,

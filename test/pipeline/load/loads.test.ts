@@ -1,6 +1,7 @@
 /** From the ledger into warehouses: failures, crashes, rebuilds, epochs, warehouses that come later. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
+import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { transient } from '../../../src/errors.ts';
 import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { makeLoadBatch } from '../../../src/pipeline/load/commit-load.ts';
@@ -243,12 +244,12 @@ describe('what reaches every row', () => {
     await pipeline.store.pool.query('UPDATE wh_main.calls SET flatten_version = 0');
     await pipeline.store.pool.query('UPDATE warehouse_calls SET applied_flatten = 0');
     await ingestAndLoad([observation('b', 2)]);
-    expect(await requestRebuild(pipeline.store, 'main', 1)).toBe(1);
-    expect(await requestRebuild(pipeline.store, 'main', 1)).toBe(0);
+    expect(await requestRebuild(pipeline.store, 'main', flattenVersion)).toBe(1);
+    expect(await requestRebuild(pipeline.store, 'main', flattenVersion)).toBe(0);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
-    expect(await requestRebuild(pipeline.store, 'main', 1)).toBe(0);
+    expect(await requestRebuild(pipeline.store, 'main', flattenVersion)).toBe(0);
     const { rows } = await pipeline.store.pool.query('SELECT DISTINCT flatten_version FROM wh_main.calls');
-    expect(rows).toEqual([{ flatten_version: 1 }]);
+    expect(rows).toEqual([{ flatten_version: flattenVersion }]);
   });
 
   test('rows of a newer flatten version are left to its workers, and hold back nothing behind them', async () => {

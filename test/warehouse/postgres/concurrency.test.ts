@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openPool } from '../../../src/postgres/connection.ts';
-import { applyLoad } from '../../../src/warehouse/postgres/load.ts';
+import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { LoadBatch, LoadResult, Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
@@ -60,7 +60,7 @@ const startLoad = async (batch: LoadBatch): Promise<OpenLoad> => {
   const client = await pool.connect();
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
   await client.query('BEGIN');
-  const result = applyLoad(client, layout, batch);
+  const result = createLoader(layout)(client, batch);
   result.catch(() => undefined);
   return {
     result,
