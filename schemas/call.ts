@@ -7,14 +7,14 @@
  */
 import { z } from 'zod';
 
-export const wordSchema = z.looseObject({
+const wordSchema = z.looseObject({
   score: z.number().optional(),
   start: z.number().optional(),
   value: z.string().optional(),
   length: z.number().optional(),
 });
 
-export const utteranceSchema = z.looseObject({
+const utteranceSchema = z.looseObject({
   from: z.string().optional(),
   words: z.array(wordSchema).optional(),
   content: z.string().optional(),
@@ -22,7 +22,7 @@ export const utteranceSchema = z.looseObject({
   duration: z.number().optional(),
 });
 
-export const transcriptSchema = z.looseObject({
+const transcriptSchema = z.looseObject({
   callData: z.array(utteranceSchema).optional(),
   callUniqueId: z.string().optional(),
   meta: z
@@ -35,7 +35,7 @@ export const transcriptSchema = z.looseObject({
     .optional(),
 });
 
-export const tagSchema = z.looseObject({
+const tagSchema = z.looseObject({
   unique_id: z.string().optional(),
   display_name: z.string().optional(),
   confidence: z.number().optional(),
@@ -43,7 +43,7 @@ export const tagSchema = z.looseObject({
   value: z.unknown().optional(),
 });
 
-export const contactSchema = z.looseObject({
+const contactSchema = z.looseObject({
   label: z.string().nullish(),
   data: z.string().optional(),
   type: z.string().optional(),
@@ -72,9 +72,6 @@ export const callRecordSchema = z.looseObject({
 
 /** A record as parsed from JSON: nothing is known of its fields until they have been looked at. */
 export type CallDocument = Record<string, unknown>;
-export type CallRecord = z.infer<typeof callRecordSchema>;
-export type Utterance = z.infer<typeof utteranceSchema>;
-export type Tag = z.infer<typeof tagSchema>;
 
 /** The top-level fields of a webhook record (§2.1); what goes beyond them in a record is `extra`. */
 export const knownCallFields: readonly string[] = Object.keys(callRecordSchema.shape);

@@ -21,5 +21,3 @@ export const configSchema = z
   .describe('Configuration of callsync.');
 
 export type Config = z.infer<typeof configSchema>;
-/** As written in YAML: everything with a default may be left out, durations are text. */
-export type ConfigInput = z.input<typeof configSchema>;

@@ -50,7 +50,8 @@ const openFile = (key: string, file: string): (() => Buffer) => {
   };
 };
 
-const withoutLineEnd = (bytes: Buffer): Buffer => {
+/** A file's content without the line end that editors add. */
+export const withoutLineEnd = (bytes: Buffer): Buffer => {
   let end = bytes.length;
   while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
   return bytes.subarray(0, end);

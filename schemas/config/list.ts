@@ -2,33 +2,38 @@
 import { z } from 'zod';
 
 const size = z.number().int().positive().max(100_000);
+const pageSize = size.default(100).describe('Records a page.');
+const optionalSizeParam = z
+  .string()
+  .optional()
+  .describe('Query parameter that carries the page size, where there is one.');
 
 const pageStyle = z.strictObject({
   style: z.literal('page'),
   page_param: z.string().default('page').describe('Query parameter that carries the page number.'),
-  size_param: z.string().optional().describe('Query parameter that carries the page size, where there is one.'),
-  size: size.default(100).describe('Records a page.'),
+  size_param: optionalSizeParam,
+  size: pageSize,
   first: z.number().int().nonnegative().default(1).describe('Number of the first page.'),
 });
 const offsetStyle = z.strictObject({
   style: z.literal('offset'),
   offset_param: z.string().default('offset').describe('Query parameter that carries the offset.'),
   size_param: z.string().default('limit').describe('Query parameter that carries the page size.'),
-  size: size.default(100).describe('Records a page.'),
+  size: pageSize,
 });
 const cursorStyle = z.strictObject({
   style: z.literal('cursor'),
   cursor_param: z.string().default('cursor').describe('Query parameter that carries the cursor.'),
   next_path: z.string().optional().describe('Where the body holds the next cursor, such as `meta.next_cursor`.'),
   next_header: z.string().optional().describe('Response header that holds the next cursor, instead of `next_path`.'),
-  size_param: z.string().optional().describe('Query parameter that carries the page size, where there is one.'),
-  size: size.default(100).describe('Records a page.'),
+  size_param: optionalSizeParam,
+  size: pageSize,
 });
 const linkStyle = z.strictObject({
   style: z.literal('link'),
   rel: z.string().default('next').describe('Relation in the Link header that leads to the next page.'),
-  size_param: z.string().optional().describe('Query parameter that carries the page size, where there is one.'),
-  size: size.default(100).describe('Records a page.'),
+  size_param: optionalSizeParam,
+  size: pageSize,
 });
 const noneStyle = z.strictObject({
   style: z.literal('none'),

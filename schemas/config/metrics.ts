@@ -20,5 +20,3 @@ export const metricsConfigSchema = z
     process: z.boolean().default(true).describe('Include memory, CPU and event-loop figures of the process.'),
   })
   .describe('Metrics of the process.');
-
-export type MetricsConfig = z.infer<typeof metricsConfigSchema>;

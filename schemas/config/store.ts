@@ -1,6 +1,7 @@
 /** Config section `store:`: the operational store, always PostgreSQL. */
 import { z } from 'zod';
 import { durationSchema } from './duration.ts';
+import { ownPortSchema } from './port.ts';
 
 export const storeConfigSchema = z
   .strictObject({
@@ -19,13 +20,7 @@ export const storeConfigSchema = z
       .describe(
         'Folder of everything embedded (PostgreSQL, Temporal); kept between runs. Default: /var/lib/callsync as root, else ~/.local/share/callsync.',
       ),
-    port: z
-      .number()
-      .int()
-      .min(0)
-      .max(65_535)
-      .default(0)
-      .describe('Port of the embedded PostgreSQL; 0 = the one used last, or any free one.'),
+    port: ownPortSchema('the embedded PostgreSQL'),
     pool_size: z.number().int().min(2).max(200).default(10).describe('Most connections of one process to the store.'),
     inbox_retention: durationSchema
       .prefault('7d')
@@ -35,5 +30,3 @@ export const storeConfigSchema = z
     error: 'takes `url` or `url_file`, not both',
   })
   .describe('Operational store: inbox, ledger, windows, quarantine, loads, verdicts. Always PostgreSQL.');
-
-export type StoreConfig = z.infer<typeof storeConfigSchema>;

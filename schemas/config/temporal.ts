@@ -1,6 +1,7 @@
 /** Config section `temporal:`: the cluster that runs the workflows. */
 import { z } from 'zod';
 import { durationSchema } from './duration.ts';
+import { ownPortSchema } from './port.ts';
 
 const count = (most: number) => z.number().int().min(1).max(most);
 
@@ -78,20 +79,8 @@ export const temporalConfigSchema = z
       .describe(
         'Path of the Temporal CLI for the development server; otherwise from PATH, the cache, or built with Go.',
       ),
-    port: z
-      .number()
-      .int()
-      .min(0)
-      .max(65_535)
-      .default(0)
-      .describe('Port of the development server; 0 = the one used last, or any free one.'),
-    ui_port: z
-      .number()
-      .int()
-      .min(0)
-      .max(65_535)
-      .default(0)
-      .describe('Port of its web interface; 0 = the one used last, or any free one.'),
+    port: ownPortSchema('the development server'),
+    ui_port: ownPortSchema('its web interface'),
   })
   .refine((temporal) => temporal.api_key === undefined || temporal.api_key_file === undefined, {
     error: 'takes `api_key` or `api_key_file`, not both',

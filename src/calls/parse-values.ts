@@ -32,7 +32,7 @@ const offsetMinutes = (zone: string): number | undefined => {
 
 const decimal = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
 /** Digits on each side of the point that every warehouse's decimal type holds. */
-export const maxDecimalDigits = 38;
+const maxDecimalDigits = 38;
 
 /** Decimal text → canonical decimal text (no exponent, no superfluous zeros). */
 export const parseDecimal = (text: string): string | undefined => {

@@ -3,8 +3,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../../schemas/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Raw } from '../config/raw.ts';
+import type { Store } from '../store/store.ts';
 import { createLogger, toLog } from './log.ts';
 import { say } from './say.ts';
+import { openStoreService } from './services/open-store.ts';
 import { createServices, type Services } from './services/services.ts';
 
 export { say } from './say.ts';
@@ -68,3 +70,9 @@ export const withServices = async <T>(
     await services.close();
   }
 };
+
+/** As `withServices`, with the operational store open. */
+export const withStore = <T>(
+  options: CommonOptions,
+  work: (store: Store, services: Services) => Promise<T>,
+): Promise<T> => withServices(options, async (services) => work(await openStoreService(services), services));

@@ -38,7 +38,7 @@ export const createLogger = (level: string, secrets: readonly string[] = []): Lo
   );
 
 /** Errors are reduced to code, kind and, for unexpected ones, the stack without its message. */
-export const describeError = (error: unknown): Record<string, unknown> => {
+const describeError = (error: unknown): Record<string, unknown> => {
   if (error instanceof CallsyncError) return { code: error.code, kind: error.kind };
   if (!(error instanceof Error)) return { code: 'UNEXPECTED' };
   const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));

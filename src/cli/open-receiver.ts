@@ -6,11 +6,14 @@ import { watchInbox } from '../metrics/inbox-gauges.ts';
 import { createRegistry } from '../metrics/registry.ts';
 import { openPool } from '../postgres/connection.ts';
 import { createInboxWriter } from '../store/delivery/inbox-writer.ts';
+import { wakeMergeInbox } from '../temporal/workflow-client.ts';
 import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';
 import type { ReceiverLog } from '../webhook/server/receiver-log.ts';
 import { openSigningKeys } from '../webhook/server/signing-keys.ts';
 import { openSpool } from '../webhook/spool/spool.ts';
+import { createLogger } from './log.ts';
 import { openMetrics } from './open-metrics.ts';
+import type { Parts } from './services/open-parts.ts';
 import type { Services } from './services/services.ts';
 
 const gaugeDeadlineMs = 2_000;
@@ -59,3 +62,15 @@ export const openReceiver = async (
   const metricsAddress = await openMetrics(services, { registry });
   return { receiver, metricsAddress };
 };
+
+/** A receiver whose workers run in the same process. */
+export const openReceiverBesideWorkers = (
+  services: Services,
+  { store, temporal }: Parts,
+  logLevel: string,
+): Promise<OpenedReceiver> =>
+  openReceiver(services, {
+    storeUrl: store.url,
+    wake: () => wakeMergeInbox(temporal.client, services.config.temporal.task_queue),
+    log: createLogger(logLevel),
+  });

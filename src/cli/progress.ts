@@ -20,7 +20,7 @@ interface Figures {
 const number = new Intl.NumberFormat('en-US');
 
 /** Such as `41 s`, `12 min`, `3.5 h`. */
-export const formatLeft = (seconds: number): string => {
+const formatLeft = (seconds: number): string => {
   if (seconds < 100) return `${Math.ceil(seconds)} s`;
   return seconds < 6_000 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3_600).toFixed(1)} h`;
 };

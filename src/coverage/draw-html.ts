@@ -60,7 +60,7 @@ const drawDay = (one: CoverageDay, place: { x: number; wide: number; most: numbe
 };
 
 /** The picture alone. */
-export const drawCoverageSvg = (coverage: Coverage): string => {
+const drawCoverageSvg = (coverage: Coverage): string => {
   const { days } = coverage;
   const step = width / Math.max(1, days.length);
   const most = roundUp(days.reduce((highest, one) => Math.max(highest, one.deliveries.calls), 1));

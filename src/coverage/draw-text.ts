@@ -21,7 +21,7 @@ export const formatCount = (count: number): string => number.format(count);
 export const formatDay = (micros: number): string => new Date(micros / 1000).toISOString().slice(0, 10);
 export const formatShare = (part: number, whole: number): string =>
   whole === 0 ? '–' : `${((100 * part) / whole).toFixed(2)} %`;
-export const formatSeconds = (seconds: number | null): string => {
+const formatSeconds = (seconds: number | null): string => {
   if (seconds === null) return '–';
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   return seconds < 3_600 ? `${(seconds / 60).toFixed(1)} min` : `${(seconds / 3_600).toFixed(1)} h`;

@@ -44,7 +44,7 @@ export const budgetRules = ({ limits }: SourceConfig): BudgetRules => ({
 });
 
 /** Tokens as configured: a fixed one, or by the client-credentials grant. */
-export const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
+const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
   const fixed = openSecret({ key: 'source.token', value: config.token, file: config.token_file });
   if (fixed !== undefined) return createFixedTokenSource(fixed);
   const secret = openSecret({

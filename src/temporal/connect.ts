@@ -5,11 +5,6 @@ import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { transient } from '../errors.ts';
 import { openSecret } from '../secret.ts';
 
-export interface TemporalAddress {
-  readonly address: string;
-  readonly namespace: string;
-}
-
 const connectTimeoutMs = 10_000;
 
 const readPem = (key: string, file: string | undefined): Buffer | undefined => openSecret({ key, file })?.readBytes();

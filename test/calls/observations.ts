@@ -59,7 +59,7 @@ const fieldValues: Record<string, fc.Arbitrary<unknown>> = {
 const sources: readonly ObservationSource[] = ['import', 'webhook', 'poll'];
 
 /** Fields that the simulated list carries, so that null from it is content. */
-export const carries: ReadonlySet<string> = new Set(['status', 'tags', 'visit']);
+const carries: ReadonlySet<string> = new Set(['status', 'tags', 'visit']);
 
 /** Built from pairs, as JSON.parse does it, so that `__proto__` is a field. */
 const recordOf = (callId: string, fields: CallDocument): CallDocument =>

@@ -7,7 +7,7 @@ import { bucketOf } from '../../src/rereads/age-buckets.ts';
 import { type LateBucket, learnHorizon } from '../../src/rereads/learn-horizon.ts';
 import { type CoveredBand, planningInterval, planParts } from '../../src/rereads/plan-parts.ts';
 
-export const hour = 3_600_000_000;
+const hour = 3_600_000_000;
 export const day = 24 * hour;
 
 export interface LateEditsOptions {

@@ -24,7 +24,7 @@ export interface CallShape {
   readonly extra?: Record<string, unknown>;
 }
 
-export const makeDocument = (shape: CallShape): Record<string, unknown> => {
+const makeDocument = (shape: CallShape): Record<string, unknown> => {
   const { text = 'good morning', utterances = 2, tags = 1, timestamp = '2026-01-05T10:00:00.123456Z' } = shape;
   return {
     unique_id: shape.callId,

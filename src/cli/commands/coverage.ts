@@ -4,8 +4,7 @@ import { drawCoverageHtml } from '../../coverage/draw-html.ts';
 import { drawCoverage } from '../../coverage/draw-text.ts';
 import { readCoverage } from '../../coverage/read-coverage.ts';
 import { terminal } from '../../errors.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
-import { openStoreService } from '../services/open-store.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 const defaultDays = 30;
@@ -36,8 +35,7 @@ export const addCoverage = (command: Command): void => {
       '\nExamples:\n  callsync coverage\n  callsync coverage --from 2025-01-01 --html coverage.html',
     )
     .action((options: CommonOptions & { from?: number; to?: number; webhooksSince?: number; html?: string }) =>
-      withServices(options, async (services) => {
-        const store = await openStoreService(services);
+      withStore(options, async (store, services) => {
         const now = Date.now() * 1000;
         const coverage = await readCoverage(store, {
           range: { from: options.from ?? now - defaultDays * 86_400_000_000, to: options.to ?? now },

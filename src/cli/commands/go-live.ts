@@ -1,9 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../../schemas/config/duration.ts';
 import { transient } from '../../errors.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../command.ts';
 import { goLive } from '../go-live/go-live.ts';
-import { openStoreService } from '../services/open-store.ts';
 import { openTemporal } from '../services/open-temporal.ts';
 import { unpolledQueues } from '../watch-workers.ts';
 import { parseTimestampArgument } from './backfill.ts';
@@ -23,9 +22,8 @@ const duration = (text: string): number => {
 };
 
 const run = (options: GoLiveOptions): Promise<void> =>
-  withServices(options, async (services) => {
+  withStore(options, async (store, services) => {
     const { signal } = untilStopped();
-    const store = await openStoreService(services);
     const temporal = await openTemporal(services);
     const { namespace, task_queue: prefix } = services.config.temporal;
     if ((await unpolledQueues(temporal.client.workflow, namespace, prefix)).length > 0) {

@@ -4,11 +4,10 @@ import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { terminal } from '../../errors.ts';
 import { type ImportResult, importFile } from '../../pipeline/import/import-file.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { createImportView } from '../import-progress.ts';
 import { ingestDeps } from '../services/activity-deps.ts';
-import { openStoreService } from '../services/open-store.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
@@ -45,9 +44,8 @@ const run = async (files: readonly string[], options: ImportOptions): Promise<vo
 };
 
 const importAll = (files: readonly string[], options: ImportOptions): Promise<void> =>
-  withServices(options, async (services) => {
+  withStore(options, async (store, services) => {
     const { signal } = untilStopped();
-    const store = await openStoreService(services);
     const targets = await openWarehouses(services, store);
     const deps = ingestDeps(services, { store, targets });
     let refused = 0;

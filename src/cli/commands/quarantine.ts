@@ -9,7 +9,15 @@ import {
   readQuarantine,
   settleQuarantine,
 } from '../../store/delivery/quarantine.ts';
-import { type CommonOptions, print, untilStopped, wholeNumber, withCommonOptions, withServices } from '../command.ts';
+import {
+  type CommonOptions,
+  print,
+  untilStopped,
+  wholeNumber,
+  withCommonOptions,
+  withServices,
+  withStore,
+} from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withExamples } from '../help.ts';
 import { ingestDeps } from '../services/activity-deps.ts';
@@ -25,16 +33,14 @@ const line = ({ id, state, source, origin, bytes, receivedAt, reason }: Quaranti
   `${String(id).padStart(6)}  ${state.padEnd(8)}  ${receivedAt.toISOString()}  ${source.padEnd(7)}  ${origin}  ${bytes} bytes: ${reason}`;
 
 const list = (options: CommonOptions & { state: string; limit: number }): Promise<void> =>
-  withServices(options, async (services) => {
-    const store = await openStoreService(services);
+  withStore(options, async (store) => {
     const { state, limit } = options;
     const entries = await listQuarantine(store, { ...(state === 'all' ? {} : { state }), limit });
     print(options, entries, entries.length === 0 ? 'Nothing.' : entries.map(line).join('\n'));
   });
 
 const show = (id: number, options: CommonOptions & { raw?: boolean }): Promise<void> =>
-  withServices(options, async (services) => {
-    const store = await openStoreService(services);
+  withStore(options, async (store) => {
     const entry = await readQuarantine(store, id);
     if (entry === undefined) {
       throw terminal('USAGE_QUARANTINE', `There is no record ${id} in quarantine.`, {
@@ -60,8 +66,7 @@ const tellAbsent = (services: Services, absent: number): void => {
 };
 
 const settleDropped = (ids: readonly number[], options: CommonOptions): Promise<void> =>
-  withServices(options, async (services) => {
-    const store = await openStoreService(services);
+  withStore(options, async (store, services) => {
     const dropped = await settleQuarantine(store, ids, 'dropped');
     print(
       options,

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import { listAgents } from '../../store/delivery/agents.ts';
 import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/drift.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { withExamples } from '../help.ts';
-import { openStoreService } from '../services/open-store.ts';
 
 const kinds = { new: 'new field', vanished: 'vanished', uncarried: 'comes empty', type: 'other type' } as const;
 
@@ -11,8 +10,7 @@ export const describeDrift = ({ source, field, kind, detail, seen, firstSeen, la
   `${source}: ${field} (${kinds[kind]}): ${detail}; in ${seen} records since ${firstSeen.toISOString()}, last ${lastSeen.toISOString()}`;
 
 const drift = (options: CommonOptions & { clear?: boolean }): Promise<void> =>
-  withServices(options, async (services) => {
-    const store = await openStoreService(services);
+  withStore(options, async (store, services) => {
     const [found, agents] = [await listDrift(store), await listAgents(store)];
     const lines = [
       ...found.map(describeDrift),

@@ -5,11 +5,10 @@ import { type Agent, listAgents } from '../../store/delivery/agents.ts';
 import { listDrift, type RecordedDrift } from '../../store/status/drift.ts';
 import { type StoreSummary, summarizeStore } from '../../store/status/summary.ts';
 import type { Store } from '../../store/store.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { createWarehouse } from '../create-warehouse.ts';
 import { activityDeps } from '../services/activity-deps.ts';
 import { openSource } from '../services/open-source.ts';
-import { openStoreService } from '../services/open-store.ts';
 import type { Services } from '../services/services.ts';
 
 interface Shapes {
@@ -79,8 +78,7 @@ export const addStatus = (command: Command): void => {
   withCommonOptions(command)
     .addHelpText('after', '\nExamples:\n  callsync status --json')
     .action((options: CommonOptions) =>
-      withServices(options, async (services) => {
-        const store = await openStoreService(services);
+      withStore(options, async (store, services) => {
         const summary = {
           ...(await summarizeStore(store)),
           drift: await listDrift(store),

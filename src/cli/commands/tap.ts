@@ -2,9 +2,8 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../../schemas/config/duration.ts';
 import { openTap, type TapEvent } from '../../source/websocket/tap.ts';
 import { storeFrame } from '../../store/delivery/websocket-frames.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../command.ts';
 import { openSource } from '../services/open-source.ts';
-import { openStoreService } from '../services/open-store.ts';
 
 const describe = (event: TapEvent): string => {
   switch (event.kind) {
@@ -24,8 +23,7 @@ const duration = (text: string): number => {
 };
 
 const run = (options: CommonOptions & { readonly for?: number }): Promise<void> =>
-  withServices(options, async (services) => {
-    const store = await openStoreService(services);
+  withStore(options, async (store, services) => {
     const source = openSource(services, store);
     const { signal } = untilStopped();
     const session = new Date().toISOString();

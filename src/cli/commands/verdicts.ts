@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import { verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withExamples } from '../help.ts';
-import { openStoreService } from '../services/open-store.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
 
 export const addVerdicts = (command: Command): void => {
@@ -15,8 +14,7 @@ export const addVerdicts = (command: Command): void => {
   )
     .description('check that no verdict was changed: the chain of digests in the store and its copy in each warehouse')
     .action((options: CommonOptions) =>
-      withServices(options, async (services) => {
-        const store = await openStoreService(services);
+      withStore(options, async (store) => {
         const checks = await verifyVerdicts(store, await openWarehouses(services, store));
         print(
           options,

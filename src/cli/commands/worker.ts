@@ -4,11 +4,8 @@ import { ensureSchedules } from '../../temporal/schedules.ts';
 import type { WorkerRole } from '../../temporal/worker.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { openMetrics } from '../open-metrics.ts';
-import { activityDeps } from '../services/activity-deps.ts';
-import { openSource } from '../services/open-source.ts';
-import { openStoreService } from '../services/open-store.ts';
-import { openTemporal, openWorkers } from '../services/open-temporal.ts';
-import { openWarehouses } from '../services/open-warehouses.ts';
+import { openParts } from '../services/open-parts.ts';
+import { openWorkers } from '../services/open-workers.ts';
 
 export const addWorker = (command: Command): void => {
   withCommonOptions(command)
@@ -22,12 +19,9 @@ export const addWorker = (command: Command): void => {
     .action((options: CommonOptions & { roles: WorkerRole[]; schedules?: boolean }) =>
       withServices(options, async (services) => {
         const { stopped } = untilStopped();
-        const store = await openStoreService(services);
-        const targets = await openWarehouses(services, store);
-        const source = openSource(services, store);
-        const temporal = await openTemporal(services);
-        const deps = activityDeps(services, { store, targets, source });
-        const workers = await openWorkers(services, temporal, deps, options.roles);
+        const parts = await openParts(services);
+        const workers = await openWorkers(services, parts, options.roles);
+        const { temporal } = parts;
         const { config } = services;
         if (options.schedules) await ensureSchedules(temporal.client, config.temporal.task_queue, config.sync);
         const registry = createRegistry(config.metrics);

@@ -14,7 +14,7 @@ const notCompared = new Set(['loads', 'verdicts', 'words']);
 const attempts = 3;
 
 /** Every table that both have, but those of `notCompared`. */
-export const checkEqual = async (left: Warehouse, right: Warehouse, tables: readonly string[]): Promise<Equality> => {
+const checkEqual = async (left: Warehouse, right: Warehouse, tables: readonly string[]): Promise<Equality> => {
   const names = tables.filter((name) => !notCompared.has(name)) as DigestedName[];
   const compared = await compareWarehouses(left, right, names);
   return {

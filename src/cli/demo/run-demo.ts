@@ -15,17 +15,13 @@ import { applyPreset } from '../../source/presets/presets.ts';
 import { summarizeStore } from '../../store/status/summary.ts';
 import type { Store } from '../../store/store.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
-import { startBackfill, wakeMergeInbox } from '../../temporal/workflow-client.ts';
+import { startBackfill } from '../../temporal/workflow-client.ts';
 import type { Difference } from '../../warehouse/compare.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { type CommonOptions, say, servicesFor } from '../command.ts';
-import { createLogger } from '../log.ts';
-import { openReceiver } from '../open-receiver.ts';
-import { activityDeps } from '../services/activity-deps.ts';
-import { openSource } from '../services/open-source.ts';
-import { openStoreService } from '../services/open-store.ts';
-import { openTemporal, openWorkers } from '../services/open-temporal.ts';
-import { openWarehouses } from '../services/open-warehouses.ts';
+import { openReceiverBesideWorkers } from '../open-receiver.ts';
+import { openParts } from '../services/open-parts.ts';
+import { openWorkers } from '../services/open-workers.ts';
 import type { Services } from '../services/services.ts';
 import { watchBackfill } from '../watch-backfill.ts';
 import { checkEqualWhenSettled, type Equality } from './check-equal.ts';
@@ -161,19 +157,13 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
   for (const close of closers) services.defer(close);
   try {
     const control = createRemoteControl(simulator);
-    const store = await openStoreService(services);
-    const targets = await openWarehouses(services, store);
+    const parts = await openParts(services);
+    const { store, targets, temporal } = parts;
     const warehouse = targets[0]?.warehouse as Warehouse;
     const before = await summarizeStore(store);
-    const source = openSource(services, store);
-    const temporal = await openTemporal(services);
     const prefix = config.temporal.task_queue;
-    await openWorkers(services, temporal, activityDeps(services, { store, targets, source }));
-    const { receiver } = await openReceiver(services, {
-      storeUrl: store.url,
-      wake: () => wakeMergeInbox(temporal.client, prefix),
-      log: createLogger(options.logLevel),
-    });
+    await openWorkers(services, parts);
+    const { receiver } = await openReceiverBesideWorkers(services, parts, options.logLevel);
     await ensureSchedules(temporal.client, prefix, config.sync);
     // A later run would repeat the edits of the first to the byte, which rightly counts as a replay of its webhooks.
     const editShare = before.calls === 0 ? 0.05 : 0;

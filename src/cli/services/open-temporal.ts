@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import type { ActivityDeps } from '../../../activities/create-activities.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { startTemporalDevServer } from '../../local/temporal/dev-server.ts';
-import { connectClient, connectWorker } from '../../temporal/connect.ts';
-import { installRuntime, startWorkers, type WorkerGroup, type WorkerRole } from '../../temporal/worker.ts';
+import { connectClient } from '../../temporal/connect.ts';
+import { installRuntime } from '../../temporal/worker.ts';
 import type { Services } from './services.ts';
 
 export interface TemporalService {
@@ -35,23 +34,4 @@ export const openTemporal = async (services: Services): Promise<TemporalService>
   const { client, connection } = await connectClient(temporal, address);
   services.defer(() => connection.close());
   return { client, address, uiUrl };
-};
-
-/** Workers of this process, polling until the services are closed. */
-export const openWorkers = async (
-  services: Services,
-  temporal: TemporalService,
-  deps: ActivityDeps,
-  roles?: readonly WorkerRole[],
-): Promise<WorkerGroup> => {
-  const connection = await connectWorker(services.config.temporal, temporal.address);
-  services.defer(() => connection.close());
-  const workers = await startWorkers({
-    connection,
-    config: services.config.temporal,
-    deps,
-    ...(roles === undefined ? {} : { roles }),
-  });
-  services.defer(() => workers.stop());
-  return workers;
 };

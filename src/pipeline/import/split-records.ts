@@ -93,7 +93,7 @@ const hasContent = (bytes: Buffer): boolean => {
 };
 
 /** @param bytes begin at `start`. */
-export async function* splitLines(bytes: Bytes, start: Position, limit: number): AsyncGenerator<SplitRecord> {
+async function* splitLines(bytes: Bytes, start: Position, limit: number): AsyncGenerator<SplitRecord> {
   const held = new Held(limit);
   let { offset, line } = start;
   const cut = (): SplitRecord | undefined => {
@@ -133,7 +133,7 @@ const comma = 0x2c;
  * @param bytes begin at `start`, behind the opening bracket or an element.
  * @throws BrokenArray where the array does not end, or more follows its end.
  */
-export async function* splitArray(bytes: Bytes, start: Position, limit: number): AsyncGenerator<SplitRecord> {
+async function* splitArray(bytes: Bytes, start: Position, limit: number): AsyncGenerator<SplitRecord> {
   const held = new Held(limit);
   let { offset, line } = start;
   let first = line;

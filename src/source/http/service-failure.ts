@@ -42,7 +42,7 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
 };
 
 /** A short text of the error body with everything that could be a person's data left out. */
-export const describeError = (response: HttpResponse): string | undefined => {
+const describeError = (response: HttpResponse): string | undefined => {
   if (response.body.length === 0 || response.body.length > 20_000) return undefined;
   let text: string | undefined;
   try {

@@ -75,7 +75,7 @@ export const readPart = async (options: PartOptions): Promise<PartOutcome> => {
 };
 
 /** What a service that cuts silently would give: as many as the known cap, or a suspiciously round count. */
-export const looksTruncated = (records: number, client: ListClient): boolean => {
+const looksTruncated = (records: number, client: ListClient): boolean => {
   if (records >= capOf(client)) return true;
   if (client.list.pagination.style === 'none') return records >= 50 && records % 50 === 0;
   return records >= 500 && records % 500 === 0;

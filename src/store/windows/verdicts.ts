@@ -43,7 +43,7 @@ const selectList = ['warehouse', ...columns]
   .join(', ');
 
 /** SHA-256 (hex) over every column of the warehouse's table but the digest itself, the digest before among them. */
-export const digestVerdict = (verdict: Omit<StoredVerdict, 'digest'>): string =>
+const digestVerdict = (verdict: Omit<StoredVerdict, 'digest'>): string =>
   createHash('sha256')
     .update(
       JSON.stringify([
@@ -132,7 +132,7 @@ export interface ChainCheck {
 }
 
 /** Recomputes the digests of a chain, oldest first. */
-export const checkChain = async (
+const checkChain = async (
   warehouse: string,
   verdicts: AsyncIterable<StoredVerdict> | Iterable<StoredVerdict>,
 ): Promise<ChainCheck> => {

@@ -49,7 +49,7 @@ export const limitsOf = (config: BigqueryWarehouseConfig): QuotaLimits => {
 };
 
 /** Earliest time, not before `now`, at which a commit may start; milliseconds since the epoch. Pure. */
-export const nextCommitAt = (
+const nextCommitAt = (
   spent: readonly SpentCommit[],
   limits: QuotaLimits,
   { now, pace }: { readonly now: number; readonly pace: Pace },

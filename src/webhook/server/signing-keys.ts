@@ -1,6 +1,7 @@
 /** The signing secrets in force, kept up with their files while the receiver runs. */
 import type { SigningSecretConfig } from '../../../schemas/config/webhook.ts';
 import { terminal } from '../../errors.ts';
+import { withoutLineEnd } from '../../secret.ts';
 import { type FileContents, readFiles, watchFiles } from './file-watch.ts';
 import type { ReceiverLog } from './receiver-log.ts';
 import type { SigningKey } from './signature.ts';
@@ -74,10 +75,4 @@ const keyOf = (entry: SigningSecretConfig, contents: FileContents): SigningKey |
       : withoutLineEnd(contents.get(entry.secret_file) ?? Buffer.alloc(0));
   if (secret.length === 0) return undefined;
   return { name: entry.name, secret, hookIds: entry.hook_ids && new Set(entry.hook_ids) };
-};
-
-const withoutLineEnd = (bytes: Buffer): Buffer => {
-  let end = bytes.length;
-  while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
-  return bytes.subarray(0, end);
 };

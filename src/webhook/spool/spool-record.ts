@@ -7,7 +7,7 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Delivery } from '../../store/delivery/inbox-writer.ts';
 
 const magic = Buffer.from('CSR1');
-export const headBytes = magic.length + 8 + 32;
+const headBytes = magic.length + 8 + 32;
 /** No record is larger: more than this in a length field is damage. */
 const largestPart = 1024 * 1024 * 1024;
 

@@ -16,7 +16,7 @@ import { createSource } from '../../../src/source/source.ts';
 import { simulatedConfig } from '../../source/simulated.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
-export const hour = 3_600_000_000;
+const hour = 3_600_000_000;
 export const day = 24 * hour;
 
 type InstallationDeps = RereadDeps & ReconcileDeps & { readonly reconcile: ReconcileSettings };

@@ -39,7 +39,7 @@ export const exchange = (
   });
 };
 
-export const parseAnswers = (text: string): RawAnswer[] => {
+const parseAnswers = (text: string): RawAnswer[] => {
   const answers: RawAnswer[] = [];
   let at = 0;
   for (;;) {
