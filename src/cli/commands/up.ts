@@ -23,7 +23,12 @@ export const addUp = (command: Command): void => {
           metricsAddress = opened.metricsAddress;
         }
         if (options.schedules) await ensureSchedules(parts.temporal.client, prefix, services.config.sync);
-        const addresses = { webhook: address, metrics: metricsAddress, temporal: parts.temporal.address, ui: parts.temporal.uiUrl };
+        const addresses = {
+          webhook: address,
+          metrics: metricsAddress,
+          temporal: parts.temporal.address,
+          ui: parts.temporal.uiUrl,
+        };
         print(
           options,
           addresses,

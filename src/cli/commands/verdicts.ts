@@ -14,7 +14,7 @@ export const addVerdicts = (command: Command): void => {
   )
     .description('check that no verdict was changed: the chain of digests in the store and its copy in each warehouse')
     .action((options: CommonOptions) =>
-      withStore(options, async (store) => {
+      withStore(options, async (store, services) => {
         const checks = await verifyVerdicts(store, await openWarehouses(services, store));
         print(
           options,

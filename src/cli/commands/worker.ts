@@ -18,11 +18,11 @@ export const addWorker = (command: Command): void => {
     .addHelpText('after', '\nExamples:\n  callsync worker --config callsync.yaml --roles read load')
     .action((options: CommonOptions & { roles: WorkerRole[]; schedules?: boolean }) =>
       withServices(options, async (services) => {
+        const { config } = services;
         const { stopped } = untilStopped();
         const parts = await openParts(services);
         const workers = await openWorkers(services, parts, options.roles);
         const { temporal } = parts;
-        const { config } = services;
         if (options.schedules) await ensureSchedules(temporal.client, config.temporal.task_queue, config.sync);
         const registry = createRegistry(config.metrics);
         const metrics = await openMetrics(services, { registry, portMayBeTaken: true });

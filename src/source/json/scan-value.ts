@@ -117,23 +117,20 @@ export class ValueScanner {
   private value(): boolean {
     const byte = this.bytes[this.at];
     if (byte === quote) return this.string();
-    if (byte === openBrace) return this.object();
-    if (byte === openBracket) return this.array();
+    if (byte === openBrace) return this.container(closeBrace, true);
+    if (byte === openBracket) return this.container(closeBracket, false);
     if (byte === minus || isDigit(byte)) return this.number();
     return this.literal();
   }
 
-  private object(): boolean {
+  /** An object, whose values have keys, or an array. */
+  private container(close: number, keyed: boolean): boolean {
     const { bytes } = this;
     this.enter();
     let plain = this.blanks();
-    for (let first = true; bytes[this.at] !== closeBrace; first = false) {
+    for (let first = true; bytes[this.at] !== close; first = false) {
       if (!first && !this.separator(comma)) plain = false;
-      if (bytes[this.at] !== quote) this.fail();
-      // JSON.stringify writes keys that are whole numbers first.
-      if (isDigit(bytes[this.at + 1])) plain = false;
-      if (!this.string()) plain = false;
-      if (!this.separator(colon)) plain = false;
+      if (keyed && !this.key()) plain = false;
       if (!this.value()) plain = false;
       if (isBlank(bytes[this.at]) && !this.blanks()) plain = false;
     }
@@ -141,17 +138,12 @@ export class ValueScanner {
     return plain;
   }
 
-  private array(): boolean {
-    const { bytes } = this;
-    this.enter();
-    let plain = this.blanks();
-    for (let first = true; bytes[this.at] !== closeBracket; first = false) {
-      if (!first && !this.separator(comma)) plain = false;
-      if (!this.value()) plain = false;
-      if (isBlank(bytes[this.at]) && !this.blanks()) plain = false;
-    }
-    this.leave();
-    return plain;
+  private key(): boolean {
+    if (this.bytes[this.at] !== quote) this.fail();
+    // JSON.stringify writes keys that are whole numbers first.
+    const sortedFirst = isDigit(this.bytes[this.at + 1]);
+    const plain = this.string();
+    return this.separator(colon) && plain && !sortedFirst;
   }
 
   private enter(): void {

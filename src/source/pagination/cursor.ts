@@ -1,12 +1,10 @@
 import type { PaginationConfig } from '../../../schemas/config/list.ts';
 import { valueAt } from '../json/json-path.ts';
-import { type Pagination, sizeParam } from './pagination.ts';
+import { forwardOnly, type Pagination } from './pagination.ts';
 
 /** A cursor in the body or a header leads on; it ends where there is none. A cursor that is an address is followed. */
 export const createCursorPagination = (config: Extract<PaginationConfig, { style: 'cursor' }>): Pagination => ({
-  size: config.size_param === undefined ? undefined : config.size,
-  seekable: false,
-  first: (size = config.size) => ({ params: sizeParam(config.size_param, size), offset: 0, index: 0 }),
+  ...forwardOnly(config),
   next: (seen) => {
     const found =
       config.next_header === undefined

@@ -1,11 +1,9 @@
 import type { PaginationConfig } from '../../../schemas/config/list.ts';
-import { type Pagination, sizeParam } from './pagination.ts';
+import { forwardOnly, type Pagination } from './pagination.ts';
 
 /** The Link header (RFC 8288) leads on; it ends where there is none of the relation. */
 export const createLinkPagination = (config: Extract<PaginationConfig, { style: 'link' }>): Pagination => ({
-  size: config.size_param === undefined ? undefined : config.size,
-  seekable: false,
-  first: (size = config.size) => ({ params: sizeParam(config.size_param, size), offset: 0, index: 0 }),
+  ...forwardOnly(config),
   next: (seen) => {
     const target = findLink(seen.headers.link, config.rel);
     if (target === undefined || !URL.canParse(target, seen.url.href)) return undefined;

@@ -38,5 +38,19 @@ export interface Pagination {
 export const isExhausted = (seen: SeenPage): boolean =>
   seen.records === 0 || (seen.total !== undefined && seen.request.offset + seen.records >= seen.total);
 
+/** What styles share whose pages follow one after another; `params` ask for the first. */
+export const forwardOnly = (
+  config: { readonly size_param?: string | undefined; readonly size: number },
+  params: Readonly<Record<string, string>> = {},
+): Pick<Pagination, 'size' | 'seekable' | 'first'> => ({
+  size: config.size_param === undefined ? undefined : config.size,
+  seekable: false,
+  first: (size = config.size) => ({
+    params: { ...params, ...sizeParam(config.size_param, size) },
+    offset: 0,
+    index: 0,
+  }),
+});
+
 export const sizeParam = (name: string | undefined, size: number): Record<string, string> =>
   name === undefined ? {} : { [name]: String(size) };

@@ -88,11 +88,13 @@ const heavyFields = (records: readonly Record<string, unknown>[]): string[] => {
     .map(([name]) => name);
 };
 
-const findExclude = async (
+type FindField = (
   session: ProbeSession,
   sample: Look,
   sized: Params,
-): Promise<{ list: Fields['list']; finding: Finding }> => {
+) => Promise<{ list: Fields['list']; finding: Finding }>;
+
+const findExclude: FindField = async (session, sample, sized) => {
   const heavy = heavyFields(sample.records);
   const none = {
     list: {},
@@ -132,11 +134,7 @@ const findExclude = async (
 
 const weightOf = (sample: Look, name: string): number => JSON.stringify(sample.records[0]?.[name])?.length ?? 0;
 
-const findStatus = async (
-  session: ProbeSession,
-  sample: Look,
-  sized: Params,
-): Promise<{ list: Fields['list']; finding: Finding }> => {
+const findStatus: FindField = async (session, sample, sized) => {
   const statuses = [...new Set(sample.records.map((record) => record.status))].filter(
     (status): status is string => typeof status === 'string',
   );

@@ -140,7 +140,7 @@ export const readHeads = async (db: Queryable, callIds: readonly string[]): Prom
     `SELECT ${ledgerColumns} FROM ledger l WHERE call_id = ANY($1) AND revision > 0`,
     [callIds],
   );
-  return new Map(await Promise.all(rows.map(async (row) => [row.call_id, await readLedgerRow(row)] as const)));
+  return await byCallId(rows);
 };
 
 /** The same with their documents. */
@@ -150,8 +150,11 @@ export const readRows = async (db: Queryable, callIds: readonly string[]): Promi
       WHERE l.call_id = ANY($1) AND l.revision > 0`,
     [callIds],
   );
-  return new Map(await Promise.all(rows.map(async (row) => [row.call_id, await readLedgerRow(row)] as const)));
+  return await byCallId(rows);
 };
+
+const byCallId = async (rows: readonly StoredLedgerRow[]): Promise<Map<string, LedgerRow>> =>
+  new Map(await Promise.all(rows.map(async (row) => [row.call_id, await readLedgerRow(row)] as const)));
 
 const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
   const row = rows.get(id);
@@ -168,7 +171,7 @@ const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<st
     `SELECT ${ledgerColumns} FROM ledger l WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE`,
     [ids],
   );
-  return new Map(await Promise.all(rows.map(async (row) => [row.call_id, await readLedgerRow(row)] as const)));
+  return await byCallId(rows);
 };
 
 const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {

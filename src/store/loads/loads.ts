@@ -180,11 +180,11 @@ export const readPending = async (
 };
 
 /** Calls that a warehouse does not have in their present revision. */
-export const countPending = async (db: Queryable, warehouse: string): Promise<number> => {
-  const [row] = await db.query<{ n: number }>(
-    'SELECT count(*) AS n FROM warehouse_calls WHERE warehouse = $1 AND pending',
-    [warehouse],
-  );
+export const countPending = (db: Queryable, warehouse: string): Promise<number> =>
+  countOf(db, 'SELECT count(*) AS n FROM warehouse_calls WHERE warehouse = $1 AND pending', warehouse);
+
+const countOf = async (db: Queryable, sql: string, warehouse: string): Promise<number> => {
+  const [row] = await db.query<{ n: number }>(sql, [warehouse]);
   return row?.n ?? 0;
 };
 
@@ -227,17 +227,16 @@ export const requestRewrite = async (db: Queryable, warehouse: string, callIds: 
 };
 
 /** The same for all calls of a warehouse. Returns how many. */
-const requestRewriteOfAll = async (db: Queryable, warehouse: string): Promise<number> => {
-  const [row] = await db.query<{ n: number }>(
+const requestRewriteOfAll = (db: Queryable, warehouse: string): Promise<number> =>
+  countOf(
+    db,
     `WITH chosen AS (SELECT call_id FROM warehouse_calls WHERE warehouse = $1 ORDER BY call_id FOR UPDATE),
           again AS (UPDATE warehouse_calls w SET pending = true, rewrite = number
                       FROM chosen c, (SELECT nextval('rewrite_requests') AS number) AS request
                      WHERE w.warehouse = $1 AND w.call_id = c.call_id RETURNING 1)
      SELECT count(*) AS n FROM again`,
-    [warehouse],
+    warehouse,
   );
-  return row?.n ?? 0;
-};
 
 /**
  * Makes calls pending again whose rows were flattened by an older version. Not a newer one: its rows win over what this
