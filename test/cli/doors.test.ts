@@ -80,7 +80,7 @@ describe('commands at the doors of the service', { timeout: 180_000 }, () => {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     const { rows } = await client.query(
-      'SELECT count(*)::int AS n, count(*) FILTER (WHERE is_binary)::int AS binary FROM callsync.frames WHERE session = $1',
+      'SELECT count(*)::int AS n, count(*) FILTER (WHERE is_binary)::int AS binary FROM callsync.websocket_frames WHERE session = $1',
       [`${session}/1`],
     );
     await client.end();

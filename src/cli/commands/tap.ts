@@ -25,20 +25,24 @@ const duration = (text: string): number => {
 const run = (options: CommonOptions & { readonly for?: number }): Promise<void> =>
   withStore(options, async (store, services) => {
     const source = openSource(services, store);
-    const { signal } = untilStopped();
+    const stop = new AbortController();
+    const { stopped } = untilStopped();
+    void stopped.then(() => stop.abort());
+    // Not AbortSignal.timeout within AbortSignal.any: Node 20 may collect that timer before it fires.
+    const timer = options.for === undefined ? undefined : setTimeout(() => stop.abort(), options.for);
     const session = new Date().toISOString();
     const result = await openTap({
       config: services.config.source.websocket,
       tokens: source.tokens,
-      signal: options.for === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(options.for)]),
+      signal: stop.signal,
       onEvent: (event) => services.say(describe(event)),
       onFrame: ({ at, binary, body, connection }) =>
         storeFrame(store, { session: `${session}/${connection}`, receivedAt: at, binary, body }),
-    });
+    }).finally(() => clearTimeout(timer));
     print(
       options,
       { session, ...result },
-      `${result.frames} frames (${result.bytes} bytes) over ${result.connections} connections are in callsync.frames, session ${session}.`,
+      `${result.frames} frames (${result.bytes} bytes) over ${result.connections} connections are in callsync.websocket_frames, session ${session}.`,
     );
   });
 
@@ -51,7 +55,7 @@ export const addTap = (command: Command): void => {
 Examples:
   callsync tap --for 5m
 
-Needs source.websocket.url. Frames are stored in the table callsync.frames; the interface does not show what they mean.`,
+Needs source.websocket.url. Frames are stored in the table callsync.websocket_frames; the interface does not show what they mean.`,
     )
     .action(run);
 };
