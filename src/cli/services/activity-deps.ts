@@ -3,7 +3,7 @@ import { resolveStart } from '../../../schemas/config/sync.ts';
 import { sanitize } from '../../calls/sanitize.ts';
 import type { IngestDeps, WarehouseTarget } from '../../pipeline/deps.ts';
 import { createDriftWatch } from '../../pipeline/load/watch-drift.ts';
-import { defaultAxis } from '../../source/list/list-query.ts';
+import { defaultAxis, endOfProcessingAxis } from '../../source/list/list-query.ts';
 import type { Source } from '../../source/source.ts';
 import type { Store } from '../../store/store.ts';
 import { readVersion } from '../version.ts';
@@ -21,8 +21,7 @@ export const ingestDeps = (
   log: services.log,
   clockSkew: micros(services.config.sync.clock_skew),
   drift: createDriftWatch(parts.store, services.log),
-  processedField:
-    services.config.source.list.axes.find((candidate) => candidate.end_of_processing)?.record_field ?? 'qualified',
+  processedField: endOfProcessingAxis(services.config.source.list)?.record_field ?? 'qualified',
 });
 
 /** Everything that activities need. */

@@ -40,11 +40,13 @@ export const axisOf = (list: ListConfig, name: string): AxisConfig => {
   return axis;
 };
 
+/** The axis on which nothing joins a past window, where the service has one. */
+export const endOfProcessingAxis = (list: ListConfig): AxisConfig | undefined =>
+  axesOf(list).find((axis) => axis.end_of_processing);
+
 /** Axis of incremental reading: the configured one, else the end of processing, else the first. */
 export const defaultAxis = (list: ListConfig): AxisConfig =>
-  list.axis !== undefined
-    ? axisOf(list, list.axis)
-    : (axesOf(list).find((axis) => axis.end_of_processing) ?? axesOf(list)[0] ?? ownTime);
+  list.axis !== undefined ? axisOf(list, list.axis) : (endOfProcessingAxis(list) ?? axesOf(list)[0] ?? ownTime);
 
 /** Whether the API itself cuts by this axis on both sides, so that a shorter window is a smaller answer. */
 export const isCuttable = (axis: AxisConfig): boolean => axis.from_param !== undefined && axis.to_param !== undefined;

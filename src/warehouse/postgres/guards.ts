@@ -1,11 +1,12 @@
 /** Guards of calls with the number of rows in each child table, for reconcile. */
 import type pg from 'pg';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import type { CallGuard, GuardRange } from '../warehouse.ts';
 import { childTables, type Layout, qualified } from './layout.ts';
-import { streamRows, toMicros } from './read.ts';
+import { streamRows } from './read.ts';
 
 const conditions = {
-  range: 'c.call_timestamp >= to_timestamp($1 / 1000000.0) AND c.call_timestamp < to_timestamp($2 / 1000000.0)',
+  range: `c.call_timestamp >= ${toTimestamp('$1')} AND c.call_timestamp < ${toTimestamp('$2')}`,
   ids: 'c.call_id = ANY($1)',
 };
 

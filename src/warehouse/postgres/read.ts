@@ -2,13 +2,13 @@
 import type pg from 'pg';
 import type { WordArrays } from '../../../schemas/tables.ts';
 import { postgresError } from '../../postgres/connection.ts';
+import { toMicros } from '../../postgres/sql-time.ts';
 import { digestedColumns } from '../digest.ts';
 import type { DigestedName, Row } from '../warehouse.ts';
 import { type Layout, qualified, quote } from './layout.ts';
 
 const pageRows = 2_000;
 const purpose = 'warehouse';
-export const toMicros = (column: string): string => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
 
 /** Every row of a table, orphans included; values as flatten makes them. */
 export const rowsSql = (layout: Layout, name: DigestedName): string => {
