@@ -92,7 +92,7 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
         paused: state.paused,
         startedAt,
         expected,
-        ...(state.windowLength === undefined ? {} : { windowLength: state.windowLength }),
+        windowLength: state.windowLength,
       },
     });
   }

@@ -73,7 +73,7 @@ export const readRanges = async (state: RangeReading, input: RangeReadingInput):
           range,
           maxCalls: callsPerPart,
           maxSeconds: secondsPerPart,
-          ...(state.windowLength === undefined ? {} : { windowLength: state.windowLength }),
+          windowLength: state.windowLength,
         },
       ]);
       state.totals = addTotals(state.totals, result.totals);

@@ -28,7 +28,7 @@ export const watchBackfill = async (
       what: 'backfill',
       look: { everyMs, ask: () => handle.query(progressQuery), show },
       say,
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
     if (followed.ended) show({ ...followed.result, share: shareOf(followed.result) });
   } finally {

@@ -30,7 +30,7 @@ export const readCoverage = async (
     webhooks: await measureWebhooks(db, {
       ...range,
       until: input.now - deliveryTime,
-      ...(input.webhooksSince === undefined ? {} : { since: input.webhooksSince }),
+      since: input.webhooksSince,
     }),
   });
 };

@@ -41,7 +41,7 @@ export const addCoverage = (command: Command): void => {
           range: { from: options.from ?? now - defaultDays * 86_400_000_000, to: options.to ?? now },
           warehouses: Object.keys(services.config.warehouses),
           now,
-          ...(options.webhooksSince === undefined ? {} : { webhooksSince: options.webhooksSince }),
+          webhooksSince: options.webhooksSince,
         });
         if (options.html !== undefined) await writePicture(options.html, drawCoverageHtml(coverage));
         print(options, coverage, drawCoverage(coverage, process.stdout.columns));

@@ -36,7 +36,7 @@ const run = (options: GoLiveOptions): Promise<void> =>
       { services, store, temporal },
       {
         from: options.from,
-        ...(url === undefined ? {} : { url }),
+        url,
         overlapMs: options.overlap,
         acceptEmpty: options.acceptEmpty === true,
         restart: options.restart === true,

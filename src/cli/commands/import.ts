@@ -55,7 +55,7 @@ const importAll = (files: readonly string[], options: ImportOptions): Promise<vo
       const from = file === '-' ? { name, bytes: process.stdin as AsyncIterable<Buffer> } : file;
       const { observedAt, restart = false } = options;
       try {
-        const input = { from, restart, ...(observedAt === undefined ? {} : { observedAt }) };
+        const input = { from, restart, observedAt };
         const result = { file, ...(await importFile(deps, input, { signal, onProgress: view.update })) };
         refused += result.refused;
         view.stop();

@@ -92,7 +92,7 @@ const replay = (ids: readonly number[], options: ReplayOptions): Promise<void> =
       carries: new Set(services.config.source.list.carries),
       signal: untilStopped().signal,
       ...(options.all ? {} : { ids }),
-      ...(options.observedAt === undefined ? {} : { observedAt: options.observedAt }),
+      observedAt: options.observedAt,
     });
     const { replayed, refused, changed } = result;
     print(options, result, `${replayed} replayed (${changed} calls new or changed), ${refused} still refused.`);

@@ -40,9 +40,9 @@ const reconcile = (options: ReconcileOptions): Promise<void> =>
       name,
       request: {
         ...(options.from === undefined ? {} : { range: { from: options.from, to } }),
-        ...(options.force === true ? { force: true } : {}),
-        ...(options.level === undefined ? {} : { level: options.level }),
-        ...(options.acceptEmpty === true ? { acceptEmpty: true } : {}),
+        force: options.force,
+        level: options.level,
+        acceptEmpty: options.acceptEmpty,
       },
     });
     let last: ReconcileProgress | undefined;

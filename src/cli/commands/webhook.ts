@@ -95,9 +95,9 @@ const send = async (options: SendCommandOptions): Promise<void> => {
       url,
       body: file ?? Buffer.from(JSON.stringify(sampleCall())),
       prefix: webhook.header_prefix,
-      ...(key === undefined ? {} : { secret: key.secret }),
-      ...(hookId === undefined ? {} : { hookId }),
-      ...(options.deliveryId === undefined ? {} : { deliveryId: options.deliveryId }),
+      secret: key?.secret,
+      hookId,
+      deliveryId: options.deliveryId,
     });
     results.push(result);
     print(options, { url, signed: key !== undefined, ...result }, describeSent(url, result));

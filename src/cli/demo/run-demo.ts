@@ -208,7 +208,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
       calls: summary.calls,
       rows,
       truth,
-      ...(equality === undefined ? {} : { equal: equality.equal }),
+      equal: equality?.equal,
       deliveries: summary.inbox.outcomes,
       written: backfill.totals.changed + Math.max(0, summary.calls - before.calls - backfill.totals.changed),
       seconds: {

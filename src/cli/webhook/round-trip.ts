@@ -39,10 +39,10 @@ export const tryRoundTrip = async (options: RoundTripOptions): Promise<RoundTrip
     url,
     body,
     prefix,
-    ...(hookId === undefined ? {} : { hookId }),
-    ...(ca === undefined ? {} : { ca }),
+    hookId,
+    ca,
   };
-  const sent = await sendWebhook({ ...common, ...(key === undefined ? {} : { secret: key.secret }) });
+  const sent = await sendWebhook({ ...common, secret: key?.secret });
   if (!sent.delivered) return explainRefusal(url, sent.attempts.at(-1));
   try {
     if (!(await isThere(store, hash, storedWithinMs))) {

@@ -153,7 +153,7 @@ const asTrouble = (error: unknown, accessProven: boolean): CallsyncError => {
   if (error.code !== 'REDIRECT_REFUSED' || !accessProven) return error;
   return transient(error.code, error.message, {
     cause: error,
-    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    hint: error.hint,
   });
 };
 

@@ -116,7 +116,7 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
   if (answer.status === 429 || answer.status === 408 || answer.status >= 500) {
     const retryAfterMs = readRetryAfter(answer.headers['retry-after'], Date.now());
     return transient('TOKEN_UNAVAILABLE', `The token endpoint ${endpoint.host} is not available (${said}).`, {
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      retryAfterMs,
     });
   }
   if (answer.status === 404 || answer.status === 405) {

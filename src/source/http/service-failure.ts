@@ -14,13 +14,13 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   const retryAfterMs = readRetryAfter(response.headers['retry-after'], Date.now());
   if (status === 429) {
     return transient('SERVICE_RATE_LIMIT', `${url.host} answers 429: too many requests.`, {
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      retryAfterMs,
       hint: 'Lower source.limits.requests if something else uses the same address.',
     });
   }
   if (temporary.has(status) || status > 530) {
     return transient('SERVICE_UNAVAILABLE', `${where} answers ${status}.`, {
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      retryAfterMs,
     });
   }
   if (status === 403) {

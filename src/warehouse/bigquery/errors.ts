@@ -155,7 +155,7 @@ const quotaRetryMs = 10 * 60_000;
 export const errorOf = (fault: Fault, what: string): CallsyncError => {
   const { meaning, code, hint } = judge(fault);
   return new CallsyncError(kindOf[meaning], code, `BigQuery could not ${what}: ${shorten(fault)}.`, {
-    ...(hint === undefined ? {} : { hint }),
+    hint,
     ...(meaning === 'quota' ? { retryAfterMs: quotaRetryMs } : {}),
   });
 };
