@@ -80,7 +80,7 @@ test('any order, any number, any batches: one document, one set of versions, one
     }),
     { numRuns: 25, endOnFailure: true },
   );
-});
+}, 300_000);
 
 const foldAll = (observations: readonly Observation[], of = pipeline) =>
   of.store.transaction((tx) => foldIntoLedger(tx, observations.map(prepareObservation), 'qualified'));

@@ -191,10 +191,12 @@ export const markDeliveriesLoaded = async (
 
 /** Deletes the bodies of settled deliveries after `days`; what they were stays. Returns how many. */
 export const expireBodies = async (db: Queryable, days: number): Promise<number> => {
-  const rows = await db.query(
-    `UPDATE inbox SET body = NULL WHERE body IS NOT NULL AND outcome <> 'pending'
-        AND received_at < now() - make_interval(secs => $1 * 86400) RETURNING 1`,
+  const [row] = await db.query<{ n: number }>(
+    `WITH expired AS (
+       UPDATE inbox SET body = NULL WHERE body IS NOT NULL AND outcome <> 'pending'
+          AND received_at < now() - make_interval(secs => $1 * 86400) RETURNING 1)
+     SELECT count(*) AS n FROM expired`,
     [days],
   );
-  return rows.length;
+  return row?.n ?? 0;
 };

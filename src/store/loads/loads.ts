@@ -201,16 +201,19 @@ export const registerWarehouse = async (store: Database, warehouse: string): Pro
         [warehouse],
       );
     }
-    const entered = await tx.query(
-      `INSERT INTO warehouse_calls AS w (warehouse, call_id)
-       SELECT $1, l.call_id FROM ledger l LEFT JOIN warehouse_calls o ON o.warehouse = $1 AND o.call_id = l.call_id
-        WHERE l.revision > 0 AND (o.call_id IS NULL OR (NOT o.pending AND o.applied_revision < l.revision))
-        ORDER BY l.call_id
-       ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true
-       RETURNING 1`,
-      [warehouse],
+    // Counted there: a new warehouse of a large ledger enters millions of calls.
+    return await countOf(
+      tx,
+      `WITH entered AS (
+         INSERT INTO warehouse_calls AS w (warehouse, call_id)
+         SELECT $1, l.call_id FROM ledger l LEFT JOIN warehouse_calls o ON o.warehouse = $1 AND o.call_id = l.call_id
+          WHERE l.revision > 0 AND (o.call_id IS NULL OR (NOT o.pending AND o.applied_revision < l.revision))
+          ORDER BY l.call_id
+         ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true
+         RETURNING 1)
+       SELECT count(*) AS n FROM entered`,
+      warehouse,
     );
-    return entered.length;
   });
 
 /**
