@@ -25,26 +25,35 @@ export const addTotals = (a: ReadTotals, b: ReadTotals): ReadTotals => ({
   problems: a.problems + b.problems,
 });
 
-/** What is compared: ids alone, the fields that a summary listing carries, or whole records. */
-export type ReconcileLevel = 'ids' | 'light' | 'full';
+/** What is compared with the service: ids alone, the fields that a summary listing carries, or whole records. */
+export type SourceLevel = 'ids' | 'fields' | 'records';
+
+/** What is compared in a warehouse: the guard and content hash beside each call, or digests of the rows themselves. */
+export type WarehouseLevel = 'guards' | 'rows';
 
 export interface ReconcileRequest {
-  /** Without it: the windows without a good verdict between `age` and `age + span` ago. */
+  /** Without it: the windows without a good verdict, as the schedule takes them. */
   readonly range?: Range;
   /** Also windows that have a good verdict. */
   readonly force?: boolean;
-  readonly level?: ReconcileLevel;
+  readonly level?: SourceLevel;
+  readonly warehouseLevel?: WarehouseLevel;
   readonly acceptEmpty?: boolean;
+}
+
+/** A window to reconcile, and how thoroughly the warehouses are compared in it. */
+export interface ReconcileTarget extends Range {
+  readonly warehouseLevel: WarehouseLevel;
 }
 
 export interface ReconcilePlan {
   readonly axis: string;
   /** The ledger's column of that axis. */
   readonly column: 'call_timestamp' | 'processed_at';
-  readonly level: ReconcileLevel;
+  readonly level: SourceLevel;
   readonly acceptEmpty: boolean;
-  /** Newest first. */
-  readonly windows: readonly Range[];
+  /** In the order in which they are reconciled. */
+  readonly windows: readonly ReconcileTarget[];
 }
 
 export interface ReconcileTotals {
@@ -60,6 +69,10 @@ export interface ReconcileTotals {
   readonly markedMissing: number;
   readonly requests: number;
   readonly unreachable: number;
+  /** Surplus rows that were removed from warehouses, counted in calls. */
+  readonly removed: number;
+  /** Windows that an error kept from being judged; they come again with the next run. */
+  readonly failed: number;
 }
 
 export const emptyReconcileTotals: ReconcileTotals = {
@@ -74,6 +87,8 @@ export const emptyReconcileTotals: ReconcileTotals = {
   markedMissing: 0,
   requests: 0,
   unreachable: 0,
+  removed: 0,
+  failed: 0,
 };
 
 /** What a run of re-reads came to. */
@@ -96,4 +111,6 @@ export const addReconcileTotals = (a: ReconcileTotals, b: ReconcileTotals): Reco
   markedMissing: a.markedMissing + b.markedMissing,
   requests: a.requests + b.requests,
   unreachable: a.unreachable + b.unreachable,
+  removed: a.removed + b.removed,
+  failed: a.failed + b.failed,
 });

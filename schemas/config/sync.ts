@@ -48,9 +48,9 @@ const reconcileSchema = z.strictObject({
   age: durationSchema.prefault('2d').describe('How old a window must be before it is compared.'),
   span: durationSchema.prefault('30d').describe('How far back each run looks for windows without a verdict.'),
   level: z
-    .enum(['ids', 'light', 'full'])
-    .default('light')
-    .describe('What is compared: ids only, the fields of a summary listing, or whole records.'),
+    .enum(['ids', 'fields', 'records'])
+    .default('fields')
+    .describe('What is compared: with the service: ids only, the fields of a summary listing, or whole records.'),
 });
 
 export const syncConfigSchema = z

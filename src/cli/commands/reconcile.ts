@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { ReconcileLevel } from '../../../schemas/orchestration.ts';
+import type { SourceLevel } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
 import { terminal } from '../../errors.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
@@ -22,7 +22,7 @@ const describe = ({ done, windows, totals }: ReconcileProgress): string =>
 interface ReconcileOptions extends CommonOptions {
   readonly from?: number;
   readonly to?: number;
-  readonly level?: ReconcileLevel;
+  readonly level?: SourceLevel;
   readonly force?: boolean;
   readonly acceptEmpty?: boolean;
 }
@@ -78,7 +78,7 @@ export const addReconcile = (command: Command): void => {
   )
     .option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', parseTimestampArgument)
     .option('--to <instant>', 'end of the range (UTC); now by default', parseTimestampArgument)
-    .addOption(new Option('--level <level>', 'what is compared').choices(['ids', 'light', 'full']))
+    .addOption(new Option('--level <level>', 'what is compared').choices(['ids', 'fields', 'records']))
     .option('--force', 'also windows that have a good verdict')
     .option('--accept-empty', 'an empty window is right although its history says otherwise')
     .action(reconcile);

@@ -1,6 +1,6 @@
 /** Lists a window and compares every record with the ledger, page by page, so that memory holds ids and not records. */
 import type { Observation } from '../../../schemas/observation.ts';
-import type { Range, ReconcileLevel } from '../../../schemas/orchestration.ts';
+import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
 import { axisTime } from '../../source/list/list-query.ts';
 import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
@@ -28,7 +28,7 @@ export interface CompareListingInput {
   readonly axis: string;
   readonly range: Range;
   /** `full` lists whole records; `ids` compares nothing but presence. */
-  readonly level: ReconcileLevel;
+  readonly level: SourceLevel;
   readonly confirm: 'now' | 'later';
 }
 
@@ -57,7 +57,7 @@ export const compareListing = async (
     client: deps.source.list,
     window: { axis: input.axis, ...input.range },
     confirm: input.confirm,
-    summary: input.level !== 'full',
+    summary: input.level !== 'records',
     signal,
     onProgress: alive,
     onPage: async (observations, meta) => {

@@ -43,7 +43,7 @@ export const readChanged = async (
 ): Promise<ChangedReading> => {
   const { counts, list } = deps.source.list;
   const before = { requests: counts.requests, bytes: counts.bodyBytes };
-  const level = input.level === 'light' && !canLeaveOut(list) ? 'full' : input.level;
+  const level = input.level === 'fields' && !canLeaveOut(list) ? 'records' : input.level;
   const pipeline = createPipeline(deps);
   const { origin, late } = input;
   const take = (observations: readonly Observation[]): Promise<unknown> =>
@@ -54,7 +54,7 @@ export const readChanged = async (
   ) as [Set<string>, Set<string>];
   const wanted = new Set([...fresh, ...changed]);
   const unfetched =
-    level === 'full' || wanted.size === 0 ? [] : await fetchWhole(deps, input, { comparison, wanted, take }, options);
+    level === 'records' || wanted.size === 0 ? [] : await fetchWhole(deps, input, { comparison, wanted, take }, options);
   await pipeline.finish();
   return {
     comparison,

@@ -107,7 +107,7 @@ export const rereadWindows = async (
         {
           axis: plan.axis,
           range: { from, to },
-          level: 'light',
+          level: 'fields',
           confirm: 'later',
           origin: 'reread',
           late: { weight: part.weight, since: part.since },

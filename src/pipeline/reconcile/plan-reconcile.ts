@@ -2,7 +2,7 @@
 import {
   emptyReconcileTotals,
   type Range,
-  type ReconcileLevel,
+  type SourceLevel,
   type ReconcilePlan,
   type ReconcileRequest,
   type ReconcileTotals,
@@ -18,7 +18,7 @@ export interface ReconcileSettings {
   /** Microseconds: how old a window must be, and how far back a run looks for windows without a verdict. */
   readonly age: number;
   readonly span: number;
-  readonly level: ReconcileLevel;
+  readonly level: SourceLevel;
 }
 
 const day = 86_400_000_000;

@@ -1,5 +1,5 @@
 /** Reconciles one window: compares the API, the ledger and every warehouse, heals, and records a verdict per warehouse. */
-import type { Range, ReconcileLevel } from '../../../schemas/orchestration.ts';
+import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../errors.ts';
 import { canLeaveOut } from '../../source/list/list-query.ts';
@@ -24,7 +24,7 @@ export interface ReconcileWindowInput {
   readonly axis: string;
   readonly column: LedgerAxis;
   readonly range: Range;
-  readonly level: ReconcileLevel;
+  readonly level: SourceLevel;
   /** Believe a window that is empty against its history. */
   readonly acceptEmpty: boolean;
 }

@@ -2,7 +2,7 @@
 import { tableOf } from '../../../schemas/tables.ts';
 import { CallsyncError } from '../../errors.ts';
 import type { Store } from '../../store/store.ts';
-import { allVerdicts, type ChainCheck, digestOfRow, verifyVerdictChain } from '../../store/windows/verdicts.ts';
+import { allVerdicts, type ChainCheck, digestOfRow, type Proof, verifyVerdictChain } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
 
 export interface VerdictCheck extends ChainCheck {
@@ -19,27 +19,37 @@ const columns = tableOf('verdicts').columns.map((column) => column.name);
 const idAt = columns.indexOf('verdict_id');
 const digestAt = columns.indexOf('digest');
 
-/** A verdict that was changed together with all that follow it in the store still shows in the warehouse's copy. */
+/**
+ * A chain that was rewritten as a whole in the store is found by its key; one whose tail was cut off, by the head in the
+ * file outside the store and by the warehouse's copy.
+ * @throws CallsyncError of the store, or PROOF_HEADS.
+ */
 export const verifyVerdicts = async (
   store: Store,
+  proof: Proof,
   targets: readonly Pick<WarehouseTarget, 'warehouse'>[],
 ): Promise<VerdictCheck[]> => {
-  const chains = await verifyVerdictChain(store);
+  const chains = await verifyVerdictChain(store, proof);
   return await Promise.all(
     targets.map(async ({ warehouse }) => {
       const chain = chains.find((one) => one.warehouse === warehouse.name) ?? {
         warehouse: warehouse.name,
         verdicts: 0,
         broken: [],
+        cut: [],
         head: null,
       };
-      const copy = await compareCopy(store, warehouse);
-      return { ...chain, copy, intact: chain.broken.length === 0 && (copy?.differing.length ?? 0) === 0 };
+      const copy = await compareCopy(store, proof, warehouse);
+      const problems = chain.broken.length + chain.cut.length + (copy?.differing.length ?? 0);
+      return { ...chain, copy, intact: problems === 0 };
     }),
   );
 };
 
-const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']): Promise<VerdictCheck['copy']> => {
+const compareCopy = async (
+  store: Store,
+  proof: Proof,
+  warehouse: WarehouseTarget['warehouse']): Promise<VerdictCheck['copy']> => {
   const stored = new Map<number, string>();
   for await (const verdict of allVerdicts(store, warehouse.name)) stored.set(verdict.verdict_id, verdict.digest);
   const differing: number[] = [];
@@ -48,7 +58,7 @@ const compareCopy = async (store: Store, warehouse: WarehouseTarget['warehouse']
     for await (const row of warehouse.rowsOf('verdicts')) {
       verdicts += 1;
       const id = Number(row[idAt]);
-      if (stored.get(id) !== row[digestAt] || digestOfRow(warehouse.name, row) !== row[digestAt]) differing.push(id);
+      if (stored.get(id) !== row[digestAt] || digestOfRow(proof.keys, warehouse.name, row) !== row[digestAt]) differing.push(id);
     }
   } catch (error) {
     if (!(error instanceof CallsyncError)) throw error;

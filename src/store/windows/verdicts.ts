@@ -1,9 +1,11 @@
 /** Verdicts: what was compared and found, each chained to the one before it of the same warehouse. */
 
-import { createHash } from 'node:crypto';
+import type { SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { type ChainHead, readChainHeads, recordChainHead } from './chain-heads.ts';
+import type { ProofKeys } from './proof-keys.ts';
 
 export type VerdictOutcome = 'proven' | 'healed' | 'unproven' | 'suspicious_empty';
 
@@ -13,7 +15,10 @@ export interface Verdict {
   readonly axis: string;
   readonly window_from: number;
   readonly window_to: number;
-  readonly level: 'ids' | 'light' | 'full';
+  /** What was compared with the service. */
+  readonly level: SourceLevel;
+  /** What was compared in the warehouse. */
+  readonly warehouse_level: WarehouseLevel;
   readonly confirmed: 'total' | 'listing' | 'overlap' | 'none';
   readonly calls_listed: number;
   readonly calls_found: number;
@@ -32,6 +37,7 @@ export interface Verdict {
 
 export interface StoredVerdict extends Verdict {
   readonly verdict_id: number;
+  readonly key_id: string;
   readonly digest: string;
   readonly previous_digest: string | null;
 }
@@ -42,26 +48,38 @@ const selectList = ['warehouse', ...columns]
   .map((name) => (timeColumns.has(name) ? `${toMicros(name)} AS ${name}` : name))
   .join(', ');
 
-/** SHA-256 (hex) over every column of the warehouse's table but the digest itself, the digest before among them. */
-const digestVerdict = (verdict: Omit<StoredVerdict, 'digest'>): string =>
-  createHash('sha256')
-    .update(
-      JSON.stringify([
-        verdict.warehouse,
-        ...columns.filter((name) => name !== 'digest').map((name) => verdict[name as keyof typeof verdict] ?? null),
-      ]),
-    )
-    .digest('hex');
+/** Where the chain's keys are, and the file outside the store that holds its heads. */
+export interface Proof {
+  readonly keys: ProofKeys;
+  readonly headsFile: string;
+}
 
-/** The digest that a row of the warehouse table should have. */
-export const digestOfRow = (warehouse: string, row: readonly unknown[]): string =>
-  digestVerdict({ warehouse, ...Object.fromEntries(columns.map((name, index) => [name, row[index]])) } as never);
+/**
+ * HMAC-SHA-256 (hex) over every column of the warehouse's table but the digest itself, the digest before among them;
+ * undefined where the key is not configured.
+ */
+const digestVerdict = (keys: ProofKeys, verdict: Omit<StoredVerdict, 'digest'>): string | undefined => {
+  const values = columns
+    .filter((name) => name !== 'digest')
+    .map((name) => verdict[name as keyof typeof verdict] ?? null);
+  return keys.sign(verdict.key_id ?? '', JSON.stringify([verdict.warehouse, ...values]));
+};
+
+/** The digest that a row of the warehouse table should have; undefined where its key is not configured. */
+export const digestOfRow = (keys: ProofKeys, warehouse: string, row: readonly unknown[]): string | undefined =>
+  digestVerdict(keys, { warehouse, ...Object.fromEntries(columns.map((name, index) => [name, row[index]])) } as never);
 
 /** Row of the warehouse table, in its column order. */
 export const verdictRow = (verdict: StoredVerdict): readonly unknown[] => columns.map((name) => verdict[name]);
 
-/** Adds a verdict to the chain of its warehouse. */
-export const addVerdict = async (store: Database, verdict: Verdict): Promise<StoredVerdict> =>
+/** Adds a verdict to the chain of its warehouse, and its digest to the heads outside the store. */
+export const addVerdict = async (store: Database, proof: Proof, verdict: Verdict): Promise<StoredVerdict> => {
+  const stored = await insertVerdict(store, proof.keys, verdict);
+  await recordChainHead(proof.headsFile, stored);
+  return stored;
+};
+
+const insertVerdict = async (store: Database, keys: ProofKeys, verdict: Verdict): Promise<StoredVerdict> =>
   await store.transaction(async (tx) => {
     await tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.verdicts:' || $1))", [verdict.warehouse]);
     const rows = await tx.query<{ id: number; previous: string | null }>(
@@ -69,8 +87,13 @@ export const addVerdict = async (store: Database, verdict: Verdict): Promise<Sto
               (SELECT digest FROM verdicts WHERE warehouse = $1 ORDER BY verdict_id DESC LIMIT 1) AS previous`,
       [verdict.warehouse],
     );
-    const linked = { ...verdict, verdict_id: rows[0]?.id as number, previous_digest: rows[0]?.previous ?? null };
-    const stored: StoredVerdict = { ...linked, digest: digestVerdict(linked) };
+    const linked = {
+      ...verdict,
+      verdict_id: rows[0]?.id as number,
+      key_id: keys.currentId,
+      previous_digest: rows[0]?.previous ?? null,
+    };
+    const stored: StoredVerdict = { ...linked, digest: digestVerdict(keys, linked) as string };
     const names = ['warehouse', ...columns] as (keyof StoredVerdict)[];
     await tx.query(
       `INSERT INTO verdicts (${names.join(', ')}) VALUES (${names
@@ -125,26 +148,33 @@ export const listedInEarlierWeeks = async (
 export interface ChainCheck {
   readonly warehouse: string;
   readonly verdicts: number;
-  /** Ids of verdicts that were changed, or whose predecessor was removed or changed. */
+  /** Ids of verdicts that were changed, whose key is not configured, or whose predecessor was removed or changed. */
   readonly broken: readonly number[];
+  /** Heads that were recorded outside the store and that the chain does not have: its tail was cut off or restored. */
+  readonly cut: readonly ChainHead[];
   /** Digest of the last verdict; null when there is none. */
   readonly head: string | null;
 }
 
 /** Recomputes the digests of a chain, oldest first. */
 const checkChain = async (
+  keys: ProofKeys,
+  heads: readonly ChainHead[],
   warehouse: string,
   verdicts: AsyncIterable<StoredVerdict> | Iterable<StoredVerdict>,
 ): Promise<ChainCheck> => {
   const broken: number[] = [];
   let count = 0;
   let head: string | null = null;
+  const unseen = new Map(heads.filter((one) => one.warehouse === warehouse).map((one) => [one.digest, one]));
   for await (const verdict of verdicts) {
     count += 1;
-    if (verdict.previous_digest !== head || digestVerdict(verdict) !== verdict.digest) broken.push(verdict.verdict_id);
+    const expected = digestVerdict(keys, verdict);
+    if (verdict.previous_digest !== head || expected !== verdict.digest) broken.push(verdict.verdict_id);
     head = verdict.digest;
+    unseen.delete(verdict.digest);
   }
-  return { warehouse, verdicts: count, broken, head };
+  return { warehouse, verdicts: count, broken, cut: [...unseen.values()], head };
 };
 
 const page = 2_000;
@@ -163,8 +193,12 @@ export async function* allVerdicts(db: Queryable, warehouse: string): AsyncGener
   }
 }
 
-/** Verifies the chain of every warehouse that has verdicts. */
-export const verifyVerdictChain = async (db: Queryable): Promise<ChainCheck[]> => {
-  const rows = await db.query<{ warehouse: string }>('SELECT DISTINCT warehouse FROM verdicts ORDER BY warehouse');
-  return await Promise.all(rows.map(({ warehouse }) => checkChain(warehouse, allVerdicts(db, warehouse))));
+/** Verifies the chain of every warehouse that has, or by its recorded head had, verdicts. */
+export const verifyVerdictChain = async (db: Queryable, proof: Proof): Promise<ChainCheck[]> => {
+  const rows = await db.query<{ warehouse: string }>('SELECT DISTINCT warehouse FROM verdicts');
+  const heads = await readChainHeads(proof.headsFile);
+  const warehouses = new Set([...rows, ...heads].map(({ warehouse }) => warehouse));
+  return await Promise.all(
+    [...warehouses].sort().map((name) => checkChain(proof.keys, heads, name, allVerdicts(db, name))),
+  );
 };

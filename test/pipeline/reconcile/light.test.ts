@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => here?.close());
 
-const read = (level: CompareListingInput['level'] = 'light') =>
+const read = (level: CompareListingInput['level'] = 'fields') =>
   readChanged(here.deps, { axis: 'timestamp', range: here.range, level, confirm: 'later', origin: 'test' }, options);
 const bodies = async (): Promise<string[]> =>
   (await here.store.pool.query('SELECT call_id, revision FROM ledger ORDER BY 1')).rows.map(
@@ -40,7 +40,7 @@ describe('light reading', () => {
   test('fetches nothing where nothing changed, for a small share of the bytes', async () => {
     const before = await bodies();
     const light = await read();
-    const full = await read('full');
+    const full = await read('records');
     expect(light).toMatchObject({ listed: 1_000, fetched: 0, unfetched: [] });
     expect(full).toMatchObject({ listed: 1_000, fetched: 0 });
     expect(await bodies()).toEqual(before);

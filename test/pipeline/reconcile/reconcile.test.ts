@@ -56,7 +56,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
               min(level) AS level, min(compared_by) AS compared_by FROM verdicts`,
     );
     const listed = (await query('SELECT count(*)::int AS n FROM callsync.ledger WHERE poll_at IS NOT NULL'))[0]?.n;
-    expect(loaded).toEqual({ n: 12, listed, found: listed, level: 'light', compared_by: 'test' });
+    expect(loaded).toEqual({ n: 12, listed, found: listed, level: 'fields', compared_by: 'test' });
     expect((await here.reconcile({ range: wholeRange() })).windows).toBe(0);
   });
 

@@ -1,0 +1,36 @@
+/** Keys of the proof chain: whoever can write the store, but has no key, cannot rewrite a verdict unseen. */
+import { createHash, createHmac } from 'node:crypto';
+import { terminal } from '../../errors.ts';
+
+export interface ProofKeys {
+  /** Id of the key that signs new entries. */
+  readonly currentId: string;
+  /** HMAC-SHA-256 (hex) of a text; undefined for the id of a key that is not configured. */
+  sign(keyId: string, text: string): string | undefined;
+}
+
+const shortest = 16;
+
+/**
+ * @param secrets the current key first, then former ones, which only verify; at least 16 bytes each.
+ * @throws CallsyncError PROOF_KEY for a key that is too short to protect anything.
+ */
+export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]): ProofKeys => {
+  for (const secret of [current, ...former]) {
+    if (secret.length >= shortest) continue;
+    throw terminal('PROOF_KEY', `A key of the proof chain has fewer than ${shortest} bytes.`, {
+      hint: 'Write a long random secret into the file of store.proof_key_file, such as the output of openssl rand -hex 32.',
+    });
+  }
+  const byId = new Map([current, ...former].map((secret) => [keyIdOf(secret), secret]));
+  return {
+    currentId: keyIdOf(current),
+    sign: (keyId, text) => {
+      const secret = byId.get(keyId);
+      return secret === undefined ? undefined : createHmac('sha256', secret).update(text).digest('hex');
+    },
+  };
+};
+
+/** The first 16 hex digits of the key's SHA-256: tells keys apart and gives none away. */
+const keyIdOf = (secret: Buffer): string => createHash('sha256').update(secret).digest('hex').slice(0, 16);
