@@ -20,7 +20,31 @@ export const storeConfigSchema = z
       .describe(
         'Folder of everything embedded (PostgreSQL, Temporal); kept between runs. Default: /var/lib/callsync as root, else ~/.local/share/callsync.',
       ),
-    port: ownPortSchema('the embedded PostgreSQL'),
+    port: z
+      .number()
+      .int()
+      .min(0)
+      .max(65_535)
+      .default(0)
+      .describe('Port of the embedded PostgreSQL; 0 = the one used last, or any free one.'),
+    proof_key_file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'File with the key of the proof chain, at least 16 bytes; every worker needs the same. Default: `proof.key` in `data_dir`, made at the first start. Keep it outside the store: whoever has both can rewrite verdicts.',
+      ),
+    former_proof_key_files: z
+      .array(z.string().min(1))
+      .default([])
+      .describe('Files with former keys of the proof chain, which still verify what they signed.'),
+    proof_heads_file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'File outside the store that holds the newest entry of each chain of verdicts, so that a cut-off tail is seen. Default: `proof-heads.json` in `data_dir`.',
+      ),
     pool_size: z.number().int().min(2).max(200).default(10).describe('Most connections of one process to the store.'),
     inbox_retention: durationSchema
       .prefault('7d')

@@ -47,6 +47,24 @@ const reconcileSchema = z.strictObject({
   interval: durationSchema.prefault('1d').describe('How often.'),
   age: durationSchema.prefault('2d').describe('How old a window must be before it is compared.'),
   span: durationSchema.prefault('30d').describe('How far back each run looks for windows without a verdict.'),
+  backlog_days: z
+    .number()
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(30)
+    .describe(
+      'Days before `span` that each run judges as well, oldest first, until every day that was read has a verdict; `callsync coverage` says by when.',
+    ),
+  rows_days: z
+    .number()
+    .int()
+    .min(0)
+    .max(1_000)
+    .default(1)
+    .describe(
+      'Judged days of which each run compares the rows themselves in every warehouse, in rotation, to find values that were altered there; 0 = none.',
+    ),
   level: z
     .enum(['ids', 'fields', 'records'])
     .default('fields')

@@ -1,5 +1,5 @@
 /** Compares the ledger's calls with the rows of one warehouse. */
-import type { Range } from '../../../schemas/orchestration.ts';
+import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/ledger-windows.ts';
@@ -12,44 +12,60 @@ export interface Comparison {
   readonly missing: ReadonlySet<string>;
   /** Another guard, another number of child rows, or a row of an erased call. */
   readonly different: ReadonlySet<string>;
-  /** Ids in the warehouse that the ledger does not know. */
-  readonly surplus: readonly string[];
+  /** Rows in the warehouse whose call the ledger does not know. */
+  readonly surplus: readonly CallGuard[];
 }
 
 /**
- * @param range window of call time whose rows are listed at once; without it the calls are asked for by id and surplus
- * rows are not looked for.
+ * @param range window of call time in which rows of unknown calls are looked for; without it none are.
+ * @param level `guards` compares the guard, the content hash and the number of child rows beside each call; `rows` also
+ * the digest of the rows themselves, recomputed in the warehouse.
  * @throws CallsyncError of the store or the warehouse.
  */
 export const compareWarehouse = async (
   deps: IngestDeps,
   target: WarehouseTarget,
-  input: { readonly callIds: readonly string[]; readonly range?: Range; readonly alive: () => void },
+  input: {
+    readonly callIds: readonly string[];
+    readonly range?: Range;
+    readonly level: WarehouseLevel;
+    readonly alive: () => void;
+  },
 ): Promise<Comparison> => {
+  const { level, alive } = input;
   const guards = new Map<string, CallGuard>();
   if (input.range !== undefined) {
     for await (const guard of target.warehouse.listGuards(input.range)) guards.set(guard.callId, guard);
   }
   const wanted = new Set(input.callIds);
-  const extra = [...guards.keys()].filter((id) => !wanted.has(id));
-  const known = await readHeads(deps.store, extra);
-  for (const id of known.keys()) wanted.add(id);
-  const surplus = extra.filter((id) => !known.has(id));
+  const extra = [...guards.values()].filter(({ callId }) => !wanted.has(callId));
+  const known = await readHeads(
+    deps.store,
+    extra.map(({ callId }) => callId),
+  );
+  const surplus = extra.filter(({ callId }) => !known.has(callId));
+  // A row of an erased call is wrong wherever it is found; other known calls belong to windows of their own.
+  for (const [callId, { tombstone }] of known) if (tombstone) wanted.add(callId);
 
-  const first = await compareIds(deps, target, { callIds: [...wanted], guards, alive: input.alive });
+  const first = await compareIds(deps, target, { callIds: [...wanted], guards, level, alive });
   // A load may have committed between the reading of the warehouse and that of the ledger: what differs is read again.
   const doubtful = [...first.missing, ...first.different];
   const second =
     doubtful.length === 0
       ? first
-      : await compareIds(deps, target, { callIds: doubtful, guards: new Map(), alive: input.alive });
+      : await compareIds(deps, target, { callIds: doubtful, guards: new Map(), level, alive });
   return { missing: second.missing, different: second.different, surplus };
 };
 
 const compareIds = async (
   deps: IngestDeps,
   target: WarehouseTarget,
-  input: { readonly callIds: readonly string[]; readonly guards: Map<string, CallGuard>; readonly alive: () => void },
+  input: {
+    readonly callIds: readonly string[];
+    readonly guards: Map<string, CallGuard>;
+    readonly level: WarehouseLevel;
+    readonly alive: () => void;
+  },
 ): Promise<Omit<Comparison, 'surplus'>> => {
   const { guards } = input;
   const unlisted = input.callIds.filter((id) => !guards.has(id));

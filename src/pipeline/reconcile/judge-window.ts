@@ -10,8 +10,9 @@ export interface WindowFindings {
   /** Ids that the warehouse lacked or held otherwise than the ledger, before anything was healed. */
   readonly missing: Iterable<string>;
   readonly different: Iterable<string>;
-  /** Ids that the warehouse held although the ledger did not know them. */
+  /** Ids that the warehouse held although the ledger did not know them, and those of them that were removed since. */
   readonly surplus: readonly string[];
+  readonly removed: ReadonlySet<string>;
   /** Ids that still differ after healing, and ids whose whole record could not be read. */
   readonly unhealed: ReadonlySet<string>;
   readonly unfetched: readonly string[];
@@ -36,14 +37,15 @@ export const judgeWindow = (found: WindowFindings): Judgement => {
   for (const id of found.fresh) (inWarehouse.has(id) ? different : missing).add(id);
   for (const id of found.changed) if (!missing.has(id)) different.add(id);
   const wrong = new Set([...missing, ...different]);
-  const surplus = found.surplus.filter((id) => !found.fresh.has(id)).length;
+  const surplus = found.surplus.filter((id) => !found.fresh.has(id));
+  const left = surplus.filter((id) => !found.removed.has(id)).length;
   const complete =
     found.listingComplete &&
     found.unfetched.length === 0 &&
     found.omitted === 0 &&
-    surplus === 0 &&
+    left === 0 &&
     found.unhealed.size === 0;
-  const settled = wrong.size > 0 ? 'healed' : 'proven';
+  const settled = wrong.size + surplus.length > 0 ? 'healed' : 'proven';
   const judged = complete ? settled : 'unproven';
   return {
     outcome: found.suspicious ? 'suspicious_empty' : judged,
@@ -51,6 +53,6 @@ export const judgeWindow = (found: WindowFindings): Judgement => {
     missing: missing.size,
     different: different.size,
     healed: [...wrong].filter((id) => !found.unhealed.has(id) && !found.unfetched.includes(id)).length,
-    surplus,
+    surplus: surplus.length,
   };
 };

@@ -2,29 +2,33 @@
 import {
   emptyReconcileTotals,
   type Range,
-  type SourceLevel,
   type ReconcilePlan,
   type ReconcileRequest,
   type ReconcileTotals,
+  type SourceLevel,
 } from '../../../schemas/orchestration.ts';
-import { terminal } from '../../errors.ts';
-import { subtract } from '../../intervals.ts';
-import { latestVerdicts } from '../../store/windows/verdicts.ts';
+import { CallsyncError, terminal } from '../../errors.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import { chooseAxis } from '../read/choose-axis.ts';
+import { findUnjudged, listDays } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
+
+const day = 86_400_000_000;
 
 export interface ReconcileSettings {
   /** Microseconds: how old a window must be, and how far back a run looks for windows without a verdict. */
   readonly age: number;
   readonly span: number;
   readonly level: SourceLevel;
+  /** Days before the span that each run takes as well, oldest first, until all that was read is judged. */
+  readonly backlogDays: number;
+  /** Judged days of which each run compares the rows, those first whose rows were compared longest ago. */
+  readonly rowsDays: number;
 }
 
-const day = 86_400_000_000;
-
 /**
- * Windows of a UTC day; one whole window where the list cannot be cut by time.
+ * The windows of one run, each a UTC day; one whole window where the list cannot be cut by time. A request for a range
+ * takes that range; a request that names a level compares it also where a good verdict exists.
  * @throws CallsyncError RECONCILE_AXIS, or of the store.
  */
 export const planReconcile = async (
@@ -39,56 +43,57 @@ export const planReconcile = async (
     });
   }
   const { axis, column, cuttable } = chosen;
-  const now = deps.now().getTime() * 1000;
-  const begun = await firstReadInstant(deps.store);
-  const to = request.range?.to ?? now - settings.age;
-  // A backfill reads what was never read, unless the request names it.
-  const from = request.range?.from ?? Math.max(now - settings.age - settings.span, begun ?? to);
-  const windows: Range[] = [];
-  if (!cuttable) {
-    if (from < to) windows.push({ from, to });
-  } else if (request.range === undefined) {
-    for (let start = Math.ceil(from / day) * day; start + day <= to; start += day) {
-      windows.push({ from: start, to: start + day });
-    }
-  } else {
-    for (let start = from; start < to; start = Math.min(to, (Math.floor(start / day) + 1) * day)) {
-      windows.push({ from: start, to: Math.min(to, (Math.floor(start / day) + 1) * day) });
-    }
+  const to = deps.now().getTime() * 1000 - settings.age;
+  const asked = request.range;
+  const again = request.force === true || (asked !== undefined && request.warehouseLevel !== undefined);
+  const plan = { axis, column, level: request.level ?? settings.level, acceptEmpty: request.acceptEmpty ?? false };
+  const warehouseLevel = request.warehouseLevel ?? 'guards';
+  const warehouses = deps.targets.map(({ warehouse }) => warehouse.name);
+
+  if (asked !== undefined || !cuttable) {
+    const begun = asked?.from ?? (await firstReadInstant(deps.store)) ?? to;
+    const range = asked ?? { from: Math.max(to - settings.span, begun), to };
+    const windows = cuttable ? cutDays(range) : range.from < range.to ? [range] : [];
+    const open = again ? windows : await findUnjudged(deps.store, { axis, warehouses, windows });
+    return { ...plan, windows: open.map((window) => ({ ...window, warehouseLevel })) };
   }
-  const open = request.force === true ? windows : await withoutVerdict(deps, axis, windows);
-  return {
-    axis,
-    column,
-    level: request.level ?? settings.level,
-    acceptEmpty: request.acceptEmpty ?? false,
-    windows: open.sort((a, b) => b.from - a.from),
-  };
+  const days = await listDays(deps.store, { axis, warehouses, to });
+  const open = again ? days.map((one) => ({ ...one, judged: false })) : days;
+  const recent = open.filter((one) => !one.judged && one.from >= to - settings.span).reverse();
+  // A day that could not be judged comes again after the others, so that it does not hold them up.
+  const backlog = open
+    .filter((one) => !one.judged && one.from < to - settings.span)
+    .sort((a, b) => a.attemptedAt - b.attemptedAt || a.from - b.from)
+    .slice(0, again ? undefined : settings.backlogDays);
+  const sample = open
+    .filter((one) => one.judged)
+    .sort((a, b) => a.rowsAt - b.rowsAt || a.from - b.from)
+    .slice(0, settings.rowsDays);
+  const targets = [
+    ...[...recent, ...backlog].map((one) => ({ from: one.from, to: one.to, warehouseLevel })),
+    ...sample.map((one) => ({ from: one.from, to: one.to, warehouseLevel: 'rows' as const })),
+  ];
+  return { ...plan, windows: targets };
 };
 
-/** Windows that not every warehouse has a good verdict for, given since the present ledger began. */
-const withoutVerdict = async (deps: ReconcileDeps, axis: string, windows: readonly Range[]): Promise<Range[]> => {
-  if (windows.length === 0) return [];
-  const span = { from: Math.min(...windows.map(({ from }) => from)), to: Math.max(...windows.map(({ to }) => to)) };
-  const epoch = await deps.store.epoch();
-  const good = (await latestVerdicts(deps.store, span)).filter(
-    (verdict) =>
-      verdict.axis === axis &&
-      verdict.ledger_epoch === epoch &&
-      (verdict.outcome === 'proven' || verdict.outcome === 'healed'),
-  );
-  return windows.filter((window) =>
-    deps.targets.some(({ warehouse }) => {
-      const mine = good.filter((verdict) => verdict.warehouse === warehouse.name);
-      const covered = mine.map((verdict) => ({ from: verdict.window_from, to: verdict.window_to }));
-      return subtract([window], covered).length > 0;
-    }),
-  );
+/** Cuts a range at the borders of UTC days, newest first. */
+const cutDays = (range: Range): Range[] => {
+  const windows: Range[] = [];
+  for (let start = range.from; start < range.to; ) {
+    const end = Math.min(range.to, (Math.floor(start / day) + 1) * day);
+    windows.unshift({ from: start, to: end });
+    start = end;
+  }
+  return windows;
 };
+
+/** After so many windows in a row that failed, the fault is taken to be the service's or the store's, not a window's. */
+const mostFailuresInRow = 3;
 
 /**
- * Reconciles windows one after the other until all are done or `maxSeconds` have passed; `done` says how many.
- * @throws CallsyncError of the source or the store; finished windows keep their verdicts.
+ * Reconciles windows one after the other until all are done or `maxSeconds` have passed; `done` says how many. A window
+ * that an error keeps from being judged is counted as failed and does not hold up the others.
+ * @throws CallsyncError of the source or the store after several failures in a row; finished windows keep their verdicts.
  */
 export const reconcileWindows = async (
   deps: ReconcileDeps,
@@ -102,14 +107,24 @@ export const reconcileWindows = async (
 ): Promise<{ readonly done: number; readonly totals: ReconcileTotals }> => {
   const startedAt = performance.now();
   let { done, totals } = options.resume ?? { done: 0, totals: emptyReconcileTotals };
-  for (const range of plan.windows.slice(done)) {
+  let failures = 0;
+  for (const { warehouseLevel, ...range } of plan.windows.slice(done)) {
+    options.signal.throwIfAborted();
     const { axis, column, level, acceptEmpty } = plan;
-    const result = await reconcileWindow(
-      deps,
-      { axis, column, level, acceptEmpty, range },
-      { signal: options.signal, alive: () => options.onProgress({ done, totals }) },
-    );
-    totals = addWindow(totals, result);
+    try {
+      const result = await reconcileWindow(
+        deps,
+        { axis, column, level, warehouseLevel, acceptEmpty, range },
+        { signal: options.signal, alive: () => options.onProgress({ done, totals }) },
+      );
+      totals = addWindow(totals, result);
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      if (!(error instanceof CallsyncError) || failures >= Math.min(mostFailuresInRow, plan.windows.length)) throw error;
+      deps.log('window could not be reconciled', { axis, ...range, code: error.code });
+      totals = { ...totals, windows: totals.windows + 1, failed: totals.failed + 1 };
+    }
     done += 1;
     options.onProgress({ done, totals });
     if (performance.now() - startedAt > options.maxSeconds * 1000) break;
@@ -136,5 +151,7 @@ const addWindow = (totals: ReconcileTotals, result: Awaited<ReturnType<typeof re
     markedMissing: totals.markedMissing + result.markedMissing,
     requests: totals.requests + result.requests,
     unreachable: totals.unreachable + Object.keys(result.unreachable).length,
+    removed: totals.removed + result.removed,
+    failed: totals.failed,
   };
 };

@@ -1,23 +1,25 @@
 /** Reconciles one window: compares the API, the ledger and every warehouse, heals, and records a verdict per warehouse. */
-import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
+import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../errors.ts';
 import { canLeaveOut } from '../../source/list/list-query.ts';
 import { type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/ledger-windows.ts';
 import { requestRewrite } from '../../store/loads/loads.ts';
-import { addVerdict, listedInEarlierWeeks, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import { addVerdict, listedInEarlierWeeks, type Proof, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';
-import { readChanged } from '../read/read-changed.ts';
+import { type ChangedReading, readChanged } from '../read/read-changed.ts';
 import { type Comparison, compareWarehouse } from './compare-warehouse.ts';
 import { confirmGone, type GoneCalls } from './confirm-gone.ts';
 import { judgeWindow } from './judge-window.ts';
+import { removeSurplus } from './remove-surplus.ts';
 import { isSuspiciouslyEmpty } from './suspicious.ts';
 
 export interface ReconcileDeps extends ReadDeps {
   readonly now: () => Date;
   /** Version of callsync, recorded in verdicts. */
   readonly version: string;
+  readonly proof: Proof;
 }
 
 export interface ReconcileWindowInput {
@@ -25,6 +27,7 @@ export interface ReconcileWindowInput {
   readonly column: LedgerAxis;
   readonly range: Range;
   readonly level: SourceLevel;
+  readonly warehouseLevel: WarehouseLevel;
   /** Believe a window that is empty against its history. */
   readonly acceptEmpty: boolean;
 }
@@ -36,6 +39,8 @@ export interface WindowReconciliation {
   readonly changed: number;
   readonly markedMissing: number;
   readonly requests: number;
+  /** Surplus calls that were removed, over all warehouses. */
+  readonly removed: number;
   /** Warehouses that could not be compared, with the code of the error. */
   readonly unreachable: Readonly<Record<string, string>>;
 }
@@ -44,7 +49,9 @@ export interface WindowReconciliation {
 const maxLoads = 100;
 
 /**
- * Order: compare each warehouse with the ledger, list the window, confirm what is gone, heal, judge.
+ * Order: list the window, confirm what is gone, then per warehouse: compare, heal, judge, record. The warehouses are
+ * compared last and over everything that the listing or the ledger names, so that a call which arrives meanwhile is
+ * looked for there too.
  * @throws CallsyncError of the source or the store; a warehouse that is away is reported and gets no verdict.
  */
 export const reconcileWindow = async (
@@ -53,38 +60,14 @@ export const reconcileWindow = async (
   options: RunOptions,
 ): Promise<WindowReconciliation> => {
   const { range, axis } = input;
-  const ledger = await listWindowCalls(deps.store, input.column, range);
-  const unreachable: Record<string, string> = {};
-  const attempt = async <T>(target: WarehouseTarget, work: () => Promise<T>): Promise<T | undefined> => {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof CallsyncError)) throw error;
-      unreachable[target.warehouse.name] = error.code;
-      deps.log('warehouse could not be reconciled', { warehouse: target.warehouse.name, code: error.code });
-      return undefined;
-    }
-  };
-
-  const before = new Map<WarehouseTarget, Comparison>();
-  for (const target of deps.targets) {
-    const comparison = await attempt(target, () =>
-      compareWarehouse(deps, target, {
-        callIds: ledger.map(({ callId }) => callId),
-        ...(input.column === 'call_timestamp' ? { range } : {}),
-        alive: options.alive,
-      }),
-    );
-    if (comparison !== undefined) before.set(target, comparison);
-  }
-
+  const before = await listWindowCalls(deps.store, input.column, range);
   const reading = await readChanged(
     deps,
     { axis, range, level: input.level, confirm: 'now', origin: 'reconcile' },
     options,
   );
   const { comparison: listing } = reading;
-  const present = ledger.filter(({ missingSince }) => missingSince === null).map(({ callId }) => callId);
+  const present = before.filter(({ missingSince }) => missingSince === null).map(({ callId }) => callId);
   const unlisted = present.filter((id) => !listing.calls.has(id));
   const suspicious =
     !input.acceptEmpty &&
@@ -97,45 +80,32 @@ export const reconcileWindow = async (
   const gone: GoneCalls = suspicious
     ? { marked: [], found: [], omitted: 0 }
     : await confirmGone(deps, { ...input, callIds: unlisted, listing }, options);
-
-  const missingBefore = ledger.filter(
+  const missingBefore = before.filter(
     ({ callId, missingSince }) => missingSince !== null && !listing.calls.has(callId),
   ).length;
-  const goneCount = missingBefore + (suspicious ? unlisted.length : gone.marked.length);
+  const after = await listWindowCalls(deps.store, input.column, range);
+  const window: ReconciledWindow = {
+    input,
+    reading,
+    gone,
+    goneCount: missingBefore + (suspicious ? unlisted.length : gone.marked.length),
+    suspicious,
+    callIds: [...new Set([...listing.calls.keys(), ...after.map(({ callId }) => callId)])],
+  };
 
-  const listedWhole = input.level === 'full' || (input.level === 'light' && !canLeaveOut(deps.source.list.list));
   const verdicts: StoredVerdict[] = [];
-  for (const [target, comparison] of before) {
-    const verdict = await attempt(target, async () => {
-      const touched = new Set([...reading.fresh, ...reading.changed, ...gone.marked, ...gone.found]);
-      const unhealed = await healWarehouse(deps, target, { comparison, touched, alive: options.alive });
-      const judgement = judgeWindow({
-        ...reading,
-        ...comparison,
-        listed: listing.calls.keys(),
-        unhealed,
-        omitted: gone.omitted,
-        listingComplete: listing.result.confirmed !== 'none' && listing.result.problems.length === 0,
-        suspicious,
-      });
-      return await addVerdict(deps.store, {
-        ...judgement,
-        warehouse: target.warehouse.name,
-        axis,
-        window_from: range.from,
-        window_to: range.to,
-        level: listedWhole ? 'full' : input.level,
-        confirmed: listing.result.confirmed,
-        calls_listed: reading.listed,
-        gone: goneCount,
-        compared_at: deps.now().getTime() * 1000,
-        ledger_epoch: await deps.store.epoch(),
-        flatten_version: flattenVersion,
-        revisions_digest: await revisionsDigest(deps.store, input.column, range),
-        compared_by: deps.version,
-      });
-    });
-    if (verdict !== undefined) verdicts.push(verdict);
+  const unreachable: Record<string, string> = {};
+  let removed = 0;
+  for (const target of deps.targets) {
+    try {
+      const judged = await reconcileWarehouse(deps, target, window, options);
+      verdicts.push(judged.verdict);
+      removed += judged.removed;
+    } catch (error) {
+      if (!(error instanceof CallsyncError)) throw error;
+      unreachable[target.warehouse.name] = error.code;
+      deps.log('warehouse could not be reconciled', { warehouse: target.warehouse.name, code: error.code });
+    }
   }
   return {
     verdicts,
@@ -143,17 +113,93 @@ export const reconcileWindow = async (
     changed: reading.changed.size,
     markedMissing: gone.marked.length,
     requests: reading.requests,
+    removed,
     unreachable,
   };
+};
+
+/** What reconciling found at the service and in the ledger, before any warehouse is compared. */
+interface ReconciledWindow {
+  readonly input: ReconcileWindowInput;
+  readonly reading: ChangedReading;
+  readonly gone: GoneCalls;
+  readonly goneCount: number;
+  readonly suspicious: boolean;
+  /** Calls that every warehouse must have. */
+  readonly callIds: readonly string[];
+}
+
+const reconcileWarehouse = async (
+  deps: ReconcileDeps,
+  target: WarehouseTarget,
+  window: ReconciledWindow,
+  options: RunOptions,
+): Promise<{ readonly verdict: StoredVerdict; readonly removed: number }> => {
+  const { input, reading, gone } = window;
+  const { result } = reading.comparison;
+  const found = await compareWarehouse(deps, target, {
+    callIds: window.callIds,
+    range: input.range,
+    level: input.warehouseLevel,
+    alive: options.alive,
+  });
+  // A call that was marked missing just now is sent again for that alone.
+  const marked = new Set(gone.marked);
+  const different = new Set([...found.different].filter((id) => !marked.has(id)));
+  const comparison = { ...found, different };
+  const touched = new Set([...reading.fresh, ...reading.changed, ...gone.marked, ...gone.found]);
+  const unhealed = await healWarehouse(deps, target, {
+    comparison,
+    touched,
+    level: input.warehouseLevel,
+    alive: options.alive,
+  });
+  const removed = await removeSurplus(deps, target, found.surplus, options);
+  const judgement = judgeWindow({
+    ...reading,
+    ...comparison,
+    surplus: found.surplus.map(({ callId }) => callId),
+    removed,
+    listed: reading.comparison.calls.keys(),
+    unhealed,
+    omitted: gone.omitted,
+    listingComplete: result.confirmed !== 'none' && result.problems.length === 0,
+    suspicious: window.suspicious,
+  });
+  const wholeRecords =
+    input.level === 'records' || (input.level === 'fields' && !canLeaveOut(deps.source.list.list));
+  const verdict = await addVerdict(deps.store, deps.proof, {
+    ...judgement,
+    warehouse: target.warehouse.name,
+    axis: input.axis,
+    window_from: input.range.from,
+    window_to: input.range.to,
+    level: wholeRecords ? 'records' : input.level,
+    warehouse_level: input.warehouseLevel,
+    confirmed: result.confirmed,
+    calls_listed: reading.listed,
+    gone: window.goneCount,
+    compared_at: deps.now().getTime() * 1000,
+    ledger_epoch: await deps.store.epoch(),
+    flatten_version: flattenVersion,
+    revisions_digest: await revisionsDigest(deps.store, input.column, input.range),
+    compared_by: deps.version,
+  });
+  return { verdict, removed: removed.size };
 };
 
 /** Loads again what is missing or different, and what was folded just now; returns the ids that still differ. */
 const healWarehouse = async (
   deps: ReconcileDeps,
   target: WarehouseTarget,
-  work: { readonly comparison: Comparison; readonly touched: ReadonlySet<string>; readonly alive: () => void },
+  work: {
+    readonly comparison: Comparison;
+    readonly touched: ReadonlySet<string>;
+    readonly level: WarehouseLevel;
+    readonly alive: () => void;
+  },
 ): Promise<ReadonlySet<string>> => {
-  const { comparison, touched, alive } = work;
+  const { comparison, touched, level, alive } = work;
   const wrong = [...comparison.missing, ...comparison.different];
   const check = [...new Set([...wrong, ...touched])];
   if (check.length === 0) return new Set();
@@ -162,6 +208,6 @@ const healWarehouse = async (
     alive();
     if ((await loadPendingBatch(deps, target, { origin: 'reconcile' })) === undefined) break;
   }
-  const after = await compareWarehouse(deps, target, { callIds: check, alive });
+  const after = await compareWarehouse(deps, target, { callIds: check, level, alive });
   return new Set([...after.missing, ...after.different]);
 };

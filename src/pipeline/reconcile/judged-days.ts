@@ -1,0 +1,92 @@
+/** Which UTC days were read, which of them have good verdicts, and by when all of them will have one. */
+import type { Range } from '../../../schemas/orchestration.ts';
+import { intersect, subtract } from '../../intervals.ts';
+import { readRanges } from '../../store/delivery/delivery-statistics.ts';
+import type { Store } from '../../store/store.ts';
+import { latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import { firstReadInstant } from '../../store/windows/windows.ts';
+import type { ReconcileSettings } from './plan-reconcile.ts';
+
+const day = 86_400_000_000;
+
+export interface JudgedDay extends Range {
+  /** Every warehouse has a good verdict for all of it, given since the present ledger began. */
+  readonly judged: boolean;
+  /** Microseconds, 0 = never: when a verdict was last given, and when the rows of every warehouse were last compared. */
+  readonly attemptedAt: number;
+  readonly rowsAt: number;
+}
+
+/** The whole UTC days before `to` of which something was read, oldest first. @throws CallsyncError of the store. */
+export const listDays = async (
+  store: Store,
+  input: { readonly axis: string; readonly warehouses: readonly string[]; readonly to: number },
+): Promise<JudgedDay[]> => {
+  const begun = await firstReadInstant(store);
+  if (begun === undefined) return [];
+  const span = { from: Math.floor(begun / day) * day, to: Math.floor(input.to / day) * day };
+  if (span.from >= span.to) return [];
+  const read = await readRanges(store, span);
+  const verdicts = await currentVerdicts(store, input.axis, span);
+  const days: JudgedDay[] = [];
+  for (let from = span.from; from < span.to; from += day) {
+    const window = { from, to: from + day };
+    if (intersect([window], read).length === 0) continue;
+    const mine = verdicts.filter((one) => one.window_from < window.to && one.window_to > window.from);
+    const rows = input.warehouses.map((name) =>
+      Math.max(0, ...mine.filter((one) => one.warehouse === name && one.warehouse_level === 'rows').map(comparedAt)),
+    );
+    days.push({
+      ...window,
+      judged: input.warehouses.every((name) => isCovered(window, mine, name)),
+      attemptedAt: Math.max(0, ...mine.map(comparedAt)),
+      rowsAt: Math.min(...rows),
+    });
+  }
+  return days;
+};
+
+/** Windows that not every warehouse has a good verdict for, given since the present ledger began. */
+export const findUnjudged = async (
+  store: Store,
+  input: { readonly axis: string; readonly warehouses: readonly string[]; readonly windows: readonly Range[] },
+): Promise<Range[]> => {
+  const { axis, warehouses, windows } = input;
+  if (windows.length === 0) return [];
+  const span = { from: Math.min(...windows.map(({ from }) => from)), to: Math.max(...windows.map(({ to }) => to)) };
+  const verdicts = await currentVerdicts(store, axis, span);
+  return windows.filter((window) => warehouses.some((name) => !isCovered(window, verdicts, name)));
+};
+
+/**
+ * When every day that was read will have been judged by the schedule, in microseconds; undefined when all are. Days
+ * that are too young are judged as soon as they are old enough.
+ */
+export const forecastVerdicts = (
+  unjudged: readonly Range[],
+  settings: Pick<ReconcileSettings, 'age' | 'span' | 'backlogDays'> & { readonly interval: number },
+  now: number,
+): number | undefined => {
+  if (unjudged.length === 0) return undefined;
+  const { age, span, backlogDays, interval } = settings;
+  const newest = Math.max(...unjudged.map(({ to }) => to));
+  const backlog = unjudged.filter(({ from }) => from < now - age - span).length;
+  if (backlog > 0 && backlogDays === 0) return Number.POSITIVE_INFINITY;
+  const runs = backlog === 0 ? 1 : Math.ceil(backlog / backlogDays);
+  return Math.max(now + runs * interval, newest + age + interval);
+};
+
+const comparedAt = (verdict: StoredVerdict): number => verdict.compared_at;
+
+const currentVerdicts = async (store: Store, axis: string, span: Range): Promise<StoredVerdict[]> => {
+  const epoch = await store.epoch();
+  return (await latestVerdicts(store, span)).filter((one) => one.axis === axis && one.ledger_epoch === epoch);
+};
+
+const isCovered = (window: Range, verdicts: readonly StoredVerdict[], warehouse: string): boolean => {
+  const good = verdicts.filter(
+    (one) => one.warehouse === warehouse && (one.outcome === 'proven' || one.outcome === 'healed'),
+  );
+  const covered = good.map((one) => ({ from: one.window_from, to: one.window_to }));
+  return subtract([window], covered).length === 0;
+};

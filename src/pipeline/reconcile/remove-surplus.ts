@@ -1,0 +1,45 @@
+/** Rows of a warehouse whose call the ledger does not know: read from the service, or removed when it has none. */
+import type { Observation } from '../../../schemas/observation.ts';
+import { observeCalls } from '../../source/list/observe-call.ts';
+import { readHeads } from '../../store/ledger/ledger.ts';
+import { requestRewrite } from '../../store/loads/loads.ts';
+import type { CallGuard } from '../../warehouse/warehouse.ts';
+import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
+import { ingest, loadFolded } from '../load/ingest.ts';
+
+/**
+ * Removes the rows of calls that the service does not know. Rows of an earlier ledger stay: a ledger that was lost may
+ * be their only other copy. Without an endpoint for one call nothing is removed, because nobody can say that it is gone.
+ * @returns ids that are no surplus any more: removed here, or known to the ledger now.
+ * @throws CallsyncError of the source, the store or the warehouse.
+ */
+export const removeSurplus = async (
+  deps: ReadDeps,
+  target: WarehouseTarget,
+  surplus: readonly CallGuard[],
+  { signal, alive }: RunOptions,
+): Promise<ReadonlySet<string>> => {
+  const client = deps.source.list;
+  if (surplus.length === 0 || client.list.single_path === undefined) return new Set();
+  const epoch = await deps.store.epoch();
+  const guards = new Map(surplus.filter((guard) => guard.epoch >= epoch).map((guard) => [guard.callId, guard]));
+  const found: Observation[] = [];
+  const unknown: CallGuard[] = [];
+  for await (const answers of observeCalls(client, [...guards.keys()], signal)) {
+    alive();
+    for (const [callId, answer] of answers) {
+      const guard = guards.get(callId);
+      if (answer.kind === 'observation') found.push(answer.observation);
+      else if (answer.kind === 'unknown' && guard !== undefined) unknown.push(guard);
+    }
+  }
+  if (found.length > 0) await loadFolded(deps, await ingest(deps, { observations: found, origin: 'reconcile' }));
+  if (unknown.length > 0) {
+    await target.warehouse.removeCalls(unknown);
+    // A delivery may have brought such a call meanwhile: its rows, if they were among the removed, are written again.
+    const ids = unknown.map(({ callId }) => callId);
+    await requestRewrite(deps.store, target.warehouse.name, [...(await readHeads(deps.store, ids)).keys()]);
+  }
+  deps.log('surplus calls', { warehouse: target.warehouse.name, removed: unknown.length, found: found.length });
+  return new Set([...found, ...unknown].map(({ callId }) => callId));
+};
