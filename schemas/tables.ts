@@ -379,7 +379,12 @@ export const tables: readonly Table[] = [
         required: true,
         description: 'Of those, calls found equal in this warehouse before healing.',
       },
-      { name: 'missing', type: 'int', required: true, description: 'Calls that were missing here.' },
+      {
+        name: 'missing',
+        type: 'int',
+        required: true,
+        description: 'Calls that were missing here, or new to the ledger.',
+      },
       { name: 'different', type: 'int', required: true, description: 'Calls that differed.' },
       { name: 'healed', type: 'int', required: true, description: 'Calls healed.' },
       { name: 'gone', type: 'int', description: 'Calls of the window that the service no longer lists.' },

@@ -1,5 +1,7 @@
 /** The one reader of secrets. A changed file takes effect without a restart. */
-import { readFileSync, statSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { terminal } from './errors.ts';
 
 export interface SecretSource {
@@ -21,6 +23,29 @@ export const openSecret = (input: {
   const { key, value, file } = input;
   if (file === undefined && (value === undefined || value === '')) return undefined;
   const readBytes = file === undefined ? () => Buffer.from(value ?? '') : openFile(key, file);
+  return { read: () => readBytes().toString('utf8').trim(), readBytes };
+};
+
+/**
+ * A secret of our own: 32 random bytes as hex, made at the first start in a file that only our user may read. Processes
+ * that start at once agree on one.
+ * @throws CallsyncError CONFIG_SECRET
+ */
+export const openOwnSecret = (key: string, file: string): SecretSource => {
+  try {
+    if (!existsSync(file)) {
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
+    }
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) {
+      throw terminal('CONFIG_SECRET', `The file of ${key} cannot be made: ${file}.`, {
+        hint: `Let the user that runs callsync write the folder, or set ${key}_file.`,
+        cause,
+      });
+    }
+  }
+  const readBytes = openFile(key, file);
   return { read: () => readBytes().toString('utf8').trim(), readBytes };
 };
 

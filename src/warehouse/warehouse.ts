@@ -80,6 +80,11 @@ export interface Warehouse {
   query(sql: string): Promise<Record<string, unknown>[]>;
   /** The guard and light content of calls in a range of call time, for reconcile. Streams in key order. */
   listGuards(range: GuardRange): AsyncIterable<CallGuard>;
+  /**
+   * Removes all rows of calls that the ledger does not know, where the guard is still the given one. Leaves no tombstone:
+   * the service may send such a call later. Idempotent.
+   */
+  removeCalls(guards: readonly CallGuard[]): Promise<void>;
   /** Every statement this warehouse can send, by name, for review (`callsync sql`). */
   statements(): readonly Statement[];
   /** Milliseconds until the next commit of continuous sync is due; absent where commits are not paced. */

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { SourceLevel } from '../../../schemas/orchestration.ts';
+import type { SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
 import { terminal } from '../../errors.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
@@ -16,13 +16,27 @@ const describe = ({ done, windows, totals }: ReconcileProgress): string =>
   [
     `${done} of ${windows} windows compared: ${totals.proven} proven, ${totals.healed} healed, ${totals.unproven} unproven, ${totals.suspicious} suddenly empty`,
     `  calls: ${totals.missing} missing, ${totals.different} different, ${totals.healedCalls} healed, ${totals.markedMissing} no longer listed; ${totals.requests} requests`,
+    ...(totals.removed > 0 ? [`  ${totals.removed} surplus calls removed from warehouses`] : []),
+    ...(totals.failed > 0
+      ? [`  ${totals.failed} windows failed; the log of the worker says why, the next run takes them again`]
+      : []),
     ...(totals.unreachable > 0 ? [`  ${totals.unreachable} warehouses did not answer`] : []),
   ].join('\n');
+
+const sourceLevels: readonly SourceLevel[] = ['ids', 'fields', 'records'];
+const warehouseLevels: readonly WarehouseLevel[] = ['guards', 'rows'];
+
+/** The most thorough level of each kind. */
+const levelsOf = (named: readonly string[] = []): { level?: SourceLevel; warehouseLevel?: WarehouseLevel } => {
+  const level = sourceLevels.findLast((one) => named.includes(one));
+  const warehouseLevel = warehouseLevels.findLast((one) => named.includes(one));
+  return { ...(level === undefined ? {} : { level }), ...(warehouseLevel === undefined ? {} : { warehouseLevel }) };
+};
 
 interface ReconcileOptions extends CommonOptions {
   readonly from?: number;
   readonly to?: number;
-  readonly level?: SourceLevel;
+  readonly level?: readonly (SourceLevel | WarehouseLevel)[];
   readonly force?: boolean;
   readonly acceptEmpty?: boolean;
 }
@@ -41,8 +55,8 @@ const reconcile = (options: ReconcileOptions): Promise<void> =>
       request: {
         ...(options.from === undefined ? {} : { range: { from: options.from, to } }),
         force: options.force,
-        level: options.level,
         acceptEmpty: options.acceptEmpty,
+        ...levelsOf(options.level),
       },
     });
     let last: ReconcileProgress | undefined;
@@ -67,18 +81,24 @@ const reconcile = (options: ReconcileOptions): Promise<void> =>
     }
     if (progress === undefined) return;
     print(options, progress, describe(progress));
-    if (progress.totals.unproven + progress.totals.suspicious > 0) process.exitCode = exitCodes.incomplete;
+    const { unproven, suspicious, failed, unreachable } = progress.totals;
+    if (unproven + suspicious + failed + unreachable > 0) process.exitCode = exitCodes.incomplete;
   });
 
 export const addReconcile = (command: Command): void => {
   withExamples(
     withCommonOptions(command),
-    ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --level full'],
-    'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty.',
+    ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --level records --level rows'],
+    'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty, or failed.',
   )
     .option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', parseTimestampArgument)
     .option('--to <instant>', 'end of the range (UTC); now by default', parseTimestampArgument)
-    .addOption(new Option('--level <level>', 'what is compared').choices(['ids', 'fields', 'records']))
+    .addOption(
+      new Option(
+        '--level <level...>',
+        'with the service: ids, fields of a summary listing, whole records; in warehouses: guards, or the rows themselves',
+      ).choices([...sourceLevels, ...warehouseLevels]),
+    )
     .option('--force', 'also windows that have a good verdict')
     .option('--accept-empty', 'an empty window is right although its history says otherwise')
     .action(reconcile);

@@ -1,5 +1,6 @@
 import type { ActivityDeps } from '../../../activities/create-activities.ts';
 import { resolveStart } from '../../../schemas/config/sync.ts';
+import type { Config } from '../../../schemas/config.ts';
 import { sanitize } from '../../calls/sanitize.ts';
 import type { IngestDeps, WarehouseTarget } from '../../pipeline/deps.ts';
 import { createDriftWatch } from '../../pipeline/load/watch-drift.ts';
@@ -7,9 +8,14 @@ import { defaultAxis, endOfProcessingAxis } from '../../source/list/list-query.t
 import type { Source } from '../../source/source.ts';
 import type { Store } from '../../store/store.ts';
 import { readVersion } from '../version.ts';
+import { openProof } from './open-proof.ts';
 import type { Services } from './services.ts';
 
 const micros = (ms: number): number => Math.round(ms * 1000);
+
+/** The field of a record that holds the end of processing. */
+export const processedFieldOf = ({ source }: Config): string =>
+  source.list.axes.find((candidate) => candidate.end_of_processing)?.record_field ?? 'qualified';
 
 /** What folding and loading need, whatever brings the observations; no access to the service. */
 export const ingestDeps = (
@@ -21,7 +27,7 @@ export const ingestDeps = (
   log: services.log,
   clockSkew: micros(services.config.sync.clock_skew),
   drift: createDriftWatch(parts.store, services.log),
-  processedField: endOfProcessingAxis(services.config.source.list)?.record_field ?? 'qualified',
+  processedField: processedFieldOf(services.config),
 });
 
 /** Everything that activities need. */
@@ -60,7 +66,10 @@ export const activityDeps = (
       age: micros(sync.reconcile.age),
       span: micros(sync.reconcile.span),
       level: sync.reconcile.level,
+      backlogDays: sync.reconcile.backlog_days,
+      rowsDays: sync.reconcile.rows_days,
     },
     version: readVersion(),
+    proof: openProof(services.config),
   };
 };

@@ -54,7 +54,9 @@ export const readChanged = async (
   ) as [Set<string>, Set<string>];
   const wanted = new Set([...fresh, ...changed]);
   const unfetched =
-    level === 'records' || wanted.size === 0 ? [] : await fetchWhole(deps, input, { comparison, wanted, take }, options);
+    level === 'records' || wanted.size === 0
+      ? []
+      : await fetchWhole(deps, input, { comparison, wanted, take }, options);
   await pipeline.finish();
   return {
     comparison,

@@ -31,21 +31,18 @@ export type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'd
  * or healed; `suspicious_empty`: the listing is not believed, whatever else was found.
  */
 export const judgeWindow = (found: WindowFindings): Judgement => {
-  const missing = new Set(found.missing);
-  const different = new Set(found.different);
-  const inWarehouse = new Set(found.surplus);
-  for (const id of found.fresh) (inWarehouse.has(id) ? different : missing).add(id);
+  const missing = new Set([...found.missing, ...found.fresh]);
+  const different = new Set([...found.different].filter((id) => !missing.has(id)));
   for (const id of found.changed) if (!missing.has(id)) different.add(id);
   const wrong = new Set([...missing, ...different]);
-  const surplus = found.surplus.filter((id) => !found.fresh.has(id));
-  const left = surplus.filter((id) => !found.removed.has(id)).length;
+  const left = found.surplus.filter((id) => !found.removed.has(id)).length;
   const complete =
     found.listingComplete &&
     found.unfetched.length === 0 &&
     found.omitted === 0 &&
     left === 0 &&
     found.unhealed.size === 0;
-  const settled = wrong.size + surplus.length > 0 ? 'healed' : 'proven';
+  const settled = wrong.size + found.surplus.length > 0 ? 'healed' : 'proven';
   const judged = complete ? settled : 'unproven';
   return {
     outcome: found.suspicious ? 'suspicious_empty' : judged,
@@ -53,6 +50,6 @@ export const judgeWindow = (found: WindowFindings): Judgement => {
     missing: missing.size,
     different: different.size,
     healed: [...wrong].filter((id) => !found.unhealed.has(id) && !found.unfetched.includes(id)).length,
-    surplus: surplus.length,
+    surplus: found.surplus.length,
   };
 };

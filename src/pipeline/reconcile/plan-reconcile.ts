@@ -121,7 +121,8 @@ export const reconcileWindows = async (
       failures = 0;
     } catch (error) {
       failures += 1;
-      if (!(error instanceof CallsyncError) || failures >= Math.min(mostFailuresInRow, plan.windows.length)) throw error;
+      if (!(error instanceof CallsyncError) || failures >= Math.min(mostFailuresInRow, plan.windows.length))
+        throw error;
       deps.log('window could not be reconciled', { axis, ...range, code: error.code });
       totals = { ...totals, windows: totals.windows + 1, failed: totals.failed + 1 };
     }

@@ -166,8 +166,7 @@ const reconcileWarehouse = async (
     listingComplete: result.confirmed !== 'none' && result.problems.length === 0,
     suspicious: window.suspicious,
   });
-  const wholeRecords =
-    input.level === 'records' || (input.level === 'fields' && !canLeaveOut(deps.source.list.list));
+  const wholeRecords = input.level === 'records' || (input.level === 'fields' && !canLeaveOut(deps.source.list.list));
   const verdict = await addVerdict(deps.store, deps.proof, {
     ...judgement,
     warehouse: target.warehouse.name,
@@ -206,7 +205,7 @@ const healWarehouse = async (
   await requestRewrite(deps.store, target.warehouse.name, wrong);
   for (let loads = 0; loads < maxLoads; loads += 1) {
     alive();
-    if ((await loadPendingBatch(deps, target, { origin: 'reconcile' })) === undefined) break;
+    if ((await loadPendingBatch(deps, target, { origin: 'reconcile', graceSeconds: 0 })) === undefined) break;
   }
   const after = await compareWarehouse(deps, target, { callIds: check, level, alive });
   return new Set([...after.missing, ...after.different]);

@@ -2,7 +2,13 @@
 import { tableOf } from '../../../schemas/tables.ts';
 import { CallsyncError } from '../../errors.ts';
 import type { Store } from '../../store/store.ts';
-import { allVerdicts, type ChainCheck, digestOfRow, type Proof, verifyVerdictChain } from '../../store/windows/verdicts.ts';
+import {
+  allVerdicts,
+  type ChainCheck,
+  digestOfRow,
+  type Proof,
+  verifyVerdictChain,
+} from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
 
 export interface VerdictCheck extends ChainCheck {
@@ -49,7 +55,8 @@ export const verifyVerdicts = async (
 const compareCopy = async (
   store: Store,
   proof: Proof,
-  warehouse: WarehouseTarget['warehouse']): Promise<VerdictCheck['copy']> => {
+  warehouse: WarehouseTarget['warehouse'],
+): Promise<VerdictCheck['copy']> => {
   const stored = new Map<number, string>();
   for await (const verdict of allVerdicts(store, warehouse.name)) stored.set(verdict.verdict_id, verdict.digest);
   const differing: number[] = [];
@@ -58,7 +65,8 @@ const compareCopy = async (
     for await (const row of warehouse.rowsOf('verdicts')) {
       verdicts += 1;
       const id = Number(row[idAt]);
-      if (stored.get(id) !== row[digestAt] || digestOfRow(proof.keys, warehouse.name, row) !== row[digestAt]) differing.push(id);
+      if (stored.get(id) !== row[digestAt] || digestOfRow(proof.keys, warehouse.name, row) !== row[digestAt])
+        differing.push(id);
     }
   } catch (error) {
     if (!(error instanceof CallsyncError)) throw error;

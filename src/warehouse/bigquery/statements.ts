@@ -5,6 +5,7 @@ import { countQuery } from './counts.ts';
 import { createStagingSql, createTableSql, createViewSql, relationsOf } from './ddl.ts';
 import { guardsQuery } from './guards.ts';
 import { type ScriptInput, writeLoadScript } from './load-script.ts';
+import { removeScript } from './remove.ts';
 
 /** Staging table and dates are examples; they are all that differs between loads of the same make. */
 export const listStatements = (config: BigqueryWarehouseConfig): readonly Statement[] => {
@@ -56,6 +57,10 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     {
       name: 'reconcile/ids',
       sql: `-- @param ids ARRAY<STRING>\n${guardsQuery(dataset, config, { callIds: [] })};`,
+    },
+    {
+      name: 'reconcile/remove surplus',
+      sql: `-- @param guards ARRAY<STRING>\n${removeScript(dataset, config, ['2026-03-01'])}`,
     },
     { name: 'read/words', sql: `SELECT * FROM \`${dataset}.words\`;` },
   ];

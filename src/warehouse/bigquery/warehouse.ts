@@ -14,6 +14,7 @@ import { partitionOf } from './partitions.ts';
 import { createQueries } from './queries.ts';
 import { createQuota, describeQuota, limitsOf, type Quota, type QuotaMemory } from './quota.ts';
 import { listTable, rowsOf } from './read.ts';
+import { datesOfGuards, guardText, removeScript } from './remove.ts';
 import { type Pause, pause as realPause } from './retry.ts';
 import { createStaging } from './staging.ts';
 import { listStatements } from './statements.ts';
@@ -106,6 +107,14 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
       return await queries.run({ sql }, 'plain');
     },
     listGuards: (range) => listGuards(queries, dataset, config, range),
+    removeCalls: (guards) =>
+      lease.run(`bigquery ${name}`, async () => {
+        await queries.run({
+          sql: removeScript(dataset, config, datesOfGuards(guards)),
+          parameters: { guards: guards.map(guardText) },
+          types: { guards: 'ARRAY<STRING>' },
+        });
+      }),
     statements: () => listStatements(config),
     nextCommitInMs: () => quota.waitMs('interval'),
     describeQuota: async () => describeQuota(await quota.status()),

@@ -8,6 +8,7 @@ import { guardsSql } from './guards.ts';
 import type { Layout } from './layout.ts';
 import { loadSql } from './load-sql.ts';
 import { rowsSql } from './read.ts';
+import { claimSurplusSql, removeSql } from './remove.ts';
 
 export const listStatements = (layout: Layout): readonly Statement[] => {
   const load = loadSql(layout);
@@ -27,6 +28,8 @@ export const listStatements = (layout: Layout): readonly Statement[] => {
     { name: 'count', sql: countSql(layout) },
     ...digestedNames(layout.documents).map((name) => ({ name: `read ${name}`, sql: rowsSql(layout, name) })),
     { name: 'guards by time', sql: guardsSql(layout, 'range') },
+    { name: 'remove surplus: claim', sql: claimSurplusSql(layout) },
+    ...removeSql(layout).map((sql) => ({ name: 'remove surplus', sql })),
     { name: 'guards by id', sql: guardsSql(layout, 'ids') },
   ];
 };

@@ -9,6 +9,7 @@ import type { Layout } from './layout.ts';
 import { createLoader } from './load.ts';
 import { migrate } from './migrate.ts';
 import { readRows } from './read.ts';
+import { removeCalls } from './remove.ts';
 import { listStatements } from './statements.ts';
 
 export interface PostgresWarehouseOptions {
@@ -48,6 +49,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
         return (await client.query(sql)).rows;
       }),
     listGuards: (range) => listGuards(pool, layout, range),
+    removeCalls: (guards) => inTransaction(pool, purpose, (client) => removeCalls(client, layout, guards)),
     statements: () => listStatements(layout),
     close: async () => {
       await pool.end().catch((error: unknown) => {

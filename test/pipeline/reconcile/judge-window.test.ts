@@ -8,6 +8,7 @@ const clean: WindowFindings = {
   missing: [],
   different: [],
   surplus: [],
+  removed: new Set(),
   unhealed: new Set(),
   unfetched: [],
   omitted: 0,
@@ -30,9 +31,14 @@ describe('the verdict on a window', () => {
       { ...counts, outcome: 'healed', calls_found: 2, missing: 1, healed: 1 },
     ],
     [
-      'a call new to the ledger that the warehouse held was different, and is no surplus',
-      { fresh: new Set(['a']), surplus: ['a'] },
+      'a call that changed and whose row differed counts once',
+      { changed: new Set(['a']), different: ['a'] },
       { ...counts, outcome: 'healed', calls_found: 2, different: 1, healed: 1 },
+    ],
+    [
+      'healed when surplus rows were removed',
+      { surplus: ['y', 'z'], removed: new Set(['y', 'z']) },
+      { ...counts, outcome: 'healed', surplus: 2 },
     ],
     [
       'a call that changed and was missing counts once',

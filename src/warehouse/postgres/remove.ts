@@ -1,0 +1,31 @@
+/** Removing calls that the ledger does not know. */
+import type pg from 'pg';
+import type { CallGuard } from '../warehouse.ts';
+import { childTables, type Layout, qualified } from './layout.ts';
+
+/** Parameters: call ids, epochs and revisions, as arrays of the same length. Locks in key order, as loads do. */
+export const claimSurplusSql = (layout: Layout): string =>
+  `SELECT c.call_id FROM ${qualified(layout, 'calls')} c
+  JOIN unnest($1::text[], $2::int[], $3::int[]) AS g(call_id, ledger_epoch, revision)
+ USING (call_id, ledger_epoch, revision) ORDER BY c.call_id COLLATE "C" FOR UPDATE OF c`;
+
+/** Parameter: call ids. */
+export const removeSql = (layout: Layout): readonly string[] =>
+  ['calls', ...childTables(layout).map(({ name }) => name)].map(
+    (name) => `DELETE FROM ${qualified(layout, name as 'calls')} WHERE call_id = ANY($1)`,
+  );
+
+/** Removes the rows of calls whose guard is still the given one. Runs inside a transaction. */
+export const removeCalls = async (
+  client: pg.PoolClient,
+  layout: Layout,
+  guards: readonly CallGuard[],
+): Promise<void> => {
+  const { rows } = await client.query<{ call_id: string }>(claimSurplusSql(layout), [
+    guards.map(({ callId }) => callId),
+    guards.map(({ epoch }) => epoch),
+    guards.map(({ revision }) => revision),
+  ]);
+  const ids = rows.map((row) => row.call_id);
+  for (const sql of removeSql(layout)) await client.query(sql, [ids]);
+};

@@ -1,0 +1,113 @@
+/** Every day that was read is judged by the schedule, within the time that `coverage` prints: three years, a clock of its own. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sourceConfigSchema } from '../../../schemas/config/source.ts';
+import { forecastVerdicts, listDays } from '../../../src/pipeline/reconcile/judged-days.ts';
+import { planReconcile } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
+import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
+import { createSource } from '../../../src/source/source.ts';
+import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
+import { addVerdict, type VerdictOutcome } from '../../../src/store/windows/verdicts.ts';
+import { recordWindow } from '../../../src/store/windows/windows.ts';
+import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { day } from './installation.ts';
+
+const settings = { age: 2 * day, span: 30 * day, level: 'fields', backlogDays: 30, rowsDays: 1 } as const;
+const start = Date.parse('2023-01-01T00:00:00Z') * 1000;
+const days = 3 * 365;
+const interval = day;
+
+let here: Pipeline;
+let folder: string;
+beforeAll(async () => {
+  here = await openPipeline();
+  folder = mkdtempSync(join(tmpdir(), 'callsync-judged-'));
+});
+afterAll(async () => {
+  await here?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('three years of days are judged by the date that was printed, also when the oldest of them never is', async () => {
+  const source = createSource(
+    sourceConfigSchema.parse({
+      base_url: 'http://127.0.0.1:9',
+      auth_url: 'http://127.0.0.1:9',
+      realm: 'r',
+      client_id: 'c',
+      client_secret: 's',
+      list: { axes: [{ name: 'timestamp', from: 'from', to: 'to', record_field: 'timestamp' }] },
+    }),
+  );
+  let now = start + days * day + day / 2;
+  const proof = { keys: createProofKeys(Buffer.alloc(32, 1)), headsFile: join(folder, 'heads.json') };
+  const deps = {
+    ...here.deps,
+    source,
+    now: () => new Date(now / 1000),
+    proof,
+    version: 'test',
+  } as unknown as ReconcileDeps;
+  await recordWindow(here.store, {
+    axis: 'timestamp',
+    from: start,
+    to: start + days * day,
+    calls: 1,
+    confirmed: 'total',
+    origin: 'test',
+  } as never);
+  const unjudged = async () =>
+    (await listDays(here.store, { axis: 'timestamp', warehouses: ['main'], to: now })).filter((one) => !one.judged);
+
+  const first = await unjudged();
+  expect(first).toHaveLength(days);
+  const printed = forecastVerdicts(first, { ...settings, interval }, now) as number;
+  const rows = new Map<number, number>();
+  let runs = 0;
+  for (; now < printed; now += interval) {
+    runs += 1;
+    const plan = await planReconcile(deps, settings, {});
+    for (const window of plan.windows) {
+      if (window.warehouseLevel === 'rows') rows.set(window.from, (rows.get(window.from) ?? 0) + 1);
+      // The oldest day can never be judged; it must not hold up the others.
+      const outcome: VerdictOutcome = window.from === start ? 'unproven' : 'proven';
+      await addVerdict(here.store, proof, {
+        warehouse: 'main',
+        axis: plan.axis,
+        window_from: window.from,
+        window_to: window.to,
+        level: plan.level,
+        warehouse_level: window.warehouseLevel,
+        confirmed: 'total',
+        calls_listed: 1,
+        calls_found: 1,
+        missing: 0,
+        different: 0,
+        healed: 0,
+        gone: 0,
+        surplus: 0,
+        outcome,
+        compared_at: now,
+        ledger_epoch: await here.store.epoch(),
+        flatten_version: 1,
+        revisions_digest: '',
+        compared_by: 'test',
+      });
+    }
+  }
+  expect((await unjudged()).map((one) => one.from)).toEqual([start]);
+  expect(runs).toBe(Math.round((printed - (start + days * day + day / 2)) / interval));
+  expect(runs, 'about 1,060 days at 30 a run').toBeLessThan(45);
+  expect(rows.size, 'rows are compared in rotation, no day twice before the others').toBe(
+    [...rows.values()].reduce((sum, n) => sum + n, 0),
+  );
+  await source.close();
+});
+
+test('says that days before the span are never judged where the schedule takes none of them', () => {
+  const old = [{ from: 0, to: day }];
+  expect(forecastVerdicts(old, { ...settings, backlogDays: 0, interval }, 100 * day)).toBe(Number.POSITIVE_INFINITY);
+  expect(forecastVerdicts([], { ...settings, interval }, 100 * day)).toBeUndefined();
+});
