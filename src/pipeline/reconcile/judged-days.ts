@@ -5,7 +5,6 @@ import { readRanges } from '../../store/delivery/delivery-statistics.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
-import type { ReconcileSettings } from './plan-reconcile.ts';
 
 const day = 86_400_000_000;
 
@@ -64,7 +63,13 @@ export const findUnjudged = async (
  */
 export const forecastVerdicts = (
   unjudged: readonly Range[],
-  settings: Pick<ReconcileSettings, 'age' | 'span' | 'backlogDays'> & { readonly interval: number },
+  settings: {
+    /** Microseconds, as in `ReconcileSettings`; `interval` is the time between two runs. */
+    readonly age: number;
+    readonly span: number;
+    readonly interval: number;
+    readonly backlogDays: number;
+  },
   now: number,
 ): number | undefined => {
   if (unjudged.length === 0) return undefined;

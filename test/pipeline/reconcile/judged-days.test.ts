@@ -38,7 +38,7 @@ test('three years of days are judged by the date that was printed, also when the
       realm: 'r',
       client_id: 'c',
       client_secret: 's',
-      list: { axes: [{ name: 'timestamp', from: 'from', to: 'to', record_field: 'timestamp' }] },
+      list: { axes: [{ name: 'timestamp', from_param: 'from', to_param: 'to', record_field: 'timestamp' }] },
     }),
   );
   let now = start + days * day + day / 2;

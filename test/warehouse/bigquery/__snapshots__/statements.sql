@@ -141,10 +141,11 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.verdicts` (
   axis STRING NOT NULL OPTIONS (description='Axis of the window.'),
   window_from TIMESTAMP NOT NULL OPTIONS (description='Start of the window, inclusive.'),
   window_to TIMESTAMP NOT NULL OPTIONS (description='End of the window, exclusive.'),
-  level STRING NOT NULL OPTIONS (description='ids, light or full: what was compared.'),
+  level STRING NOT NULL OPTIONS (description='ids, fields or records: what was compared with the service.'),
+  warehouse_level STRING OPTIONS (description='guards or rows: what was compared in this warehouse.'),
   calls_listed INT64 NOT NULL OPTIONS (description='Calls that the service listed.'),
   calls_found INT64 NOT NULL OPTIONS (description='Of those, calls found equal in this warehouse before healing.'),
-  missing INT64 NOT NULL OPTIONS (description='Calls that were missing here.'),
+  missing INT64 NOT NULL OPTIONS (description='Calls that were missing here, or new to the ledger.'),
   different INT64 NOT NULL OPTIONS (description='Calls that differed.'),
   healed INT64 NOT NULL OPTIONS (description='Calls healed.'),
   gone INT64 OPTIONS (description='Calls of the window that the service no longer lists.'),
@@ -156,7 +157,8 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.verdicts` (
   flatten_version INT64 OPTIONS (description='Version of the flattening that was compared.'),
   revisions_digest STRING OPTIONS (description='SHA-256 over the ids and ledger revisions of the calls of the window after healing.'),
   compared_by STRING OPTIONS (description='Version of callsync that compared.'),
-  digest STRING NOT NULL OPTIONS (description='SHA-256 over this verdict and the digest before it.'),
+  digest STRING NOT NULL OPTIONS (description='HMAC-SHA-256 over this verdict and the digest before it, under the key of key_id.'),
+  key_id STRING OPTIONS (description='Identifies the key of the digest; the key itself is in no store.'),
   previous_digest STRING OPTIONS (description='Digest of the verdict before it; null for the first.')
 )
 CLUSTER BY verdict_id
@@ -236,7 +238,7 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   udfs ARRAY<STRUCT<kind STRING, udf_index INT64, value_number STRING, value_text STRING, unparsable BOOL>>,
   contacts ARRAY<STRUCT<side STRING, label STRING, data STRING, type STRING, phone STRING>>,
   deliveries ARRAY<STRUCT<seq INT64, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING>>,
-  verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, previous_digest STRING>>
+  verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
 );
 
 -- load/new calls
@@ -665,6 +667,7 @@ USING (
     TIMESTAMP_MICROS(r.window_from) AS window_from,
     TIMESTAMP_MICROS(r.window_to) AS window_to,
     r.level AS level,
+    r.warehouse_level AS warehouse_level,
     r.calls_listed AS calls_listed,
     r.calls_found AS calls_found,
     r.missing AS missing,
@@ -680,6 +683,7 @@ USING (
     r.revisions_digest AS revisions_digest,
     r.compared_by AS compared_by,
     r.digest AS digest,
+    r.key_id AS key_id,
     r.previous_digest AS previous_digest
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.verdicts) AS r
   WHERE s.kind = 'log'
@@ -687,9 +691,9 @@ USING (
 ) AS x
 ON t.verdict_id = x.verdict_id
 WHEN MATCHED THEN UPDATE SET
-  axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, digest = x.digest, previous_digest = x.previous_digest
-WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, calls_listed, calls_found, missing, different, healed, gone, surplus, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, previous_digest)
-  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.previous_digest);
+  axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, digest = x.digest, key_id = x.key_id, previous_digest = x.previous_digest
+WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
+  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
@@ -1177,6 +1181,7 @@ USING (
     TIMESTAMP_MICROS(r.window_from) AS window_from,
     TIMESTAMP_MICROS(r.window_to) AS window_to,
     r.level AS level,
+    r.warehouse_level AS warehouse_level,
     r.calls_listed AS calls_listed,
     r.calls_found AS calls_found,
     r.missing AS missing,
@@ -1192,6 +1197,7 @@ USING (
     r.revisions_digest AS revisions_digest,
     r.compared_by AS compared_by,
     r.digest AS digest,
+    r.key_id AS key_id,
     r.previous_digest AS previous_digest
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.verdicts) AS r
   WHERE s.kind = 'log'
@@ -1199,9 +1205,9 @@ USING (
 ) AS x
 ON t.verdict_id = x.verdict_id
 WHEN MATCHED THEN UPDATE SET
-  axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, digest = x.digest, previous_digest = x.previous_digest
-WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, calls_listed, calls_found, missing, different, healed, gone, surplus, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, previous_digest)
-  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.previous_digest);
+  axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, digest = x.digest, key_id = x.key_id, previous_digest = x.previous_digest
+WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
+  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
@@ -1404,6 +1410,38 @@ LEFT JOIN (
 ) AS contacts_rows ON contacts_rows.call_id = c.call_id
 WHERE c.call_id IN UNNEST(@ids)
 ORDER BY c.call_id;
+
+-- reconcile/remove surplus
+-- @param guards ARRAY<STRING>
+BEGIN
+DECLARE surplus ARRAY<STRING> DEFAULT [];
+BEGIN TRANSACTION;
+SET surplus = ARRAY(
+  SELECT c.call_id
+  FROM `acme-prod.calls.calls` AS c
+  WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR c.call_timestamp IS NULL)
+    AND CONCAT(CAST(c.ledger_epoch AS STRING), ' ', CAST(c.revision AS STRING), ' ', c.call_id) IN UNNEST(@guards)
+);
+DELETE FROM `acme-prod.calls.calls` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.utterances` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.tags` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.metadata` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.udfs` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+COMMIT TRANSACTION;
+END;
 
 -- read/words
 SELECT * FROM `acme-prod.calls.words`;
