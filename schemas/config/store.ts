@@ -20,13 +20,7 @@ export const storeConfigSchema = z
       .describe(
         'Folder of everything embedded (PostgreSQL, Temporal); kept between runs. Default: /var/lib/callsync as root, else ~/.local/share/callsync.',
       ),
-    port: z
-      .number()
-      .int()
-      .min(0)
-      .max(65_535)
-      .default(0)
-      .describe('Port of the embedded PostgreSQL; 0 = the one used last, or any free one.'),
+    port: ownPortSchema('the embedded PostgreSQL'),
     proof_key_file: z
       .string()
       .min(1)

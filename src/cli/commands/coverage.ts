@@ -8,9 +8,8 @@ import { terminal } from '../../errors.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import { forecastVerdicts, listDays } from '../../pipeline/reconcile/judged-days.ts';
 import type { Store } from '../../store/store.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { processedFieldOf } from '../services/activity-deps.ts';
-import { openStoreService } from '../services/open-store.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 const defaultDays = 30;

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { type VerdictCheck, verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withExamples } from '../help.ts';
 import { openProof } from '../services/open-proof.ts';
-import { openStoreService } from '../services/open-store.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
 
 const describeCheck = ({ warehouse, verdicts, intact, broken, cut, copy }: VerdictCheck): string => {
@@ -33,8 +32,7 @@ export const addVerdicts = (command: Command): void => {
       'check that no verdict was changed: the keyed chain in the store, its head outside, its copy in each warehouse',
     )
     .action((options: CommonOptions) =>
-      withServices(options, async (services) => {
-        const store = await openStoreService(services);
+      withStore(options, async (store, services) => {
         const checks = await verifyVerdicts(store, openProof(services.config), await openWarehouses(services, store));
         print(options, checks, checks.map(describeCheck).join('\n'));
         if (checks.some((check) => !check.intact)) process.exitCode = exitCodes.incomplete;

@@ -15,7 +15,7 @@ const micros = (ms: number): number => Math.round(ms * 1000);
 
 /** The field of a record that holds the end of processing. */
 export const processedFieldOf = ({ source }: Config): string =>
-  source.list.axes.find((candidate) => candidate.end_of_processing)?.record_field ?? 'qualified';
+  endOfProcessingAxis(source.list)?.record_field ?? 'qualified';
 
 /** What folding and loading need, whatever brings the observations; no access to the service. */
 export const ingestDeps = (
