@@ -23,7 +23,7 @@ export const openSecret = (input: {
   const { key, value, file } = input;
   if (file === undefined && (value === undefined || value === '')) return undefined;
   const readBytes = file === undefined ? () => Buffer.from(value ?? '') : openFile(key, file);
-  return { read: () => readBytes().toString('utf8').trim(), readBytes };
+  return secretOf(readBytes);
 };
 
 /**
@@ -45,9 +45,13 @@ export const openOwnSecret = (key: string, file: string): SecretSource => {
       });
     }
   }
-  const readBytes = openFile(key, file);
-  return { read: () => readBytes().toString('utf8').trim(), readBytes };
+  return secretOf(openFile(key, file));
 };
+
+const secretOf = (readBytes: () => Buffer): SecretSource => ({
+  read: () => readBytes().toString('utf8').trim(),
+  readBytes,
+});
 
 const openFile = (key: string, file: string): (() => Buffer) => {
   let seen = '';

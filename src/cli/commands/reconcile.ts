@@ -27,10 +27,10 @@ const sourceLevels: readonly SourceLevel[] = ['ids', 'fields', 'records'];
 const warehouseLevels: readonly WarehouseLevel[] = ['guards', 'rows'];
 
 /** The most thorough level of each kind. */
-const levelsOf = (named: readonly string[] = []): { level?: SourceLevel; warehouseLevel?: WarehouseLevel } => {
-  const level = sourceLevels.findLast((one) => named.includes(one));
-  const warehouseLevel = warehouseLevels.findLast((one) => named.includes(one));
-  return { ...(level === undefined ? {} : { level }), ...(warehouseLevel === undefined ? {} : { warehouseLevel }) };
+const levelsOf = (named: readonly string[] = []) => {
+  const mostThorough = <L extends string>(levels: readonly L[]): L | undefined =>
+    levels.findLast((one) => named.includes(one));
+  return { level: mostThorough(sourceLevels), warehouseLevel: mostThorough(warehouseLevels) };
 };
 
 interface ReconcileOptions extends CommonOptions {
