@@ -3,7 +3,8 @@ import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses
 import type { Statement } from '../warehouse.ts';
 import { countQuery } from './counts.ts';
 import { createStagingSql, createTableSql, createViewSql, relationsOf } from './ddl.ts';
-import { guardsQuery } from './guards.ts';
+import { digestCallsQuery } from './digest-calls.ts';
+import { callIdsQuery, guardsQuery, orphansQuery } from './guards.ts';
 import { type ScriptInput, writeLoadScript } from './load-script.ts';
 
 /** Staging table and dates are examples; they are all that differs between loads of the same make. */
@@ -57,6 +58,9 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
       name: 'reconcile/ids',
       sql: `-- @param ids ARRAY<STRING>\n${guardsQuery(dataset, config, { callIds: [] })};`,
     },
+    { name: 'reconcile/digests', sql: `${digestCallsQuery(dataset, ['2026-03-01'])};` },
+    { name: 'reconcile/ids of a range', sql: `${callIdsQuery(dataset, { from: 0, to: 86_400_000_000 })};` },
+    { name: 'reconcile/orphans', sql: `${orphansQuery(dataset, config)};` },
     { name: 'read/words', sql: `SELECT * FROM \`${dataset}.words\`;` },
   ];
 };
