@@ -1,9 +1,12 @@
 /** Compares the ledger's calls with the rows of one warehouse. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/ledger-windows.ts';
-import type { CallGuard } from '../../warehouse/warehouse.ts';
+import { digestCall } from '../../warehouse/call-digest.ts';
+import { contentHash } from '../../warehouse/content-hash.ts';
+import type { CallDigest, CallGuard, FlatRows } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { flattenRow } from '../load/commit-load.ts';
 import { compareCall, type Expected } from './compare-call.ts';
@@ -72,6 +75,7 @@ const compareIds = async (
   if (unlisted.length > 0) {
     for await (const guard of target.warehouse.listGuards({ callIds: unlisted })) guards.set(guard.callId, guard);
   }
+  const digests = input.level === 'rows' ? await readDigests(target, input.callIds, guards) : undefined;
   const epoch = await deps.store.epoch();
   const missing = new Set<string>();
   const different = new Set<string>();
@@ -84,13 +88,19 @@ const compareIds = async (
         if (guard !== undefined) different.add(callId);
         continue;
       }
-      const state = compareCall(expectedOf(deps, target, call, epoch, guard), guard);
+      const expected = expectedOf(deps, target, call, epoch, guard);
+      const state = compareCall(expected, guard);
       if (state === 'missing') missing.add(callId);
-      else if (state === 'different') different.add(callId);
+      else if (state === 'different' || !hasEqualRows(callId, expected, digests)) different.add(callId);
     }
   }
   return { missing, different };
 };
+
+interface ExpectedRows extends Expected {
+  /** Undefined where the warehouse has another revision or flattening. */
+  readonly rows: FlatRows | undefined;
+}
 
 /** The guard that the last load known to be committed wrote; where a newer load is due, the guard that it will write. */
 const expectedOf = (
@@ -99,13 +109,41 @@ const expectedOf = (
   { row, applied }: ExpectedCall,
   epoch: number,
   guard: CallGuard | undefined,
-): Expected => {
+): ExpectedRows => {
   const committed = applied !== undefined && !applied.pending;
   const expected = committed
     ? { epoch: applied.epoch, revision: applied.revision, flattenVersion: applied.flattenVersion }
     : { epoch, revision: row.revision, flattenVersion };
   const comparable = guard?.revision === row.revision && expected.flattenVersion === flattenVersion;
-  if (!comparable) return { ...expected, childRows: undefined };
-  const tables = Object.entries(flattenRow(deps, target, row).rows);
-  return { ...expected, childRows: Object.fromEntries(tables.map(([table, rows]) => [table, rows.length])) };
+  if (!comparable) return { ...expected, childRows: undefined, contentHash: undefined, rows: undefined };
+  const { rows } = flattenRow(deps, target, row);
+  const childRows = Object.fromEntries(Object.entries(rows).map(([table, each]) => [table, each.length]));
+  return { ...expected, childRows, contentHash: contentHash(rows), rows };
+};
+
+/** Digests of the rows that the warehouse has, by call id. */
+const readDigests = async (
+  target: WarehouseTarget,
+  callIds: readonly string[],
+  guards: ReadonlyMap<string, CallGuard>,
+): Promise<ReadonlyMap<string, CallDigest>> => {
+  const present = callIds.flatMap((id) => guards.get(id) ?? []);
+  const dates = new Set(present.map(({ callTimestamp }) => dateOf(callTimestamp)));
+  const digests = new Map<string, CallDigest>();
+  const ids = present.map(({ callId }) => callId);
+  for await (const digest of target.warehouse.digestCalls(ids, dates)) digests.set(digest.callId, digest);
+  return digests;
+};
+
+const dateOf = (micros: number | null): string | null =>
+  micros === null ? null : new Date(Math.floor(micros / 1000)).toISOString().slice(0, 10);
+
+const hasEqualRows = (
+  callId: string,
+  { rows }: ExpectedRows,
+  digests: ReadonlyMap<string, CallDigest> | undefined,
+): boolean => {
+  if (digests === undefined || rows === undefined) return true;
+  const found = digests.get(callId);
+  return found !== undefined && isDeepStrictEqual(found, digestCall(callId, rows));
 };

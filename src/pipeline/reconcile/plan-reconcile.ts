@@ -12,6 +12,7 @@ import { firstReadInstant } from '../../store/windows/windows.ts';
 import { chooseAxis } from '../read/choose-axis.ts';
 import { findUnjudged, listDays } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
+import { removeOrphans } from './remove-surplus.ts';
 
 const day = 86_400_000_000;
 
@@ -129,6 +130,10 @@ export const reconcileWindows = async (
     done += 1;
     options.onProgress({ done, totals });
     if (performance.now() - startedAt > options.maxSeconds * 1000) break;
+  }
+  if (done === plan.windows.length && plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')) {
+    const removed = await removeOrphans(deps);
+    totals = { ...totals, removed: totals.removed + removed };
   }
   return { done, totals };
 };

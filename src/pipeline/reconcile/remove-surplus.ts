@@ -1,5 +1,6 @@
 /** Rows of a warehouse whose call the ledger does not know: read from the service, or removed when it has none. */
 import type { Observation } from '../../../schemas/observation.ts';
+import { CallsyncError } from '../../errors.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
 import { requestRewrite } from '../../store/loads/loads.ts';
@@ -42,4 +43,28 @@ export const removeSurplus = async (
   }
   deps.log('surplus calls', { warehouse: target.warehouse.name, removed: unknown.length, found: found.length });
   return new Set([...found, ...unknown].map(({ callId }) => callId));
+};
+
+/**
+ * Removes child rows whose call has no row, and asks for those of calls that the ledger knows to be written again. A
+ * warehouse that does not answer keeps them for the next run.
+ * @returns how many calls had such rows, over all warehouses.
+ */
+export const removeOrphans = async (deps: ReadDeps): Promise<number> => {
+  let removed = 0;
+  for (const { warehouse } of deps.targets) {
+    try {
+      const orphans: string[] = [];
+      for await (const callId of warehouse.listOrphans()) orphans.push(callId);
+      if (orphans.length === 0) continue;
+      await warehouse.removeOrphans(orphans);
+      await requestRewrite(deps.store, warehouse.name, [...(await readHeads(deps.store, orphans)).keys()]);
+      removed += orphans.length;
+      deps.log('orphan rows removed', { warehouse: warehouse.name, calls: orphans.length });
+    } catch (error) {
+      if (!(error instanceof CallsyncError)) throw error;
+      deps.log('orphan rows could not be removed', { warehouse: warehouse.name, code: error.code });
+    }
+  }
+  return removed;
 };

@@ -33,3 +33,20 @@ export const guardText = ({ epoch, revision, callId }: CallGuard): string => `${
 
 export const datesOfGuards = (guards: readonly CallGuard[]): Set<string | null> =>
   new Set(guards.map(({ callTimestamp }) => partitionOf(callTimestamp)));
+
+/** One script: removes child rows of the ids in @ids whose call has no row in `calls`. */
+export const removeOrphansScript = (dataset: string, layout: Layout): string => {
+  const deletions = callTablesOf(layout)
+    .filter(({ kind }) => kind === 'child')
+    .map(({ name }) => `DELETE FROM \`${dataset}.${name}\` AS t\nWHERE t.call_id IN UNNEST(orphans);`);
+  return `BEGIN
+DECLARE orphans ARRAY<STRING> DEFAULT [];
+BEGIN TRANSACTION;
+SET orphans = ARRAY(
+  SELECT id FROM UNNEST(@ids) AS id WHERE id NOT IN (SELECT c.call_id FROM \`${dataset}.calls\` AS c)
+);
+${deletions.join('\n')}
+COMMIT TRANSACTION;
+END;
+`;
+};

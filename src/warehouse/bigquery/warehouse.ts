@@ -5,7 +5,8 @@ import { digestTables } from '../digest.ts';
 import type { Lease, Warehouse } from '../warehouse.ts';
 import { createClient, createRest } from './client.ts';
 import { countQuery } from './counts.ts';
-import { listGuards } from './guards.ts';
+import { digestCalls } from './digest-calls.ts';
+import { listCallIds, listGuards, listOrphans } from './guards.ts';
 import { createJobs } from './jobs.ts';
 import { createLocalLease } from './lease.ts';
 import { loadBatch } from './load.ts';
@@ -14,7 +15,7 @@ import { partitionOf } from './partitions.ts';
 import { createQueries } from './queries.ts';
 import { createQuota, describeQuota, limitsOf, type Quota, type QuotaMemory } from './quota.ts';
 import { listTable, rowsOf } from './read.ts';
-import { datesOfGuards, guardText, removeScript } from './remove.ts';
+import { datesOfGuards, guardText, removeOrphansScript, removeScript } from './remove.ts';
 import { type Pause, pause as realPause } from './retry.ts';
 import { createStaging } from './staging.ts';
 import { listStatements } from './statements.ts';
@@ -107,6 +108,11 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
       return await queries.run({ sql }, 'plain');
     },
     listGuards: (range) => listGuards(queries, dataset, config, range),
+    removeOrphans: (callIds) =>
+      lease.run(`bigquery ${name}`, async () => {
+        const sql = removeOrphansScript(dataset, config);
+        await queries.run({ sql, parameters: { ids: callIds }, types: { ids: 'ARRAY<STRING>' } });
+      }),
     removeCalls: (guards) =>
       lease.run(`bigquery ${name}`, async () => {
         await queries.run({
@@ -115,6 +121,9 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
           types: { guards: 'ARRAY<STRING>' },
         });
       }),
+    digestCalls: (callIds, dates) => digestCalls(queries, dataset, callIds, dates),
+    listCallIds: (range) => listCallIds(queries, dataset, range),
+    listOrphans: () => listOrphans(queries, dataset, config),
     statements: () => listStatements(config),
     nextCommitInMs: () => quota.waitMs('interval'),
     describeQuota: async () => describeQuota(await quota.status()),

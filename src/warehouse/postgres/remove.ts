@@ -12,7 +12,7 @@ export const claimSurplusSql = (layout: Layout): string =>
 /** Parameter: call ids. */
 export const removeSql = (layout: Layout): readonly string[] =>
   ['calls', ...childTables(layout).map(({ name }) => name)].map(
-    (name) => `DELETE FROM ${qualified(layout, name as 'calls')} WHERE call_id = ANY($1)`,
+    (name) => `DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1)`,
   );
 
 /** Removes the rows of calls whose guard is still the given one. Runs inside a transaction. */
@@ -28,4 +28,20 @@ export const removeCalls = async (
   ]);
   const ids = rows.map((row) => row.call_id);
   for (const sql of removeSql(layout)) await client.query(sql, [ids]);
+};
+
+/** Parameter: call ids. */
+export const removeOrphansSql = (layout: Layout): readonly string[] =>
+  childTables(layout).map(
+    ({ name }) => `DELETE FROM ${qualified(layout, name)} t WHERE call_id = ANY($1)
+   AND NOT EXISTS (SELECT FROM ${qualified(layout, 'calls')} c WHERE c.call_id = t.call_id)`,
+  );
+
+/** Removes child rows whose call has no row. Runs inside a transaction. */
+export const removeOrphans = async (
+  client: pg.PoolClient,
+  layout: Layout,
+  callIds: readonly string[],
+): Promise<void> => {
+  for (const sql of removeOrphansSql(layout)) await client.query(sql, [callIds]);
 };

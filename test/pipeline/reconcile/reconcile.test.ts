@@ -182,6 +182,31 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect(await here.reconcile({ range: wholeRange(), force: true })).toMatchObject({ proven: 12, removed: 0 });
   }, 120_000);
 
+  test('finds at level rows what was altered, deleted and added in any table, which guards do not show, and heals it', async () => {
+    const pick = (table: string, salt: string, limit: number) =>
+      `(SELECT ctid FROM wh_main.${table} ORDER BY md5(ctid::text || '${salt}') LIMIT ${limit})`;
+    const altered = [
+      `UPDATE wh_main.calls SET status = 'void ' || coalesce(status, '') WHERE ctid = ANY(ARRAY${pick('calls', 'a', 20)})`,
+      `UPDATE wh_main.utterances SET content = content || '!' WHERE ctid = ANY(ARRAY${pick('utterances', 'b', 20)})`,
+      `UPDATE wh_main.metadata SET value = 'x' || value WHERE ctid = ANY(ARRAY${pick('metadata', 'c', 20)})`,
+      `DELETE FROM wh_main.tags WHERE ctid = ANY(ARRAY${pick('tags', 'd', 20)})`,
+      `INSERT INTO wh_main.tags SELECT (jsonb_populate_record(t, '{"call_id": "an orphan"}')).* FROM wh_main.tags t LIMIT 1`,
+    ];
+    for (const sql of altered.slice(0, 3)) await query(sql);
+    const byGuards = await here.reconcile({ range: wholeRange(), force: true });
+    expect(byGuards, 'guards do not show it, and the verdicts say guards').toMatchObject({ proven: 12, different: 0 });
+    for (const sql of altered.slice(3)) await query(sql);
+    const totals = await here.reconcile({ range: wholeRange(), warehouseLevel: 'rows' });
+    expect(totals).toMatchObject({ windows: 12, unproven: 0, removed: 1 });
+    expect(totals.different).toBeGreaterThanOrEqual(20);
+    expect(totals.healedCalls).toBe(totals.different);
+    expect(await dataDigests()).toEqual(digests);
+    const again = await here.reconcile({ range: wholeRange(), warehouseLevel: 'rows' });
+    expect(again).toMatchObject({ proven: 12, different: 0, removed: 0 });
+    const levels = await query('SELECT DISTINCT warehouse_level FROM callsync.verdicts ORDER BY 1');
+    expect(levels).toEqual([{ warehouse_level: 'guards' }, { warehouse_level: 'rows' }]);
+  }, 180_000);
+
   test('goes on after a window that fails, counts it, and takes it again', async () => {
     const { list } = here.deps.source;
     const bad = here.range.from + 3 * day;
