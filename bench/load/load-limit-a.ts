@@ -33,6 +33,35 @@ const cell = (value: unknown, type: string): string => {
   return String(value).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\t', '\\t').replaceAll('\r', '\\r');
 };
 
+interface Page {
+  readonly data: readonly Record<string, unknown>[];
+  /** Bytes of the body. */
+  readonly size: number;
+}
+
+/** Spans of the list; each must hold fewer calls than the service lets an offset reach. */
+const spans = 64;
+
+async function* readPages(simulator: SimulatorProcess, token: string): AsyncGenerator<Page> {
+  const [from, to] = [Date.parse(simulator.range.from), Date.parse(simulator.range.to)];
+  const length = Math.ceil((to + 1 - from) / spans);
+  for (let start = from; start <= to; start += length) {
+    const window = `timestamp_from=${iso(start)}&timestamp_to=${iso(start + length - 1)}`;
+    for (let offset = 0; ; offset += 100) {
+      const response = await fetch(`${simulator.url}/calls?limit=100&offset=${offset}&${window}`, {
+        headers: { authorization: `bearer ${token}` },
+      });
+      const body = Buffer.from(await response.arrayBuffer());
+      if (!response.ok) throw new Error(`The simulator answers ${response.status}.`);
+      const { data } = JSON.parse(body.toString('utf8')) as { data: Record<string, unknown>[] };
+      if (data.length === 0) break;
+      yield { data, size: body.length };
+    }
+  }
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+
 /** Reads every page once, flattens it and writes one COPY text file a table. */
 export const prepareLimitA = async (input: { simulator: SimulatorProcess; folder: string }): Promise<PreparedRows> => {
   const { simulator, folder } = input;
@@ -42,14 +71,8 @@ export const prepareLimitA = async (input: { simulator: SimulatorProcess; folder
   const write = (name: string, line: string): void => void streams[name]?.write(line);
   let bytes = 0;
   let words = 0;
-  for (let offset = 0; ; offset += 100) {
-    const response = await fetch(`${simulator.url}/calls?limit=100&offset=${offset}`, {
-      headers: { authorization: `bearer ${token}` },
-    });
-    const body = Buffer.from(await response.arrayBuffer());
-    const { data } = JSON.parse(body.toString('utf8')) as { data: Record<string, unknown>[] };
-    if (data.length === 0) break;
-    bytes += body.length;
+  for await (const { data, size } of readPages(simulator, token)) {
+    bytes += size;
     for (const document of data) {
       const { rows } = flattenCall({
         callId: document.unique_id as string,

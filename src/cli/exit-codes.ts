@@ -20,5 +20,11 @@ export const exitCodeOf = (error: unknown): number => {
   return written.test(error.code) ? exitCodes.usage : exitCodes.refused;
 };
 
+/** Of several failures: what somebody must change comes before what may pass by itself. */
+export const worstExitCode = (codes: readonly number[]): number =>
+  [exitCodes.usage, exitCodes.refused, exitCodes.unexpected, exitCodes.unreachable].find((code) =>
+    codes.includes(code),
+  ) ?? exitCodes.ok;
+
 export const exitCodeHelp = `Exit codes: 0 done, 1 unexpected fault, 2 wrong configuration or arguments, 3 refused (credentials, permissions),
 4 something does not answer (try again), 5 finished but not complete.`;

@@ -1,10 +1,49 @@
 /** Where embedded servers keep their data when `store.data_dir` is not set. */
+import { constants } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { terminal } from '../errors.ts';
 
 /** Root's home is closed to the account that PostgreSQL then runs as, so root gets the place of system services. */
 export const resolveDataDir = (configured: string | undefined, env: NodeJS.ProcessEnv = process.env): string => {
   if (configured !== undefined) return resolve(configured.replace(/^~(?=\/|$)/, homedir()));
   if (process.getuid?.() === 0) return '/var/lib/callsync';
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'callsync');
+};
+
+/**
+ * Makes the folder of embedded data where it is missing, and shows that it can be written to.
+ * @throws terminal CONFIG_DATA_DIR
+ */
+export const makeDataDir = async (dir: string): Promise<void> => {
+  try {
+    // Folder by folder: where a parent takes none, as /proc does, a recursive mkdir of Node never returns.
+    for (const folder of await missingFolders(dir)) await mkdir(folder).catch(unlessMadeByAnother);
+    await access(dir, constants.W_OK);
+  } catch (cause) {
+    const { code = 'no access' } = cause as { code?: string };
+    throw terminal('CONFIG_DATA_DIR', `The folder ${dir} cannot be made or written to (${code}).`, {
+      hint: 'Give another one with store.data_dir, or with --data-dir of the demo.',
+      cause,
+    });
+  }
+};
+
+const unlessMadeByAnother = (error: { code?: string }): void => {
+  if (error.code !== 'EEXIST') throw error;
+};
+
+/** From the outermost to the folder itself. */
+const missingFolders = async (dir: string): Promise<readonly string[]> => {
+  const missing: string[] = [];
+  for (let at = dir; at !== dirname(at); at = dirname(at)) {
+    const isThere = await access(at).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) break;
+    missing.unshift(at);
+  }
+  return missing;
 };

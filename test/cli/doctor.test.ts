@@ -96,7 +96,7 @@ const examine = async (over: Over = {}) => {
 const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 describe('doctor', () => {
-  test('finds nothing to hint where all is well, and warns of what is not started yet', async () => {
+  test('finds nothing to repair where all is well, and warns of what is not started yet', async () => {
     const found = await examine({
       source: { websocket: { url: simulator.wsUrl }, mrcp: simulator.mrcp },
     });
@@ -137,6 +137,8 @@ describe('doctor', () => {
     expect(found.store).toMatchObject({ outcome: 'failed', message: expect.stringContaining('does not answer') });
     expect(found['warehouse postgres']).toMatchObject({ outcome: 'skipped' });
     expect(found.temporal).toMatchObject({ outcome: 'failed', message: expect.stringContaining('no namespace') });
+    const exits = { mrcp: 4, store: 4, temporal: 3, token: 3 };
+    for (const [check, exitCode] of Object.entries(exits)) expect(found[check], check).toMatchObject({ exitCode });
     for (const finding of Object.values(found)) {
       if (finding.outcome === 'failed') expect(finding.hint, finding.check).toBeTruthy();
     }

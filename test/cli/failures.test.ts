@@ -125,6 +125,36 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     expect(await folder.run(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
   });
 
+  test('config check refuses a file whose credentials are missing', async () => {
+    await folder.configure({ source: { base_url: simulator.url, auth_url: simulator.authUrl } });
+    const result = await folder.run(['config', 'check']);
+    expectFailure(result, 2, /missing: source\.client_id, source\.client_secret_file, webhook\.secrets\./);
+    await folder.configure({ ...configOf(), webhook: { enabled: false } });
+    expect(await folder.run(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('doctor ends with 4 where nothing answers, and with 3 where something refuses', async () => {
+    const dead = { base_url: `http://127.0.0.1:${closedPort}`, auth_url: `http://127.0.0.1:${closedPort}` };
+    const away = {
+      store: { url: `postgres://x:y@127.0.0.1:${closedPort}/z`, data_dir: folder.path },
+      temporal: { address: `127.0.0.1:${closedPort}` },
+    };
+    await folder.configure({ ...configOf({ source: dead, ...away }), webhook: { enabled: false } });
+    const silent = await folder.run(['doctor', '--json'], { deadlineMs: 120_000 });
+    expect(silent.code, silent.stdout).toBe(4);
+    await folder.configure({
+      ...configOf({ source: { client_secret: 'not-the-secret' }, ...away }),
+      webhook: { enabled: false },
+    });
+    const refused = await folder.run(['doctor', '--json'], { deadlineMs: 120_000 });
+    expect(refused.code, refused.stdout).toBe(3);
+  });
+
+  test.runIf(process.platform === 'linux')('demo at a path that cannot be written says so at once', async () => {
+    const result = await folder.run(['demo', '--exit', '--data-dir', '/proc/none']);
+    expectFailure(result, 2, /\/proc\/none\/demo cannot be made or written to/);
+  });
+
   test('refused credentials', async () => {
     await folder.configure(configOf({ source: { client_secret: 'not-the-secret' } }));
     const result = await folder.run(['probe']);

@@ -3,6 +3,7 @@ import { renderConfigExample } from '../../config/example.ts';
 import { loadConfig } from '../../config/load.ts';
 import { renderConfigReference } from '../../config/reference.ts';
 import { configJsonSchema } from '../../config/schema-node.ts';
+import { checkCredentials } from '../check-credentials.ts';
 import { checkFiles } from '../check-files.ts';
 import { type CommonOptions, print, withCommonOptions } from '../command.ts';
 import { withExamples } from '../help.ts';
@@ -31,9 +32,12 @@ export const addConfig = (command: Command): void => {
     'callsync config check',
     'CALLSYNC_CONFIG=/etc/callsync.yaml callsync config check --json',
   ])
-    .description('check the configuration file, the environment, and that the files they name can be read')
+    .description(
+      'check the configuration file and the environment: keys, credentials, and that the files they name can be read',
+    )
     .action(async (options: CommonOptions) => {
       const { config: checked, path } = await loadConfig({ path: options.config });
+      checkCredentials(checked);
       await checkFiles(checked);
       print(options, { valid: true, path }, `${path ?? 'The environment'} is valid.`);
     });

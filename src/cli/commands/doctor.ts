@@ -1,11 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
-import { type CheckedFinding, runChecks } from '../doctor/check.ts';
+import { type CheckedFinding, exitCodeOfFindings, runChecks } from '../doctor/check.ts';
 import { sourceChecks } from '../doctor/check-source.ts';
 import { diskCheck, storeCheck, warehouseChecks } from '../doctor/check-store.ts';
 import { temporalChecks } from '../doctor/check-temporal.ts';
 import { webhookChecks } from '../doctor/check-webhook.ts';
-import { exitCodes } from '../exit-codes.ts';
 import { openStoreService } from '../services/open-store.ts';
 
 const marks = { ok: 'ok      ', warning: 'WARNING ', failed: 'FAILED  ', skipped: '-       ' } as const;
@@ -43,7 +42,7 @@ const run = (options: CommonOptions & { readonly deadline: number }): Promise<vo
       { healthy, findings: all },
       `${render(all)}\n\n${healthy ? 'All is well' : `${count('failed')} failed`}${count('warning') === 0 ? '' : `, ${count('warning')} to look at`}.`,
     );
-    if (!healthy) process.exitCode = exitCodes.refused;
+    process.exitCode = exitCodeOfFindings(findings);
   });
 
 const seconds = (text: string): number => {
@@ -63,7 +62,8 @@ Examples:
   callsync doctor --json | jq '.findings[] | select(.outcome != "ok")'
 
 It starts embedded servers that do not run, sends one sample delivery to webhook.public_url (which it removes again), and
-changes nothing else. Exit code 0: nothing failed (warnings are allowed); 3: something did.`,
+changes nothing else. Exit code 0: nothing failed (warnings are allowed); 4: all that failed did not answer; 2 and 3: something
+is wrong in the configuration, or refused.`,
     )
     .action(run);
 };

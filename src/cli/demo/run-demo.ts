@@ -1,11 +1,11 @@
 /** The demo: everything real but the service, which is simulated in a process of its own. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { resolveDataDir } from '../../config/data-dir.ts';
+import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { checkConfig } from '../../config/load.ts';
 import type { Raw } from '../../config/raw.ts';
-import { terminal, transient } from '../../errors.ts';
+import { transient } from '../../errors.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
 import { findFreePort } from '../../local/local-process.ts';
 import type { SimulatorControl } from '../../simulator/control/control.ts';
@@ -63,16 +63,12 @@ const pollMs = 250;
 
 /** The simulated calls keep their identity and time from run to run, so that a second start finds its data again. */
 const readOrMakeSetting = async (dir: string): Promise<{ to: string }> => {
+  await makeDataDir(dir);
   const file = join(dir, 'demo.json');
   try {
     return JSON.parse(await readFile(file, 'utf8')) as { to: string };
   } catch {
     const setting = { to: new Date(Math.floor(Date.now() / 60_000) * 60_000).toISOString() };
-    await mkdir(dir, { recursive: true }).catch((error: Error) => {
-      throw terminal('USAGE_DATA_DIR', `The folder ${dir} cannot be made: ${error.message}.`, {
-        hint: 'Give another one with --data-dir.',
-      });
-    });
     await writeFile(file, JSON.stringify(setting));
     return setting;
   }
@@ -124,8 +120,8 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     phaseStart = performance.now();
   };
 
-  say('Starting the simulated service, PostgreSQL, Temporal, receiver and worker …');
   const { to } = await readOrMakeSetting(dir);
+  say('Starting the simulated service, PostgreSQL, Temporal, receiver and worker …');
   const startedAt = new Date();
   const webhookPort = await findFreePort(8780);
   const closers: (() => Promise<unknown>)[] = [];

@@ -4,9 +4,10 @@ import { checkMrcp } from '../../source/mrcp/mrcp.ts';
 import { findRecordsPath } from '../../source/probe/session.ts';
 import type { Source } from '../../source/source.ts';
 import { openTap } from '../../source/websocket/tap.ts';
+import { exitCodeOf } from '../exit-codes.ts';
 import { openSource } from '../services/open-source.ts';
 import type { Services } from '../services/services.ts';
-import { type Check, type Finding, failed, NotChecked, ok, skipped, warning } from './check.ts';
+import { type Check, type Finding, failed, NotChecked, ok, silent, skipped, warning } from './check.ts';
 
 const noticedSkewS = 5;
 
@@ -49,7 +50,7 @@ export const sourceChecks = (services: Services): Check[] => {
       run: async () => {
         const { outcome, message, hint = '' } = await checkMrcp(opened.mrcp);
         if (outcome === 'not_configured') return skipped(message);
-        return outcome === 'answers' ? ok(message) : failed(message, hint);
+        return outcome === 'answers' ? ok(message) : silent(message, hint);
       },
     },
   ];
@@ -106,8 +107,9 @@ const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): 
     });
   } catch (error) {
     if (!(error instanceof CallsyncError)) throw error;
-    return failed(error.message, error.hint ?? 'Ask the account manager.');
+    return { ...failed(error.message, error.hint ?? 'Ask the account manager.'), exitCode: exitCodeOf(error) };
   }
   if (isOpen) return ok(`${new URL(config.websocket.url).host} opens.`);
-  return failed(refusal ?? 'It did not open.', 'Try again later; callsync tap keeps trying.');
+  const hint = 'Try again later; callsync tap keeps trying.';
+  return refusal === undefined ? silent('It did not open.', hint) : failed(refusal, hint);
 };

@@ -1,5 +1,6 @@
 /** One check of the doctor, and how all of them run: side by side, each within a time of its own. */
 import { CallsyncError } from '../../errors.ts';
+import { exitCodeOf, exitCodes, worstExitCode } from '../exit-codes.ts';
 
 export type Outcome = 'ok' | 'warning' | 'failed' | 'skipped';
 
@@ -8,6 +9,8 @@ export interface Finding {
   /** One sentence, without secrets and personal data. */
   readonly message: string;
   readonly hint?: string | undefined;
+  /** What the command ends with when this failed; 3 where nothing is said. */
+  readonly exitCode?: number;
 }
 
 export interface Check {
@@ -24,6 +27,11 @@ export interface CheckedFinding extends Finding {
 export const ok = (message: string): Finding => ({ outcome: 'ok', message });
 export const warning = (message: string, hint: string): Finding => ({ outcome: 'warning', message, hint });
 export const failed = (message: string, hint: string): Finding => ({ outcome: 'failed', message, hint });
+/** What does not answer, and may later. */
+export const silent = (message: string, hint: string): Finding => ({
+  ...failed(message, hint),
+  exitCode: exitCodes.unreachable,
+});
 export const skipped = (message: string): Finding => ({ outcome: 'skipped', message });
 
 /** A check that needs what another one found to be missing. */
@@ -31,8 +39,10 @@ export class NotChecked extends Error {}
 
 const findingOf = (error: unknown): Finding => {
   if (error instanceof NotChecked) return skipped(error.message);
-  if (error instanceof CallsyncError) return { outcome: 'failed', message: error.message, hint: error.hint };
-  return { outcome: 'failed', message: `Unexpected fault: ${error instanceof Error ? error.message : String(error)}` };
+  const exitCode = exitCodeOf(error);
+  if (error instanceof CallsyncError) return { outcome: 'failed', message: error.message, hint: error.hint, exitCode };
+  const message = `Unexpected fault: ${error instanceof Error ? error.message : String(error)}`;
+  return { outcome: 'failed', message, exitCode };
 };
 
 /** In the order given, whichever ends first. */
@@ -49,7 +59,7 @@ export const runChecks = async (
         timer = setTimeout(() => {
           controller.abort();
           resolve(
-            failed(`No result within ${options.deadlineMs / 1000} s.`, 'Check the network between here and there.'),
+            silent(`No result within ${options.deadlineMs / 1000} s.`, 'Check the network between here and there.'),
           );
         }, options.deadlineMs);
       });
@@ -67,3 +77,9 @@ export const runChecks = async (
   );
   return all.flat();
 };
+
+/** The exit code of all findings: the worst of those that failed. */
+export const exitCodeOfFindings = (findings: readonly Finding[]): number =>
+  worstExitCode(
+    findings.filter(({ outcome }) => outcome === 'failed').map(({ exitCode = exitCodes.refused }) => exitCode),
+  );

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { resolveDataDir } from '../../config/data-dir.ts';
+import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { startEmbeddedPostgres } from '../../local/postgres/embedded-postgres.ts';
 import { openSecret } from '../../secret.ts';
 import { openStore, type Store } from '../../store/store.ts';
@@ -11,8 +11,10 @@ export const openStoreService = async (services: Services): Promise<Store> => {
   const configured = openSecret({ key: 'store.url', value: config.store.url, file: config.store.url_file });
   let url = configured?.read();
   if (url === undefined) {
+    const dataDir = resolveDataDir(config.store.data_dir);
+    await makeDataDir(dataDir);
     const server = await startEmbeddedPostgres({
-      dataDir: join(resolveDataDir(config.store.data_dir), 'postgres'),
+      dataDir: join(dataDir, 'postgres'),
       port: config.store.port,
       log: services.say,
     });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { resolveDataDir } from '../../config/data-dir.ts';
+import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { startTemporalDevServer } from '../../local/temporal/dev-server.ts';
 import { connectClient } from '../../temporal/connect.ts';
 import { installRuntime } from '../../temporal/worker.ts';
@@ -19,8 +19,10 @@ export const openTemporal = async (services: Services): Promise<TemporalService>
   let address = temporal.address;
   let uiUrl = temporal.ui_url;
   if (address === undefined) {
+    const dataDir = resolveDataDir(services.config.store.data_dir);
+    await makeDataDir(dataDir);
     const server = await startTemporalDevServer({
-      dataDir: join(resolveDataDir(services.config.store.data_dir), 'temporal'),
+      dataDir: join(dataDir, 'temporal'),
       port: temporal.port,
       uiPort: temporal.ui_port,
       cliPath: temporal.cli,

@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { createAllowList } from '../../webhook/server/allow-list.ts';
 import { errorCode } from '../../webhook/server/receiver-log.ts';
+import { exitCodes } from '../exit-codes.ts';
 
 export interface PublicUrlFinding {
   readonly about: 'address' | 'certificate';
@@ -11,6 +12,8 @@ export interface PublicUrlFinding {
   /** One sentence. */
   readonly message: string;
   readonly hint?: string;
+  /** Set where nothing answers. */
+  readonly exitCode?: number;
 }
 
 /** Loopback, private, link-local, shared and documentation ranges: no service on the internet reaches them. */
@@ -64,8 +67,8 @@ const addressFinding = (host: string, addresses: readonly string[]): PublicUrlFi
 
 const checkCertificate = (url: URL, host: string, ca: string | undefined): Promise<PublicUrlFinding> =>
   new Promise((resolve) => {
-    const failed = (message: string, hint: string): void =>
-      settle({ about: 'certificate', outcome: 'failed', message, hint });
+    const failed = (message: string, hint: string, exitCode?: number): void =>
+      settle({ about: 'certificate', outcome: 'failed', message, hint, exitCode });
     const socket = connect({
       host,
       port: Number(url.port || 443),
@@ -78,12 +81,17 @@ const checkCertificate = (url: URL, host: string, ca: string | undefined): Promi
       resolve(finding);
     };
     socket.setTimeout(handshakeMs, () =>
-      failed(`${url.host} did not answer within ${handshakeMs / 1000} s.`, 'Open the port in the firewall.'),
+      failed(
+        `${url.host} did not answer within ${handshakeMs / 1000} s.`,
+        'Open the port in the firewall.',
+        exitCodes.unreachable,
+      ),
     );
     socket.once('error', (error) =>
       failed(
         `${url.host} cannot be reached over TLS (${errorCode(error)}).`,
         'Check that the receiver or its proxy runs and serves HTTPS there.',
+        exitCodes.unreachable,
       ),
     );
     socket.once('secureConnect', () => {

@@ -2,6 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SigningKey } from '../../webhook/server/signature.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { sendWebhook } from './send.ts';
 
 /** Finds and removes the delivery of one body in the operational store; both are idempotent. */
@@ -15,6 +16,8 @@ export interface RoundTripFinding {
   /** One sentence. */
   readonly message: string;
   readonly hint?: string;
+  /** Set where nothing answers. */
+  readonly exitCode?: number;
 }
 
 export interface RoundTripOptions {
@@ -92,6 +95,7 @@ const explainRefusal = (
       outcome: 'failed',
       message: `${url} cannot be reached (${failure ?? 'no answer'}).`,
       hint: 'Start the receiver (callsync up or callsync serve), and open the way from outside to it.',
+      exitCode: exitCodes.unreachable,
     };
   }
   const hints: Record<number, string> = {
