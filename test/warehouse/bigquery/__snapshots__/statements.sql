@@ -1419,6 +1419,27 @@ LEFT JOIN (
 WHERE c.call_id IN UNNEST(@ids)
 ORDER BY c.call_id;
 
+-- reconcile/remove orphans
+-- @param ids ARRAY<STRING>
+BEGIN
+DECLARE orphans ARRAY<STRING> DEFAULT [];
+BEGIN TRANSACTION;
+SET orphans = ARRAY(
+  SELECT id FROM UNNEST(@ids) AS id WHERE id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+);
+DELETE FROM `acme-prod.calls.utterances` AS t
+WHERE t.call_id IN UNNEST(orphans);
+DELETE FROM `acme-prod.calls.tags` AS t
+WHERE t.call_id IN UNNEST(orphans);
+DELETE FROM `acme-prod.calls.metadata` AS t
+WHERE t.call_id IN UNNEST(orphans);
+DELETE FROM `acme-prod.calls.udfs` AS t
+WHERE t.call_id IN UNNEST(orphans);
+DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE t.call_id IN UNNEST(orphans);
+COMMIT TRANSACTION;
+END;
+
 -- reconcile/remove surplus
 -- @param guards ARRAY<STRING>
 BEGIN
@@ -1450,6 +1471,7 @@ WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timest
   AND t.call_id IN UNNEST(surplus);
 COMMIT TRANSACTION;
 END;
+
 -- reconcile/digests
 SELECT * FROM (
 SELECT r.call_id AS call_id, 'calls' AS relation, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.processed_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.processed_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.status) AS STRING), ':', r.status), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.campaign) AS STRING), ':', r.campaign), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))) AS STRING), ':', IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))) AS STRING), ':', IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_state) AS STRING), ':', r.audio_state), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.lang) AS STRING), ':', r.lang), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.asr_model) AS STRING), ':', r.asr_model), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.obfuscated AS STRING)) AS STRING), ':', CAST(r.obfuscated AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.transcript_call_id) AS STRING), ':', r.transcript_call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_label) AS STRING), ':', r.in_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_data) AS STRING), ':', r.in_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_type) AS STRING), ':', r.in_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_label) AS STRING), ':', r.out_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_data) AS STRING), ':', r.out_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_type) AS STRING), ':', r.out_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_id) AS STRING), ':', r.client_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.agent) AS STRING), ':', r.agent), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.direction) AS STRING), ':', r.direction), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.dept) AS STRING), ':', r.dept), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.ani) AS STRING), ':', r.ani), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_capture_date) AS STRING), ':', r.client_capture_date), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_file_location) AS STRING), ':', r.audio_file_location), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.utterance_count AS STRING)) AS STRING), ':', CAST(r.utterance_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.word_count AS STRING)) AS STRING), ':', CAST(r.word_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.tag_count AS STRING)) AS STRING), ':', CAST(r.tag_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.first_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.first_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.last_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.last_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.missing_since) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.missing_since) AS STRING)), '-')))) AS digest,
