@@ -93,6 +93,12 @@ export const guardColumns: readonly Column[] = [
     description: 'Version of the flattening that made the row; third part of the guard.',
   },
   { name: 'load_id', type: 'text', required: true, description: 'The load that wrote the row (table loads).' },
+  {
+    name: 'content_hash',
+    type: 'text',
+    description:
+      'Hash over all columns and child rows of the call as it was written, documents left out; null for rows of callsync before it had one.',
+  },
 ];
 
 export const tables: readonly Table[] = [

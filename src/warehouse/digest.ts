@@ -70,6 +70,9 @@ const canonicalValue = (column: Column, value: unknown): unknown => {
   }
 };
 
+/** One text for equal JSON values, whatever the order of keys and the form of numbers. */
+export const canonicalJson = (text: string): string => JSON.stringify(sortKeys(JSON.parse(text)));
+
 const canonicalWords = (words: WordArrays | null | undefined): unknown[] => {
   if (words === null || words === undefined) return [];
   return words.value.map((value, index) => [

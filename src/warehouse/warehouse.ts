@@ -85,6 +85,20 @@ export interface Warehouse {
    * the service may send such a call later. Idempotent.
    */
   removeCalls(guards: readonly CallGuard[]): Promise<void>;
+  /**
+   * Digests of the rows of calls, computed by SQL where the rows are stored and equal to `digestCall` of what flatten
+   * made. A call without any row is left out. In the order of ids.
+   * @param dates UTC dates (null = no timestamp) under which rows may be: BigQuery reads, and bills, only these. Without
+   * them it reads all.
+   */
+  digestCalls(callIds: readonly string[], dates?: Iterable<string | null>): AsyncIterable<CallDigest>;
+  /** Ids of the calls in a range of call time, or of those without a timestamp; in key order. */
+  listCallIds(range: IdRange): AsyncIterable<string>;
+  /**
+   * Ids of child rows whose call has no row in `calls`; in key order. Reads the ids of every table, so ask for it once a
+   * reconciliation and not once a window.
+   */
+  listOrphans(): AsyncIterable<string>;
   /** Every statement this warehouse can send, by name, for review (`callsync sql`). */
   statements(): readonly Statement[];
   /** Milliseconds until the next commit of continuous sync is due; absent where commits are not paced. */
@@ -105,12 +119,22 @@ export type DigestedName = Exclude<TableName, 'loads'> | 'words';
 /** Calls by their own time, `[from, to)` in microseconds since the epoch, or by id. */
 export type GuardRange = { readonly from: number; readonly to: number } | { readonly callIds: readonly string[] };
 
+export type IdRange = { readonly from: number; readonly to: number } | 'undated';
+
+/** A digest for each table of call rows but `documents`; equal for equal rows, in every warehouse. */
+export interface CallDigest {
+  readonly callId: string;
+  readonly tables: Readonly<Record<string, string>>;
+}
+
 export interface CallGuard {
   readonly callId: string;
   readonly callTimestamp: number | null;
   readonly epoch: number;
   readonly revision: number;
   readonly flattenVersion: number;
+  /** `contentHash` of the rows as they were written; null where an earlier version of callsync wrote them. */
+  readonly contentHash: string | null;
   /** Rows per child table actually present, to find hidden deletions. */
   readonly childRows: Readonly<Record<string, number>>;
 }

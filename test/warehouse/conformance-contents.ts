@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { allRows, children, makeBatch, makeCall, makeLogRow, rowsOfCall } from './batches.ts';
+import { testDigests } from './conformance-digests.ts';
 import { useFixture } from './conformance-fixture.ts';
 import type { Target } from './conformance-targets.ts';
 
@@ -195,6 +196,8 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const byId = await list({ callIds: [callIds[2] as string, 'nobody', callIds[0] as string] });
       expect(byId.map((guard) => guard.callId)).toEqual([callIds[0], callIds[2]]);
     });
+
+    testDigests(on);
 
     test('only reading queries run', async () => {
       await expect(on.warehouse.query('DELETE FROM calls WHERE TRUE')).rejects.toThrow();

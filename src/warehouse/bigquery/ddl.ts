@@ -137,6 +137,7 @@ export const stagingFields = (layout: Layout): readonly Field[] => {
     { name: 'call_key', type: 'STRING', mode: 'NULLABLE' },
     { name: 'call_timestamp', type: 'INT64', mode: 'NULLABLE' },
     { name: 'revision', type: 'INT64', mode: 'NULLABLE' },
+    { name: 'content_hash', type: 'STRING', mode: 'NULLABLE' },
     { name: 'sent_before', type: 'BOOL', mode: 'NULLABLE' },
     { name: 'moved', type: 'BOOL', mode: 'NULLABLE' },
     ...callTablesOf(layout).map((table) => nested(table, ['call_id', 'call_timestamp'])),

@@ -2,6 +2,8 @@
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Column, Table, WordArrays } from '../../../schemas/tables.ts';
+import { contentHash } from '../content-hash.ts';
+import { canonicalDecimal } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, Row, TombstoneLoad } from '../warehouse.ts';
 import { callTablesOf, type Layout, logTables } from './ddl.ts';
 import { isMoved } from './dedupe-batch.ts';
@@ -68,6 +70,8 @@ const encoderOf = (table: Table, skip: readonly string[]): TableEncoder => {
 
 const encodeValue = (column: Column, value: unknown): string => {
   if (column.type === 'words') return encodeWords(value as WordArrays);
+  // An emulator stores decimals as text: equal numbers get one text.
+  if (column.type === 'decimal') return JSON.stringify(canonicalDecimal(String(value)));
   if (typeof value === 'string') return JSON.stringify(value);
   return typeof value === 'number' && !Number.isFinite(value) ? 'null' : String(value);
 };
@@ -84,10 +88,10 @@ const encodeWords = (words: WordArrays): string => {
 };
 
 const callLine = (n: number, call: CallLoad, key: string, tables: readonly TableEncoder[]): string => {
-  let line = `{"n":${n},"kind":"call","call_id":${JSON.stringify(call.callId)},"call_key":${JSON.stringify(key)}`;
+  const flat = call.flatten();
+  let line = `{"n":${n},"kind":"call","content_hash":"${contentHash(flat)}","call_id":${JSON.stringify(call.callId)},"call_key":${JSON.stringify(key)}`;
   line += `,"call_timestamp":${call.callTimestamp},"revision":${call.revision},"sent_before":${call.partitions.length > 0}`;
   line += `,"moved":${isMoved(call)}`;
-  const flat = call.flatten();
   for (const table of tables) {
     const rows = flat[table.name as keyof FlatRows] ?? [];
     if (rows.length > 0) line += `,"${table.name}":[${rows.map((row) => table.row(row)).join(',')}]`;

@@ -1,5 +1,5 @@
 /** Guards of calls with the number of rows in each child table, for reconcile. */
-import type { CallGuard, GuardRange } from '../warehouse.ts';
+import type { CallGuard, GuardRange, IdRange } from '../warehouse.ts';
 import { callTablesOf, type Layout } from './ddl.ts';
 import type { Queries } from './queries.ts';
 
@@ -23,6 +23,7 @@ export const guardsQuery = (dataset: string, layout: Layout, range: GuardRange):
   c.ledger_epoch AS ledger_epoch,
   c.revision AS revision,
   c.flatten_version AS flatten_version,
+  c.content_hash AS content_hash,
   ${children.map((name) => `IFNULL(${name}_rows.n, 0) AS ${name}_rows`).join(',\n  ')}
 FROM \`${dataset}.calls\` AS c
 ${children
@@ -44,7 +45,7 @@ export async function* listGuards(
 ): AsyncIterable<CallGuard> {
   const children = childrenOf(layout);
   const sql = guardsQuery(dataset, layout, range);
-  for (const ids of 'callIds' in range ? chunks([...range.callIds].sort(byteOrder)) : [undefined]) {
+  for (const ids of 'callIds' in range ? chunkIds(range.callIds) : [undefined]) {
     const query = ids === undefined ? { sql } : { sql, parameters: { ids }, types: { ids: 'ARRAY<STRING>' } };
     for await (const row of queries.stream(query)) {
       yield {
@@ -53,17 +54,44 @@ export async function* listGuards(
         epoch: row.ledger_epoch as number,
         revision: row.revision as number,
         flattenVersion: row.flatten_version as number,
+        contentHash: row.content_hash as string | null,
         childRows: Object.fromEntries(children.map((name) => [name, row[`${name}_rows`] as number])),
       };
     }
   }
 }
 
-function* chunks(ids: readonly string[]): Iterable<readonly string[]> {
+export const callIdsQuery = (dataset: string, range: IdRange): string => {
+  const within =
+    range === 'undated'
+      ? 'c.call_timestamp IS NULL'
+      : `c.call_timestamp >= ${timestampLiteral(range.from)} AND c.call_timestamp < ${timestampLiteral(range.to)}`;
+  return `SELECT DISTINCT c.call_id AS call_id FROM \`${dataset}.calls\` AS c WHERE ${within} ORDER BY call_id`;
+};
+
+export async function* listCallIds(queries: Queries, dataset: string, range: IdRange): AsyncIterable<string> {
+  for await (const row of queries.stream({ sql: callIdsQuery(dataset, range) })) yield row.call_id as string;
+}
+
+export const orphansQuery = (dataset: string, layout: Layout): string => {
+  const selects = childrenOf(layout).map(
+    (name) => `SELECT t.call_id AS call_id FROM \`${dataset}.${name}\` AS t
+WHERE t.call_id NOT IN (SELECT c.call_id FROM \`${dataset}.calls\` AS c)`,
+  );
+  return `${selects.join('\nUNION DISTINCT\n')}\nORDER BY call_id`;
+};
+
+export async function* listOrphans(queries: Queries, dataset: string, layout: Layout): AsyncIterable<string> {
+  for await (const row of queries.stream({ sql: orphansQuery(dataset, layout) })) yield row.call_id as string;
+}
+
+/** The ids in the order in which BigQuery returns them, as many at a time as one query takes. */
+export function* chunkIds(callIds: readonly string[]): Iterable<readonly string[]> {
+  const ids = [...callIds].sort(byteOrder);
   for (let start = 0; start < ids.length; start += idsPerQuery) yield ids.slice(start, start + idsPerQuery);
 }
 
-/** The order of BigQuery: that of the UTF-8 bytes. */
+/** BigQuery orders text by its UTF-8 bytes. */
 const byteOrder = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 const timestampLiteral = (micros: number): string => {

@@ -193,7 +193,8 @@ WHERE ${withinT}
 
 const insertRows = ({ dataset, staging, layout }: ScriptInput, table: Table): string => {
   const guard = table.kind === 'call' ? guardColumns : [];
-  const guardValues = table.kind === 'call' ? ['this_epoch', 's.revision', 'this_flatten', 'this_load'] : [];
+  const guardValues =
+    table.kind === 'call' ? ['this_epoch', 's.revision', 'this_flatten', 'this_load', 's.content_hash'] : [];
   const names = [...table.columns, ...guard].map((column) => column.name);
   const values = [...table.columns.map((column) => callValue(column, layout)), ...guardValues];
   return `INSERT INTO \`${dataset}.${table.name}\` (${names.join(', ')})

@@ -3,7 +3,8 @@ import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses
 import type { Statement } from '../warehouse.ts';
 import { countQuery } from './counts.ts';
 import { createStagingSql, createTableSql, createViewSql, relationsOf } from './ddl.ts';
-import { guardsQuery } from './guards.ts';
+import { digestCallsQuery } from './digest-calls.ts';
+import { callIdsQuery, guardsQuery, orphansQuery } from './guards.ts';
 import { type ScriptInput, writeLoadScript } from './load-script.ts';
 import { removeScript } from './remove.ts';
 
@@ -62,6 +63,9 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
       name: 'reconcile/remove surplus',
       sql: `-- @param guards ARRAY<STRING>\n${removeScript(dataset, config, ['2026-03-01'])}`,
     },
+    { name: 'reconcile/digests', sql: `${digestCallsQuery(dataset, ['2026-03-01'])};` },
+    { name: 'reconcile/ids of a range', sql: `${callIdsQuery(dataset, { from: 0, to: 86_400_000_000 })};` },
+    { name: 'reconcile/orphans', sql: `${orphansQuery(dataset, config)};` },
     { name: 'read/words', sql: `SELECT * FROM \`${dataset}.words\`;` },
   ];
 };

@@ -5,7 +5,8 @@ import { digestTables } from '../digest.ts';
 import type { Lease, Warehouse } from '../warehouse.ts';
 import { createClient, createRest } from './client.ts';
 import { countQuery } from './counts.ts';
-import { listGuards } from './guards.ts';
+import { digestCalls } from './digest-calls.ts';
+import { listCallIds, listGuards, listOrphans } from './guards.ts';
 import { createJobs } from './jobs.ts';
 import { createLocalLease } from './lease.ts';
 import { loadBatch } from './load.ts';
@@ -115,6 +116,9 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
           types: { guards: 'ARRAY<STRING>' },
         });
       }),
+    digestCalls: (callIds, dates) => digestCalls(queries, dataset, callIds, dates),
+    listCallIds: (range) => listCallIds(queries, dataset, range),
+    listOrphans: () => listOrphans(queries, dataset, config),
     statements: () => listStatements(config),
     nextCommitInMs: () => quota.waitMs('interval'),
     describeQuota: async () => describeQuota(await quota.status()),

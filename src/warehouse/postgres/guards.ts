@@ -1,7 +1,7 @@
 /** Guards of calls with the number of rows in each child table, for reconcile. */
 import type pg from 'pg';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import type { CallGuard, GuardRange } from '../warehouse.ts';
+import type { CallGuard, GuardRange, IdRange } from '../warehouse.ts';
 import { childTables, type Layout, qualified } from './layout.ts';
 import { streamRows } from './read.ts';
 
@@ -16,6 +16,7 @@ export const guardsSql = (layout: Layout, by: keyof typeof conditions): string =
     ({ name }) => `(SELECT count(*) FROM ${qualified(layout, name)} x WHERE x.call_id = c.call_id)::int AS "${name}"`,
   );
   return `SELECT c.call_id, ${toMicros('c.call_timestamp')} AS call_timestamp, c.ledger_epoch, c.revision, c.flatten_version,
+       c.content_hash,
        ${counts.join(',\n       ')}
   FROM ${qualified(layout, 'calls')} c WHERE ${conditions[by]} ORDER BY c.call_id COLLATE "C"`;
 };
@@ -30,7 +31,31 @@ export async function* listGuards(pool: pg.Pool, layout: Layout, range: GuardRan
       epoch: row.ledger_epoch as number,
       revision: row.revision as number,
       flattenVersion: row.flatten_version as number,
+      contentHash: row.content_hash as string | null,
       childRows: Object.fromEntries(childTables(layout).map(({ name }) => [name, row[name] as number])),
     };
   }
+}
+
+/** Parameters of `range`: from and to in microseconds. */
+export const callIdsSql = (layout: Layout, by: 'range' | 'undated'): string =>
+  `SELECT c.call_id FROM ${qualified(layout, 'calls')} c
+ WHERE ${by === 'range' ? conditions.range : 'c.call_timestamp IS NULL'} ORDER BY c.call_id COLLATE "C"`;
+
+export async function* listCallIds(pool: pg.Pool, layout: Layout, range: IdRange): AsyncIterable<string> {
+  const dated = range !== 'undated';
+  const rows = streamRows(pool, callIdsSql(layout, dated ? 'range' : range), dated ? [range.from, range.to] : []);
+  for await (const row of rows) yield row.call_id as string;
+}
+
+export const orphansSql = (layout: Layout): string => {
+  const selects = childTables(layout).map(
+    ({ name }) => `SELECT t.call_id FROM ${qualified(layout, name)} t
+   WHERE NOT EXISTS (SELECT 1 FROM ${qualified(layout, 'calls')} c WHERE c.call_id = t.call_id)`,
+  );
+  return `SELECT call_id FROM (\n  ${selects.join('\n  UNION\n  ')}\n) orphans ORDER BY call_id COLLATE "C"`;
+};
+
+export async function* listOrphans(pool: pg.Pool, layout: Layout): AsyncIterable<string> {
+  for await (const row of streamRows(pool, orphansSql(layout))) yield row.call_id as string;
 }

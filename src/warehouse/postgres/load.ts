@@ -1,6 +1,7 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
 import { guardColumns, type Table, tableOf } from '../../../schemas/tables.ts';
+import { contentHash } from '../content-hash.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult, Row } from '../warehouse.ts';
 import { type EncodedTable, prepareTable } from './encode.ts';
 import { childTables, type Layout, qualified, tablesOf } from './layout.ts';
@@ -40,7 +41,8 @@ const encodeCalls = (prepared: Prepared, batch: LoadBatch, calls: readonly CallL
   const encoded = prepared.children.map(({ name, begin }) => [name, begin()] as const);
   for (const call of calls) {
     const rows = call.flatten();
-    stage.add([...(rows.calls[0] as Row), batch.epoch, call.revision, batch.flattenVersion, batch.loadId]);
+    const guard = [batch.epoch, call.revision, batch.flattenVersion, batch.loadId, contentHash(rows)];
+    stage.add([...(rows.calls[0] as Row), ...guard]);
     for (const [name, child] of encoded) for (const row of rows[name]) child.add(row);
   }
   return { stage, children: encoded.map(([, child]) => child) };

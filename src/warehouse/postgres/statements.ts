@@ -4,7 +4,8 @@ import { digestedNames } from '../digest.ts';
 import type { Statement } from '../warehouse.ts';
 import { countSql } from './counts.ts';
 import { createStatements, describeStatements, viewStatements } from './ddl.ts';
-import { guardsSql } from './guards.ts';
+import { digestCallsSql } from './digest-calls.ts';
+import { callIdsSql, guardsSql, orphansSql } from './guards.ts';
 import type { Layout } from './layout.ts';
 import { loadSql } from './load-sql.ts';
 import { rowsSql } from './read.ts';
@@ -31,5 +32,9 @@ export const listStatements = (layout: Layout): readonly Statement[] => {
     { name: 'remove surplus: claim', sql: claimSurplusSql(layout) },
     ...removeSql(layout).map((sql) => ({ name: 'remove surplus', sql })),
     { name: 'guards by id', sql: guardsSql(layout, 'ids') },
+    { name: 'digests by id', sql: digestCallsSql(layout) },
+    { name: 'ids by time', sql: callIdsSql(layout, 'range') },
+    { name: 'ids without a time', sql: callIdsSql(layout, 'undated') },
+    { name: 'ids of orphans', sql: orphansSql(layout) },
   ];
 };

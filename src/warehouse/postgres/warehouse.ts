@@ -4,7 +4,8 @@ import { inTransaction, openPool, postgresError, runQuery } from '../../postgres
 import { digestTables } from '../digest.ts';
 import type { Warehouse } from '../warehouse.ts';
 import { countSql } from './counts.ts';
-import { listGuards } from './guards.ts';
+import { digestCalls } from './digest-calls.ts';
+import { listCallIds, listGuards, listOrphans } from './guards.ts';
 import type { Layout } from './layout.ts';
 import { createLoader } from './load.ts';
 import { migrate } from './migrate.ts';
@@ -50,6 +51,9 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
       }),
     listGuards: (range) => listGuards(pool, layout, range),
     removeCalls: (guards) => inTransaction(pool, purpose, (client) => removeCalls(client, layout, guards)),
+    digestCalls: (callIds) => digestCalls(pool, layout, callIds),
+    listCallIds: (range) => listCallIds(pool, layout, range),
+    listOrphans: () => listOrphans(pool, layout),
     statements: () => listStatements(layout),
     close: async () => {
       await pool.end().catch((error: unknown) => {

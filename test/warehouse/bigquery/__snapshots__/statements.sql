@@ -39,7 +39,8 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.calls` (
   ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that sent the row; first part of the guard.'),
   revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger; second part of the guard.'),
   flatten_version INT64 NOT NULL OPTIONS (description='Version of the flattening that made the row; third part of the guard.'),
-  load_id STRING NOT NULL OPTIONS (description='The load that wrote the row (table loads).')
+  load_id STRING NOT NULL OPTIONS (description='The load that wrote the row (table loads).'),
+  content_hash STRING OPTIONS (description='Hash over all columns and child rows of the call as it was written, documents left out; null for rows of callsync before it had one.')
 )
 PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
@@ -229,6 +230,7 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   call_key STRING,
   call_timestamp INT64,
   revision INT64,
+  content_hash STRING,
   sent_before BOOL,
   moved BOOL,
   calls ARRAY<STRUCT<processed_at INT64, status STRING, campaign STRING, duration FLOAT64, ivr_end FLOAT64, audio_state STRING, lang STRING, asr_model STRING, obfuscated BOOL, transcript_call_id STRING, in_label STRING, in_data STRING, in_type STRING, out_label STRING, out_data STRING, out_type STRING, client_id STRING, agent STRING, direction STRING, dept STRING, ani STRING, client_capture_date STRING, audio_file_location STRING, visit STRING, tracking_info STRING, qualification STRING, extra STRING, utterance_count INT64, word_count INT64, tag_count INT64, issues STRING, first_seen_at INT64, last_seen_at INT64, missing_since INT64>>,
@@ -322,7 +324,7 @@ WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timest
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 THEN
-INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id)
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
@@ -363,7 +365,8 @@ SELECT
   this_epoch,
   s.revision,
   this_flatten,
-  this_load
+  this_load,
+  s.content_hash
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
@@ -520,7 +523,7 @@ WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timest
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 THEN
-INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id)
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
@@ -561,7 +564,8 @@ SELECT
   this_epoch,
   s.revision,
   this_flatten,
-  this_load
+  this_load,
+  s.content_hash
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
@@ -795,7 +799,7 @@ WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_times
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 THEN
-INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id)
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
@@ -836,7 +840,8 @@ SELECT
   this_epoch,
   s.revision,
   this_flatten,
-  this_load
+  this_load,
+  s.content_hash
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
@@ -1005,7 +1010,7 @@ WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timest
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 THEN
-INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id)
+INSERT INTO `acme-prod.calls.calls` (call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, transcript_call_id, in_label, in_data, in_type, out_label, out_data, out_type, client_id, agent, direction, dept, ani, client_capture_date, audio_file_location, visit, tracking_info, qualification, extra, utterance_count, word_count, tag_count, issues, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id, content_hash)
 SELECT
   s.call_id,
   TIMESTAMP_MICROS(s.call_timestamp),
@@ -1046,7 +1051,8 @@ SELECT
   this_epoch,
   s.revision,
   this_flatten,
-  this_load
+  this_load,
+  s.content_hash
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.calls) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 INSERT INTO `acme-prod.calls.utterances` (call_id, call_timestamp, utterance_index, side, content, start_offset, duration, score, word_count, words)
@@ -1355,6 +1361,7 @@ SELECT
   c.ledger_epoch AS ledger_epoch,
   c.revision AS revision,
   c.flatten_version AS flatten_version,
+  c.content_hash AS content_hash,
   IFNULL(utterances_rows.n, 0) AS utterances_rows,
   IFNULL(tags_rows.n, 0) AS tags_rows,
   IFNULL(metadata_rows.n, 0) AS metadata_rows,
@@ -1387,6 +1394,7 @@ SELECT
   c.ledger_epoch AS ledger_epoch,
   c.revision AS revision,
   c.flatten_version AS flatten_version,
+  c.content_hash AS content_hash,
   IFNULL(utterances_rows.n, 0) AS utterances_rows,
   IFNULL(tags_rows.n, 0) AS tags_rows,
   IFNULL(metadata_rows.n, 0) AS metadata_rows,
@@ -1442,6 +1450,78 @@ WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timest
   AND t.call_id IN UNNEST(surplus);
 COMMIT TRANSACTION;
 END;
+
+-- reconcile/digests
+SELECT * FROM (
+SELECT r.call_id AS call_id, 'calls' AS relation, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.processed_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.processed_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.status) AS STRING), ':', r.status), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.campaign) AS STRING), ':', r.campaign), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))) AS STRING), ':', IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))) AS STRING), ':', IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_state) AS STRING), ':', r.audio_state), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.lang) AS STRING), ':', r.lang), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.asr_model) AS STRING), ':', r.asr_model), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.obfuscated AS STRING)) AS STRING), ':', CAST(r.obfuscated AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.transcript_call_id) AS STRING), ':', r.transcript_call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_label) AS STRING), ':', r.in_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_data) AS STRING), ':', r.in_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_type) AS STRING), ':', r.in_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_label) AS STRING), ':', r.out_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_data) AS STRING), ':', r.out_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_type) AS STRING), ':', r.out_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_id) AS STRING), ':', r.client_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.agent) AS STRING), ':', r.agent), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.direction) AS STRING), ':', r.direction), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.dept) AS STRING), ':', r.dept), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.ani) AS STRING), ':', r.ani), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_capture_date) AS STRING), ':', r.client_capture_date), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_file_location) AS STRING), ':', r.audio_file_location), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.utterance_count AS STRING)) AS STRING), ':', CAST(r.utterance_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.word_count AS STRING)) AS STRING), ':', CAST(r.word_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.tag_count AS STRING)) AS STRING), ':', CAST(r.tag_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.first_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.first_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.last_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.last_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.missing_since) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.missing_since) AS STRING)), '-')))) AS digest,
+  TO_JSON_STRING(r.visit) AS json_0, TO_JSON_STRING(r.tracking_info) AS json_1, TO_JSON_STRING(r.qualification) AS json_2, TO_JSON_STRING(r.extra) AS json_3, TO_JSON_STRING(r.issues) AS json_4
+  FROM `acme-prod.calls.calls` AS r
+  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
+UNION ALL
+SELECT g.call_id AS call_id, 'utterances' AS relation, TO_HEX(SHA256(STRING_AGG(g.h, '' ORDER BY g.h))) AS digest,
+  CAST(NULL AS STRING) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
+FROM (
+  SELECT r.call_id AS call_id, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.utterance_index AS STRING)) AS STRING), ':', CAST(r.utterance_index AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.side) AS STRING), ':', r.side), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.content) AS STRING), ':', r.content), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.start_offset = 0, '0', FORMAT('%.16e', r.start_offset))) AS STRING), ':', IF(r.start_offset = 0, '0', FORMAT('%.16e', r.start_offset))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))) AS STRING), ':', IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.score = 0, '0', FORMAT('%.16e', r.score))) AS STRING), ':', IF(r.score = 0, '0', FORMAT('%.16e', r.score))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.word_count AS STRING)) AS STRING), ':', CAST(r.word_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IFNULL((SELECT STRING_AGG(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(w.value) AS STRING), ':', w.value), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.start = 0, '0', FORMAT('%.16e', w.start))) AS STRING), ':', IF(w.start = 0, '0', FORMAT('%.16e', w.start))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.length = 0, '0', FORMAT('%.16e', w.length))) AS STRING), ':', IF(w.length = 0, '0', FORMAT('%.16e', w.length))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.score = 0, '0', FORMAT('%.16e', w.score))) AS STRING), ':', IF(w.score = 0, '0', FORMAT('%.16e', w.score))), '-')), '' ORDER BY position)
+    FROM UNNEST(r.words) AS w WITH OFFSET AS position), '')) AS STRING), ':', IFNULL((SELECT STRING_AGG(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(w.value) AS STRING), ':', w.value), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.start = 0, '0', FORMAT('%.16e', w.start))) AS STRING), ':', IF(w.start = 0, '0', FORMAT('%.16e', w.start))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.length = 0, '0', FORMAT('%.16e', w.length))) AS STRING), ':', IF(w.length = 0, '0', FORMAT('%.16e', w.length))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(w.score = 0, '0', FORMAT('%.16e', w.score))) AS STRING), ':', IF(w.score = 0, '0', FORMAT('%.16e', w.score))), '-')), '' ORDER BY position)
+    FROM UNNEST(r.words) AS w WITH OFFSET AS position), '')), '-')))) AS h
+  FROM `acme-prod.calls.utterances` AS r
+  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
+) AS g
+GROUP BY g.call_id
+UNION ALL
+SELECT r.call_id AS call_id, 'tags' AS relation, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.tag_index AS STRING)) AS STRING), ':', CAST(r.tag_index AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.tag_id) AS STRING), ':', r.tag_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.display_name) AS STRING), ':', r.display_name), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.confidence = 0, '0', FORMAT('%.16e', r.confidence))) AS STRING), ':', IF(r.confidence = 0, '0', FORMAT('%.16e', r.confidence))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.type) AS STRING), ':', r.type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.value_bool AS STRING)) AS STRING), ':', CAST(r.value_bool AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.value_number = 0, '0', FORMAT('%.16e', r.value_number))) AS STRING), ':', IF(r.value_number = 0, '0', FORMAT('%.16e', r.value_number))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.value_text) AS STRING), ':', r.value_text), '-')))) AS digest,
+  TO_JSON_STRING(r.value) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
+  FROM `acme-prod.calls.tags` AS r
+  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
+UNION ALL
+SELECT g.call_id AS call_id, 'metadata' AS relation, TO_HEX(SHA256(STRING_AGG(g.h, '' ORDER BY g.h))) AS digest,
+  CAST(NULL AS STRING) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
+FROM (
+  SELECT r.call_id AS call_id, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.key) AS STRING), ':', r.key), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.value) AS STRING), ':', r.value), '-')))) AS h
+  FROM `acme-prod.calls.metadata` AS r
+  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
+) AS g
+GROUP BY g.call_id
+UNION ALL
+SELECT g.call_id AS call_id, 'udfs' AS relation, TO_HEX(SHA256(STRING_AGG(g.h, '' ORDER BY g.h))) AS digest,
+  CAST(NULL AS STRING) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
+FROM (
+  SELECT r.call_id AS call_id, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.kind) AS STRING), ':', r.kind), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.udf_index AS STRING)) AS STRING), ':', CAST(r.udf_index AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.value_number AS STRING)) AS STRING), ':', CAST(r.value_number AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.value_text) AS STRING), ':', r.value_text), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.unparsable AS STRING)) AS STRING), ':', CAST(r.unparsable AS STRING)), '-')))) AS h
+  FROM `acme-prod.calls.udfs` AS r
+  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
+) AS g
+GROUP BY g.call_id
+UNION ALL
+SELECT g.call_id AS call_id, 'contacts' AS relation, TO_HEX(SHA256(STRING_AGG(g.h, '' ORDER BY g.h))) AS digest,
+  CAST(NULL AS STRING) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
+FROM (
+  SELECT r.call_id AS call_id, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.side) AS STRING), ':', r.side), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.label) AS STRING), ':', r.label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.data) AS STRING), ':', r.data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.type) AS STRING), ':', r.type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.phone) AS STRING), ':', r.phone), '-')))) AS h
+  FROM `acme-prod.calls.contacts` AS r
+  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
+) AS g
+GROUP BY g.call_id
+) AS parts
+ORDER BY call_id;
+
+-- reconcile/ids of a range
+SELECT DISTINCT c.call_id AS call_id FROM `acme-prod.calls.calls` AS c WHERE c.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND c.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' ORDER BY call_id;
+
+-- reconcile/orphans
+SELECT t.call_id AS call_id FROM `acme-prod.calls.utterances` AS t
+WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+UNION DISTINCT
+SELECT t.call_id AS call_id FROM `acme-prod.calls.tags` AS t
+WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+UNION DISTINCT
+SELECT t.call_id AS call_id FROM `acme-prod.calls.metadata` AS t
+WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+UNION DISTINCT
+SELECT t.call_id AS call_id FROM `acme-prod.calls.udfs` AS t
+WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+UNION DISTINCT
+SELECT t.call_id AS call_id FROM `acme-prod.calls.contacts` AS t
+WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+ORDER BY call_id;
 
 -- read/words
 SELECT * FROM `acme-prod.calls.words`;

@@ -1,0 +1,96 @@
+/** What reconcile asks of a warehouse: hashes beside guards, digests computed where the rows are, ids, orphans. */
+import { expect, test } from 'vitest';
+import { digestCall } from '../../src/warehouse/call-digest.ts';
+import { contentHash } from '../../src/warehouse/content-hash.ts';
+import type { CallDigest, CallLoad, IdRange, Warehouse } from '../../src/warehouse/warehouse.ts';
+import { makeBatch, makeCall } from './batches.ts';
+import type { Fixture } from './conformance-fixture.ts';
+
+const collect = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+};
+
+const digestOf = async (warehouse: Warehouse, callId: string, dates?: string[]): Promise<CallDigest | undefined> =>
+  (await collect(warehouse.digestCalls([callId, 'nobody'], dates)))[0];
+
+/** Values whose texts differ between databases where nobody takes care. */
+const makeOddCall = (callId: string): CallLoad => {
+  const text = 'ünï \u{1f600} "q" \\ : - 5:x';
+  const call = makeCall({ callId, utterances: 3, tags: 12, text, extra: { odd: { b: [1e21, 0.1], a: null } } });
+  const floats = [5e-324, -0.30000000000000004, 1.7976931348623157e308, null, 0, 123456789.123, 1e-7, 3, 1e22, 1e15];
+  const utterances = call.flatten().utterances.map((row, index) => {
+    const changed = [...row];
+    changed[5] = floats[index];
+    changed[9] = {
+      value: [text, '', null],
+      start: floats.slice(0, 3),
+      length: floats.slice(3, 6),
+      score: floats.slice(6, 9),
+    };
+    return changed;
+  });
+  const numbers = [`${'9'.repeat(38)}.${'9'.repeat(38)}`, '-0.00', '100', '-123.450', '0.0010'];
+  const udfs = numbers.map((value, index) => [callId, call.callTimestamp, 'num', index, value, value, index === 0]);
+  return { ...call, flatten: () => ({ ...call.flatten(), utterances, udfs }) };
+};
+
+export const testDigests = (on: Fixture): void => {
+  test('digests computed by SQL are those of the rows that were sent, odd values and calls without children too', async () => {
+    const odd = makeOddCall(on.newId());
+    const plain = makeCall({ callId: on.newId(), timestamp: null, utterances: 0, tags: 0, text: '' });
+    const calls = [odd, plain];
+    await on.warehouse.load(makeBatch({ calls }));
+    const found = await collect(on.warehouse.digestCalls([plain.callId, 'nobody', odd.callId]));
+    expect(found).toEqual(calls.map(({ callId, flatten }) => digestCall(callId, flatten())));
+    expect(await digestOf(on.warehouse, odd.callId, ['2026-01-05'])).toEqual(found[0]);
+    const guards = await collect(on.warehouse.listGuards({ callIds: [odd.callId, plain.callId] }));
+    expect(guards.map((guard) => guard.contentHash)).toEqual(calls.map(({ flatten }) => contentHash(flatten())));
+  });
+
+  test('an altered value, a deleted row and an added row change the digest of their table only', async () => {
+    const callId = on.newId();
+    const call = makeCall({ callId, tags: 2 });
+    await on.warehouse.load(makeBatch({ calls: [call] }));
+    const expected = digestCall(callId, call.flatten()).tables;
+    const differing = async (): Promise<string[]> => {
+      const found = (await digestOf(on.warehouse, callId))?.tables ?? {};
+      return Object.keys(expected).filter((table) => found[table] !== expected[table]);
+    };
+    const where = `WHERE call_id = '${callId}'`;
+    await on.target.execute(`UPDATE calls SET duration = duration + 0.000000001 ${where}`);
+    await on.target.execute(`DELETE FROM utterances ${where} AND utterance_index = 1`);
+    await on.target.execute(`INSERT INTO metadata (call_id, key, value) VALUES ('${callId}', 'added', 'y')`);
+    expect(await differing()).toEqual(['calls', 'utterances', 'metadata']);
+    await on.warehouse.load(makeBatch({ calls: [{ ...call, partitions: ['2026-01-05'] }], force: true }));
+    expect(await differing()).toEqual([]);
+  });
+
+  test('equal guards with other content have other hashes', async () => {
+    const callId = on.newId();
+    await on.load({ callId, revision: 2, text: 'lost' });
+    const kept = makeCall({ callId, revision: 2, text: 'kept', partitions: ['2026-01-05'] });
+    expect(await on.warehouse.load(makeBatch({ calls: [kept] }))).toEqual({ changed: 0, unchanged: 1 });
+    const [guard] = await collect(on.warehouse.listGuards({ callIds: [callId] }));
+    expect(guard?.contentHash).toBe(contentHash(makeCall({ callId, revision: 2, text: 'lost' }).flatten()));
+    expect(guard?.contentHash).not.toBe(contentHash(kept.flatten()));
+  });
+
+  test('ids by time and without one are listed, and child rows whose call is gone', async () => {
+    const [first, second, undated] = [on.newId(), on.newId(), on.newId()] as [string, string, string];
+    const from = Date.parse('2025-07-01T00:00:00Z') * 1000;
+    await on.load({ callId: first, timestamp: '2025-07-01T00:00:00Z' });
+    await on.load({ callId: second, timestamp: '2025-07-01T00:00:01Z' });
+    await on.load({ callId: undated, timestamp: null });
+    const list = (range: IdRange) => collect(on.warehouse.listCallIds(range));
+    expect(await list({ from, to: from + 1_000_001 })).toEqual([first, second]);
+    expect(await list({ from, to: from + 1_000_000 })).toEqual([first]);
+    expect(await list('undated')).toContain(undated);
+    expect(await collect(on.warehouse.listOrphans())).toEqual([]);
+    await on.target.execute(`DELETE FROM calls WHERE call_id = '${second}'`);
+    expect(await collect(on.warehouse.listOrphans())).toEqual([second]);
+    await on.load({ callId: second, revision: 1, timestamp: '2025-07-01T00:00:01Z', partitions: ['2025-07-01'] });
+    expect(await collect(on.warehouse.listOrphans())).toEqual([]);
+  });
+};

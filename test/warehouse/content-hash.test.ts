@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { digestCall } from '../../src/warehouse/call-digest.ts';
+import { contentHash, contentTables } from '../../src/warehouse/content-hash.ts';
+import { makeCall } from './batches.ts';
+
+const rowsOf = (over: Record<string, unknown> = {}) => makeCall({ callId: 'c-1', tags: 2, extra: over }).flatten();
+
+test('equal content has one hash, whatever the order of keys in free objects; documents do not count', () => {
+  const rows = rowsOf({ visit: { a: 1, b: [1, { c: 2, d: 3 }] } });
+  expect(contentHash(rowsOf({ visit: { b: [1.0, { d: 3, c: 2 }], a: 1 } }))).toBe(contentHash(rows));
+  expect(contentHash({ ...rows, documents: [] })).toBe(contentHash(rows));
+  expect(contentHash(rows)).toMatch(/^[\w-]{22}$/);
+});
+
+test('any changed value of any column of any table changes the hash, and the digest of that table alone', () => {
+  const rows = rowsOf();
+  const [hash, digest] = [contentHash(rows), digestCall('c-1', rows)];
+  for (const table of contentTables) {
+    for (const [index, column] of table.columns.entries()) {
+      const changed = rows[table.name].map((row, n) =>
+        n === 0 ? row.with(index, otherValue(column.type, row[index])) : row,
+      );
+      const other = { ...rows, [table.name]: changed };
+      expect(contentHash(other), `${table.name}.${column.name}`).not.toBe(hash);
+      const { tables } = digestCall('c-1', other);
+      expect(Object.keys(tables).filter((name) => tables[name] !== digest.tables[name])).toEqual([table.name]);
+    }
+  }
+});
+
+test('values that move from one place to another change the hash', () => {
+  const words = (value: (string | null)[], start: (number | null)[]) => {
+    const rows = rowsOf();
+    const none = value.map(() => null);
+    const utterances = rows.utterances.map((row) => row.with(9, { value, start, length: none, score: none }));
+    return contentHash({ ...rows, utterances });
+  };
+  const hashes = [
+    words(['ab', 'c'], [1, 2]),
+    words(['a', 'bc'], [1, 2]),
+    words(['ab', 'c'], [2, 1]),
+    words(['ab', null], [1, 2]),
+  ];
+  expect(new Set([...hashes, words(['ab', ''], [1, 2]), words(['ab', 'c'], [1, null])]).size).toBe(6);
+});
+
+test('a call of many words has a hash that depends on the last of them', () => {
+  const rows = (last: string) =>
+    makeCall({ callId: 'c-1', text: `${'word '.repeat(30_000)}${last}`, utterances: 1 }).flatten();
+  expect(contentHash(rows('a'))).not.toBe(contentHash(rows('b')));
+  expect(contentHash(rows('a'))).toBe(contentHash(rows('a')));
+});
+
+const otherValue = (type: string, value: unknown): unknown => {
+  if (type === 'words') return { value: ['x'], start: [1], length: [1], score: [1] };
+  if (type === 'json') return '{"other":true}';
+  if (type === 'bool') return value === null ? false : !value;
+  if (type === 'decimal') return '987.5';
+  return type === 'text' ? `${value}x` : Number(value ?? 0) + 1;
+};
