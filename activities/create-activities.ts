@@ -10,7 +10,7 @@ import { type LoadPendingInput, listPending, loadPending } from '../src/pipeline
 import { type MaintenanceDeps, runMaintenance } from '../src/pipeline/load/maintenance.ts';
 import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
 import { countRange } from '../src/pipeline/read/count-range.ts';
-import { finishSync, planSync, type SyncDeps } from '../src/pipeline/read/plan-sync.ts';
+import { asSync, finishSync, planSync, type SyncDeps } from '../src/pipeline/read/plan-sync.ts';
 import {
   type RangePartProgress,
   type ReadRangePartInput,
@@ -41,7 +41,21 @@ interface ReconcileProgress {
   readonly totals: ReconcileTotals;
 }
 
-/** Those that ask the service. */
+/** Sync, inbox merge and re-reads of single calls: they have slots, and a share of the request limit, of their own. */
+export const createLiveActivities = (deps: ActivityDeps) => ({
+  planSync: activity(deps, 'planSync', ({ signal }) => asSync(deps, () => planSync(deps, signal))),
+  readRangePart: activity(
+    deps,
+    'readRangePart',
+    (run: ActivityRun<RangePartProgress>, input: ReadRangePartInput): Promise<ReadRangePartResult> =>
+      asSync(deps, () => readRangePart(deps, input, run)),
+  ),
+  finishSync: activity(deps, 'finishSync', (_, input: { seenTo: number }) => finishSync(deps, input)),
+  rereadCalls: activity(deps, 'rereadCalls', ({ signal }) => rereadCalls(deps, signal)),
+  mergeInbox: activity(deps, 'mergeInbox', () => mergeInbox(deps)),
+});
+
+/** Those of backfills and reconcile that ask the service. */
 export const createReadActivities = (deps: ActivityDeps) => ({
   readRangePart: activity(
     deps,
@@ -52,9 +66,6 @@ export const createReadActivities = (deps: ActivityDeps) => ({
   countRange: activity(deps, 'countRange', ({ signal }, input: { axis: string; range: Range }) =>
     countRange(deps, input, signal),
   ),
-  planSync: activity(deps, 'planSync', ({ signal }) => planSync(deps, signal)),
-  finishSync: activity(deps, 'finishSync', () => finishSync(deps)),
-  rereadCalls: activity(deps, 'rereadCalls', ({ signal }) => rereadCalls(deps, signal)),
   planRereads: activity(deps, 'planRereads', () => planRereads(deps)),
   rereadWindows: activity(
     deps,
@@ -76,11 +87,11 @@ export const createReadActivities = (deps: ActivityDeps) => ({
 
 /** Those that need the store and the warehouses alone. */
 export const createLoadActivities = (deps: ActivityDeps) => ({
-  mergeInbox: activity(deps, 'mergeInbox', () => mergeInbox(deps)),
   loadPending: activity(deps, 'loadPending', (_, input: LoadPendingInput) => loadPending(deps, input)),
   listPending: activity(deps, 'listPending', () => listPending(deps)),
   runMaintenance: activity(deps, 'runMaintenance', () => runMaintenance(deps)),
 });
 
+export type LiveActivities = ReturnType<typeof createLiveActivities>;
 export type ReadActivities = ReturnType<typeof createReadActivities>;
 export type LoadActivities = ReturnType<typeof createLoadActivities>;

@@ -1,9 +1,18 @@
 /** Time-outs and retries of activities, stated once. */
 import { proxyActivities } from '@temporalio/workflow';
-import type { LoadActivities, ReadActivities } from '../activities/create-activities.ts';
+import type { LiveActivities, LoadActivities, ReadActivities } from '../activities/create-activities.ts';
 import type { TaskQueues } from './messages.ts';
 
 const retry = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' } as const;
+
+/** A worker that died is noticed after the heartbeat time-out: another one goes on within half a minute. */
+export const liveActivities = (queues: TaskQueues) =>
+  proxyActivities<LiveActivities>({
+    taskQueue: queues.live,
+    startToCloseTimeout: '15m',
+    heartbeatTimeout: '20s',
+    retry: { ...retry, maximumInterval: '15s' },
+  });
 
 export const readActivities = (queues: TaskQueues) =>
   proxyActivities<ReadActivities>({

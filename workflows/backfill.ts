@@ -32,7 +32,7 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
   };
   const startedAt = resumed?.startedAt ?? workflowInfo().runStartTime.getTime();
   let expected = resumed?.expected ?? null;
-  const whole = Math.max(1, input.range.to - input.range.from);
+  let range = resumed?.range ?? input.range;
 
   const progress = (): BackfillProgress => {
     const left = state.todo.reduce((sum, range) => sum + range.to - range.from, 0);
@@ -40,8 +40,8 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
     return {
       state: done ? 'done' : state.paused ? 'paused' : 'running',
       axis: input.axis,
-      range: input.range,
-      share: expected ? Math.min(1, state.totals.calls / expected) : 1 - left / whole,
+      range,
+      share: expected ? Math.min(1, state.totals.calls / expected) : 1 - left / Math.max(1, range.to - range.from),
       totals: state.totals,
       expected,
       concurrency: state.concurrency,
@@ -75,6 +75,8 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
   if (resumed === undefined) {
     const counted = await readActivities(input.queues).countRange({ axis: input.axis, range: input.range });
     expected = counted.expected;
+    range = counted.range;
+    state.todo = range.from < range.to ? [range] : [];
     state.windowLength = counted.windowLength;
     if (counted.indivisible) state.concurrency = 1;
   }
@@ -87,6 +89,7 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
       ...input,
       concurrency: state.concurrency,
       resumed: {
+        range,
         todo: state.todo,
         totals: state.totals,
         paused: state.paused,

@@ -1,19 +1,19 @@
 import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
-import { loadActivities, readActivities } from './activity-proxies.ts';
+import { liveActivities } from './activity-proxies.ts';
 import { type MergeInboxInput, wakeSignal } from './messages.ts';
+import { startRereads } from './reread-calls.ts';
 
-/** Drains the inbox whenever it is woken; ends when nothing has come for a while. */
+/** Drains the inbox whenever it is woken; ends when nothing has come for a while. Waits for nothing of the service. */
 export const mergeInbox = async (input: MergeInboxInput): Promise<void> => {
-  const load = loadActivities(input.queues);
-  const read = readActivities(input.queues);
+  const live = liveActivities(input.queues);
   let woken = true;
   setHandler(wakeSignal, () => {
     woken = true;
   });
   while (woken && !workflowInfo().continueAsNewSuggested) {
     woken = false;
-    const merged = await load.mergeInbox();
-    if (merged.repeats > 0) await read.rereadCalls();
+    const merged = await live.mergeInbox();
+    if (merged.repeats > 0) await startRereads(input.queues);
     if (merged.more) woken = true;
     if (!woken) await condition(() => woken, input.maxDelayMs);
   }

@@ -11,13 +11,16 @@ import type {
 
 export interface TaskQueues {
   readonly workflows: string;
+  /** Sync, inbox merge and re-reads of single calls: what must not wait for a slot behind a backfill. */
+  readonly live: string;
   readonly read: string;
   readonly load: string;
 }
 
-/** Queues of one installation: workflows, reading from the service, and loading into warehouses scale apart. */
+/** Queues of one installation: workflows, live work, reading for backfills and reconcile, and loading scale apart. */
 export const taskQueuesOf = (prefix: string): TaskQueues => ({
   workflows: prefix,
+  live: `${prefix}-live`,
   read: `${prefix}-read`,
   load: `${prefix}-load`,
 });
@@ -34,6 +37,7 @@ export interface BackfillInput {
   readonly force: boolean;
   /** Filled in by continue-as-new. */
   readonly resumed?: {
+    readonly range: Range;
     readonly todo: readonly Range[];
     readonly totals: ReadTotals;
     readonly paused: boolean;
@@ -61,17 +65,6 @@ export interface SyncInput {
   readonly queues: TaskQueues;
 }
 
-export interface SyncRecentInput extends SyncInput {
-  /** Filled in by continue-as-new. */
-  readonly resumed?: {
-    readonly axis: string;
-    readonly direction: Direction;
-    readonly todo: readonly Range[];
-    readonly totals: ReadTotals;
-    readonly windowLength?: number;
-  };
-}
-
 export interface MergeInboxInput {
   readonly queues: TaskQueues;
   /** Milliseconds that the workflow waits for the next wake-up before it ends. */
@@ -94,6 +87,7 @@ export interface ReconcileProgress {
 }
 
 export const mergeInboxId = (prefix: string): string => `${prefix}/merge-inbox`;
+export const rereadCallsId = (prefix: string): string => `${prefix}/reread-calls`;
 export const loadWarehouseId = (prefix: string, warehouse: string): string => `${prefix}/load/${warehouse}`;
 export const backfillId = (prefix: string, name: string): string => `${prefix}/backfill/${name}`;
 export const syncScheduleId = (prefix: string): string => `${prefix}/sync-recent`;

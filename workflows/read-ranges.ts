@@ -1,7 +1,7 @@
 /** Reads a list of ranges with bounded concurrency, part by part; idle readers split what is left. */
 import { condition, workflowInfo } from '@temporalio/workflow';
 import { addTotals, type Direction, type Range, type ReadTotals } from '../schemas/orchestration.ts';
-import { readActivities } from './activity-proxies.ts';
+import { liveActivities, readActivities } from './activity-proxies.ts';
 import type { TaskQueues } from './messages.ts';
 
 /** A range part ends after this much, so that pausing and rebalancing take effect and history stays short. */
@@ -25,6 +25,12 @@ export interface RangeReadingInput {
   readonly direction: Direction;
   readonly origin: string;
   readonly force: boolean;
+  /** Continuous sync: on the queue of live work. */
+  readonly live?: boolean;
+  /** Microseconds: what ends later is read, and does not count as read. */
+  readonly settledTo?: number;
+  /** Milliseconds since the epoch: no part is begun after it. */
+  readonly until?: number;
 }
 
 const byDirection = (direction: Direction) => (a: Range, b: Range) =>
@@ -51,28 +57,25 @@ const takeRange = (state: RangeReading, direction: Direction): Range | undefined
 };
 
 /**
- * Reads until nothing is left, or until history has grown enough to continue as new; `state` then holds what is left.
+ * Reads until nothing is left, history has grown enough to continue as new, or time is up; `state` holds what is left.
  * A range whose part failed for good goes back to `state.todo` and the failure is thrown.
  */
 export const readRanges = async (state: RangeReading, input: RangeReadingInput): Promise<void> => {
-  const { readRangePart } = readActivities(input.queues);
+  const { queues, live = false, until = Number.POSITIVE_INFINITY, ...part } = input;
+  const { readRangePart } = live ? liveActivities(queues) : readActivities(queues);
   let failure: unknown;
-  const mayStart = (): boolean =>
-    failure === undefined &&
-    !state.paused &&
-    state.active < state.concurrency &&
-    !workflowInfo().continueAsNewSuggested;
-  const mustEnd = (): boolean => state.active === 0 && (failure !== undefined || workflowInfo().continueAsNewSuggested);
+  const mustStop = (): boolean => failure !== undefined || workflowInfo().continueAsNewSuggested || Date.now() >= until;
+  const mayStart = (): boolean => !mustStop() && !state.paused && state.active < state.concurrency;
+  const mustEnd = (): boolean => state.active === 0 && mustStop();
 
   const readNext = async (range: Range): Promise<void> => {
     try {
-      const { queues: _, ...part } = input;
       const result = await readRangePart.executeWithOptions({ summary: describeRange(input.axis, range) }, [
         {
           ...part,
           range,
           maxCalls: callsPerPart,
-          maxSeconds: secondsPerPart,
+          maxSeconds: Math.min(secondsPerPart, Math.max(1, (until - Date.now()) / 1000)),
           windowLength: state.windowLength,
         },
       ]);

@@ -1,14 +1,15 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ParentClosePolicy, startChild } from '@temporalio/workflow';
-import { loadActivities, readActivities } from './activity-proxies.ts';
+import { liveActivities, loadActivities } from './activity-proxies.ts';
 import { loadWarehouse } from './load-warehouse.ts';
 import type { SyncInput } from './messages.ts';
+import { startRereads } from './reread-calls.ts';
 
-/** Does what no wake-up started: merges waiting deliveries, reads calls again, loads pending calls, runs maintenance. */
+/** Does what no wake-up started: merges waiting deliveries, has calls read again, loads pending calls, runs maintenance. */
 export const sweep = async (input: SyncInput & { readonly prefix: string }): Promise<void> => {
   const load = loadActivities(input.queues);
-  const merged = await load.mergeInbox();
-  await readActivities(input.queues).rereadCalls();
+  const merged = await liveActivities(input.queues).mergeInbox();
+  await startRereads(input.queues);
   for (const warehouse of Object.keys(await load.listPending())) {
     try {
       // An unreachable warehouse must not hold back the others or the next sweep.

@@ -10,6 +10,14 @@ const limitsSchema = z.strictObject({
     .default(40)
     .describe('Requests allowed within `per_s`, over all workers together.'),
   per_s: z.number().positive().default(10).describe('Length of the rolling window of `requests`, in seconds.'),
+  live_share: z
+    .number()
+    .min(0)
+    .max(0.9)
+    .default(0.25)
+    .describe(
+      'Share of `requests` kept for continuous sync and for re-reads of single calls; backfills and reconcile take the rest, and all of it while no such work comes for 5 minutes.',
+    ),
   concurrency: z.number().int().positive().max(256).default(8).describe('Connections at once from one process.'),
   connect_timeout_s: z.number().positive().default(10).describe('Longest time to open a connection, in seconds.'),
   headers_timeout_s: z

@@ -27,7 +27,12 @@ const tlsSchema = z
 
 const concurrencySchema = z.strictObject({
   workflow_tasks: count(1_000).default(20).describe('Workflow tasks at once in one worker process.'),
-  read_activities: count(1_000).default(2).describe('Windows read from the service at once in one worker process.'),
+  live_activities: count(1_000)
+    .default(4)
+    .describe('Sync, merges of waiting deliveries and re-reads of single calls at once in one worker process.'),
+  read_activities: count(1_000)
+    .default(2)
+    .describe('Windows read from the service at once in one worker process, for backfills and reconcile.'),
   load_activities: count(1_000).default(2).describe('Loads into warehouses at once in one worker process.'),
 });
 

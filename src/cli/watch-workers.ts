@@ -6,7 +6,7 @@ import { transient } from '../errors.ts';
 
 export type QueueRole = keyof TaskQueues;
 
-const allRoles: readonly QueueRole[] = ['workflows', 'read', 'load'];
+const allRoles: readonly QueueRole[] = ['workflows', 'live', 'read', 'load'];
 const graceMs = 15_000;
 const everyMs = 2_000;
 /**

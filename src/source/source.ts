@@ -41,6 +41,7 @@ export const createSource = (config: SourceConfig, deps: SourceDeps = {}): Sourc
 export const budgetRules = ({ limits }: SourceConfig): BudgetRules => ({
   requests: limits.requests,
   perMs: limits.per_s * 1000,
+  live: Math.min(limits.requests - 1, Math.ceil(limits.requests * limits.live_share)),
 });
 
 /** Tokens as configured: a fixed one, or by the client-credentials grant. */

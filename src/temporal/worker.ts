@@ -2,12 +2,18 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, type NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import { type ActivityDeps, createLoadActivities, createReadActivities } from '../../activities/create-activities.ts';
+import {
+  type ActivityDeps,
+  createLiveActivities,
+  createLoadActivities,
+  createReadActivities,
+} from '../../activities/create-activities.ts';
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
 import { terminal } from '../errors.ts';
 
-export type WorkerRole = 'workflows' | 'read' | 'load';
+export const workerRoles = ['workflows', 'live', 'read', 'load'] as const;
+export type WorkerRole = (typeof workerRoles)[number];
 
 export interface WorkerGroup {
   /** Resolves when all have stopped; rejects with what ended one of them. */
@@ -36,6 +42,8 @@ const deploymentOf = (deployment: NonNullable<TemporalConfig['deployment']>) => 
   defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
 });
 
+const activityFactories = { live: createLiveActivities, read: createReadActivities, load: createLoadActivities };
+
 let runtimeInstalled = false;
 
 /** Sends the SDK's warnings to our log; once per process, before the first connection. */
@@ -55,7 +63,7 @@ export const startWorkers = async (input: {
   readonly roles?: readonly WorkerRole[];
 }): Promise<WorkerGroup> => {
   const { connection, config, deps } = input;
-  const roles = input.roles ?? ['workflows', 'read', 'load'];
+  const roles = input.roles ?? workerRoles;
   const queues = taskQueuesOf(config.task_queue);
   const shared = {
     connection,
@@ -79,9 +87,8 @@ export const startWorkers = async (input: {
           : {
               ...shared,
               taskQueue: queues[role],
-              activities: role === 'read' ? createReadActivities(deps) : createLoadActivities(deps),
-              maxConcurrentActivityTaskExecutions:
-                role === 'read' ? config.concurrency.read_activities : config.concurrency.load_activities,
+              activities: activityFactories[role](deps),
+              maxConcurrentActivityTaskExecutions: config.concurrency[`${role}_activities`],
               // Progress is small and resuming from it is the point: pass on every second.
               maxHeartbeatThrottleInterval: '2s',
             },

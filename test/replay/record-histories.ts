@@ -45,6 +45,7 @@ test('records a history of every workflow', async () => {
     for (const [name, type] of [
       ['sync-recent', 'syncRecent'],
       ['sweep', 'sweep'],
+      ['reread-calls', 'rereadCalls'],
       ['reread-late', 'rereadLate'],
     ] as const) {
       const workflowId = `${site.prefix}/${name}`;

@@ -36,13 +36,13 @@ const broken = [
     what: 'an activity is called that was not',
     file: 'backfill.js',
     from: 'await readRanges(',
-    to: 'await readActivities(input.queues).planSync();\n  await readRanges(',
+    to: 'await readActivities(input.queues).planRereads();\n  await readRanges(',
     fails: 'backfill',
   },
   {
     what: 'an activity is no longer called',
     file: 'sync-recent.js',
-    from: 'const { watermark } = await finishSync();',
+    from: 'const { watermark } = await finishSync({ seenTo });',
     to: 'const watermark = null;',
     fails: 'sync-recent',
   },
@@ -56,8 +56,8 @@ const broken = [
   {
     what: 'two activities change places',
     file: 'sweep.js',
-    from: 'const merged = await load.mergeInbox();',
-    to: 'await load.listPending();\n  const merged = await load.mergeInbox();',
+    from: 'const merged = await liveActivities(input.queues).mergeInbox();',
+    to: 'await load.listPending();\n  const merged = await liveActivities(input.queues).mergeInbox();',
     fails: 'sweep',
   },
   {

@@ -6,6 +6,7 @@ import {
   budgetMarginMs,
   createBudget,
   createLocalSlots,
+  liveIdleMs,
   type SlotSource,
 } from '../../src/source/http/limiter.ts';
 import { createSharedSlots } from '../../src/store/request-limit.ts';
@@ -31,24 +32,30 @@ const openWorker = async (): Promise<Store> => {
 };
 
 const sharedSlots = (store: Store, name: string, rules: BudgetRules): SlotSource =>
-  createSharedSlots(store, { name, requests: rules.requests, spanMs: rules.perMs + budgetMarginMs(rules) });
+  createSharedSlots(store, {
+    name,
+    requests: rules.requests,
+    live: rules.live,
+    liveIdleMs,
+    spanMs: rules.perMs + budgetMarginMs(rules),
+  });
 
-const rules = { requests: 10, perMs: 500 };
+const rules = { requests: 10, perMs: 500, live: 3 };
 
 /** Hands out slots as fast as they are asked for; what counts is when they lie, not when we got them. */
-describe.each<[string, () => Promise<SlotSource[]>]>([
-  ['of one process', async () => [createLocalSlots(rules)]],
+describe.each<[string, (of?: BudgetRules) => Promise<SlotSource[]>]>([
+  ['of one process', async (of = rules) => [createLocalSlots(of)]],
   [
     'shared by three workers',
-    async () => {
+    async (of = rules) => {
       const stores = await Promise.all([openWorker(), openWorker(), openWorker()]);
       const name = randomUUID();
-      return stores.map((store) => sharedSlots(store, name, rules));
+      return stores.map((store) => sharedSlots(store, name, of));
     },
   ],
 ])('slots %s', (_, make) => {
-  const take = async (sources: readonly SlotSource[], count: number): Promise<number[]> => {
-    const grants = await Promise.all(Array.from({ length: count }, (_, i) => sources[i % sources.length]?.grant()));
+  const take = async (sources: readonly SlotSource[], count: number, live = false): Promise<number[]> => {
+    const grants = await Promise.all(Array.from({ length: count }, (_, i) => sources[i % sources.length]?.grant(live)));
     return grants.map((grant) => grant?.at ?? 0).sort((a, b) => a - b);
   };
 
@@ -63,8 +70,25 @@ describe.each<[string, () => Promise<SlotSource[]>]>([
     expect(ideal / (last - (slots[9] ?? 0))).toBeGreaterThan(0.9);
   });
 
-  test('move with a request that was sent late', async () => {
+  test('are there for live work at once while other work has taken all that it may', async () => {
     const sources = await make();
+    await take(sources, 1, true);
+    const others = await take(sources, 50);
+    const live = await take(sources, 2, true);
+    expect((live[1] ?? 0) - (others[0] ?? 0)).toBeLessThan(rules.perMs);
+    const all = [...others, ...live].sort((a, b) => a - b);
+    for (const [index, at] of all.entries()) {
+      expect((all[index + rules.requests] ?? Number.POSITIVE_INFINITY) - at).toBeGreaterThan(rules.perMs);
+    }
+  });
+
+  test('are all there for live work while there is no other', async () => {
+    const slots = await take(await make(), 10, true);
+    expect((slots[9] ?? 0) - (slots[0] ?? 0)).toBeLessThan(rules.perMs);
+  });
+
+  test('move with a request that was sent late', async () => {
+    const sources = await make({ ...rules, live: 0 });
     const slots = await take(sources, 10);
     await sources[0]?.defer(slots[0] ?? 0, 200);
     const [next = 0] = await take(sources, 1);
@@ -83,7 +107,8 @@ describe.each<[string, () => Promise<SlotSource[]>]>([
 
 describe('a budget', () => {
   test('waits for its slot, takes another when a block covers it, and stops when it is told to', async () => {
-    const budget = createBudget(createLocalSlots({ requests: 1, perMs: 200 }), { requests: 1, perMs: 200 });
+    const single = { requests: 1, perMs: 200, live: 0 };
+    const budget = createBudget(createLocalSlots(single), single);
     const started = performance.now();
     await budget.acquire();
     const second = budget.acquire();
@@ -113,7 +138,7 @@ describe('three workers reading at the documented limit', () => {
     const limits = { requests: 40, per_s: 5 };
     const sources = await Promise.all(
       Array.from({ length: 3 }, async () => {
-        const documented = { requests: 40, perMs: 5_000 };
+        const documented = { requests: 40, perMs: 5_000, live: 10 };
         const budget = createBudget(sharedSlots(await openWorker(), 'documented', documented), documented);
         const source = await simulatedSource(simulator, { list: { preset: 'activate' }, limits }, { budget });
         closers.push(source.close);

@@ -3,8 +3,8 @@ import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { afterEach, expect, test, vi } from 'vitest';
 import { type ActivityRun, activity } from '../../activities/activity.ts';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
-import type { ReadDeps } from '../../src/pipeline/deps.ts';
 import { countRange } from '../../src/pipeline/read/count-range.ts';
+import type { SyncDeps } from '../../src/pipeline/read/plan-sync.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import type { Source } from '../../src/source/source.ts';
 import { simulatedSource, wholeRange } from '../source/simulated.ts';
@@ -29,7 +29,11 @@ const start = async () => {
   const windows = { initial: hour, min: hour, max: 100 * hour, targetCalls: 10 };
   const { axis, ...range } = wholeRange(simulator, 'timestamp');
   const count = activity({ log: () => undefined }, 'countRange', (run: ActivityRun<never>) =>
-    countRange({ source, windows } as unknown as ReadDeps, { axis, range }, run.signal),
+    countRange(
+      { source, windows, now: () => new Date(), sync: { settle: 0 } } as unknown as SyncDeps,
+      { axis, range },
+      run.signal,
+    ),
   );
   const stop = new AbortController();
   const state = { beats: 0, stop };

@@ -93,4 +93,20 @@ export const testDigests = (on: Fixture): void => {
     await on.load({ callId: second, revision: 1, timestamp: '2025-07-01T00:00:01Z', partitions: ['2025-07-01'] });
     expect(await collect(on.warehouse.listOrphans())).toEqual([]);
   });
+
+  test('calls that the ledger does not know go with all their rows, unless their guard has changed; so do orphans', async () => {
+    const [gone, kept, orphan] = [on.newId(), on.newId(), on.newId()] as [string, string, string];
+    for (const callId of [gone, kept, orphan]) await on.load({ callId, timestamp: '2025-07-02T00:00:00Z' });
+    const guards = await collect(on.warehouse.listGuards({ callIds: [gone, kept] }));
+    await on.load({ callId: kept, revision: 2, timestamp: '2025-07-02T00:00:00Z', partitions: ['2025-07-02'] });
+    await on.warehouse.removeCalls(guards);
+    expect(await digestOf(on.warehouse, gone)).toBeUndefined();
+    const [left] = await collect(on.warehouse.listGuards({ callIds: [gone, kept] }));
+    expect(left).toMatchObject({ callId: kept, revision: 2 });
+    await on.target.execute(`DELETE FROM calls WHERE call_id = '${orphan}'`);
+    await on.warehouse.removeOrphans([orphan, kept]);
+    expect(await digestOf(on.warehouse, orphan)).toBeUndefined();
+    expect(await digestOf(on.warehouse, kept)).toBeDefined();
+    expect(await collect(on.warehouse.listOrphans())).toEqual([]);
+  });
 };

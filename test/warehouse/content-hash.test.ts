@@ -46,7 +46,7 @@ test('values that move from one place to another change the hash', () => {
 
 test('a call of many words has a hash that depends on the last of them', () => {
   const rows = (last: string) =>
-    makeCall({ callId: 'c-1', text: `${'word '.repeat(30_000)}${last}`, utterances: 1 }).flatten();
+    makeCall({ callId: 'c-1', text: `${'word '.repeat(5_000)}${last}`, utterances: 1 }).flatten();
   expect(contentHash(rows('a'))).not.toBe(contentHash(rows('b')));
   expect(contentHash(rows('a'))).toBe(contentHash(rows('a')));
 });

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { createRegistry } from '../../metrics/registry.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
-import type { WorkerRole } from '../../temporal/worker.ts';
+import { type WorkerRole, workerRoles } from '../../temporal/worker.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { openMetrics } from '../open-metrics.ts';
 import { openParts } from '../services/open-parts.ts';
@@ -9,11 +9,7 @@ import { openWorkers } from '../services/open-workers.ts';
 
 export const addWorker = (command: Command): void => {
   withCommonOptions(command)
-    .addOption(
-      new Option('--roles <roles...>', 'what it polls for')
-        .choices(['workflows', 'read', 'load'])
-        .default(['workflows', 'read', 'load']),
-    )
+    .addOption(new Option('--roles <roles...>', 'what it polls for').choices(workerRoles).default([...workerRoles]))
     .option('--schedules', 'also start continuous sync: create its schedules, or bring them up to date')
     .addHelpText('after', '\nExamples:\n  callsync worker --config callsync.yaml --roles read load')
     .action((options: CommonOptions & { roles: WorkerRole[]; schedules?: boolean }) =>

@@ -52,6 +52,7 @@ export const activityDeps = (
       settle: micros(sync.settle),
       overlap: micros(sync.overlap),
       start: micros(resolveStart(sync.start_from, new Date()).getTime()),
+      interval: micros(sync.interval),
       direction: sync.order,
     },
     retentionDays: storeConfig.inbox_retention / 86_400_000,

@@ -1,4 +1,4 @@
-import { budgetMarginMs, createBudget } from '../../source/http/limiter.ts';
+import { budgetMarginMs, createBudget, liveIdleMs } from '../../source/http/limiter.ts';
 import { budgetRules, createSource, type Source } from '../../source/source.ts';
 import { createSharedSlots } from '../../store/request-limit.ts';
 import type { Store } from '../../store/store.ts';
@@ -18,5 +18,7 @@ const slotsOf = (store: Store, rules: ReturnType<typeof budgetRules>) =>
   createSharedSlots(store, {
     name: 'source',
     requests: rules.requests,
+    live: rules.live,
+    liveIdleMs,
     spanMs: rules.perMs + budgetMarginMs(rules),
   });

@@ -1,8 +1,13 @@
-/** What continuous sync has to read now: computed from the stored watermark, never from the scheduled time. */
+/** What continuous sync has to read now: computed from what is stored as read, never from the scheduled time. */
 import type { Direction, Range } from '../../../schemas/orchestration.ts';
-import { serviceNow } from '../../source/http/service-clock.ts';
-import { advanceWatermark } from '../../store/windows/windows.ts';
+import { CallsyncError } from '../../errors.ts';
+import { type Interval, subtract } from '../../intervals.ts';
+import { asLive } from '../../source/http/limiter.ts';
+import { listProblems } from '../../store/windows/problems.ts';
+import { readSyncState, recordSeen, recordSyncError } from '../../store/windows/sync-state.ts';
+import { advanceWatermark, uncoveredRanges } from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
+import { askServiceTime } from './service-time.ts';
 
 export interface SyncDeps extends ReadDeps {
   readonly now: () => Date;
@@ -10,7 +15,9 @@ export interface SyncDeps extends ReadDeps {
     /** Microseconds. */
     readonly settle: number;
     readonly overlap: number;
+    /** Where the first start begins; what was stored at the first start wins. */
     readonly start: number;
+    readonly interval: number;
     readonly direction: Direction;
     readonly axis: string;
   };
@@ -18,30 +25,78 @@ export interface SyncDeps extends ReadDeps {
 
 export interface PlannedSync {
   readonly axis: string;
-  readonly range: Range;
+  /** Read first, whether it was read before or not: the overlap, up to the service's now. Newest first. */
+  readonly top: readonly Range[];
+  /** Microseconds: what ends later is read, and does not count as read. */
+  readonly settledTo: number;
+  /** What is not read yet, or too soon after it happened, or is to be tried again; in the order of `direction`. */
+  readonly rest: readonly Range[];
   readonly direction: Direction;
+  /** After so long the run ends, and the schedule plans anew. */
+  readonly seconds: number;
 }
 
-const watermarkName = 'sync';
-const second = 1_000_000;
+const syncName = 'sync';
+/** Runs that a time limit ended leave windows behind the watermark that were read too soon: they are looked for so far back. */
+const lookBack = 3_600_000_000;
+const triesPerRun = 10;
+/** In seconds: a run lasts about two intervals within these, so that new calls are seen soon during a backlog too. */
+const [shortestRun, longestRun] = [5, 120];
 
-/**
- * The range ends by the service's clock, or by the local one where the service tells no time: what a window that ends
- * in the service's future holds, the service cannot know yet. A process that has asked nothing yet asks for the total
- * of one second to learn the time.
- */
+/** The watermark decides where to begin: it stands still while the sync is down, unlike a start relative to now. */
 export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: AbortSignal): Promise<PlannedSync> => {
   const { axis, settle, overlap, start, direction } = sync;
-  const watermark = await advanceWatermark(store, { name: watermarkName, axis, start });
-  const local = now().getTime() * 1000;
-  if (serviceNow(source.clock) === undefined)
-    await source.list.readTotal({ window: { axis, from: local - second, to: local }, signal });
-  const to = (serviceNow(source.clock) ?? local) - settle;
-  const from = Math.max(start, (watermark ?? start) - overlap);
-  return { axis, direction, range: { from: Math.min(from, to), to } };
+  const watermark = (await advanceWatermark(store, { name: syncName, axis, start })) ?? start;
+  const startedFrom = (await readSyncState(store, syncName))?.startedFrom ?? Number.NEGATIVE_INFINITY;
+  const present = await askServiceTime(source, { axis, local: now().getTime() * 1000, signal });
+  const settledTo = present - settle;
+  const from = Math.max(startedFrom, watermark - overlap - settle - lookBack);
+  const topFrom = Math.max(startedFrom, settledTo - overlap);
+  const older = { axis, from: Math.min(from, topFrom), to: topFrom };
+  const open = await uncoveredRanges(store, older, { overlap: overlap + settle, now: present });
+  // What became old enough since the last run is read with the top, not by a question of its own.
+  const last = open.at(-1);
+  const joined = last?.to === topFrom && last.to - last.from <= overlap ? open.splice(-1) : [];
+  const problems = await listProblems(store, { axis, from: 0, to: present });
+  const retried = problems.filter(({ due }) => due).slice(0, triesPerRun);
+  const rest = [...subtract(open, problems), ...retried].map(({ from, to }) => ({ from, to }));
+  return {
+    axis,
+    top: newestFirst(subtract([...joined, { from: topFrom, to: present }], problems)),
+    settledTo,
+    rest: direction === 'newest_first' ? newestFirst(rest) : newestFirst(rest).reverse(),
+    direction,
+    seconds: Math.min(longestRun, Math.max(shortestRun, (2 * sync.interval) / 1_000_000)),
+  };
 };
 
+const newestFirst = (ranges: readonly Interval[]): Range[] => [...ranges].sort((a, b) => b.to - a.to);
+
 /** Moves the watermark to the end of the contiguous prefix of read windows; null while nothing is read. */
-export const finishSync = async ({ store, sync }: SyncDeps): Promise<{ readonly watermark: number | null }> => ({
-  watermark: (await advanceWatermark(store, { name: watermarkName, axis: sync.axis })) ?? null,
-});
+export const finishSync = async (
+  { store, sync }: SyncDeps,
+  { seenTo }: { readonly seenTo: number },
+): Promise<{ readonly watermark: number | null }> => {
+  const watermark = (await advanceWatermark(store, { name: syncName, axis: sync.axis })) ?? null;
+  await recordSeen(store, syncName, seenTo);
+  return { watermark };
+};
+
+/**
+ * Does work of continuous sync: its requests are live, and the code of a failure is kept for status and metrics, until a
+ * run has seen the newest calls.
+ */
+export const asSync = async <T>(
+  { store, log }: Pick<SyncDeps, 'store' | 'log'>,
+  work: () => Promise<T>,
+): Promise<T> => {
+  try {
+    return await asLive(work);
+  } catch (error) {
+    const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
+    await recordSyncError(store, syncName, code).catch((cause: unknown) =>
+      log('sync error not stored', { error: cause }),
+    );
+    throw error;
+  }
+};

@@ -1,10 +1,12 @@
 /** Reads a part of an axis, window by window, each sized by what the ones before held. */
 import { addTotals, type Direction, emptyTotals, type Range, type ReadTotals } from '../../../schemas/orchestration.ts';
 import { axisOf, isCuttable } from '../../source/list/list-query.ts';
-import { readWindow } from '../../source/read/read-window.ts';
-import { recordProblem, recordWindow, uncoveredRanges } from '../../store/windows/windows.ts';
+import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
+import { replaceProblems } from '../../store/windows/problems.ts';
+import { recordWindow, uncoveredRanges } from '../../store/windows/windows.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
+import { passOverFailing } from './pass-over-failing.ts';
 
 export interface ReadRangePartInput {
   readonly axis: string;
@@ -18,6 +20,8 @@ export interface ReadRangePartInput {
   readonly maxSeconds: number;
   /** Microseconds; learned by the part before, or the configured first length. */
   readonly windowLength?: number;
+  /** Microseconds: what ends later is read and loaded, and does not count as read: calls may still appear there. */
+  readonly settledTo?: number;
 }
 
 export interface ReadRangePartResult {
@@ -65,6 +69,8 @@ export const readRangePart = async (
     readonly signal: AbortSignal;
     readonly onProgress: (progress: RangePartProgress) => void;
     readonly resume?: RangePartProgress | undefined;
+    /** 1 at first. */
+    readonly attempt?: number;
   },
 ): Promise<ReadRangePartResult> => {
   const startedAt = performance.now();
@@ -90,10 +96,11 @@ export const readRangePart = async (
     }
     let calls = 0;
     for (const range of open) {
-      const read = await ingestWindow(deps, input, range, {
-        signal: options.signal,
-        alive: () => options.onProgress({ rest, totals, windowLength: length }),
-      });
+      const { signal, attempt = 1 } = options;
+      const alive = (): void => options.onProgress({ rest, totals, windowLength: length });
+      const read = await passOverFailing(deps, { axis: input.axis, ...range }, { attempt, signal }, () =>
+        ingestWindow(deps, input, range, { signal, alive }),
+      );
       calls += read.calls;
       totals = addTotals(totals, read);
     }
@@ -128,34 +135,52 @@ const fitLength = async (
 
 /**
  * Reads one window completely into the ledger: a page is folded while the page before it is loaded and the next one is
- * fetched. Records what was read and what could not be shown complete.
+ * fetched. Records what was read and what could not be shown complete; nothing of what is not settled yet.
  */
 const ingestWindow = async (
   deps: ReadDeps,
-  { axis, origin }: ReadRangePartInput,
+  { axis, origin, settledTo = Number.POSITIVE_INFINITY }: ReadRangePartInput,
   range: Range,
   { signal, alive }: RunOptions,
 ): Promise<ReadTotals> => {
   const { store } = deps;
   const pipeline = createPipeline(deps);
-  const result = await readWindow({
-    client: deps.source.list,
-    window: { axis, ...range },
-    signal,
-    onPage: async (observations) => {
-      alive();
-      await pipeline.take({ observations, origin });
-    },
-    onRejected: async (rejected) => {
-      await pipeline.take({ observations: [], rejected, origin });
-    },
-    onProgress: alive,
-  });
+  const read = async (window: Range, confirm: 'now' | 'later'): Promise<WindowResult> => {
+    const result = await readWindow({
+      client: deps.source.list,
+      window: { axis, ...window },
+      confirm,
+      signal,
+      onPage: async (observations) => {
+        alive();
+        await pipeline.take({ observations, origin });
+      },
+      onRejected: async (rejected) => {
+        await pipeline.take({ observations: [], rejected, origin });
+      },
+      onProgress: alive,
+    });
+    await deps.drift?.seeEmpty(result.uncarried);
+    return result;
+  };
+  const settled = { from: range.from, to: Math.min(range.to, settledTo) };
+  const young = { from: Math.max(range.from, settledTo), to: range.to };
+  const newest = young.from < young.to ? await read(young, 'later') : undefined;
+  const result = settled.from < settled.to ? await read(settled, 'now') : undefined;
   await pipeline.finish();
-  await deps.drift?.seeEmpty(result.uncarried);
-  for (const part of result.parts) await recordWindow(store, { axis, ...part, origin });
-  for (const { window, problem, detail } of result.problems)
-    await recordProblem(store, { ...window, problem: `${problem}: ${detail}` });
-  const { calls, requests } = result;
-  return { windows: result.parts.length, calls, requests, changed: pipeline.changed, problems: result.problems.length };
+  if (result !== undefined) {
+    for (const part of result.parts) await recordWindow(store, { axis, ...part, origin });
+    await replaceProblems(
+      store,
+      { axis, ...settled },
+      result.problems.map(({ window, problem, detail }) => ({ ...window, problem: `${problem}: ${detail}` })),
+    );
+  }
+  return {
+    windows: result?.parts.length ?? 0,
+    calls: (result?.calls ?? 0) + (newest?.calls ?? 0),
+    requests: (result?.requests ?? 0) + (newest?.requests ?? 0),
+    changed: pipeline.changed,
+    problems: result?.problems.length ?? 0,
+  };
 };

@@ -1,5 +1,6 @@
 /** Reads single calls again whose webhook deliveries were doubtful: the API's answer decides. */
 import type { Observation } from '../../../schemas/observation.ts';
+import { asLive } from '../../source/http/limiter.ts';
 import { boundStep } from '../../source/list/list-query.ts';
 import { observeCall } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
@@ -18,7 +19,10 @@ type Answer =
   | { readonly kind: 'unknown' | 'rejected' };
 
 /** Returns how many calls were read again; those that the API does not know count as read. */
-export const rereadCalls = async (deps: ReadDeps, signal: AbortSignal): Promise<{ reread: number; failed: number }> => {
+export const rereadCalls = (deps: ReadDeps, signal: AbortSignal): Promise<{ reread: number; failed: number }> =>
+  asLive(() => rereadWaiting(deps, signal));
+
+const rereadWaiting = async (deps: ReadDeps, signal: AbortSignal): Promise<{ reread: number; failed: number }> => {
   const { store } = deps;
   const client = deps.source.list;
   let reread = 0;

@@ -1,5 +1,12 @@
 /** A budget of requests in a rolling window, such as 40 in any 10 seconds. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { wait } from './wait.ts';
+
+/** Live work (sync, re-reads of single calls) has a share of the limit that nothing else may use. */
+const liveWork = new AsyncLocalStorage<true>();
+
+/** Requests made within `work` are live. Carried with the work: between it and the limit lie all layers of the source. */
+export const asLive = <T>(work: () => Promise<T>): Promise<T> => liveWork.run(true, work);
 
 export interface RequestBudget {
   /** Resolves when one request may be sent. */
@@ -11,7 +18,12 @@ export interface RequestBudget {
 export interface BudgetRules {
   readonly requests: number;
   readonly perMs: number;
+  /** Of `requests`: kept for live work as long as there is some. */
+  readonly live: number;
 }
+
+/** Live work is taken for ended when it has asked for nothing for so long; until it asks again, others use its share. */
+export const liveIdleMs = 5 * 60_000;
 
 /**
  * The service counts arrivals, we count departures: requests travel for unequal times, and a busy process sends late, so
@@ -28,7 +40,7 @@ export interface Grant {
 
 /** Where slots are handed out; in this process or in the store. */
 export interface SlotSource {
-  grant(): Promise<Grant>;
+  grant(live: boolean): Promise<Grant>;
   /** No slot for `ms` from now. */
   block(ms: number): Promise<void>;
   /** The slot at `at` was used `ms` later: what follows it moves with it. */
@@ -46,7 +58,7 @@ export const createBudget = (slots: SlotSource, rules: BudgetRules): RequestBudg
     acquire: async (signal) => {
       for (;;) {
         const asked = performance.now();
-        const { waitMs, at } = await slots.grant();
+        const { waitMs, at } = await slots.grant(liveWork.getStore() === true);
         const slot = performance.now() + waitMs;
         if (waitMs > 0) await wait(waitMs, signal);
         else signal?.throwIfAborted();
@@ -64,25 +76,43 @@ export const createBudget = (slots: SlotSource, rules: BudgetRules): RequestBudg
   };
 };
 
-/** Slots of one process. @param now monotonic milliseconds. */
+/**
+ * Slots of one process. Two rolling windows that together make the limit: one for all work, one for live work. Live work
+ * takes the earlier slot of both, so that it may use the whole limit. @param now monotonic milliseconds.
+ */
 export const createLocalSlots = (rules: BudgetRules, now: () => number = () => performance.now()): SlotSource => {
-  const granted: number[] = [];
   const span = rules.perMs + budgetMarginMs(rules);
+  const shared = { size: rules.requests - rules.live, granted: [] as number[] };
+  const live = { size: rules.live, granted: [] as number[] };
   let blockedUntil = 0;
+  let liveAt = Number.NEGATIVE_INFINITY;
+  const next = ({ size, granted }: typeof live): number =>
+    size === 0
+      ? Number.POSITIVE_INFINITY
+      : Math.max(
+          now(),
+          blockedUntil,
+          granted.length >= size ? (granted.at(-size) as number) + span : 0,
+          granted.at(-1) ?? 0,
+        );
   return {
-    grant: async () => {
+    grant: async (isLive) => {
       const present = now();
-      const oldest = granted.length >= rules.requests ? granted.shift() : undefined;
-      const at = Math.max(present, blockedUntil, oldest === undefined ? 0 : oldest + span, granted.at(-1) ?? 0);
-      granted.push(at);
+      if (isLive) liveAt = present;
+      const mayUseLive = isLive || present > liveAt + liveIdleMs;
+      const chosen = mayUseLive && next(live) < next(shared) ? live : shared;
+      const at = next(chosen);
+      if (chosen.granted.push(at) > chosen.size) chosen.granted.shift();
       return { waitMs: at - present, at };
     },
     block: async (ms) => {
       blockedUntil = Math.max(blockedUntil, now() + ms);
     },
     defer: async (at, ms) => {
-      const index = granted.lastIndexOf(at);
-      if (index >= 0) granted[index] = at + ms;
+      for (const { granted } of [shared, live]) {
+        const index = granted.lastIndexOf(at);
+        if (index >= 0) granted[index] = at + ms;
+      }
     },
   };
 };

@@ -2,6 +2,7 @@
 
 import type { Queryable } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import type { RangeOnAxis } from './problems.ts';
 
 export interface ReadWindow {
   readonly axis: string;
@@ -51,25 +52,34 @@ export const openProblems = async (db: Queryable): Promise<WindowProblem[]> =>
        FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT 100`,
   );
 
-/** Parts of [from, to) on the axis that no window covers which was read and shown complete, in order. */
+/**
+ * Parts of [from, to) on the axis that no window covers which was read and shown complete, in order. With `settled`, only
+ * readings count that came at least `overlap` after what they read: calls may have appeared there since. `now` is the
+ * service's present: times of readings are the store's, and are moved to the service's clock.
+ */
 export const uncoveredRanges = async (
   db: Queryable,
-  range: { readonly axis: string; readonly from: number; readonly to: number },
+  range: RangeOnAxis,
+  settled?: { readonly overlap: number; readonly now: number },
 ): Promise<{ from: number; to: number }[]> => {
-  const rows = await db.query<{ from: number; to: number }>(
+  const end =
+    settled === undefined
+      ? 'window_to'
+      : `least(window_to, read_at + (${toTimestamp('$5')} - now()) - $4 * interval '1 microsecond')`;
+  return await db.query<{ from: number; to: number }>(
     `SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
        FROM unnest(tstzmultirange(tstzrange(${toTimestamp('$2')}, ${toTimestamp('$3')})) - coalesce(
-              (SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
-                WHERE axis = $1 AND confirmed <> 'none'
+              (SELECT range_agg(tstzrange(window_from, ${end})) FROM windows
+                WHERE axis = $1 AND confirmed <> 'none' AND window_from < ${end}
                   AND window_to > ${toTimestamp('$2')} AND window_from < ${toTimestamp('$3')}), '{}')) AS r`,
-    [range.axis, range.from, range.to],
+    [range.axis, range.from, range.to, ...(settled === undefined ? [] : [settled.overlap, settled.now])],
   );
-  return rows;
 };
 
 /**
- * Moves a watermark to the end of the contiguous prefix of read windows, and never back. With `start` it is set where
- * there is none yet, or where it lies on another axis, whose instants say nothing about this one.
+ * Moves a watermark to the end of the contiguous prefix of windows that were shown complete or have a recorded problem,
+ * which is tried again later; never back. With `start` it is set where there is none yet; where it lies on another axis,
+ * whose windows say nothing about this one, it begins again at the earlier of both.
  * Returns it; undefined when none was set and `start` is not given.
  */
 export const advanceWatermark = async (
@@ -78,16 +88,22 @@ export const advanceWatermark = async (
 ): Promise<number | undefined> => {
   if (input.start !== undefined) {
     await db.query(
-      `INSERT INTO watermarks (name, axis, watermark) VALUES ($1, $2, ${toTimestamp('$3')})
-       ON CONFLICT (name) DO UPDATE SET axis = excluded.axis, watermark = excluded.watermark
+      `INSERT INTO watermarks (name, axis, watermark, started_from)
+       VALUES ($1, $2, ${toTimestamp('$3')}, ${toTimestamp('$3')})
+       ON CONFLICT (name) DO UPDATE
+          SET axis = excluded.axis, watermark = least(watermarks.watermark, excluded.watermark),
+              started_from = least(watermarks.watermark, excluded.watermark)
         WHERE watermarks.axis <> excluded.axis`,
       [input.name, input.axis, input.start],
     );
   }
   const [row] = await db.query<{ watermark: number }>(
     `UPDATE watermarks w SET updated_at = now(), watermark = coalesce(
-        (SELECT upper(r) FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM windows
-                                       WHERE axis = w.axis AND window_to >= w.watermark)) AS r
+        (SELECT upper(r) FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM (
+                   SELECT axis, window_from, window_to FROM windows WHERE confirmed <> 'none'
+                   UNION ALL
+                   SELECT axis, window_from, window_to FROM window_problems WHERE resolved_at IS NULL) AS passed
+                 WHERE axis = w.axis AND window_to >= w.watermark)) AS r
           WHERE lower(r) <= w.watermark AND upper(r) > w.watermark), w.watermark)
       WHERE w.name = $1 RETURNING ${toMicros('w.watermark')} AS watermark`,
     [input.name],

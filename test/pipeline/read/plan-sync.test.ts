@@ -1,6 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { planSync, type SyncDeps } from '../../../src/pipeline/read/plan-sync.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { transient } from '../../../src/errors.ts';
+import { countRange } from '../../../src/pipeline/read/count-range.ts';
+import { asSync, finishSync, planSync, type SyncDeps } from '../../../src/pipeline/read/plan-sync.ts';
+import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
+import { replaceProblems } from '../../../src/store/windows/problems.ts';
+import { readSyncState } from '../../../src/store/windows/sync-state.ts';
+import { advanceWatermark, openProblems, recordWindow } from '../../../src/store/windows/windows.ts';
 import { simulatedSource } from '../../source/simulated.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
@@ -9,37 +15,231 @@ beforeAll(async () => {
   pipeline = await openPipeline();
 });
 afterAll(() => pipeline.close());
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+  await pipeline.clear();
+});
 
 const second = 1_000_000;
+const minute = 60 * second;
+const hour = 60 * minute;
 const settle = 30 * second;
+const overlap = 10 * minute;
+const axis = 'qualified';
 
-test.each([
-  ['ahead of', 600],
-  ['behind', -600],
-])('the range ends by the service’s clock, which is %s ours, from the first plan on', async (_, seconds) => {
-  const clock = { now: new Date(Date.now() + seconds * 1000).toISOString() };
+/** A simulated service whose clock is `ahead` of ours by so many seconds. */
+const open = async (ahead = 0, sync: Partial<SyncDeps['sync']> = {}) => {
+  const clock = { now: new Date(Date.now() + ahead * 1000).toISOString() };
   const simulator = await startSimulator({ calls: { count: 10 }, rateLimit: { requests: 0 }, clock });
-  const source = await simulatedSource(simulator, { list: { preset: 'activate' } });
+  closers.push(() => simulator.stop());
+  const source = await simulatedSource(simulator, { list: { preset: 'activate' }, limits: { retries: 0 } });
+  closers.push(() => source.close());
   const deps: SyncDeps = {
     ...pipeline.deps,
     source,
-    windows: { initial: second, min: second, max: second, targetCalls: 10 },
+    windows: { initial: hour, min: second, max: 31 * 24 * hour, targetCalls: 1_000 },
     now: () => new Date(),
-    sync: { settle, overlap: 600 * second, start: second, direction: 'newest_first', axis: 'qualified' },
+    sync: { settle, overlap, start: second, interval: minute, direction: 'newest_first', axis, ...sync },
   };
-  const end = async () => Date.parse((await simulator.setClock({})).now) * 1000 - settle;
-  try {
+  const serviceNow = async () => Date.parse((await simulator.setClock({})).now) * 1000;
+  return { deps, simulator, source, serviceNow };
+};
+
+const store = () => pipeline.store;
+const recordRead = (from: number, to: number, shown: 'total' | 'none' = 'total') =>
+  recordWindow(store(), { axis, from, to, calls: 0, confirmed: shown, origin: 'sync' });
+/** What an earlier run left behind. */
+const leaveWatermark = (at: number, startedFrom = at) =>
+  store().pool.query(
+    'INSERT INTO watermarks (name, axis, watermark, started_from) VALUES ($1, $2, to_timestamp($3), to_timestamp($4))',
+    ['sync', axis, at / second, startedFrom / second],
+  );
+const ageReadings = (by: string) => store().pool.query('UPDATE windows SET read_at = read_at - $1::interval', [by]);
+
+describe.each([
+  ['ahead of', 600],
+  ['behind', -600],
+])('by the service’s clock, which is %s ours, from the first plan on', (_, seconds) => {
+  test('sync reads up to now, and counts as read what is settled', async () => {
+    const { deps, source, serviceNow } = await open(seconds);
     for (const requests of [1, 1]) {
-      const earliest = await end();
-      const { range } = await planSync(deps);
+      const earliest = await serviceNow();
+      const { top, settledTo } = await planSync(deps);
+      const latest = await serviceNow();
       // The Date header tells the second, and the answer was under way for a while.
-      const latest = await end();
-      expect(range.to).toBeGreaterThan(earliest - 2 * second - (latest - earliest));
-      expect(range.to).toBeLessThanOrEqual(latest);
+      expect(top[0]?.to).toBeGreaterThan(earliest - 2 * second - (latest - earliest));
+      expect(top[0]?.to).toBeLessThanOrEqual(latest);
+      expect(settledTo).toBe((top[0]?.to ?? 0) - settle);
       expect(source.list.counts.requests).toBe(requests);
     }
-  } finally {
-    await source.close();
-    await simulator.stop();
-  }
+  });
+
+  test('a backfill ends, even if its end was asked for by a clock that is ahead', async () => {
+    const { deps, serviceNow } = await open(seconds);
+    const asked = { from: second, to: Date.now() * 1000 + 24 * hour };
+    const { range } = await countRange(deps, { axis, range: asked }, new AbortController().signal);
+    expect(range.from).toBe(asked.from);
+    expect(range.to).toBeLessThanOrEqual((await serviceNow()) - settle);
+    expect(range.to).toBeGreaterThan((await serviceNow()) - settle - minute);
+  });
+});
+
+describe('the plan of continuous sync', () => {
+  test('goes back to the watermark, however short its relative start is', async () => {
+    const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - hour });
+    const watermark = (await serviceNow()) - 3 * hour;
+    await leaveWatermark(watermark, watermark - 24 * hour);
+    const { rest, top } = await planSync(deps);
+    const oldest = Math.min(...[...rest, ...top].map(({ from }) => from));
+    expect(oldest).toBeLessThanOrEqual(watermark - overlap);
+    expect((await advanceWatermark(store(), { name: 'sync', axis })) ?? 0).toBe(watermark);
+  });
+
+  test('reads nothing before its first start, which a later configuration does not move', async () => {
+    const { deps, serviceNow } = await open(0, { start: Date.now() * 1000 - 2 * hour });
+    const { rest } = await planSync(deps);
+    expect(rest.at(-1)?.from).toBe(deps.sync.start);
+    await planSync({ ...deps, sync: { ...deps.sync, start: (await serviceNow()) - minute } });
+    expect((await planSync(deps)).rest.at(-1)?.from).toBe(deps.sync.start);
+  });
+
+  test('has the newest first, then what is not read, without what was read in time', async () => {
+    const { deps, serviceNow } = await open();
+    const now = await serviceNow();
+    const watermark = now - 100 * hour;
+    await leaveWatermark(watermark);
+    await recordRead(now - 50 * hour, now - 20 * hour);
+    const { top, rest } = await planSync(deps);
+    expect(top).toHaveLength(1);
+    expect((top[0]?.to ?? 0) - (top[0]?.from ?? 0)).toBe(overlap + settle);
+    expect(rest).toEqual([
+      { from: now - 20 * hour, to: top[0]?.from },
+      { from: watermark, to: now - 50 * hour },
+    ]);
+    const oldest = await planSync({ ...deps, sync: { ...deps.sync, direction: 'oldest_first' } });
+    expect(oldest.rest.map(({ from }) => from)).toEqual([watermark, now - 20 * hour]);
+  });
+
+  test('reads again what was read so soon that calls could still appear, and asks no question more for it', async () => {
+    const { deps, serviceNow } = await open();
+    const now = await serviceNow();
+    await leaveWatermark(now - hour);
+    await recordRead(now - hour, now - 4 * minute);
+    await ageReadings('3 minutes');
+    const { top, rest } = await planSync(deps);
+    // Read 3 minutes ago up to 4 minutes ago: what was then younger than the overlap is read once more, with the top.
+    expect(rest).toEqual([]);
+    expect(top).toHaveLength(1);
+    expect(Math.abs((top[0]?.from ?? 0) - (now - 3 * minute - overlap - settle))).toBeLessThan(5 * second);
+  });
+
+  test('leaves windows alone that have a problem, until it is time to try them again', async () => {
+    const { deps, serviceNow } = await open();
+    const now = await serviceNow();
+    await leaveWatermark(now - 10 * hour);
+    const problem = { axis, from: now - 5 * hour, to: now - 4 * hour };
+    await replaceProblems(store(), problem, [{ ...problem, problem: 'unreadable' }]);
+    const before = await planSync(deps);
+    expect(before.rest.map(({ from, to }) => [from, to])).toEqual([
+      [problem.to, before.top[0]?.from],
+      [now - 10 * hour, problem.from],
+    ]);
+    await store().pool.query(`UPDATE window_problems SET next_at = now() - interval '1 second'`);
+    expect((await planSync(deps)).rest).toContainEqual({ from: problem.from, to: problem.to });
+  });
+
+  test('the watermark passes problems, and waits for windows that were not shown complete', async () => {
+    const { deps } = await open();
+    const at = Date.now() * 1000 - 10 * hour;
+    await leaveWatermark(at);
+    await recordRead(at, at + hour);
+    const problem = { axis, from: at + hour, to: at + 2 * hour };
+    await replaceProblems(store(), problem, [{ ...problem, problem: 'unreadable' }]);
+    await recordRead(at + 2 * hour, at + 3 * hour);
+    await recordRead(at + 3 * hour, at + 4 * hour, 'none');
+    await recordRead(at + 4 * hour, at + 5 * hour);
+    expect(await finishSync(deps, { seenTo: at })).toEqual({ watermark: at + 3 * hour });
+  });
+
+  test('a problem waits twice as long after each vain attempt, and ends with a reading', async () => {
+    const waits: number[] = [];
+    const range = { axis, from: hour, to: 2 * hour };
+    const inner = { axis, from: hour + minute, to: hour + 2 * minute, problem: 'unreadable' };
+    for (const found of [{ ...range, problem: 'unreadable' }, inner, inner]) {
+      await replaceProblems(store(), range, [found]);
+      const { rows } = await store().pool.query(
+        'SELECT extract(epoch FROM next_at - now())::float8 AS wait FROM window_problems WHERE resolved_at IS NULL',
+      );
+      expect(rows).toHaveLength(1);
+      waits.push(Math.round(rows[0].wait / 60));
+    }
+    expect(waits).toEqual([1, 2, 4]);
+    await replaceProblems(store(), range, []);
+    expect(await openProblems(store())).toEqual([]);
+  });
+
+  test('what it fails with is kept until a run has seen the newest calls', async () => {
+    const { deps, serviceNow } = await open();
+    await planSync(deps);
+    const failing = asSync(deps, () => Promise.reject(transient('SERVICE_UNAVAILABLE', 'It is away.')));
+    await expect(failing).rejects.toThrow('away');
+    expect(await readSyncState(store(), 'sync')).toMatchObject({ lastError: 'SERVICE_UNAVAILABLE', lagSeconds: null });
+    await finishSync(deps, { seenTo: (await serviceNow()) - minute });
+    const state = await readSyncState(store(), 'sync');
+    expect(state?.lastError).toBeNull();
+    expect(state?.lagSeconds).toBeGreaterThan(55);
+    expect(state?.lagSeconds).toBeLessThan(90);
+  });
+});
+
+describe('a window that fails for good', () => {
+  const fail = async (
+    attempt: number,
+    faults: Parameters<Awaited<ReturnType<typeof open>>['simulator']['configure']>[0],
+  ) => {
+    const { deps, simulator, serviceNow } = await open();
+    const to = await serviceNow();
+    const list = deps.source.list;
+    // Only the window that is read fails: the service answers every other question.
+    const source = {
+      ...deps.source,
+      list: {
+        ...list,
+        readTotal: () => Promise.resolve(undefined),
+        readPages: (query: Parameters<typeof list.readPages>[0]) => {
+          if ((query.window?.from ?? 0) > Date.UTC(2001) * 1000)
+            throw transient('SERVICE_UNAVAILABLE', 'It answers 500.');
+          return list.readPages(query);
+        },
+      },
+    };
+    await simulator.configure(faults);
+    return await readRangePart(
+      { ...deps, source },
+      {
+        axis,
+        range: { from: to - hour, to },
+        direction: 'newest_first',
+        origin: 'sync',
+        force: true,
+        maxCalls: 1_000,
+        maxSeconds: 60,
+      },
+      { signal: new AbortController().signal, onProgress: () => undefined, attempt },
+    );
+  };
+
+  test('is tried again, then recorded and passed over', async () => {
+    await expect(fail(1, {})).rejects.toThrow('500');
+    expect(await openProblems(store())).toEqual([]);
+    expect(await fail(3, {})).toMatchObject({ rest: null, totals: { problems: 1 } });
+    expect(await openProblems(store())).toMatchObject([{ problem: expect.stringContaining('SERVICE_UNAVAILABLE') }]);
+  });
+
+  test('is no problem of its own while the service does not answer at all', async () => {
+    const away = { faults: { rates: { error_500: 1 }, scope: ['list' as const] } };
+    await expect(fail(3, away)).rejects.toThrow('500');
+    expect(await openProblems(store())).toEqual([]);
+  });
 });

@@ -1,0 +1,41 @@
+/** What continuous sync knows of itself: where it began, how far it has seen, what it last failed with. */
+import type { Queryable } from '../../postgres/database.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+
+export interface SyncState {
+  /** Microseconds: the end of the contiguous prefix of read windows. */
+  readonly watermark: number;
+  /** Microseconds: where its first start began; null for one that older code began. */
+  readonly startedFrom: number | null;
+  /** Seconds since the newest calls were last read; null while they never were. */
+  readonly lagSeconds: number | null;
+  /** Code of what the last run failed with; null once one succeeded. */
+  readonly lastError: string | null;
+  readonly failedAt: Date | null;
+}
+
+/** Undefined while continuous sync has never begun. */
+export const readSyncState = async (db: Queryable, name: string): Promise<SyncState | undefined> => {
+  const [row] = await db.query<SyncState>(
+    `SELECT ${toMicros('watermark')} AS watermark, ${toMicros('started_from')} AS "startedFrom",
+            CASE WHEN seen_to IS NOT NULL THEN greatest(0, extract(epoch FROM now() - seen_to))::float8 END AS "lagSeconds",
+            last_error AS "lastError", failed_at AS "failedAt"
+       FROM watermarks WHERE name = $1`,
+    [name],
+  );
+  return row;
+};
+
+/** The newest calls are read up to an instant of the service's clock. */
+export const recordSeen = async (db: Queryable, name: string, to: number): Promise<void> => {
+  await db.query(
+    `UPDATE watermarks SET seen_to = greatest(seen_to, ${toTimestamp('$2')}), last_error = NULL, failed_at = NULL
+      WHERE name = $1`,
+    [name, to],
+  );
+};
+
+/** @param code of an error, no data. */
+export const recordSyncError = async (db: Queryable, name: string, code: string): Promise<void> => {
+  await db.query('UPDATE watermarks SET last_error = $2, failed_at = now() WHERE name = $1', [name, code]);
+};

@@ -1,0 +1,144 @@
+/** Sync, inbox merge and re-reads: they wait neither for the service, nor for slots that backfills hold, nor for a backlog. */
+import { Context } from '@temporalio/activity';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
+import type { PlannedSync } from '../../src/pipeline/read/plan-sync.ts';
+import { mergeInboxId, rereadCallsId, wakeSignal } from '../../workflows/messages.ts';
+import { until } from '../support/installation.ts';
+import { type FakeWorkers, startFakeWorkers } from './workflows.ts';
+
+const hour = 3_600_000_000;
+
+/** What the made-up service does now, and what was asked of it. */
+const state = {
+  merges: 0,
+  repeats: 0,
+  rereads: 0,
+  parts: 0,
+  read: [] as Range[],
+  plans: 0,
+  finishes: 0,
+  plan: {} as PlannedSync,
+};
+
+/** Like a request to a service that is away: it ends with its worker or workflow. */
+const hang = async (): Promise<never> => {
+  const context = Context.current();
+  const beat = setInterval(() => context.heartbeat(), 500);
+  return await context.cancelled.finally(() => clearInterval(beat));
+};
+
+let site: FakeWorkers;
+beforeAll(async () => {
+  site = await startFakeWorkers(
+    {
+      live: {
+        mergeInbox: async () => {
+          state.merges += 1;
+          return { repeats: state.repeats, more: false };
+        },
+        rereadCalls: async () => {
+          state.rereads += 1;
+          return await hang();
+        },
+        planSync: async () => {
+          state.plans += 1;
+          return state.plan;
+        },
+        readRangePart: async ({ range }: { range: Range }) => {
+          state.read.push(range);
+          return { totals: { ...emptyTotals, calls: 1 }, rest: null, windowLength: hour };
+        },
+        finishSync: async () => {
+          state.finishes += 1;
+          return { watermark: state.finishes };
+        },
+      },
+      read: {
+        countRange: async ({ range }: { range: Range }) => ({ range, expected: null, windowLength: hour }),
+        readRangePart: async () => {
+          state.parts += 1;
+          return await hang();
+        },
+      },
+      load: { listPending: async () => ({}), runMaintenance: async () => undefined },
+    },
+    { read: 2 },
+  );
+});
+afterAll(() => site?.dispose());
+beforeEach(() => {
+  Object.assign(state, { merges: 0, repeats: 0, rereads: 0, parts: 0, read: [], plans: 0, finishes: 0 });
+});
+
+const start = (type: string, workflowId: string, more: Record<string, unknown> = {}) =>
+  site.client.workflow.start(type, {
+    workflowId,
+    taskQueue: site.queues.workflows,
+    args: [{ queues: site.queues, ...more }],
+  });
+
+describe('while the list is away and a repeated delivery waits', () => {
+  test('every wake brings a merge, and the sweep ends', async () => {
+    const prefix = site.queues.workflows;
+    state.repeats = 1;
+    const merge = await start('mergeInbox', mergeInboxId(prefix), { maxDelayMs: 60_000 });
+    await until('the re-reads have begun', async () => state.rereads === 1);
+    for (let wake = 1; wake <= 3; wake += 1) {
+      const before = state.merges;
+      await merge.signal(wakeSignal);
+      await until('the inbox is merged again', async () => state.merges > before);
+    }
+    const sweep = await start('sweep', `${prefix}/sweep`, { prefix });
+    await sweep.result();
+    // They run on their own, once.
+    expect(state.rereads).toBe(1);
+    const rereads = site.client.workflow.getHandle(rereadCallsId(prefix));
+    expect((await rereads.describe()).status.name).toBe('RUNNING');
+    await merge.terminate();
+    await rereads.terminate();
+  });
+});
+
+describe('continuous sync', () => {
+  const top = [{ from: 90 * hour, to: 100 * hour }];
+  const rest = [
+    { from: 50 * hour, to: 90 * hour },
+    { from: 0, to: 40 * hour },
+  ];
+  const plan = { axis: 'qualified', top, rest, settledTo: 99 * hour, direction: 'newest_first', seconds: 60 } as const;
+
+  test('reads while a backfill holds every slot for reading', async () => {
+    state.plan = plan;
+    const backfill = await start('backfill', `${site.queues.workflows}/backfill/full`, {
+      name: 'full',
+      axis: 'qualified',
+      range: { from: 0, to: 100 * hour },
+      direction: 'newest_first',
+      concurrency: 8,
+      force: false,
+    });
+    await until('both slots are taken', async () => state.parts === 2);
+    const sync = await start('syncRecent', `${site.queues.workflows}/sync-beside`);
+    expect(await sync.result()).toMatchObject({ calls: 3 });
+    expect((await backfill.describe()).status.name).toBe('RUNNING');
+    expect(state.parts).toBe(2);
+    await backfill.terminate();
+  });
+
+  test('reads the newest first, then the rest in its order, and counts what is read before the rest is', async () => {
+    state.plan = plan;
+    const sync = await start('syncRecent', `${site.queues.workflows}/sync-whole`);
+    expect(await sync.result()).toMatchObject({ calls: 3, watermark: 2 });
+    expect(state.read).toEqual([...top, ...rest]);
+    expect(state.finishes).toBe(2);
+  });
+
+  test('ends when its time is up, with the rest unread, so that the next run plans anew', async () => {
+    state.plan = { ...plan, seconds: 0 };
+    const sync = await start('syncRecent', `${site.queues.workflows}/sync-short`);
+    expect(await sync.result()).toMatchObject({ calls: 1 });
+    expect(state.read).toEqual(top);
+    expect(state.finishes).toBeGreaterThan(0);
+  });
+});
