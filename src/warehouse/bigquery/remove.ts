@@ -1,14 +1,15 @@
 /** Removing calls that the ledger does not know. */
 import type { CallGuard } from '../warehouse.ts';
-import { callTablesOf, type Layout } from './ddl.ts';
+import { callTablesOf, type Layout, quote } from './ddl.ts';
 import { coverDates, inPartitions, partitionOf } from './partitions.ts';
 
 /**
- * One script: removes the rows of calls whose guard is still the given one, in the partitions of the guards. Parameter
- * @guards: an array of texts made by `guardText`.
+ * One script: removes the rows of calls whose guard is still the given one, in the partitions of the guards. Values are
+ * literals, because the local BigQuery passes no parameters into scripts.
  */
-export const removeScript = (dataset: string, layout: Layout, dates: Iterable<string | null>): string => {
-  const ranges = coverDates(dates);
+export const removeScript = (dataset: string, layout: Layout, guards: readonly CallGuard[]): string => {
+  const ranges = coverDates(new Set(guards.map(({ callTimestamp }) => partitionOf(callTimestamp))));
+  const texts = guards.map(({ epoch, revision, callId }) => quote(`${epoch} ${revision} ${callId}`));
   const within = (alias: string): string => inPartitions(`${alias}.call_timestamp`, ranges);
   const deletions = callTablesOf(layout).map(
     ({ name }) => `DELETE FROM \`${dataset}.${name}\` AS t\nWHERE ${within('t')}\n  AND t.call_id IN UNNEST(surplus);`,
@@ -20,7 +21,7 @@ SET surplus = ARRAY(
   SELECT c.call_id
   FROM \`${dataset}.calls\` AS c
   WHERE ${within('c')}
-    AND CONCAT(CAST(c.ledger_epoch AS STRING), ' ', CAST(c.revision AS STRING), ' ', c.call_id) IN UNNEST(@guards)
+    AND CONCAT(CAST(c.ledger_epoch AS STRING), ' ', CAST(c.revision AS STRING), ' ', c.call_id) IN (${texts.join(', ')})
 );
 ${deletions.join('\n')}
 COMMIT TRANSACTION;
@@ -28,14 +29,8 @@ END;
 `;
 };
 
-/** Text by which the script knows a guard again. */
-export const guardText = ({ epoch, revision, callId }: CallGuard): string => `${epoch} ${revision} ${callId}`;
-
-export const datesOfGuards = (guards: readonly CallGuard[]): Set<string | null> =>
-  new Set(guards.map(({ callTimestamp }) => partitionOf(callTimestamp)));
-
-/** One script: removes child rows of the ids in @ids whose call has no row in `calls`. */
-export const removeOrphansScript = (dataset: string, layout: Layout): string => {
+/** One script: removes child rows of these ids whose call has no row in `calls`. */
+export const removeOrphansScript = (dataset: string, layout: Layout, callIds: readonly string[]): string => {
   const deletions = callTablesOf(layout)
     .filter(({ kind }) => kind === 'child')
     .map(({ name }) => `DELETE FROM \`${dataset}.${name}\` AS t\nWHERE t.call_id IN UNNEST(orphans);`);
@@ -43,7 +38,7 @@ export const removeOrphansScript = (dataset: string, layout: Layout): string => 
 DECLARE orphans ARRAY<STRING> DEFAULT [];
 BEGIN TRANSACTION;
 SET orphans = ARRAY(
-  SELECT id FROM UNNEST(@ids) AS id WHERE id NOT IN (SELECT c.call_id FROM \`${dataset}.calls\` AS c)
+  SELECT id FROM UNNEST([${callIds.map(quote).join(', ')}]) AS id WHERE id NOT IN (SELECT c.call_id FROM \`${dataset}.calls\` AS c)
 );
 ${deletions.join('\n')}
 COMMIT TRANSACTION;

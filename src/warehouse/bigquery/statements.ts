@@ -8,6 +8,16 @@ import { callIdsQuery, guardsQuery, orphansQuery } from './guards.ts';
 import { type ScriptInput, writeLoadScript } from './load-script.ts';
 import { removeOrphansScript, removeScript } from './remove.ts';
 
+const exampleGuard = {
+  callId: 'call',
+  callTimestamp: Date.parse('2026-03-01T00:00:00Z') * 1000,
+  epoch: 1,
+  revision: 1,
+  flattenVersion: 1,
+  contentHash: null,
+  childRows: {},
+};
+
 /** Staging table and dates are examples; they are all that differs between loads of the same make. */
 export const listStatements = (config: BigqueryWarehouseConfig): readonly Statement[] => {
   const dataset = `${config.project}.${config.dataset}`;
@@ -61,11 +71,11 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     },
     {
       name: 'reconcile/remove orphans',
-      sql: `-- @param ids ARRAY<STRING>\n${removeOrphansScript(dataset, config)}`,
+      sql: removeOrphansScript(dataset, config, ['call']),
     },
     {
       name: 'reconcile/remove surplus',
-      sql: `-- @param guards ARRAY<STRING>\n${removeScript(dataset, config, ['2026-03-01'])}`,
+      sql: removeScript(dataset, config, [exampleGuard]),
     },
     { name: 'reconcile/digests', sql: `${digestCallsQuery(dataset, ['2026-03-01'])};` },
     { name: 'reconcile/ids of a range', sql: `${callIdsQuery(dataset, { from: 0, to: 86_400_000_000 })};` },

@@ -15,7 +15,7 @@ import { partitionOf } from './partitions.ts';
 import { createQueries } from './queries.ts';
 import { createQuota, describeQuota, limitsOf, type Quota, type QuotaMemory } from './quota.ts';
 import { listTable, rowsOf } from './read.ts';
-import { datesOfGuards, guardText, removeOrphansScript, removeScript } from './remove.ts';
+import { removeOrphansScript, removeScript } from './remove.ts';
 import { type Pause, pause as realPause } from './retry.ts';
 import { createStaging } from './staging.ts';
 import { listStatements } from './statements.ts';
@@ -44,6 +44,8 @@ export interface BigqueryWarehouse extends Warehouse {
 }
 
 const requestTimeoutMs = 60_000;
+/** Keeps a script far below the 1 MB that a query may have. */
+const itemsPerRemoval = 1_000;
 export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): BigqueryWarehouse => {
   const { name, config, clock = Date.now, pause = realPause, lease = createLocalLease() } = options;
   const emulated = config.api_endpoint !== undefined;
@@ -78,6 +80,13 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     compress: options.compress ?? !emulated,
   };
 
+  const runRemoval = <T>(items: readonly T[], scriptOf: (some: readonly T[]) => string): Promise<void> =>
+    lease.run(`bigquery ${name}`, async () => {
+      for (let start = 0; start < items.length; start += itemsPerRemoval) {
+        await queries.run({ sql: scriptOf(items.slice(start, start + itemsPerRemoval)) });
+      }
+    });
+
   return {
     name,
     kind: 'bigquery',
@@ -108,19 +117,8 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
       return await queries.run({ sql }, 'plain');
     },
     listGuards: (range) => listGuards(queries, dataset, config, range),
-    removeOrphans: (callIds) =>
-      lease.run(`bigquery ${name}`, async () => {
-        const sql = removeOrphansScript(dataset, config);
-        await queries.run({ sql, parameters: { ids: callIds }, types: { ids: 'ARRAY<STRING>' } });
-      }),
-    removeCalls: (guards) =>
-      lease.run(`bigquery ${name}`, async () => {
-        await queries.run({
-          sql: removeScript(dataset, config, datesOfGuards(guards)),
-          parameters: { guards: guards.map(guardText) },
-          types: { guards: 'ARRAY<STRING>' },
-        });
-      }),
+    removeOrphans: (callIds) => runRemoval(callIds, (some) => removeOrphansScript(dataset, config, some)),
+    removeCalls: (guards) => runRemoval(guards, (some) => removeScript(dataset, config, some)),
     digestCalls: (callIds, dates) => digestCalls(queries, dataset, callIds, dates),
     listCallIds: (range) => listCallIds(queries, dataset, range),
     listOrphans: () => listOrphans(queries, dataset, config),

