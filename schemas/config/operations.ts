@@ -24,4 +24,3 @@ export const operationsConfigSchema = z
     'Health, readiness and metrics (Prometheus; an OpenTelemetry collector scrapes them too), on a port of their own.',
   );
 
-export type OperationsConfig = z.infer<typeof operationsConfigSchema>;
