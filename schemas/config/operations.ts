@@ -23,4 +23,3 @@ export const operationsConfigSchema = z
   .describe(
     'Health, readiness and metrics (Prometheus; an OpenTelemetry collector scrapes them too), on a port of their own.',
   );
-

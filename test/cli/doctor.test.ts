@@ -196,6 +196,8 @@ describe('webhook round trip', () => {
     expect(await roundTrip(services, store, `${receiver.address}/elsewhere`)).toMatchObject({
       hint: expect.stringContaining('webhook.path'),
     });
+    // Two receivers cannot share the spool folder.
+    await services.close();
   });
 
   test('notices a receiver that writes somewhere else, and one that takes forged deliveries', async () => {
