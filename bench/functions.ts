@@ -53,7 +53,7 @@ const { config } = await loadConfig({
     store: { url: postgres.url, data_dir: folder },
     warehouses: { postgres: { type: 'postgres', url: postgres.url } },
     webhook: { port: 0, secrets: [{ name: 'bench', secret }] },
-    metrics: { serve: 'off' },
+    operations: { enabled: false },
   },
 });
 const services = createServices(
@@ -100,7 +100,7 @@ try {
   const source = openSource(services, store);
   const deps = activityDeps(services, { store, targets, source });
   let woken = () => {};
-  const { receiver } = await openReceiver(services, {
+  const receiver = await openReceiver(services, {
     storeUrl: store.url,
     wake: async () => woken(),
     log: { info: () => {}, warn: console.error, error: console.error },

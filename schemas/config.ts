@@ -1,6 +1,6 @@
 /** The whole configuration, composed of its sections. Example file, JSON Schema and reference derive from this. */
 import { z } from 'zod';
-import { metricsConfigSchema } from './config/metrics.ts';
+import { operationsConfigSchema } from './config/operations.ts';
 import { sourceConfigSchema } from './config/source.ts';
 import { storeConfigSchema } from './config/store.ts';
 import { syncConfigSchema } from './config/sync.ts';
@@ -16,7 +16,7 @@ export const configSchema = z
     warehouses: warehousesConfigSchema,
     temporal: temporalConfigSchema.prefault({}),
     sync: syncConfigSchema.prefault({}),
-    metrics: metricsConfigSchema.prefault({}),
+    operations: operationsConfigSchema.prefault({}),
   })
   .describe('Configuration of callsync.');
 

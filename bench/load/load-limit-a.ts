@@ -7,7 +7,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { tableOf, type WordArrays } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
 import type { SimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
-import { createStatements } from '../../src/warehouse/postgres/ddl.ts';
+import { listChanges } from '../../src/warehouse/postgres/ddl.ts';
 import { columnsOf, type Layout, qualified } from '../../src/warehouse/postgres/layout.ts';
 import { createDatabase } from './create-database.ts';
 import { requestToken } from './request-token.ts';
@@ -133,7 +133,8 @@ export const loadLimitA = async (input: {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   try {
-    for (const statement of [...createStatements(layout), wordsTable]) await client.query(statement);
+    const statements = listChanges(layout).filter(({ name }) => /^(schema|table|index)/.test(name));
+    for (const sql of [...statements.map((change) => change.sql), wordsTable]) await client.query(sql);
     const begin = performance.now();
     for (const name of names) {
       const columns =

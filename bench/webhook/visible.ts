@@ -38,7 +38,7 @@ export const measureVisibility = async (input: {
     store: { url },
     temporal: { address: temporal.address },
     webhook: { port: 0, secrets: [{ name: 'bench', secret }], spool: { dir: join(folder, 'up-spool') } },
-    metrics: { serve: 'off' },
+    operations: { enabled: false },
   };
   await writeFile(path, stringify(config), { mode: 0o600 });
   const up = spawn(process.execPath, [main, 'up', '--no-schedules', '--config', path, '--json'], {

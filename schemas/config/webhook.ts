@@ -4,6 +4,11 @@ import { durationSchema } from './duration.ts';
 
 const MiB = 1024 * 1024;
 
+const addressForms = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+const addressSchema = z.string().refine((text) => addressForms.safeParse(text).success, {
+  error: 'must be an address or a CIDR range, such as 203.0.113.7 or 203.0.113.0/24',
+});
+
 export const signingSecretSchema = z
   .strictObject({
     name: z
@@ -45,15 +50,23 @@ const limitsSchema = z.strictObject({
     .number()
     .int()
     .positive()
-    .default(24 * MiB)
-    .describe('Bytes of deliveries held in memory at once; beyond it the answer is 503.'),
+    .default(48 * MiB)
+    .describe(
+      'Bytes of deliveries held in memory at once; beyond it, the sender that holds most is answered 503. Senders that never signed a delivery rightly share half of it.',
+    ),
   header_bytes: z.number().int().min(1024).default(16_384).describe('Largest request head taken.'),
   connections: z
     .number()
     .int()
     .positive()
     .default(2_000)
-    .describe('Connections open at once; further ones are closed.'),
+    .describe('Connections open at once; beyond it, who has most of them loses one.'),
+  connections_per_sender: z
+    .number()
+    .int()
+    .positive()
+    .default(500)
+    .describe('Of these, from one address (IPv6: network of 64 bits); `trusted_proxies` are exempt.'),
   headers_timeout_s: z.number().positive().default(5).describe('Seconds within which the request head must be here.'),
   request_timeout_s: z
     .number()
@@ -154,11 +167,11 @@ export const webhookConfigSchema = z
       .describe('Take deliveries without a signature. Anyone who can reach the port can then write call data.'),
     tls: tlsSchema.optional().describe('Serve HTTPS with this certificate; plain HTTP without it.'),
     trusted_proxies: z
-      .array(z.string().min(1))
+      .array(addressSchema)
       .default([])
       .describe('Addresses or CIDR ranges of proxies whose X-Forwarded-For is believed.'),
     allow_from: z
-      .array(z.string().min(1))
+      .array(addressSchema)
       .default([])
       .describe('Addresses or CIDR ranges from which deliveries are taken; from anywhere if empty.'),
     limits: limitsSchema.prefault({}).describe('Limits against slow, large and many requests.'),

@@ -1,9 +1,9 @@
-/** The webhook receiver of a process with its spool, its metrics and its wake-up. */
+/** The webhook receiver of a process with its spool and its wake-up. */
 import { join } from 'node:path';
 import type pino from 'pino';
+import { Registry } from 'prom-client';
 import { resolveDataDir } from '../config/data-dir.ts';
 import { watchInbox } from '../metrics/inbox-gauges.ts';
-import { createRegistry } from '../metrics/registry.ts';
 import { openPool } from '../postgres/connection.ts';
 import { createInboxWriter } from '../store/delivery/inbox-writer.ts';
 import { wakeMergeInbox } from '../temporal/workflow-client.ts';
@@ -12,26 +12,25 @@ import type { ReceiverLog } from '../webhook/server/receiver-log.ts';
 import { openSigningKeys } from '../webhook/server/signing-keys.ts';
 import { openSpool } from '../webhook/spool/spool.ts';
 import { createLogger } from './log.ts';
-import { openMetrics } from './open-metrics.ts';
 import type { Parts } from './services/open-parts.ts';
 import type { Services } from './services/services.ts';
 
 const gaugeDeadlineMs = 2_000;
 
-export interface OpenedReceiver {
-  readonly receiver: Receiver;
-  readonly metricsAddress: string | undefined;
-}
-
 /** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
 export const openReceiver = async (
   services: Services,
-  input: { readonly storeUrl: string; readonly wake: () => Promise<void>; readonly log: ReceiverLog | pino.Logger },
-): Promise<OpenedReceiver> => {
-  const { webhook, metrics: metricsConfig, store } = services.config;
-  const { log } = input;
+  input: {
+    readonly storeUrl: string;
+    /** Where it counts; nowhere without one. */
+    readonly registry?: Registry;
+    readonly wake: () => Promise<void>;
+    readonly log: ReceiverLog | pino.Logger;
+  },
+): Promise<Receiver> => {
+  const { webhook, store } = services.config;
+  const { registry = new Registry(), log } = input;
   const secrets = openSigningKeys({ secrets: webhook.secrets, allowUnsigned: webhook.allow_unsigned, log });
-  const registry = createRegistry(metricsConfig);
   const pool = openPool({
     url: input.storeUrl,
     schema: 'callsync',
@@ -55,22 +54,21 @@ export const openReceiver = async (
     registry,
     log,
     wake: input.wake,
-    serveMetrics: metricsConfig.serve === 'receiver',
   });
   services.defer(() => receiver.close());
   await receiver.listen();
-  const metricsAddress = await openMetrics(services, { registry });
-  return { receiver, metricsAddress };
+  return receiver;
 };
 
 /** A receiver whose workers run in the same process. */
 export const openReceiverBesideWorkers = (
   services: Services,
   { store, temporal }: Parts,
-  logLevel: string,
-): Promise<OpenedReceiver> =>
+  input: { readonly registry?: Registry; readonly logLevel: string },
+): Promise<Receiver> =>
   openReceiver(services, {
     storeUrl: store.url,
+    registry: input.registry,
     wake: () => wakeMergeInbox(temporal.client, services.config.temporal.task_queue),
-    log: createLogger(logLevel),
+    log: createLogger(input.logLevel),
   });

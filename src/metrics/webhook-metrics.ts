@@ -27,6 +27,7 @@ export const createWebhookMetrics = (registry: Registry) => {
     /** Not let in, by address or signature. */
     rejected: counter('rejected_total', 'Deliveries answered 403, by reason.', ['reason']),
     refused: counter('refused_total', 'Deliveries not taken for want of room or time, or cut off.', ['reason']),
+    connectionsDropped: counter('connections_dropped_total', 'Connections closed to make room for others.'),
     drained: counter('drained_total', 'Deliveries brought from the spool to the inbox.'),
     wakeFailures: counter('wake_failures_total', 'Failed attempts to wake the inbox merge.'),
     unrecorded: counter('rejected_unrecorded_total', 'Rejected deliveries that were counted but not recorded.'),

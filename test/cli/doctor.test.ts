@@ -60,7 +60,7 @@ const servicesOf = (over: Over = {}): Services => {
       },
       webhook: { port: 0, secrets: [{ name: 'main', secret: 'a signing secret' }], ...over.webhook },
       store: { url: database.url, data_dir: dataDir, ...over.store },
-      metrics: { serve: 'off' },
+      operations: { enabled: false },
       temporal: { address: temporal.address, task_queue: temporal.taskQueue, ...over.temporal },
       ...(over.warehouses === undefined ? {} : { warehouses: over.warehouses }),
     },
@@ -178,7 +178,7 @@ describe('webhook round trip', () => {
   test('arrives, is refused when forged, and leaves no trace', async () => {
     const services = servicesOf();
     const store = await openStoreService(services);
-    const { receiver } = await openReceiver(services, { storeUrl: store.url, wake: async () => undefined, log: quiet });
+    const receiver = await openReceiver(services, { storeUrl: store.url, wake: async () => undefined, log: quiet });
     const url = `${receiver.address}${services.config.webhook.path}`;
     expect(await roundTrip(services, store, url)).toMatchObject({ outcome: 'ok' });
     const left = await store.pool.query("SELECT outcome FROM inbox WHERE outcome <> 'rejected'");
@@ -196,6 +196,8 @@ describe('webhook round trip', () => {
     expect(await roundTrip(services, store, `${receiver.address}/elsewhere`)).toMatchObject({
       hint: expect.stringContaining('webhook.path'),
     });
+    // Two receivers cannot share the spool folder.
+    await services.close();
   });
 
   test('notices a receiver that writes somewhere else, and one that takes forged deliveries', async () => {
@@ -204,7 +206,7 @@ describe('webhook round trip', () => {
     const other = await createDatabase();
     const elsewhere = servicesOf({ store: { url: other.url } });
     const theirs = await openStoreService(elsewhere);
-    const { receiver } = await openReceiver(elsewhere, {
+    const receiver = await openReceiver(elsewhere, {
       storeUrl: theirs.url,
       wake: async () => undefined,
       log: quiet,
@@ -226,7 +228,7 @@ describe('webhook round trip', () => {
     await other.drop();
 
     const open = servicesOf({ webhook: { secrets: [], allow_unsigned: true } });
-    const { receiver: credulous } = await openReceiver(open, {
+    const credulous = await openReceiver(open, {
       storeUrl: store.url,
       wake: async () => undefined,
       log: quiet,

@@ -36,7 +36,7 @@ const start = async (args: readonly string[], port = 0): Promise<ChildProcess> =
     source: { base_url: nobody, auth_url: nobody, realm: 'r', client_id: 'a', client_secret: 'b' },
     store: { data_dir: folder },
     webhook: { port, allow_unsigned: true, spool: { dir: join(folder, `spool-${children.length}`) } },
-    metrics: { serve: 'off' },
+    operations: { enabled: false },
   };
   await writeFile(config, stringify(settings));
   const child = spawn(process.execPath, [program, ...args, '--config', config], { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -136,7 +136,7 @@ describe('Kubernetes manifests', () => {
     const grace = find('Deployment', 'worker').spec.template.spec.terminationGracePeriodSeconds;
     expect(grace * 1000).toBeGreaterThan(config.temporal.shutdown_grace);
     expect(config.webhook.port).toBe(8780);
-    expect(config.metrics.port).toBe(9464);
+    expect(config.operations.port).toBe(9464);
   });
 });
 

@@ -2,10 +2,9 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { watchInbox } from '../../src/metrics/inbox-gauges.ts';
 import { createRegistry } from '../../src/metrics/registry.ts';
-import { serveMetrics } from '../../src/metrics/server.ts';
 import { createWebhookMetrics } from '../../src/metrics/webhook-metrics.ts';
 
-test('serves Prometheus text on a listener of its own', async () => {
+test('counts and shows what the receiver does', async () => {
   const registry = new Registry();
   const metrics = createWebhookMetrics(registry);
   metrics.accepted.inc({ stored_in: 'inbox', key: 'new' });
@@ -14,10 +13,7 @@ test('serves Prometheus text on a listener of its own', async () => {
   for (const seconds of [0.004, 0.3, 60]) metrics.answerSeconds.observe(seconds);
   const spool = { records: 2, bytes: 700, parked: 1, oldest: new Date(Date.now() - 90_000) };
   metrics.watch(() => ({ inflightBytes: 5, spool, storeUsable: true }));
-  const server = await serveMetrics({ registry, listen: '127.0.0.1', port: 0 });
-  const response = await fetch(server.address);
-  expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
-  const text = await response.text();
+  const text = await registry.metrics();
   for (const line of [
     'callsync_webhook_accepted_total{stored_in="inbox",key="new"} 1',
     'callsync_webhook_drained_total 3',
@@ -30,20 +26,11 @@ test('serves Prometheus text on a listener of its own', async () => {
   ]) {
     expect(text.split('\n')).toContain(line);
   }
-  expect((await fetch(new URL('/', server.address))).status).toBe(404);
-  expect((await fetch(server.address, { method: 'POST' })).status).toBe(405);
-  const taken = serveMetrics({
-    registry,
-    listen: '127.0.0.1',
-    port: Number(new URL(server.address).port),
-  });
-  await expect(taken).rejects.toMatchObject({ code: 'METRICS_PORT_TAKEN', kind: 'terminal' });
-  await server.close();
 });
 
 test('counts memory and event loop of the process on demand', async () => {
-  expect(await createRegistry({ process: true }).metrics()).toContain('process_resident_memory_bytes');
-  expect(await createRegistry({ process: false }).metrics()).not.toContain('process_resident_memory_bytes');
+  expect(await createRegistry({ process_metrics: true }).metrics()).toContain('process_resident_memory_bytes');
+  expect(await createRegistry({ process_metrics: false }).metrics()).not.toContain('process_resident_memory_bytes');
 });
 
 test('shows depth and age of the inbox, and nothing when the store does not answer', async () => {

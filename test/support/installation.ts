@@ -83,7 +83,7 @@ export const install = async (input: {
     store: { url: database.url, data_dir: folder },
     temporal: { address, task_queue: temporal.taskQueue },
     webhook: { enabled: false, header_prefix: 'X-Service-' },
-    metrics: { serve: 'off' },
+    operations: { enabled: false },
     ...input.config,
   };
   const configPath = join(folder, 'callsync.yaml');

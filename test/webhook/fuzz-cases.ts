@@ -4,7 +4,7 @@
  */
 import { createHash, createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Verify } from '../../src/webhook/server/signature.ts';
+import type { Verifier } from '../../src/webhook/server/signature.ts';
 import { type Answered, fuzzReceiver } from './support/fuzz.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { startReceiver } from './support/receiver.ts';
@@ -21,11 +21,17 @@ export const describeFuzz = ({ count }: { count: number }): void => {
 
   const config = { limits: { headers_timeout_s: 1, request_timeout_s: 1 }, rejected_per_minute: 5 };
 
-  const fuzz = async (options: { count: number; seed: number; verify?: Verify }): Promise<readonly Answered[]> => {
+  const fuzz = async (options: {
+    count: number;
+    seed: number;
+    verify?: Verifier['verify'];
+  }): Promise<readonly Answered[]> => {
     const { verify } = options;
-    const started = await startReceiver({ databaseUrl: database.url, config, ...(verify && { verify }) });
+    // A broken verifier sees every delivery: the check of the header would hide most faults.
+    const verifier = verify && { checkHeader: () => undefined, verify };
+    const started = await startReceiver({ databaseUrl: database.url, config, ...(verifier && { verifier }) });
     const answered = await fuzzReceiver({ port: started.port, count: options.count, seed: options.seed });
-    expect((await fetch(`${started.receiver.address}/healthz`)).status).toBe(200);
+    expect(started.receiver.ready()).toBe(true);
     await started.stop();
     return answered;
   };
@@ -65,7 +71,7 @@ export const describeFuzz = ({ count }: { count: number }): void => {
 
   describe('finds a verifier that', () => {
     const digestOf = (text: string | Buffer, secret: Buffer) => createHmac('sha256', secret).update(text).digest('hex');
-    const broken: Record<string, Verify> = {
+    const broken: Record<string, Verifier['verify']> = {
       'compares with == over the body decoded as text': ({ body, signature, keys }) =>
         keys.some((key) => signature === `sha256=${digestOf(body.toString('utf8'), key.secret)}`)
           ? { ok: true, key: 'primary' }

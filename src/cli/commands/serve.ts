@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
+import { createRegistry } from '../../metrics/registry.ts';
 import { openSecret } from '../../secret.ts';
 import { connectClient } from '../../temporal/connect.ts';
 import { installRuntime } from '../../temporal/worker.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { createLogger } from '../log.ts';
+import { openOperations } from '../open-operations.ts';
 import { openReceiver } from '../open-receiver.ts';
 import { openStoreService } from '../services/open-store.ts';
 import { openTemporal, type TemporalService } from '../services/open-temporal.ts';
@@ -41,13 +43,16 @@ export const addServe = (command: Command): void => {
         const { store } = services.config;
         const configured = openSecret({ key: 'store.url', value: store.url, file: store.url_file });
         const storeUrl = configured?.read() ?? (await openStoreService(services)).url;
-        const { receiver, metricsAddress } = await openReceiver(services, {
+        const registry = createRegistry(services.config.operations);
+        const receiver = await openReceiver(services, {
           storeUrl,
+          registry,
           wake: createWake(services),
           log: createLogger(options.logLevel),
         });
         const address = `${receiver.address}${services.config.webhook.path}`;
-        print(options, { webhook: address, metrics: metricsAddress }, `webhook   ${address}`);
+        const operations = await openOperations(services, { registry, ready: receiver.ready });
+        print(options, { webhook: address, operations }, `webhook   ${address}`);
         await stopped;
       }),
     );

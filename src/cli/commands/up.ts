@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
+import { createRegistry } from '../../metrics/registry.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import { openOperations } from '../open-operations.ts';
 import { openReceiverBesideWorkers } from '../open-receiver.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
@@ -15,17 +17,19 @@ export const addUp = (command: Command): void => {
         const parts = await openParts(services);
         const workers = await openWorkers(services, parts);
         const prefix = services.config.temporal.task_queue;
+        const registry = createRegistry(services.config.operations);
         let address: string | undefined;
-        let metricsAddress: string | undefined;
+        let ready = () => true;
         if (services.config.webhook.enabled) {
-          const opened = await openReceiverBesideWorkers(services, parts, options.logLevel);
-          address = `${opened.receiver.address}${services.config.webhook.path}`;
-          metricsAddress = opened.metricsAddress;
+          const receiver = await openReceiverBesideWorkers(services, parts, { registry, logLevel: options.logLevel });
+          address = `${receiver.address}${services.config.webhook.path}`;
+          ready = receiver.ready;
         }
+        const operations = await openOperations(services, { registry, ready });
         if (options.schedules) await ensureSchedules(parts.temporal.client, prefix, services.config.sync);
         const addresses = {
           webhook: address,
-          metrics: metricsAddress,
+          operations,
           temporal: parts.temporal.address,
           ui: parts.temporal.uiUrl,
         };
@@ -34,7 +38,7 @@ export const addUp = (command: Command): void => {
           addresses,
           Object.entries(addresses)
             .filter(([, value]) => value !== undefined)
-            .map(([name, value]) => `${name.padEnd(9)} ${value}`)
+            .map(([name, value]) => `${name.padEnd(10)} ${value}`)
             .join('\n'),
         );
         services.say('Running; Ctrl-C stops after finishing what is under way.');

@@ -3,7 +3,7 @@ import { createRegistry } from '../../metrics/registry.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
 import { type WorkerRole, workerRoles } from '../../temporal/worker.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
-import { openMetrics } from '../open-metrics.ts';
+import { openOperations } from '../open-operations.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
 
@@ -20,11 +20,11 @@ export const addWorker = (command: Command): void => {
         const workers = await openWorkers(services, parts, options.roles);
         const { temporal } = parts;
         if (options.schedules) await ensureSchedules(temporal.client, config.temporal.task_queue, config.sync);
-        const registry = createRegistry(config.metrics);
-        const metrics = await openMetrics(services, { registry, portMayBeTaken: true });
+        const registry = createRegistry(config.operations);
+        const operations = await openOperations(services, { registry, ready: () => true, portMayBeTaken: true });
         print(
           options,
-          { worker: options.roles, temporal: temporal.address, metrics },
+          { worker: options.roles, temporal: temporal.address, operations },
           `worker    ${options.roles.join(', ')} on ${temporal.address}`,
         );
         await Promise.race([stopped, workers.finished]);

@@ -90,7 +90,7 @@ const demoConfig = async (input: {
         header_prefix: 'X-Service-',
         secrets: [{ name: 'demo', secret: input.signingSecret }],
       },
-      metrics: { serve: 'receiver', process: false },
+      operations: { enabled: false },
       store: { data_dir: input.dir },
       warehouses: input.warehouses,
       sync: { start_from: input.startFrom, interval: '5s', settle: '1s', overlap: '30s', inbox_sweep: '5s' },
@@ -159,7 +159,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     const before = await summarizeStore(store);
     const prefix = config.temporal.task_queue;
     await openWorkers(services, parts);
-    const { receiver } = await openReceiverBesideWorkers(services, parts, options.logLevel);
+    const receiver = await openReceiverBesideWorkers(services, parts, { logLevel: options.logLevel });
     await ensureSchedules(temporal.client, prefix, config.sync);
     // A later run would repeat the edits of the first to the byte, which rightly counts as a replay of its webhooks.
     const editShare = before.calls === 0 ? 0.05 : 0;

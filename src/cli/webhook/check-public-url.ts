@@ -2,7 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
-import { createAllowList } from '../../webhook/server/allow-list.ts';
+import { createAddressList } from '../../webhook/server/address-list.ts';
 import { errorCode } from '../../webhook/server/receiver-log.ts';
 import { exitCodes } from '../exit-codes.ts';
 
@@ -17,7 +17,7 @@ export interface PublicUrlFinding {
 }
 
 /** Loopback, private, link-local, shared and documentation ranges: no service on the internet reaches them. */
-const isPrivate = createAllowList([
+const isPrivate = createAddressList([
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
   ...['192.0.2.0/24', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '240.0.0.0/4'],
   ...['::/127', 'fc00::/7', 'fe80::/10', '2001:db8::/32'],

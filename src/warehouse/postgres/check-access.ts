@@ -38,6 +38,8 @@ export const checkPostgresAccess = async (options: {
       await client.query(`CREATE TABLE ${schema}.${scratch} (id integer PRIMARY KEY, body jsonb)`);
       await client.query(`INSERT INTO ${schema}.${scratch} VALUES (1, '{}')`);
       await client.query(`SELECT * FROM ${schema}.${scratch}`);
+      // A load stages its rows in temporary tables.
+      await client.query(`CREATE TEMPORARY TABLE ${scratch}_stage (id integer)`);
       await client.query('ROLLBACK TO before');
       const refused = present ? await unwritable(client, layout) : [];
       if (refused.length > 0) {

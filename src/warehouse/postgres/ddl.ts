@@ -14,67 +14,111 @@ const createTable = (layout: Layout, table: Table): string => {
   return `CREATE TABLE IF NOT EXISTS ${target} (\n  ${columns.map(columnLine).join(',\n  ')},\n  PRIMARY KEY (${key})\n)`;
 };
 
-/** Run after `addColumns`, which creates the columns that an older table lacks. */
-const describeTable = (layout: Layout, table: Table): string[] => {
-  const target = qualified(layout, table.name);
-  const columns = columnsOf(table);
-  return [
-    `COMMENT ON TABLE ${target} IS ${literal(`${table.description} Grain: ${table.grain}.`)}`,
-    ...columns.map((column) => `COMMENT ON COLUMN ${target}.${quote(column.name)} IS ${literal(column.description)}`),
-  ];
-};
-
-/** One statement per missing column; `present` are the names that the table has. A required one arrives nullable. */
-export const addColumns = (layout: Layout, table: Table, present: ReadonlySet<string>): string[] =>
-  columnsOf(table)
-    .filter((column) => !present.has(column.name))
-    .map(
-      (column) =>
-        `ALTER TABLE ${qualified(layout, table.name)} ADD COLUMN IF NOT EXISTS ${quote(column.name)} ${column.type}`,
-    );
-
-const tombstones = (layout: Layout): string[] => {
-  const target = qualified(layout, 'tombstones');
-  return [
-    `CREATE TABLE IF NOT EXISTS ${target} (
+const createTombstones = (layout: Layout): string =>
+  `CREATE TABLE IF NOT EXISTS ${qualified(layout, 'tombstones')} (
   "call_key" text NOT NULL PRIMARY KEY,
   "ledger_epoch" integer NOT NULL,
   "revision" integer NOT NULL,
   "load_id" text NOT NULL,
   "erased_at" timestamptz NOT NULL DEFAULT now()
-)`,
-    `COMMENT ON TABLE ${target} IS ${literal('Erased calls by keyed hash of their id: no load brings them back.')}`,
-  ];
-};
+)`;
 
-export const viewStatements = (layout: Layout): string[] => {
-  const target = qualified(layout, wordsView.name);
-  return [
-    `CREATE OR REPLACE VIEW ${target} AS
-SELECT u.call_id, u.call_timestamp, u.utterance_index, (w.position - 1)::integer AS word_index, u.side,
+/** The query of the view `words`. */
+export const wordsQuery = (
+  layout: Layout,
+): string => `SELECT u.call_id, u.call_timestamp, u.utterance_index, (w.position - 1)::integer AS word_index, u.side,
        w.value, w.start_offset, w.length, w.score
   FROM ${qualified(layout, 'utterances')} u
  CROSS JOIN LATERAL unnest(u.word_values, u.word_starts, u.word_lengths, u.word_scores)
-       WITH ORDINALITY AS w(value, start_offset, length, score, position)`,
-    `COMMENT ON VIEW ${target} IS ${literal(wordsView.description)}`,
-    ...wordsView.columns.map(
-      (column) => `COMMENT ON COLUMN ${target}.${quote(column.name)} IS ${literal(column.description)}`,
+       WITH ORDINALITY AS w(value, start_offset, length, score, position)`;
+
+/** What a schema has: names of its relations (tables, views, indexes), each with its columns and comments. */
+export interface Catalogue {
+  readonly schema: boolean;
+  readonly relations: ReadonlyMap<string, FoundRelation>;
+  /** Whether the view `words` has the query that it should have. */
+  readonly wordsCurrent: boolean;
+}
+
+export interface FoundRelation {
+  readonly comment: string | null;
+  readonly columns: ReadonlyMap<string, string | null>;
+}
+
+export interface Change {
+  readonly name: string;
+  readonly sql: string;
+  /** Loads and queries need it; other changes may wait until nobody holds the table. */
+  readonly urgent: boolean;
+  readonly isDone: (found: Catalogue) => boolean;
+}
+
+/** Every statement that an empty database needs, in order, each with how to see that it is not needed. */
+export const listChanges = (layout: Layout): readonly Change[] => {
+  const tables = tablesOf(layout);
+  const isThere = (name: string) => (found: Catalogue) => found.relations.has(name);
+  const index = (name: string, on: string): Change => ({
+    name: `index ${name}`,
+    sql: `CREATE INDEX IF NOT EXISTS ${name} ON ${on}`,
+    urgent: false,
+    isDone: isThere(name),
+  });
+  return [
+    {
+      name: 'schema',
+      sql: `CREATE SCHEMA IF NOT EXISTS ${quote(layout.schema)}`,
+      urgent: true,
+      isDone: (found) => found.schema,
+    },
+    ...tables.map((table) => ({
+      name: `table ${table.name}`,
+      sql: createTable(layout, table),
+      urgent: true,
+      isDone: isThere(table.name),
+    })),
+    { name: 'table tombstones', sql: createTombstones(layout), urgent: true, isDone: isThere('tombstones') },
+    ...tables.flatMap((table) => columnsOf(table).map((column) => addColumn(layout, table, column))),
+    {
+      name: 'view words',
+      sql: `CREATE OR REPLACE VIEW ${qualified(layout, wordsView.name)} AS\n${wordsQuery(layout)}`,
+      urgent: false,
+      isDone: (found) => found.relations.has(wordsView.name) && found.wordsCurrent,
+    },
+    index('calls_call_timestamp', `${qualified(layout, 'calls')} (call_timestamp)`),
+    index('deliveries_call_id', `${qualified(layout, 'deliveries')} (call_id)`),
+    ...tables.flatMap((table) =>
+      describe(layout, 'TABLE', table.name, `${table.description} Grain: ${table.grain}.`, columnsOf(table)),
     ),
+    ...describe(layout, 'TABLE', 'tombstones', 'Erased calls by keyed hash of their id: no load brings them back.', []),
+    ...describe(layout, 'VIEW', wordsView.name, wordsView.description, wordsView.columns),
   ];
 };
 
-const indexes = (layout: Layout): string[] => [
-  `CREATE INDEX IF NOT EXISTS calls_call_timestamp ON ${qualified(layout, 'calls')} (call_timestamp)`,
-  `CREATE INDEX IF NOT EXISTS deliveries_call_id ON ${qualified(layout, 'deliveries')} (call_id)`,
-];
+/** For a table that an older version created; a required column arrives nullable. */
+const addColumn = (layout: Layout, table: Table, column: PhysicalColumn): Change => ({
+  name: `column ${table.name}.${column.name}`,
+  sql: `ALTER TABLE ${qualified(layout, table.name)} ADD COLUMN IF NOT EXISTS ${quote(column.name)} ${column.type}`,
+  urgent: true,
+  isDone: ({ relations }) => relations.get(table.name)?.columns.has(column.name) === true,
+});
 
-/** Schema, tables and indexes, in order. */
-export const createStatements = (layout: Layout): string[] => [
-  `CREATE SCHEMA IF NOT EXISTS ${quote(layout.schema)}`,
-  ...tablesOf(layout).map((table) => createTable(layout, table)),
-  ...tombstones(layout),
-  ...indexes(layout),
+const describe = (
+  layout: Layout,
+  kind: 'TABLE' | 'VIEW',
+  name: string,
+  description: string,
+  columns: readonly { readonly name: string; readonly description: string }[],
+): Change[] => [
+  {
+    name: `comment on ${name}`,
+    sql: `COMMENT ON ${kind} ${qualified(layout, name)} IS ${literal(description)}`,
+    urgent: false,
+    isDone: ({ relations }) => relations.get(name)?.comment === description,
+  },
+  ...columns.map((column) => ({
+    name: `comment on ${name}.${column.name}`,
+    sql: `COMMENT ON COLUMN ${qualified(layout, name)}.${quote(column.name)} IS ${literal(column.description)}`,
+    urgent: false,
+    isDone: ({ relations }: Catalogue) => relations.get(name)?.columns.get(column.name) === column.description,
+  })),
 ];
-
-export const describeStatements = (layout: Layout): string[] =>
-  tablesOf(layout).flatMap((table) => describeTable(layout, table));

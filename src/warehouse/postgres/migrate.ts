@@ -1,20 +1,149 @@
-/** Brings the analysts' schema up to the definition: creates what is missing, never drops anything. */
+/**
+ * Brings the analysts' schema up to the definition: creates what is missing, never drops anything. A statement runs only
+ * where the catalogue differs, in a transaction of its own and with a short lock time-out, because whoever waits for a
+ * lock lets every later load and query wait, too.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
+import { CallsyncError, transient } from '../../errors.ts';
 import { inTransaction } from '../../postgres/connection.ts';
-import { addColumns, createStatements, describeStatements, viewStatements } from './ddl.ts';
-import { type Layout, tablesOf } from './layout.ts';
+import { type Catalogue, type Change, type FoundRelation, listChanges, wordsQuery } from './ddl.ts';
+import { type Layout, qualified, quote } from './layout.ts';
 
-export const migrate = (pool: pg.Pool, purpose: string, layout: Layout): Promise<void> =>
+export interface Migration {
+  /**
+   * Resolves when loads can run. Indexes, comments and a changed view that somebody's open transaction holds up are
+   * retried in the background. @throws CallsyncError DATABASE_…; DATABASE_LOCKED when a table or column cannot be added
+   */
+  run(): Promise<void>;
+  /** Ends the retries. */
+  stop(): Promise<void>;
+}
+
+const lockTimeout = '500ms';
+const urgentDeadlineMs = 3_000;
+const pauseMs = 200;
+const backgroundPauseMs = 5_000;
+
+export const createMigration = (
+  pool: pg.Pool,
+  purpose: string,
+  layout: Layout,
+  retryMs = backgroundPauseMs,
+): Migration => {
+  const stopping = new AbortController();
+  let background = Promise.resolve();
+  let retrying = false;
+
+  const pending = async (): Promise<Change[]> => {
+    const found = await readCatalogue(pool, purpose, layout);
+    return listChanges(layout).filter((change) => !change.isDone(found));
+  };
+  /** One change, or all of a new schema, which nobody can hold yet. */
+  const apply = (changes: readonly Change[]): Promise<void> =>
+    inTransaction(pool, purpose, async (client) => {
+      await client.query(`SET LOCAL lock_timeout = '${lockTimeout}'`);
+      await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`callsync.warehouse.${layout.schema}`]);
+      for (const { sql } of changes) await client.query(sql);
+    });
+  const applyUrgent = async (change: Change): Promise<void> => {
+    for (const deadline = Date.now() + urgentDeadlineMs; ; await delay(pauseMs)) {
+      try {
+        return await apply([change]);
+      } catch (cause) {
+        if (!isLocked(cause)) throw cause;
+        if (Date.now() < deadline) continue;
+        throw transient('DATABASE_LOCKED', `Somebody's open transaction holds up ${change.name} of the ${purpose}.`, {
+          hint: 'End that transaction (see pg_stat_activity); callsync tries again before the next load.',
+          cause,
+        });
+      }
+    }
+  };
+  /** False when one of them is held up. */
+  const tryAll = async (changes: readonly Change[]): Promise<boolean> => {
+    try {
+      for (const change of changes) await apply([change]);
+      return true;
+    } catch (cause) {
+      if (isLocked(cause)) return false;
+      throw cause;
+    }
+  };
+  const retry = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await delay(retryMs, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined);
+      if (stopping.signal.aborted) return;
+      // Whatever else fails now is reported by the next start, which tries the same.
+      const done = await pending()
+        .then(tryAll)
+        .catch((cause: unknown) => !(cause instanceof CallsyncError && cause.kind === 'transient'));
+      if (done) return;
+    }
+  };
+
+  return {
+    async run() {
+      const changes = await pending();
+      if (changes.some(({ name }) => name === 'table calls')) {
+        // Of several that start at once one creates the schema, and the others find it when they look again.
+        await apply(changes).catch((cause: unknown) => {
+          if (!isLocked(cause)) throw cause;
+        });
+      }
+      const left = await pending();
+      for (const change of left.filter(({ urgent }) => urgent)) await applyUrgent(change);
+      if ((await tryAll(left.filter(({ urgent }) => !urgent))) || retrying) return;
+      retrying = true;
+      background = retry().finally(() => {
+        retrying = false;
+      });
+    },
+    async stop() {
+      stopping.abort();
+      await background;
+    },
+  };
+};
+
+/** SQLSTATE lock_not_available. */
+const isLocked = (error: unknown): boolean =>
+  error instanceof CallsyncError && (error.cause as { readonly code?: unknown } | undefined)?.code === '55P03';
+
+/** Takes no lock that a load or query waits for. */
+const readCatalogue = (pool: pg.Pool, purpose: string, layout: Layout): Promise<Catalogue> =>
   inTransaction(pool, purpose, async (client) => {
-    await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`callsync.warehouse.${layout.schema}`]);
-    for (const statement of createStatements(layout)) await client.query(statement);
-    const { rows } = await client.query<{ table_name: string; column_name: string }>(
-      'SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = $1',
+    const { rows } = await client.query<{ relation: string; column: string | null; comment: string | null }>(
+      `SELECT c.relname AS relation, a.attname AS column, d.description AS comment
+         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         LEFT JOIN LATERAL (SELECT 0::smallint AS attnum, NULL::name AS attname
+                      UNION ALL SELECT attnum, attname FROM pg_attribute
+                                 WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped) a ON true
+         LEFT JOIN pg_description d ON d.classoid = 'pg_class'::regclass AND d.objoid = c.oid AND d.objsubid = a.attnum
+        WHERE n.nspname = $1`,
       [layout.schema],
     );
-    for (const table of tablesOf(layout)) {
-      const present = new Set(rows.filter((row) => row.table_name === table.name).map((row) => row.column_name));
-      for (const statement of addColumns(layout, table, present)) await client.query(statement);
+    const relations = new Map<string, FoundRelation & { columns: Map<string, string | null> }>();
+    for (const { relation, column, comment } of rows.filter((row) => row.column === null)) {
+      if (column === null) relations.set(relation, { comment, columns: new Map() });
     }
-    for (const statement of [...describeStatements(layout), ...viewStatements(layout)]) await client.query(statement);
+    for (const { relation, column, comment } of rows) {
+      if (column !== null) relations.get(relation)?.columns.set(column, comment);
+    }
+    const schema = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [layout.schema]);
+    const words = relations.has('words') && relations.has('utterances');
+    return { schema: schema.rowCount === 1, relations, wordsCurrent: words && (await isWordsCurrent(client, layout)) };
   });
+
+/** Compares the view with a temporary one of our query, both as PostgreSQL prints them. */
+const isWordsCurrent = async (client: pg.PoolClient, layout: Layout): Promise<boolean> => {
+  const wanted = quote('callsync_words');
+  await client.query('SAVEPOINT before');
+  await client.query(`CREATE TEMPORARY VIEW ${wanted} AS ${wordsQuery(layout)}`);
+  const { rows } = await client.query<{ same: boolean }>(
+    'SELECT pg_get_viewdef($1::regclass) = pg_get_viewdef($2::regclass) AS same',
+    [`pg_temp.${wanted}`, qualified(layout, 'words')],
+  );
+  await client.query('ROLLBACK TO before');
+  return rows[0]?.same === true;
+};

@@ -3,7 +3,7 @@
 import { digestedNames } from '../digest.ts';
 import type { Statement } from '../warehouse.ts';
 import { countSql } from './counts.ts';
-import { createStatements, describeStatements, viewStatements } from './ddl.ts';
+import { listChanges } from './ddl.ts';
 import { digestCallsSql } from './digest-calls.ts';
 import { callIdsSql, guardsSql, orphansSql } from './guards.ts';
 import type { Layout } from './layout.ts';
@@ -14,9 +14,7 @@ import { claimSurplusSql, removeOrphansSql, removeSql } from './remove.ts';
 export const listStatements = (layout: Layout): readonly Statement[] => {
   const load = loadSql(layout);
   return [
-    ...createStatements(layout).map((sql, index) => ({ name: `create ${index + 1}`, sql })),
-    ...describeStatements(layout).map((sql, index) => ({ name: `describe ${index + 1}`, sql })),
-    ...viewStatements(layout).map((sql, index) => ({ name: `view ${index + 1}`, sql })),
+    ...listChanges(layout).map(({ name, sql }) => ({ name: `migrate: ${name}`, sql })),
     { name: 'load: stage', sql: load.stage },
     { name: 'load: claim', sql: load.claim(false) },
     { name: 'load: claim, forced', sql: load.claim(true) },

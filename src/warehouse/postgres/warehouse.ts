@@ -8,7 +8,7 @@ import { digestCalls } from './digest-calls.ts';
 import { listCallIds, listGuards, listOrphans } from './guards.ts';
 import type { Layout } from './layout.ts';
 import { createLoader } from './load.ts';
-import { migrate } from './migrate.ts';
+import { createMigration } from './migrate.ts';
 import { readRows } from './read.ts';
 import { removeCalls, removeOrphans } from './remove.ts';
 import { listStatements } from './statements.ts';
@@ -18,6 +18,8 @@ export interface PostgresWarehouseOptions {
   readonly url: string;
   readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
   readonly maxConnections?: number;
+  /** Pause between attempts at a change that an open transaction holds up. */
+  readonly migrationRetryMs?: number;
 }
 
 /** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
@@ -32,6 +34,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     purpose,
     max: options.maxConnections ?? 4,
   });
+  const migration = createMigration(pool, purpose, layout, options.migrationRetryMs);
   const rowsOf: Warehouse['rowsOf'] = (name) => readRows(pool, layout, name);
   return {
     name: options.name,
@@ -39,7 +42,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     immediate: true,
     maxCallsPerLoad: 500,
     partitionOf: () => undefined,
-    migrate: () => migrate(pool, purpose, layout),
+    migrate: () => migration.run(),
     load: (batch) => inTransaction(pool, purpose, (client) => applyLoad(client, batch)),
     countRows: async () => (await runQuery<Record<string, number>>(pool, purpose, countSql(layout)))[0] ?? {},
     digestTables: () => digestTables(layout.documents, rowsOf),
@@ -57,6 +60,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     listOrphans: () => listOrphans(pool, layout),
     statements: () => listStatements(layout),
     close: async () => {
+      await migration.stop();
       await pool.end().catch((error: unknown) => {
         throw postgresError(purpose, error);
       });

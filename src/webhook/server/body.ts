@@ -1,4 +1,12 @@
-/** Reads request bodies as bytes, within one budget for all that are in memory. */
+/**
+ * Reads request bodies as bytes, within one memory limit for all of them, shared between senders. A sender is known once a
+ * signature of it was right.
+ *
+ * Bandwidth: while a known sender waits for an answer, one body of all unknown ones is read at a time; while several unknown
+ * senders are at it, two of each.
+ * Memory: unknown senders together have half of it, or room for one body if that is more. Beyond a limit the sender that
+ * holds most gives up a body; a known one only when no unknown one has a body on its way.
+ */
 import type { IncomingMessage } from 'node:http';
 
 export type BodyRefusal = 'too_large' | 'overload' | 'incomplete' | 'closing';
@@ -15,43 +23,91 @@ export class BodyError extends Error {
 
 export interface HeldBody {
   readonly body: Buffer;
-  /** Gives its bytes back to the budget; to be called once the delivery is answered. */
+  /** Gives its bytes back; to be called once the delivery is answered. */
   release(): void;
 }
 
 export interface BodyReader {
-  read(request: IncomingMessage): Promise<HeldBody>;
+  /** @throws BodyError */
+  read(request: IncomingMessage, sender: string): Promise<HeldBody>;
   bytesHeld(): number;
   /** Gives up the bodies that are still on their way. */
   abandonAll(): void;
 }
 
 interface Reading {
+  readonly request: IncomingMessage;
+  readonly sender: string;
   readonly startedAt: number;
   bytes(): number;
   abandon(refusal: BodyRefusal): void;
 }
 
-/** Memory that a delivery takes beside its body. */
+/** Bodies of one unknown sender that are read at once while others send too. */
+const sharedReadings = 2;
+/** Memory that a delivery takes in addition to its body. */
 const overheadBytes = 1024;
 
-export const createBodyReader = (options: { maxBodyBytes: number; maxInflightBytes: number }): BodyReader => {
-  const { maxBodyBytes, maxInflightBytes } = options;
+export const createBodyReader = (options: {
+  maxBodyBytes: number;
+  maxInflightBytes: number;
+  /** Whether the sender has lately sent a verified delivery. */
+  isKnown: (sender: string) => boolean;
+}): BodyReader => {
+  const { maxBodyBytes, maxInflightBytes, isKnown } = options;
   const readings = new Set<Reading>();
+  const heldBy = new Map<string, number>();
+  const maxUnknownBytes = Math.max(maxInflightBytes / 2, maxBodyBytes + overheadBytes);
   let held = 0;
 
-  /** Who holds most for longest goes first, so that slow or huge bodies do not crowd out the usual ones. */
+  const hold = (sender: string, bytes: number): void => {
+    held += bytes;
+    const own = (heldBy.get(sender) ?? 0) + bytes;
+    if (own > 0) heldBy.set(sender, own);
+    else heldBy.delete(sender);
+  };
+
+  const isOver = (): boolean => {
+    if (readings.size === 0) return false;
+    if (held > maxInflightBytes) return true;
+    const unknown = [...readings].filter(({ sender }) => !isKnown(sender));
+    return unknown.reduce((sum, reading) => sum + reading.bytes(), 0) > maxUnknownBytes;
+  };
+
+  /** Unknown senders first, then the one that holds most; of its bodies the one that takes most memory for longest. */
   const costliest = (): Reading | undefined => {
     const now = performance.now();
+    const rank = ({ sender, startedAt, bytes }: Reading) => [
+      isKnown(sender) ? 0 : 1,
+      heldBy.get(sender) ?? 0,
+      bytes() * (now - startedAt),
+    ];
     let found: Reading | undefined;
-    let highest = -1;
+    let highest: readonly number[] = [];
     for (const reading of readings) {
-      const cost = reading.bytes() * (now - reading.startedAt);
-      if (cost <= highest) continue;
+      const own = rank(reading);
+      const differs = own.findIndex((value, index) => value !== highest[index]);
+      if ((own[differs] ?? 0) < (highest[differs] ?? 0)) continue;
       found = reading;
-      highest = cost;
+      highest = own;
     }
     return found;
+  };
+
+  /** Reads or pauses each body by the rule above. */
+  const share = (): void => {
+    const senders = [...heldBy.keys()];
+    const knownSends = senders.some(isKnown);
+    const unknown = [...readings].filter(({ sender }) => !isKnown(sender));
+    // A sender that holds little goes first: one that is new must have its chance to become known.
+    if (knownSends) unknown.sort((left, right) => (heldBy.get(left.sender) ?? 0) - (heldBy.get(right.sender) ?? 0));
+    const atOnce = new Map<string, number>();
+    for (const [index, { request, sender }] of unknown.entries()) {
+      const count = (atOnce.get(sender) ?? 0) + 1;
+      atOnce.set(sender, count);
+      if (knownSends ? index === 0 : count <= sharedReadings || senders.length === 1) request.resume();
+      else request.pause();
+    }
   };
 
   return {
@@ -59,7 +115,7 @@ export const createBodyReader = (options: { maxBodyBytes: number; maxInflightByt
     abandonAll() {
       for (const reading of readings) reading.abandon('closing');
     },
-    read: (request) =>
+    read: (request, sender) =>
       new Promise((resolve, reject) => {
         const announced = Number(request.headers['content-length']);
         if (announced > maxBodyBytes) {
@@ -73,16 +129,20 @@ export const createBodyReader = (options: { maxBodyBytes: number; maxInflightByt
         const chunks: Buffer[] = [];
         let length = 0;
         let taken = overheadBytes;
-        held += taken;
+        hold(sender, taken);
         const release = () => {
-          held -= taken;
+          hold(sender, -taken);
           taken = 0;
+          share();
         };
         const settle = () => {
           readings.delete(reading);
+          share();
           request.off('data', onData).off('end', onEnd).off('close', onCut);
         };
         const reading: Reading = {
+          request,
+          sender,
           startedAt: performance.now(),
           bytes: () => taken,
           abandon(refusal) {
@@ -96,13 +156,13 @@ export const createBodyReader = (options: { maxBodyBytes: number; maxInflightByt
         const onData = (chunk: Buffer) => {
           length += chunk.length;
           taken += chunk.length;
-          held += chunk.length;
+          hold(sender, chunk.length);
           chunks.push(chunk);
           if (length > maxBodyBytes) {
             reading.abandon('too_large');
             return;
           }
-          while (held > maxInflightBytes && readings.size > 0) costliest()?.abandon('overload');
+          while (isOver()) costliest()?.abandon('overload');
         };
         const onEnd = () => {
           settle();
@@ -117,6 +177,7 @@ export const createBodyReader = (options: { maxBodyBytes: number; maxInflightByt
           .on('end', onEnd)
           .on('close', onCut)
           .on('error', () => {});
+        share();
       }),
   };
 };

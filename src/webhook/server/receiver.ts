@@ -12,15 +12,18 @@ import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { createCircuitBreaker } from '../spool/circuit-breaker.ts';
 import { createDrain } from '../spool/drain.ts';
 import type { Spool, SpoolStatus } from '../spool/spool.ts';
-import { createAllowList } from './allow-list.ts';
+import { createAddressList } from './address-list.ts';
 import { type BodyReader, createBodyReader } from './body.ts';
+import { limitConnections } from './connections.ts';
 import { createHeaderReader } from './delivery-headers.ts';
+import { createDropLog } from './drop-log.ts';
 import type { FileWatch } from './file-watch.ts';
 import { createGroupCommit } from './group-commit.ts';
+import { createKnownSenders } from './known-senders.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import { createRejections } from './rejections.ts';
 import { addRoutes } from './routes.ts';
-import { type Verify, verifySignature } from './signature.ts';
+import { signatureVerifier, type Verifier } from './signature.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { readCertificate, reloadCertificate } from './tls.ts';
 import { createWakeUp } from './wake-up.ts';
@@ -35,8 +38,7 @@ export interface ReceiverOptions {
   readonly log: ReceiverLog;
   /** Wakes the inbox merge. Called after commits, at most once in `wake_interval_ms`; may fail. */
   readonly wake: () => Promise<void>;
-  readonly serveMetrics?: boolean;
-  readonly verify?: Verify;
+  readonly verifier?: Verifier;
 }
 
 export interface ReceiverStatus {
@@ -52,6 +54,8 @@ export interface Receiver {
   listen(): Promise<void>;
   /** Such as `http://127.0.0.1:8780`. */
   readonly address: string;
+  /** False when deliveries cannot be made durable, when those in the spool get no further, or when it closes. */
+  ready(): boolean;
   status(): ReceiverStatus;
   /** Takes nothing new, finishes and answers what was accepted, then closes secrets and spool. */
   close(): Promise<void>;
@@ -72,9 +76,22 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
 
   const certificate = config.tls && readCertificate(config.tls);
   const app = createApp(config, certificate);
+  const senders = createKnownSenders();
+  const drops = createDropLog(log);
+  limitConnections(app.server, {
+    most: config.limits.connections,
+    mostPerSender: config.limits.connections_per_sender,
+    isProxy: createAddressList(config.trusted_proxies),
+    isKnown: senders.has,
+    onDrop() {
+      metrics.connectionsDropped.inc();
+      drops.count('connection');
+    },
+  });
   const bodies = createBodyReader({
     maxBodyBytes: config.limits.body_bytes,
     maxInflightBytes: config.limits.inflight_bytes,
+    isKnown: senders.has,
   });
   const wakeUp = createWakeUp({
     wake: options.wake,
@@ -110,17 +127,13 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     answerWithinMs: config.limits.answer_within_s * 1_000,
     onStored: (storedIn) => (storedIn === 'inbox' ? wakeUp.notify() : drain.start()),
   });
-  /** Not ready: deliveries cannot be made durable, or those in the spool get no further although the store takes others. */
   const ready = (): boolean => {
     const stalledMs = Date.now() - (drain.stalledSince()?.getTime() ?? Number.POSITIVE_INFINITY);
     return !closing && (breaker.usable() || !spool.status().full) && stalledMs < stalledAfterMs;
   };
   const rejections = createRejections({
     perMinute: config.rejected_per_minute,
-    record: async (rejected) => {
-      await inbox.recordRejected(rejected, { deadlineMs });
-      wakeUp.notify();
-    },
+    record: (rejected) => inbox.recordRejected(rejected, { deadlineMs }),
     onUnrecorded: (count) => metrics.unrecorded.inc(count),
   });
   metrics.watch(() => ({
@@ -132,15 +145,15 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     path: config.path,
     keys: secrets,
     allowUnsigned: config.allow_unsigned,
-    verify: options.verify ?? verifySignature,
-    mayCall: config.allow_from.length === 0 ? undefined : createAllowList(config.allow_from),
+    verifier: options.verifier ?? signatureVerifier,
+    allowFrom: config.allow_from.length === 0 ? undefined : createAddressList(config.allow_from),
+    senders,
     readHeaders: createHeaderReader(config.header_prefix),
     bodies,
     groupCommit,
-    ready,
     noteRejected: rejections.note,
+    onRefused: drops.count,
     metrics,
-    registry: options.serveMetrics ? registry : undefined,
     log,
   });
   let certificateWatch: FileWatch | undefined;
@@ -148,7 +161,8 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
   return {
     async listen() {
       try {
-        await app.listen({ host: config.listen, port: config.port });
+        // Connections wait here to be accepted: a flood must not fill it before one of another sender.
+        await app.listen({ host: config.listen, port: config.port, backlog: config.limits.connections });
       } catch (error) {
         throw terminal(
           'WEBHOOK_PORT_TAKEN',
@@ -165,6 +179,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
       const host = family === 'IPv6' ? `[${address}]` : address;
       return `${config.tls ? 'https' : 'http'}://${host}:${port}`;
     },
+    ready,
     status: () => ({
       storeUsable: breaker.usable(),
       spool: spool.status(),
@@ -180,6 +195,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
       await drain.close();
       await rejections.close();
       await wakeUp.close();
+      drops.close();
       certificateWatch?.close();
       secrets.close();
       await spool.close();
@@ -197,7 +213,7 @@ const createApp = (
     headersTimeout: limits.headers_timeout_s * 1_000,
     connectionsCheckingInterval: connectionCheckMs,
   };
-  const app = fastify({
+  return fastify({
     logger: false,
     trustProxy: config.trusted_proxies.length > 0 ? config.trusted_proxies : false,
     bodyLimit: limits.body_bytes,
@@ -209,8 +225,6 @@ const createApp = (
       ? { https: { ...server, ...certificate, handshakeTimeout: server.headersTimeout } }
       : { http: server }),
   }) as unknown as FastifyInstance;
-  app.server.maxConnections = limits.connections;
-  return app;
 };
 
 /** Whole requests are answered; what is not whole after a while, and who does not read its answer, is cut off. */

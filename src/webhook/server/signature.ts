@@ -23,7 +23,11 @@ export interface VerifyInput {
   readonly allowUnsigned: boolean;
 }
 
-export type Verify = (input: VerifyInput) => Verdict;
+export interface Verifier {
+  /** What is wrong with the header alone, before anything of the body is read. */
+  checkHeader(input: Omit<VerifyInput, 'body'>): RejectReason | undefined;
+  verify(input: VerifyInput): Verdict;
+}
 
 const signaturePattern = /^sha256=[0-9a-f]{64}$/;
 const signatureLength = 'sha256='.length + 64;
@@ -33,13 +37,26 @@ export const signBody = (body: Buffer, secret: Buffer | string): string => {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 };
 
+const isWellFormed = (signature: string | undefined): signature is string =>
+  signature !== undefined && signature.length === signatureLength && signaturePattern.test(signature);
+
+/** An absent signature passes where unsigned deliveries are taken, any where there is no key to check it with. */
+const passesUnsigned = ({ signature, keys, allowUnsigned }: Omit<VerifyInput, 'body'>): boolean =>
+  allowUnsigned && (signature === undefined || keys.length === 0);
+
+/** Absent or malformed signatures are refused without their body: reading it and hashing it would cost an attacker nothing. */
+const checkHeader: Verifier['checkHeader'] = (input) => {
+  if (passesUnsigned(input) || isWellFormed(input.signature)) return undefined;
+  return input.signature === undefined ? 'signature_absent' : 'signature_malformed';
+};
+
 /**
  * Every key is evaluated whatever the header says, and digests of one length are compared in constant time, so that
  * the time of an answer tells nothing of the secrets.
  */
-export const verifySignature: Verify = ({ body, signature, hookId, keys, allowUnsigned }) => {
-  const wellFormed =
-    signature !== undefined && signature.length === signatureLength && signaturePattern.test(signature);
+export const verifySignature: Verifier['verify'] = (input) => {
+  const { body, signature, hookId, keys } = input;
+  const wellFormed = isWellFormed(signature);
   const given = wellFormed ? Buffer.from(signature.slice('sha256='.length), 'hex') : Buffer.alloc(32);
   let verifiedBy: string | undefined;
   let keyOfAnotherHook = false;
@@ -50,8 +67,8 @@ export const verifySignature: Verify = ({ body, signature, hookId, keys, allowUn
     else keyOfAnotherHook = true;
   }
   if (verifiedBy !== undefined) return { ok: true, key: verifiedBy };
-  if (allowUnsigned && (signature === undefined || keys.length === 0)) return { ok: true, key: null };
-  if (signature === undefined) return { ok: false, reason: 'signature_absent' };
-  if (!wellFormed) return { ok: false, reason: 'signature_malformed' };
-  return { ok: false, reason: keyOfAnotherHook ? 'hook_refused' : 'signature_wrong' };
+  if (passesUnsigned(input)) return { ok: true, key: null };
+  return { ok: false, reason: checkHeader(input) ?? (keyOfAnotherHook ? 'hook_refused' : 'signature_wrong') };
 };
+
+export const signatureVerifier: Verifier = { checkHeader, verify: verifySignature };

@@ -135,9 +135,9 @@ export class SegmentWriter {
     this.oldest ??= oldest;
   }
 
-  async seal(): Promise<SealedSegment> {
-    // What counts was synced before.
-    await this.#file.close().catch(() => {});
+  seal(): SealedSegment {
+    // What counts was synced before: the drain may read it while it is closed.
+    this.#file.close().catch(() => {});
     return { path: this.path, bytes: this.bytes, records: this.records, oldest: this.oldest, damaged: false };
   }
 }

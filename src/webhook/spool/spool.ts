@@ -294,7 +294,7 @@ class DiskSpool implements Spool {
     const writer = this.#writer;
     if (writer === undefined) return;
     this.#writer = undefined;
-    const segment = await writer.seal();
+    const segment = writer.seal();
     if (segment.records > 0) this.#sealed.push(segment);
     else await discardSegment(this.#options.dir, segment).catch(() => {});
   }

@@ -10,7 +10,7 @@ import { openPool } from '../../../src/postgres/connection.ts';
 import { createInboxWriter, type InboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { createReceiver, type Receiver } from '../../../src/webhook/server/receiver.ts';
 import type { ReceiverLog } from '../../../src/webhook/server/receiver-log.ts';
-import type { Verify } from '../../../src/webhook/server/signature.ts';
+import type { Verifier } from '../../../src/webhook/server/signature.ts';
 import { openSigningKeys } from '../../../src/webhook/server/signing-keys.ts';
 import { openSpool, type Spool } from '../../../src/webhook/spool/spool.ts';
 
@@ -32,9 +32,8 @@ export interface StartedReceiver {
 export interface StartOptions {
   readonly databaseUrl: string;
   readonly config?: Partial<z.input<typeof webhookConfigSchema>>;
-  readonly verify?: Verify;
+  readonly verifier?: Verifier;
   readonly wake?: () => Promise<void>;
-  readonly serveMetrics?: boolean;
   readonly warehouses?: readonly string[];
   /** Kept after `stop`; a folder of its own without it. */
   readonly spoolDir?: string;
@@ -73,8 +72,7 @@ export const startReceiver = async (options: StartOptions): Promise<StartedRecei
     registry,
     log,
     wake: options.wake ?? (async () => {}),
-    ...(options.serveMetrics !== undefined && { serveMetrics: options.serveMetrics }),
-    ...(options.verify && { verify: options.verify }),
+    ...(options.verifier && { verifier: options.verifier }),
   });
   await receiver.listen();
   const { port } = new URL(receiver.address);

@@ -1,0 +1,25 @@
+/** Config section `operations:`: health, readiness and metrics, away from the port that takes deliveries. */
+import { z } from 'zod';
+
+export const operationsConfigSchema = z
+  .strictObject({
+    enabled: z.boolean().default(true).describe('Whether /healthz, /readyz and /metrics are served.'),
+    listen: z
+      .string()
+      .min(1)
+      .default('127.0.0.1')
+      .describe('Address to listen on; in a container its own, or 0.0.0.0, so that probes reach it.'),
+    port: z.number().int().min(0).max(65_535).default(9464).describe('Port to listen on; 0 takes any free one.'),
+    token_file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('File of a token that /metrics then asks for (Authorization: Bearer …). Health never needs one.'),
+    process_metrics: z
+      .boolean()
+      .default(true)
+      .describe('Include memory, CPU and event loop of the process in /metrics.'),
+  })
+  .describe(
+    'Health, readiness and metrics (Prometheus; an OpenTelemetry collector scrapes them too), on a port of their own.',
+  );

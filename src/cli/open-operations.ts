@@ -1,0 +1,29 @@
+/** Serves health, readiness and metrics of a process. */
+import type { Registry } from 'prom-client';
+import { CallsyncError } from '../errors.ts';
+import { serveOperations } from '../operations/server.ts';
+import { openSecret } from '../secret.ts';
+import type { Services } from './services/services.ts';
+
+/**
+ * Returns the address, if this process has one.
+ * @param input.portMayBeTaken several workers run on one host: all but the first go without.
+ */
+export const openOperations = async (
+  services: Services,
+  input: { readonly registry: Registry; readonly ready: () => boolean; readonly portMayBeTaken?: boolean },
+): Promise<string | undefined> => {
+  const { enabled, listen, port, token_file: file } = services.config.operations;
+  if (!enabled) return undefined;
+  const { registry, ready, portMayBeTaken = false } = input;
+  const token = openSecret({ key: 'operations.token', file })?.read;
+  try {
+    const server = await serveOperations({ listen, port, registry, ready, token });
+    services.defer(() => server.close());
+    return server.address;
+  } catch (error) {
+    if (!portMayBeTaken || !(error instanceof CallsyncError)) throw error;
+    services.log('health and metrics are not served: another process has the port', { port });
+    return undefined;
+  }
+};

@@ -1,0 +1,111 @@
+/** Migrations against what analysts and administrators do: open transactions, schemas made beforehand. */
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { checkPostgresAccess } from '../../../src/warehouse/postgres/check-access.ts';
+import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
+import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
+import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
+import { makeBatch, makeCall } from '../batches.ts';
+
+const config = { schema: 'calls', documents: true } as const;
+let database: TestDatabase;
+let admin: pg.Client;
+const opened: Warehouse[] = [];
+
+beforeEach(async () => {
+  database = await createDatabase();
+  admin = new pg.Client({ connectionString: database.url });
+  await admin.connect();
+});
+afterEach(async () => {
+  for (const warehouse of opened.splice(0)) await warehouse.close();
+  await admin.end();
+  await database.drop();
+});
+
+const open = (url = database.url): Warehouse => {
+  const warehouse = createPostgresWarehouse({ name: 'pg', url, config, migrationRetryMs: 100 });
+  opened.push(warehouse);
+  return warehouse;
+};
+
+const viewText = async (): Promise<string> =>
+  (await admin.query(`SELECT pg_get_viewdef('calls.words'::regclass) AS text`)).rows[0].text;
+
+test('an open transaction on words delays a changed view, and neither loads nor starts', async () => {
+  await open().migrate();
+  const wanted = await viewText();
+  await admin.query(`CREATE OR REPLACE VIEW calls.words AS SELECT * FROM (${wanted.replace(';', '')}) older`);
+  await admin.query('DROP INDEX calls.calls_call_timestamp');
+  await admin.query('COMMENT ON TABLE calls.tags IS NULL');
+  const analyst = new pg.Client({ connectionString: database.url });
+  await analyst.connect();
+  await analyst.query('BEGIN; SELECT count(*) FROM calls.words');
+
+  const loader = open();
+  const loads: number[] = [];
+  let started = false;
+  const load = async (): Promise<void> => {
+    for (let n = 0; !started || n < 5; n += 1) {
+      const begin = performance.now();
+      await loader.load(makeBatch({ calls: [makeCall({ callId: `c-${n}` })] }));
+      loads.push(performance.now() - begin);
+    }
+  };
+  const starts = [open(), open(), open()].map((warehouse) => warehouse.migrate());
+  await Promise.all([load(), Promise.all(starts).then(() => (started = true))]);
+  expect(Math.max(...loads)).toBeLessThan(2_000);
+  expect(await viewText()).not.toBe(wanted);
+
+  await analyst.query('COMMIT');
+  await analyst.end();
+  for (const end = Date.now() + 20_000; (await viewText()) !== wanted && Date.now() < end; ) await delay(50);
+  expect(await viewText()).toBe(wanted);
+  await open().migrate();
+  const index = await admin.query(`SELECT to_regclass('calls.calls_call_timestamp') AS name`);
+  expect(index.rows[0].name).not.toBeNull();
+  const comment = await admin.query(`SELECT obj_description('calls.tags'::regclass) AS text`);
+  expect(comment.rows[0].text).toContain('One row per tag');
+});
+
+test('a column that a newer version needs waits for an open transaction with an error that says so', async () => {
+  await open().migrate();
+  await admin.query('ALTER TABLE calls.calls DROP COLUMN dept');
+  const analyst = new pg.Client({ connectionString: database.url });
+  await analyst.connect();
+  await analyst.query('BEGIN; SELECT count(*) FROM calls.calls');
+  await expect(open().migrate()).rejects.toMatchObject({ kind: 'transient', code: 'DATABASE_LOCKED' });
+  await analyst.end();
+  await open().migrate();
+  await open().load(makeBatch({ calls: [makeCall({ callId: 'c-1' })] }));
+});
+
+test('a migration that finds everything in place changes nothing, not even the catalogue', async () => {
+  await open().migrate();
+  const snapshot = `SELECT (SELECT json_agg(d ORDER BY d.objoid, d.objsubid) FROM (SELECT xmin, * FROM pg_description) d)::text AS a,
+    (SELECT json_agg(c ORDER BY c.oid) FROM (SELECT xmin, oid FROM pg_class WHERE relnamespace = 'calls'::regnamespace) c)::text AS b`;
+  const before = (await admin.query(snapshot)).rows;
+  await open().migrate();
+  expect((await admin.query(snapshot)).rows).toEqual(before);
+});
+
+test('a schema made beforehand is used by a user that may create in it, and in nothing else', async () => {
+  const role = `loader_${database.url.slice(-12)}`;
+  await admin.query(
+    `CREATE ROLE ${role} LOGIN PASSWORD 'p'; CREATE SCHEMA calls; GRANT USAGE, CREATE ON SCHEMA calls TO ${role}`,
+  );
+  try {
+    const url = new URL(database.url);
+    [url.username, url.password] = [role, 'p'];
+    const { message } = await checkPostgresAccess({ name: 'pg', url: url.href, config });
+    expect(message).toContain('may create, write and read in schema calls');
+    const warehouse = open(url.href);
+    await warehouse.migrate();
+    expect(await warehouse.load(makeBatch({ calls: [makeCall({ callId: 'c-1' })] }))).toMatchObject({ changed: 1 });
+    await warehouse.close();
+    opened.splice(opened.indexOf(warehouse), 1);
+  } finally {
+    await admin.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
+  }
+});

@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAddressList, senderOf } from '../../src/webhook/server/address-list.ts';
+import { makeCertificate } from './support/certificate.ts';
+import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
+import { type StartedReceiver, startReceiver } from './support/receiver.ts';
+import { until } from './support/until.ts';
+
+let database: InboxDatabase;
+beforeAll(async () => {
+  database = await createInboxDatabase();
+});
+afterAll(() => database?.drop());
+
+const limits = { connections: 60, connections_per_sender: 40, headers_timeout_s: 60, request_timeout_s: 60 };
+const body = Buffer.from('{"unique_id":"a"}');
+const deliver = async (port: number, id: string) =>
+  (await exchange(port, [head(deliveryHeaders(body, id)), body])).answers[0]?.status;
+const dropped = async ({ registry }: StartedReceiver) =>
+  Number(/^callsync_webhook_connections_dropped_total (\d+)/m.exec(await registry.metrics())?.[1]);
+
+/** Connections from one address that send nothing, or what is given; in the order in which they were opened. */
+const openMany = async (port: number, localAddress: string, count: number, first = ''): Promise<Socket[]> => {
+  const sockets: Socket[] = [];
+  for (let number = 0; number < count; number += 1) {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    socket.on('error', () => {});
+    sockets.push(socket.resume());
+    await once(socket, 'connect');
+    socket.write(first);
+  }
+  return sockets;
+};
+const closeAll = (sockets: readonly Socket[]) => {
+  for (const socket of sockets) socket.destroy();
+};
+
+test('an address that opens more connections than its share loses its oldest idle ones; others are served', async () => {
+  const started = await startReceiver({ databaseUrl: database.url, config: { limits } });
+  const attackers = await openMany(started.port, '127.0.0.2', 300);
+  await until('260 were closed', async () => (await dropped(started)) === 260);
+  await until('the oldest are gone', () => attackers.slice(0, 260).every((socket) => socket.destroyed));
+  expect(attackers.slice(260).filter((socket) => socket.destroyed)).toEqual([]);
+  for (let id = 0; id < 10; id += 1) expect(await deliver(started.port, String(id))).toBe(200);
+  // Two more fill the rest: who has most makes room, and never the sender whose signature was right.
+  const known = await openMany(started.port, '127.0.0.1', 5);
+  const more = await openMany(started.port, '127.0.0.3', 40);
+  await until('they made room', async () => (await dropped(started)) >= 285);
+  expect(known.filter((socket) => socket.destroyed)).toEqual([]);
+  expect(await deliver(started.port, 'after')).toBe(200);
+  closeAll([...attackers, ...known, ...more]);
+  await started.stop();
+  expect(started.logged.filter((line) => line.includes('refused since the last such line'))).toHaveLength(1);
+});
+
+test('a request under way is not cut off for a newer connection; the newer one is', async () => {
+  const started = await startReceiver({ databaseUrl: database.url, config: { limits } });
+  const slow = head({ ...deliveryHeaders('', 'slow'), 'Content-Length': '1000' });
+  const busy = await openMany(started.port, '127.0.0.2', 40, `${slow}x`);
+  await until('their bodies are being read', () => started.receiver.status().inflightBytes >= 40 * 1_024);
+  const newer = await openMany(started.port, '127.0.0.2', 10);
+  await until('the newer are closed', () => newer.every((socket) => socket.destroyed));
+  expect(busy.filter((socket) => socket.destroyed)).toEqual([]);
+  expect(await deliver(started.port, '1')).toBe(200);
+  closeAll(busy);
+  await started.stop();
+});
+
+test('a trusted proxy opens as many as it likes', async () => {
+  const config = { limits, trusted_proxies: ['127.0.0.2'] };
+  const started = await startReceiver({ databaseUrl: database.url, config });
+  const proxied = await openMany(started.port, '127.0.0.2', 100);
+  await sleep(200);
+  expect(proxied.filter((socket) => socket.destroyed)).toEqual([]);
+  expect(await dropped(started)).toBe(0);
+  closeAll(proxied);
+  await started.stop();
+});
+
+test('connections under TLS are shared in the same way', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-connections-'));
+  const tls = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') };
+  const { cert, key } = makeCertificate();
+  await Promise.all([writeFile(tls.cert_file, cert), writeFile(tls.key_file, key)]);
+  const started = await startReceiver({
+    databaseUrl: database.url,
+    config: { tls, limits: { ...limits, connections_per_sender: 3 } },
+  });
+  const sockets: Socket[] = [];
+  for (let number = 0; number < 5; number += 1) {
+    const socket = connectTls({ port: started.port, host: '127.0.0.1', rejectUnauthorized: false });
+    socket.on('error', () => {});
+    sockets.push(socket.resume());
+    await once(socket, 'secureConnect');
+  }
+  await until('two are closed', () => sockets.filter((socket) => socket.destroyed).length === 2);
+  expect(sockets.slice(0, 2).every((socket) => socket.destroyed)).toBe(true);
+  closeAll(sockets);
+  await started.stop();
+  await rm(folder, { recursive: true });
+});
+
+test('unsigned and malformed deliveries are answered before their body is read', async () => {
+  const started = await startReceiver({ databaseUrl: database.url });
+  const signatures = [undefined, '', 'sha256=', `sha256=${'0'.repeat(63)}`, `sha256=${'A'.repeat(64)}`];
+  for (const signature of signatures) {
+    // Its body never comes.
+    const headers = { ...deliveryHeaders('', '1'), 'X-Service-Signature': signature, 'Content-Length': '16000000' };
+    const { answers } = await exchange(started.port, [head(headers)], { deadlineMs: 5_000 });
+    expect(answers[0]).toMatchObject({ status: 403, headers: { connection: 'close' } });
+  }
+  expect(started.receiver.status().inflightBytes).toBe(0);
+  await started.stop();
+});
+
+test('one sender is an IPv4 address, or an IPv6 network of 64 bits', () => {
+  expect(senderOf('127.0.0.1')).toBe('127.0.0.1');
+  expect(senderOf('::ffff:127.0.0.1')).toBe('127.0.0.1');
+  expect(senderOf('2001:db8:1:2:3:4:5:6')).toBe('2001:db8:1:2');
+  expect(senderOf('2001:db8:1:2::9')).toBe('2001:db8:1:2');
+  expect(senderOf('2001:db8::9')).toBe('2001:db8:0:0');
+  expect(senderOf('::1')).toBe('0:0:0:0');
+  expect(senderOf('fe80::')).toBe('fe80:0:0:0');
+  const list = createAddressList(['203.0.113.0/24', '2001:db8::/32', '198.51.100.7']);
+  const listed = ['203.0.113.9', '::ffff:203.0.113.9', '2001:db8::1', '198.51.100.7'];
+  expect(listed.map(list)).toEqual([true, true, true, true]);
+  expect(['203.0.114.1', '2001:db9::1', '198.51.100.8', 'unknown', ''].map(list)).toEqual(
+    [...Array(5)].map(() => false),
+  );
+});

@@ -1,0 +1,70 @@
+/**
+ * An attacker as a process of its own, from 127.0.0.2: idle connections, and bodies of 16 MiB without or with a wrong
+ * signature, as fast as they go. Options as JSON in its first argument; prints `ready` once, and what it did when its input
+ * ends.
+ */
+import { once, setMaxListeners } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { head } from './raw-http.ts';
+
+export interface AttackOptions {
+  readonly port: number;
+  readonly idle: number;
+  readonly bodies: number;
+}
+
+const { port, idle, bodies } = JSON.parse(process.argv[2] ?? '') as AttackOptions;
+const bodyBytes = 16 * 1024 * 1024;
+const chunk = Buffer.alloc(65_536, 'x');
+const done = { idleClosed: 0, requests: 0, bytes: 0, answers: {} as Record<string, number> };
+let stopped = false;
+
+const open = async (): Promise<Socket> => {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2', noDelay: true });
+  setMaxListeners(0, socket);
+  socket.on('error', () => {});
+  await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => {});
+  return socket;
+};
+
+/** Left open with nothing sent; when it is closed, another is opened a little later. */
+const stayIdle = async (): Promise<void> => {
+  while (!stopped) {
+    const socket = await open();
+    socket.resume();
+    if (!socket.destroyed) await once(socket, 'close').catch(() => {});
+    done.idleClosed += 1;
+    // Without a pause it would only measure how fast this process opens sockets.
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+  }
+};
+
+const sendBodies = async (signature: string | undefined): Promise<void> => {
+  while (!stopped) {
+    const socket = await open();
+    let answer = '';
+    socket.on('data', (bytes) => {
+      answer += bytes.toString('latin1');
+    });
+    done.requests += 1;
+    socket.write(head({ 'X-Service-Signature': signature, 'Content-Length': String(bodyBytes) }));
+    for (let sent = 0; sent < bodyBytes && !socket.destroyed && !stopped; sent += chunk.length) {
+      done.bytes += chunk.length;
+      if (!socket.write(chunk)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {});
+    }
+    if (!socket.destroyed && !stopped) await once(socket, 'close').catch(() => {});
+    const status = answer.split(' ')[1] ?? 'none';
+    done.answers[status] = (done.answers[status] ?? 0) + 1;
+    socket.destroy();
+  }
+};
+
+for (let count = 0; count < idle; count += 1) stayIdle();
+for (let count = 0; count < bodies; count += 1) {
+  sendBodies(count % 2 === 0 ? undefined : `sha256=${'0'.repeat(64)}`);
+}
+process.stdout.write('ready\n');
+process.stdin.resume();
+await once(process.stdin, 'end');
+stopped = true;
+process.stdout.write(`${JSON.stringify(done)}\n`, () => process.exit());
