@@ -17,12 +17,19 @@ export interface LocalProcessOptions {
   /** Takes standard output and standard error. */
   readonly logFile: string;
   readonly cwd: string;
+  /** Added to `minimalEnvironment`. */
   readonly env?: NodeJS.ProcessEnv;
   readonly uid?: number;
   readonly gid?: number;
   /** Sent when this process exits without having stopped it. */
   readonly exitSignal: NodeJS.Signals;
 }
+
+const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TEMP', 'SYSTEMROOT', 'LD_LIBRARY_PATH'];
+
+/** What a server needs of our environment. The rest may hold secrets, which /proc/PID/environ shows to the server's user. */
+export const minimalEnvironment = (env = process.env): NodeJS.ProcessEnv =>
+  Object.fromEntries(passedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 
 /** Processes that this one started and must end, each with the signal for it. */
 const started = new Map<number, NodeJS.Signals>();
@@ -45,9 +52,21 @@ export const letOutlive = (pid: number): void => {
 /**
  * Starts a process in a group of its own: Ctrl-C must reach callsync, which stops the server properly, and not the server.
  */
-const startLocalProcess = ({ program, args, logFile, exitSignal, ...options }: LocalProcessOptions): LocalProcess => {
+const startLocalProcess = ({
+  program,
+  args,
+  logFile,
+  exitSignal,
+  env,
+  ...options
+}: LocalProcessOptions): LocalProcess => {
   const output = openSync(logFile, 'a', 0o600);
-  const child = spawn(program, args, { ...options, detached: true, stdio: ['ignore', output, output] });
+  const child = spawn(program, args, {
+    ...options,
+    env: { ...minimalEnvironment(), ...env },
+    detached: true,
+    stdio: ['ignore', output, output],
+  });
   closeSync(output);
   const pid = child.pid ?? 0;
   if (pid > 0) endAtExit(pid, exitSignal);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
@@ -33,6 +33,7 @@ describe('startTemporalDevServer', () => {
     const searchAttributes = { CallsyncKind: 'Keyword' } as const;
     const options = { dataDir, searchAttributes };
     const first = await startTemporalDevServer(options);
+    for (const name of ['.', 'temporal.db']) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0);
     const page = await fetch(first.uiUrl as string);
     expect(page.status).toBe(200);
     expect(await page.text()).toContain('<!doctype html>');

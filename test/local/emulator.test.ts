@@ -1,6 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { BigQuery } from '@google-cloud/bigquery';
 import { PassThroughClient } from 'google-auth-library';
 import { expect, test } from 'vitest';
@@ -74,6 +74,29 @@ test('goes on after a client that leaves, and says when its port is taken', asyn
     await expect(taken).rejects.toMatchObject({ code: 'BIGQUERY_EMULATOR', message: expect.stringMatching(/port/) });
   } finally {
     await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+test('has a home of its own in the cache, whose DuckDB extension is put back when somebody clears it', async () => {
+  const { program, home } = await locateEmulator({ log: () => undefined });
+  if (home === undefined) return;
+  // A cache of our own around the installed programs: others use the real one meanwhile.
+  const cache = await mkdtemp(join(tmpdir(), 'callsync-cache-'));
+  try {
+    const folder = join(cache, 'callsync', basename(dirname(home)));
+    await mkdir(folder, { recursive: true });
+    await symlink(dirname(dirname(program)), join(folder, 'venv'));
+    await writeFile(join(folder, 'ready'), '');
+    const env = { PATH: '', XDG_CACHE_HOME: cache };
+    for (const _ of ['first', 'cleared']) {
+      const located = await locateEmulator({ env, log: () => undefined });
+      expect(located.home).toBe(join(folder, 'home'));
+      const files = await readdir(join(folder, 'home'), { recursive: true });
+      expect(files.filter((file) => file.endsWith('spatial.duckdb_extension'))).toHaveLength(1);
+      await rm(join(folder, 'home', '.duckdb'), { recursive: true });
+    }
+  } finally {
+    await rm(cache, { recursive: true, force: true });
   }
 });
 

@@ -35,7 +35,8 @@ const stopRules: StopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDea
 /** Installs the emulator first where that has not been done. Errors: `CallsyncError` `BIGQUERY_EMULATOR`. */
 export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): Promise<BigQueryEmulator> => {
   const { project = 'demo', log = () => undefined } = options;
-  const program = await locateEmulator({ log });
+  const { program, home: ownHome } = await locateEmulator({ log });
+  const env = ownHome === undefined ? {} : { HOME: ownHome };
   const home = resolve(options.dataDir);
   await mkdir(home, { recursive: true });
   const logFile = join(home, 'bqemulator.log');
@@ -47,7 +48,7 @@ export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): P
     ...['--log-format', 'json', '--log-level', 'info'],
   ];
   const outcome = await startServer(
-    { program, args, cwd: home, logFile },
+    { program, args, cwd: home, logFile, env },
     { ...stopRules, startDeadlineMs, probe: () => findPorts(logFile) },
   );
   if ('failure' in outcome) {

@@ -1,11 +1,11 @@
 /** Finds the local BigQuery (`bqemulator`, a Python program), or installs it into our cache folder. */
 import { execFile } from 'node:child_process';
-import { mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { terminal } from '../../errors.ts';
-import { isAlive } from '../local-process.ts';
+import { isAlive, minimalEnvironment } from '../local-process.ts';
 import { cacheFolderOf, findOnPath, isExecutable } from '../locate-program.ts';
 
 const run = promisify(execFile);
@@ -19,7 +19,7 @@ const packages = [
 ];
 
 /** DuckDB fetches this extension from the internet at its first start; the wheel contains it. */
-const placeExtension = `
+const copyExtension = `
 import duckdb, duckdb_extension_spatial, pathlib, shutil
 platform = duckdb.sql('PRAGMA platform').fetchone()[0]
 target = pathlib.Path.home() / '.duckdb' / 'extensions' / 'v${duckdbVersion}' / platform
@@ -34,24 +34,45 @@ export interface LocateEmulatorOptions {
   readonly log: (message: string) => void;
 }
 
-/** In this order: CALLSYNC_BQEMULATOR, PATH, our cache, an installation into the cache. Returns the program's path. */
-export const locateEmulator = async ({ env = process.env, log }: LocateEmulatorOptions): Promise<string> => {
+export interface LocatedEmulator {
+  readonly program: string;
+  /** Home folder that holds its DuckDB extension; undefined for a program that somebody else installed. */
+  readonly home?: string;
+}
+
+/** In this order: CALLSYNC_BQEMULATOR, PATH, our cache, an installation into the cache. */
+export const locateEmulator = async ({ env = process.env, log }: LocateEmulatorOptions): Promise<LocatedEmulator> => {
   const configured = env.CALLSYNC_BQEMULATOR;
   if (configured) {
-    if (await isExecutable(configured)) return configured;
+    if (await isExecutable(configured)) return { program: configured };
     throw terminal('BIGQUERY_EMULATOR', `There is no program at ${configured}, as CALLSYNC_BQEMULATOR says.`, {
       hint: 'Correct CALLSYNC_BQEMULATOR, or leave it out.',
     });
   }
   const installed = await findOnPath('bqemulator', env);
-  if (installed !== undefined) return installed;
+  if (installed !== undefined) return { program: installed };
   const folder = cacheFolderOf(`bqemulator-${emulatorVersion}`, env);
   await mkdir(folder, { recursive: true });
   await withLock(join(folder, 'install.lock'), async () => {
     const ready = await stat(join(folder, 'ready')).catch(() => undefined);
     if (ready === undefined) await install(folder, log);
+    if (!(await hasExtension(folder))) await placeExtension(folder);
   });
-  return join(folder, 'venv', 'bin', 'bqemulator');
+  return { program: join(folder, 'venv', 'bin', 'bqemulator'), home: homeIn(folder) };
+};
+
+/** A home of its own: other programs may clear DuckDB's folder in the user's home. */
+const homeIn = (folder: string): string => join(folder, 'home');
+
+const hasExtension = async (folder: string): Promise<boolean> => {
+  const files = await readdir(join(homeIn(folder), '.duckdb'), { recursive: true }).catch(() => []);
+  return files.some((file) => file.endsWith('spatial.duckdb_extension'));
+};
+
+const placeExtension = async (folder: string): Promise<void> => {
+  await mkdir(homeIn(folder), { recursive: true });
+  const env = { ...minimalEnvironment(), HOME: homeIn(folder) };
+  await run(join(folder, 'venv', 'bin', 'python'), ['-c', copyExtension], { env });
 };
 
 const install = async (folder: string, log: (message: string) => void): Promise<void> => {
@@ -67,7 +88,6 @@ const install = async (folder: string, log: (message: string) => void): Promise<
       '--disable-pip-version-check',
       ...packages,
     ]);
-    await run(join(venv, 'bin', 'python'), ['-c', placeExtension]);
     await writeFile(join(folder, 'ready'), '');
   } catch (cause) {
     const said = (cause as { stderr?: string }).stderr?.trim().split('\n').at(-1) ?? (cause as Error).message;

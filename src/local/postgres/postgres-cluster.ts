@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { terminal } from '../../errors.ts';
-import { findFreePort, isAlive, type StopRules, startServer } from '../local-process.ts';
+import { findFreePort, isAlive, minimalEnvironment, type StopRules, startServer } from '../local-process.ts';
 import type { PostgresBinaries } from './locate-binaries.ts';
 import type { Account } from './postgres-account.ts';
 
@@ -54,7 +54,7 @@ export const createCluster = async ({ home, data, account, binaries }: Cluster, 
         ...['--encoding', 'UTF8', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8', '--locale', 'C'],
         ...(durable ? [] : ['--no-sync']),
       ],
-      { ...account, cwd: '/' },
+      { ...account, cwd: '/', env: minimalEnvironment() },
     );
     await rename(passwordFile, join(partial, passwordName));
     await rename(partial, data).catch(async (cause: unknown) => {

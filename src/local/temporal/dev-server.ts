@@ -1,5 +1,5 @@
 /** A real Temporal server on loopback, kept in one file, for those who have not configured a cluster. */
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { type CallsyncError, terminal } from '../../errors.ts';
@@ -52,6 +52,8 @@ const stopRules: StopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDea
 export const startTemporalDevServer = async (options: TemporalDevServerOptions): Promise<TemporalDevServer> => {
   const home = resolve(options.dataDir);
   await mkdir(home, { recursive: true });
+  // The server creates its database readable by everybody: nobody else may enter its folder.
+  await chmod(home, 0o700);
   const { server, started, stop } = await shareServer(home, {
     ...stopRules,
     startDeadlineMs,
@@ -100,6 +102,10 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
     const reason = (await readFile(logFile, 'utf8')).trim().split('\n').at(-1) || outcome.failure;
     if (reason.includes('SQLITE_BUSY')) return undefined;
     throw startError(home, reason);
+  }
+  // SQLite gives files beside the database the mode of the database.
+  for (const suffix of ['', '-wal', '-shm']) {
+    await chmod(join(home, `temporal.db${suffix}`), 0o600).catch(() => undefined);
   }
   const ports = { pid: outcome.pid, port, uiPort };
   await writePorts(home, ports);

@@ -1,0 +1,35 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { isAlive, startServer, stopLocalProcess } from '../../src/local/local-process.ts';
+
+test.skipIf(!existsSync('/proc/self/environ'))('a server does not get the secrets of our environment', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-process-'));
+  process.env.CALLSYNC_TEST_SECRET = 'hunter2';
+  const stopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDeadlineMs: 5_000 } as const;
+  try {
+    const program = process.execPath;
+    const args = ['-e', 'console.log("up"); setInterval(() => {}, 1000)'];
+    const logFile = join(folder, 'log');
+    const outcome = await startServer(
+      { program, args, logFile, cwd: folder, env: { EXTRA: 'given' } },
+      {
+        ...stopRules,
+        startDeadlineMs: 30_000,
+        probe: async () => ((await readFile(logFile, 'utf8')).includes('up') ? true : undefined),
+      },
+    );
+    if ('failure' in outcome) throw new Error(outcome.failure);
+    const environment = await readFile(`/proc/${outcome.pid}/environ`, 'utf8');
+    await stopLocalProcess(outcome.pid, stopRules);
+    expect(environment).toContain('EXTRA=given');
+    expect(environment).toContain('PATH=');
+    expect(environment).not.toContain('hunter2');
+    expect(isAlive(outcome.pid)).toBe(false);
+  } finally {
+    delete process.env.CALLSYNC_TEST_SECRET;
+    await rm(folder, { recursive: true, force: true });
+  }
+});
