@@ -4,6 +4,7 @@ import type { Statement } from '../warehouse.ts';
 import { countQuery } from './counts.ts';
 import { createStagingSql, createTableSql, createViewSql, relationsOf } from './ddl.ts';
 import { digestCallsQuery } from './digest-calls.ts';
+import { clearFenceQuery } from './fence.ts';
 import { callIdsQuery, guardsQuery, orphansQuery } from './guards.ts';
 import { type ScriptInput, writeLoadScript } from './load-script.ts';
 import { removeOrphansScript, removeScript } from './remove.ts';
@@ -63,6 +64,7 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     { name: 'load/again, equal guards too', sql: script({ calls: true, force: true }) },
     { name: 'load/log rows only', sql: script({ logs, partitions: [] }) },
     { name: 'erase', sql: script({ tombstones: true }) },
+    { name: 'load/clear the fence', sql: `-- @param epoch INT64\n${clearFenceQuery(dataset)};` },
     { name: 'count', sql: `${countQuery(config)};` },
     { name: 'reconcile/range', sql: `${guardsQuery(dataset, config, { from: 0, to: 86_400_000_000 })};` },
     {

@@ -6,6 +6,7 @@ import type { Lease, Warehouse } from '../warehouse.ts';
 import { createClient, createRest } from './client.ts';
 import { countQuery } from './counts.ts';
 import { digestCalls } from './digest-calls.ts';
+import { createFence, fenceColumns } from './fence.ts';
 import { listCallIds, listGuards, listOrphans } from './guards.ts';
 import { createJobs } from './jobs.ts';
 import { createLocalLease } from './lease.ts';
@@ -57,17 +58,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
   const reading = { config, rest, queries, pause };
   const dataset = `${config.project}.${config.dataset}`;
 
-  let epochs: { readonly epoch: number; readonly unknownPartitions: boolean } | undefined;
-  /** Cached: what the fence says about an epoch does not change while that epoch is current. */
-  const hasUnknownPartitions = async (epoch: number): Promise<boolean> => {
-    if (epochs?.epoch === epoch) return epochs.unknownPartitions;
-    let unknownPartitions = false;
-    for await (const row of listTable(reading, 'fence', [{ name: 'ledger_epoch' }, { name: 'earlier_epochs' }])) {
-      unknownPartitions ||= row.earlier_epochs === true || (row.ledger_epoch as number) !== epoch;
-    }
-    epochs = { epoch, unknownPartitions };
-    return unknownPartitions;
-  };
+  const fence = createFence({ dataset, queries, clock, rows: () => listTable(reading, 'fence', fenceColumns) });
   const loadDeps = {
     name,
     config,
@@ -76,7 +67,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     staging,
     quota,
     pause,
-    hasUnknownPartitions,
+    hasUnknownPartitions: fence.hasUnknownPartitions,
     compress: options.compress ?? !emulated,
   };
 

@@ -1333,6 +1333,12 @@ COMMIT TRANSACTION;
 SELECT ARRAY_LENGTH(claimed) AS changed;
 END;
 
+-- load/clear the fence
+-- @param epoch INT64
+UPDATE `acme-prod.calls.fence` AS f SET earlier_epochs = FALSE
+WHERE f.ledger_epoch = @epoch AND f.earlier_epochs
+  AND NOT EXISTS (SELECT 1 FROM `acme-prod.calls.calls` AS c WHERE c.ledger_epoch < @epoch);
+
 -- count
 SELECT 'calls' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.calls`
 UNION ALL
