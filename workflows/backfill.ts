@@ -1,11 +1,4 @@
-import {
-  allHandlersFinished,
-  condition,
-  continueAsNew,
-  setHandler,
-  setWorkflowOptions,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
 import { emptyTotals } from '../schemas/orchestration.ts';
 import { readActivities } from './activity-proxies.ts';
 import { loadWhatIsLeft } from './load-what-is-left.ts';
@@ -34,11 +27,13 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
   let expected = resumed?.expected ?? null;
   let range = resumed?.range ?? input.range;
 
+  let loaded = false;
+
   const progress = (): BackfillProgress => {
     const left = state.todo.reduce((sum, range) => sum + range.to - range.from, 0);
-    const done = state.active === 0 && state.todo.length === 0;
+    const read = state.active === 0 && state.todo.length === 0;
     return {
-      state: done ? 'done' : state.paused ? 'paused' : 'running',
+      state: loaded ? 'done' : state.paused && !read ? 'paused' : 'running',
       axis: input.axis,
       range,
       share: expected ? Math.min(1, state.totals.calls / expected) : 1 - left / Math.max(1, range.to - range.from),
@@ -82,9 +77,9 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
   }
   const { queues, axis, direction, force } = input;
   await readRanges(state, { queues, axis, direction, force, origin: `backfill:${input.name}` });
-  if (state.todo.length === 0) await loadWhatIsLeft(queues, `backfill:${input.name}`);
+  if (state.todo.length === 0) loaded = await loadWhatIsLeft(queues, `backfill:${input.name}`);
   await condition(allHandlersFinished);
-  if (state.todo.length > 0) {
+  if (!loaded) {
     await continueAsNew<typeof backfill>({
       ...input,
       concurrency: state.concurrency,
@@ -101,10 +96,3 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
   }
   return progress();
 };
-
-// With worker versioning it ends with the code that it began with; all other workflows move on to the current version.
-// Without it there is nothing to be pinned to, and the server refuses tasks that say so.
-setWorkflowOptions(
-  () => (workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: 'PINNED' } : {}),
-  backfill,
-);

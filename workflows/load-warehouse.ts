@@ -1,4 +1,4 @@
-import { continueAsNew, workflowInfo } from '@temporalio/workflow';
+import { continueAsNew, sleep, workflowInfo } from '@temporalio/workflow';
 import { loadActivities } from './activity-proxies.ts';
 import type { TaskQueues } from './messages.ts';
 
@@ -9,15 +9,24 @@ export interface LoadWarehouseInput {
   readonly changed?: number;
 }
 
-/** Loads everything that is pending in one warehouse. */
+/** What another process holds is looked at again so often: after that it has either loaded it or was alive throughout. */
+const looks = 3;
+/** Together a little longer than the time after which the load of a killed process is taken over. */
+const lookEvery = '8s';
+
+/** Loads everything that is pending in one warehouse, also what a process held that was killed just before. */
 export const loadWarehouse = async (input: LoadWarehouseInput): Promise<{ readonly changed: number }> => {
   const { loadPending } = loadActivities(input.queues);
   const { warehouse, origin } = input;
   let changed = input.changed ?? 0;
-  for (;;) {
+  for (let looked = 0; ; ) {
     const result = await loadPending({ warehouse, origin });
     changed += result.changed;
-    if (!result.more) return { changed };
+    const waits = result.held > 0 && looked < looks;
+    if (!result.more && !waits) return { changed };
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof loadWarehouse>({ ...input, changed });
+    if (result.more) continue;
+    looked += 1;
+    await sleep(lookEvery);
   }
 };

@@ -65,10 +65,10 @@ export const temporalConfigSchema = z
         build_id: z
           .string()
           .min(1)
-          .describe('This version; a running backfill stays on the version that it began with.'),
+          .describe('This version; running workflows take the current one with their next task.'),
       })
       .optional()
-      .describe('Worker versioning: a deploy then never meets a running backfill. Off without it.'),
+      .describe('Worker versioning: workflow tasks go to the version that was made current. Off without it.'),
     concurrency: concurrencySchema.prefault({}).describe('How much one worker process does at once.'),
     shutdown_grace: durationSchema
       .prefault('20s')

@@ -1,5 +1,6 @@
 /** Schedules: when continuous sync and the sweep run. Work is computed from stored state, never from these times. */
 import { type Client, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import type { Duration } from '@temporalio/common';
 import type { SyncConfig } from '../../schemas/config/sync.ts';
 import {
   reconcileScheduleId,
@@ -9,6 +10,7 @@ import {
   taskQueuesOf,
 } from '../../workflows/messages.ts';
 import { planningInterval } from '../rereads/plan-parts.ts';
+import { searchAttributesFor, type WorkflowFacts } from './search-attributes.ts';
 
 /** Missed actions are not caught up: one run reads everything since the watermark. */
 const policies = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1m', pauseOnFailure: false } as const;
@@ -19,6 +21,9 @@ interface Planned {
   readonly everyMs: number;
   readonly args: unknown[];
   readonly note: string;
+  readonly kind: WorkflowFacts['kind'];
+  /** A run that hangs for so long is ended: the next one plans anew. */
+  readonly runTimeout: Duration;
 }
 
 const plan = (prefix: string, sync: SyncConfig): readonly Planned[] => {
@@ -27,6 +32,8 @@ const plan = (prefix: string, sync: SyncConfig): readonly Planned[] => {
     {
       scheduleId: syncScheduleId(prefix),
       workflowType: 'syncRecent',
+      kind: 'sync',
+      runTimeout: '1h',
       everyMs: sync.interval,
       args: [{ queues }],
       note: 'Continuous sync: reads from the stored watermark to now.',
@@ -34,6 +41,8 @@ const plan = (prefix: string, sync: SyncConfig): readonly Planned[] => {
     {
       scheduleId: sweepScheduleId(prefix),
       workflowType: 'sweep',
+      kind: 'sweep',
+      runTimeout: '1h',
       everyMs: sync.inbox_sweep,
       args: [{ queues, prefix }],
       note: 'Sweep: waiting deliveries, calls to be read again, pending calls.',
@@ -41,6 +50,8 @@ const plan = (prefix: string, sync: SyncConfig): readonly Planned[] => {
     {
       scheduleId: rereadScheduleId(prefix),
       workflowType: 'rereadLate',
+      kind: 'reread',
+      runTimeout: '1d',
       everyMs: planningInterval(sync.reread.delay * 1000) / 1000,
       args: [{ queues }],
       note: 'Re-reads older windows, as far back as calls were seen to change.',
@@ -52,14 +63,26 @@ const plan = (prefix: string, sync: SyncConfig): readonly Planned[] => {
 const reconcilePlan = (prefix: string, sync: SyncConfig): Planned => ({
   scheduleId: reconcileScheduleId(prefix),
   workflowType: 'reconcile',
+  kind: 'reconcile',
+  runTimeout: '2d',
   everyMs: sync.reconcile.interval,
   args: [{ queues: taskQueuesOf(prefix), request: {} }],
   note: 'Reconcile: compares windows in the API, the ledger and every warehouse.',
 });
 
-/** Creates the schedules, or brings them up to date; a pause set by an operator stays. */
-export const ensureSchedules = async (client: Client, prefix: string, sync: SyncConfig): Promise<void> => {
-  for (const { scheduleId, workflowType, everyMs, args, note } of plan(prefix, sync)) {
+/**
+ * Creates the schedules, or brings them up to date; a pause set by an operator stays. A sweep runs at once: it finds what
+ * a process left that was killed.
+ * @param only `sweep`: what waits is merged and loaded, and nothing new is read.
+ */
+export const ensureSchedules = async (
+  client: Client,
+  prefix: string,
+  sync: SyncConfig,
+  only: 'all' | 'sweep' = 'all',
+): Promise<void> => {
+  const wanted = plan(prefix, sync).filter(({ kind }) => only === 'all' || kind === only);
+  for (const { scheduleId, workflowType, everyMs, args, note, kind, runTimeout } of wanted) {
     const definition = {
       spec: { intervals: [{ every: everyMs }] },
       action: {
@@ -68,18 +91,22 @@ export const ensureSchedules = async (client: Client, prefix: string, sync: Sync
         workflowId: scheduleId,
         taskQueue: taskQueuesOf(prefix).workflows,
         args,
+        workflowRunTimeout: runTimeout,
+        staticSummary: note,
+        ...(await searchAttributesFor(client, { kind })),
       },
       policies,
     };
     const handle = client.schedule.getHandle(scheduleId);
     try {
       await handle.update((previous) => ({ ...definition, state: { ...previous.state, note } }));
+      if (kind === 'sweep') await handle.trigger(ScheduleOverlapPolicy.SKIP);
     } catch (error) {
       if (!(error instanceof ScheduleNotFoundError)) throw error;
-      await client.schedule.create({ scheduleId, ...definition, state: { note, triggerImmediately: true } as never });
+      await client.schedule.create({ scheduleId, ...definition, state: { note, triggerImmediately: true } });
     }
   }
-  if (!sync.reconcile.enabled) await removeSchedule(client, reconcileScheduleId(prefix));
+  if (only === 'all' && !sync.reconcile.enabled) await removeSchedule(client, reconcileScheduleId(prefix));
 };
 
 const removeSchedule = async (client: Client, scheduleId: string): Promise<void> => {
@@ -96,3 +123,12 @@ export const schedulesOf = (prefix: string): readonly string[] => [
   rereadScheduleId(prefix),
   reconcileScheduleId(prefix),
 ];
+
+/** Has a sweep run at once where its schedule exists: a worker that starts may follow one that was killed. */
+export const triggerSweep = async (client: Client, prefix: string): Promise<void> => {
+  try {
+    await client.schedule.getHandle(sweepScheduleId(prefix)).trigger(ScheduleOverlapPolicy.SKIP);
+  } catch (error) {
+    if (!(error instanceof ScheduleNotFoundError)) throw error;
+  }
+};

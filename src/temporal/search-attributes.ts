@@ -10,7 +10,7 @@ const keys = {
 };
 
 export interface WorkflowFacts {
-  readonly kind: 'backfill' | 'merge' | 'load' | 'reconcile';
+  readonly kind: 'backfill' | 'merge' | 'load' | 'reconcile' | 'sync' | 'sweep' | 'reread';
   readonly axis?: string;
   readonly warehouse?: string;
 }

@@ -33,8 +33,8 @@ const locateBundle = (): string => {
 };
 
 /**
- * A workflow takes the current version with its next task, which recorded histories show to be safe: what is scheduled or
- * woken must not wait for a build that is gone. A backfill, which may last for days, is pinned in its own code.
+ * A workflow takes the current version with its next task, which recorded histories show to be safe; code that changes
+ * what running workflows do says so with `patched`. A backfill may last for days: its build may be gone before it ends.
  */
 const deploymentOf = (deployment: NonNullable<TemporalConfig['deployment']>) => ({
   useWorkerVersioning: true as const,
@@ -89,8 +89,8 @@ export const startWorkers = async (input: {
               taskQueue: queues[role],
               activities: activityFactories[role](deps),
               maxConcurrentActivityTaskExecutions: config.concurrency[`${role}_activities`],
-              // Progress is small and resuming from it is the point: pass on every second.
-              maxHeartbeatThrottleInterval: '2s',
+              // Progress is small and resuming from it is the point. Temporal Cloud, which takes an API key, bills each one.
+              maxHeartbeatThrottleInterval: (config.api_key ?? config.api_key_file) ? '12s' : '2s',
             },
       ),
     );

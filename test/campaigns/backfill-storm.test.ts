@@ -60,7 +60,7 @@ test('loses nothing, doubles nothing, and stays small in Temporal', async () => 
       300_000,
     );
     // Their loads would be left to them for two minutes; nobody is left here who could still make one.
-    await site.store.pool.query(`UPDATE loads SET created_at = created_at - interval '1 hour' WHERE state = 'planned'`);
+    await site.store.pool.query(`UPDATE loads SET alive_at = alive_at - interval '1 hour' WHERE state = 'planned'`);
     await site.client.workflow.execute('loadWarehouse', {
       workflowId: `${site.prefix}/settle`,
       taskQueue: queues.workflows,

@@ -48,10 +48,10 @@ const broken = [
   },
   {
     what: 'a timer is added',
-    file: 'load-warehouse.js',
-    from: 'for (;;) {',
-    to: 'await sleep(1);\n  for (;;) {',
-    fails: 'load-warehouse',
+    file: 'reread-late.js',
+    from: 'const plan = await planRereads();',
+    to: 'await sleep(1);\n  const plan = await planRereads();',
+    fails: 'reread-late',
   },
   {
     what: 'two activities change places',

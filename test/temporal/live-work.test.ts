@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
 import type { PlannedSync } from '../../src/pipeline/read/plan-sync.ts';
-import { mergeInboxId, rereadCallsId, wakeSignal } from '../../workflows/messages.ts';
+import { mergeInboxId, progressQuery, rereadCallsId, wakeSignal } from '../../workflows/messages.ts';
 import { until } from '../support/installation.ts';
 import { type FakeWorkers, startFakeWorkers } from './workflows.ts';
 
@@ -19,6 +19,10 @@ const state = {
   plans: 0,
   finishes: 0,
   plan: {} as PlannedSync,
+  /** Calls that wait for a warehouse, and how many of the next loads find them held by a process. */
+  pending: 0,
+  held: 0,
+  loading: false,
 };
 
 /** Like a request to a service that is away: it ends with its worker or workflow. */
@@ -58,10 +62,18 @@ beforeAll(async () => {
         countRange: async ({ range }: { range: Range }) => ({ range, expected: null, windowLength: hour }),
         readRangePart: async () => {
           state.parts += 1;
-          return await hang();
+          return state.loading ? { totals: emptyTotals, rest: null, windowLength: hour } : await hang();
         },
       },
-      load: { listPending: async () => ({}), runMaintenance: async () => undefined },
+      load: {
+        listPending: async () => (state.pending === 0 ? {} : { main: state.pending }),
+        loadPending: async () => {
+          if (state.loading) return await hang();
+          const held = state.held > 0 ? state.held-- : 0;
+          return { sent: 0, changed: held === 0 ? 1 : 0, more: false, held };
+        },
+        runMaintenance: async () => undefined,
+      },
     },
     { read: 2 },
   );
@@ -69,6 +81,7 @@ beforeAll(async () => {
 afterAll(() => site?.dispose());
 beforeEach(() => {
   Object.assign(state, { merges: 0, repeats: 0, rereads: 0, parts: 0, read: [], plans: 0, finishes: 0 });
+  Object.assign(state, { pending: 0, held: 0, loading: false });
 });
 
 const start = (type: string, workflowId: string, more: Record<string, unknown> = {}) =>
@@ -140,5 +153,36 @@ describe('continuous sync', () => {
     expect(await sync.result()).toMatchObject({ calls: 1 });
     expect(state.read).toEqual(top);
     expect(state.finishes).toBeGreaterThan(0);
+  });
+});
+
+describe('what is left to be loaded', () => {
+  test('keeps a backfill from saying that it is done', async () => {
+    Object.assign(state, { pending: 5, loading: true });
+    const backfill = await start('backfill', `${site.queues.workflows}/backfill/loading`, {
+      name: 'loading',
+      axis: 'qualified',
+      range: { from: 0, to: 1 },
+      direction: 'newest_first',
+      concurrency: 1,
+      force: false,
+    });
+    await until('it is read and loads', async () =>
+      ((await backfill.describe()).raw.pendingActivities ?? []).some(
+        ({ activityType }) => activityType?.name === 'loadPending',
+      ),
+    );
+    expect(await backfill.query(progressQuery)).toMatchObject({ state: 'running', share: 1 });
+    await backfill.terminate();
+  });
+
+  test('is looked at again while a process holds it that may have been killed', async () => {
+    state.held = 1;
+    const load = await start('loadWarehouse', `${site.queues.workflows}/load/main`, {
+      warehouse: 'main',
+      origin: 'pending',
+    });
+    expect(await load.result()).toEqual({ changed: 1 });
+    expect(state.held).toBe(0);
   });
 });

@@ -9,7 +9,7 @@ import { openWorkers } from '../services/open-workers.ts';
 
 export const addUp = (command: Command): void => {
   withCommonOptions(command)
-    .option('--no-schedules', 'leave the schedules alone (do not start continuous sync)')
+    .option('--no-schedules', 'do not start continuous sync; what waits is still merged and loaded')
     .addHelpText('after', '\nExamples:\n  callsync up --config callsync.yaml')
     .action((options: CommonOptions & { schedules: boolean }) =>
       withServices(options, async (services) => {
@@ -26,7 +26,8 @@ export const addUp = (command: Command): void => {
           ready = receiver.ready;
         }
         const operations = await openOperations(services, { registry, ready });
-        if (options.schedules) await ensureSchedules(parts.temporal.client, prefix, services.config.sync);
+        const wanted = options.schedules ? 'all' : 'sweep';
+        await ensureSchedules(parts.temporal.client, prefix, services.config.sync, wanted);
         const addresses = {
           webhook: address,
           operations,

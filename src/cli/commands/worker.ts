@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { createRegistry } from '../../metrics/registry.ts';
-import { ensureSchedules } from '../../temporal/schedules.ts';
+import { ensureSchedules, triggerSweep } from '../../temporal/schedules.ts';
 import { type WorkerRole, workerRoles } from '../../temporal/worker.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { openOperations } from '../open-operations.ts';
@@ -19,7 +19,9 @@ export const addWorker = (command: Command): void => {
         const parts = await openParts(services);
         const workers = await openWorkers(services, parts, options.roles);
         const { temporal } = parts;
-        if (options.schedules) await ensureSchedules(temporal.client, config.temporal.task_queue, config.sync);
+        const prefix = config.temporal.task_queue;
+        if (options.schedules) await ensureSchedules(temporal.client, prefix, config.sync);
+        else await triggerSweep(temporal.client, prefix);
         const registry = createRegistry(config.operations);
         const operations = await openOperations(services, { registry, ready: () => true, portMayBeTaken: true });
         print(

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
+import { keepServer } from '../../local/keep-server.ts';
 import { startEmbeddedPostgres } from '../../local/postgres/embedded-postgres.ts';
 import { openSecret } from '../../secret.ts';
 import { openStore, type Store } from '../../store/store.ts';
@@ -13,12 +14,15 @@ export const openStoreService = async (services: Services): Promise<Store> => {
   if (url === undefined) {
     const dataDir = resolveDataDir(config.store.data_dir);
     await makeDataDir(dataDir);
-    const server = await startEmbeddedPostgres({
-      dataDir: join(dataDir, 'postgres'),
-      port: config.store.port,
-      log: services.say,
-    });
-    services.defer(() => server.stop());
+    const start = (port: number) =>
+      startEmbeddedPostgres({
+        dataDir: join(dataDir, 'postgres'),
+        port,
+        log: services.say,
+      });
+    const server = await start(config.store.port);
+    const kept = keepServer(server, () => start(server.port), services.say);
+    services.defer(() => kept.stop());
     url = server.url;
   }
   const store = await openStore({ url, max: config.store.pool_size });

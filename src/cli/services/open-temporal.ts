@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
+import { keepServer } from '../../local/keep-server.ts';
 import { startTemporalDevServer } from '../../local/temporal/dev-server.ts';
 import { connectClient } from '../../temporal/connect.ts';
 import { installRuntime } from '../../temporal/worker.ts';
@@ -21,15 +22,18 @@ export const openTemporal = async (services: Services): Promise<TemporalService>
   if (address === undefined) {
     const dataDir = resolveDataDir(services.config.store.data_dir);
     await makeDataDir(dataDir);
-    const server = await startTemporalDevServer({
-      dataDir: join(dataDir, 'temporal'),
-      port: temporal.port,
-      uiPort: temporal.ui_port,
-      cliPath: temporal.cli,
-      namespaces: temporal.namespace === 'default' ? [] : [temporal.namespace],
-      log: services.say,
-    });
-    services.defer(() => server.stop());
+    const start = (port: number) =>
+      startTemporalDevServer({
+        dataDir: join(dataDir, 'temporal'),
+        port,
+        uiPort: temporal.ui_port,
+        cliPath: temporal.cli,
+        namespaces: temporal.namespace === 'default' ? [] : [temporal.namespace],
+        log: services.say,
+      });
+    const server = await start(temporal.port);
+    const kept = keepServer(server, () => start(Number(server.address.split(':')[1])), services.say);
+    services.defer(() => kept.stop());
     address = server.address;
     uiUrl ??= server.uiUrl;
   }

@@ -2,7 +2,7 @@
 import { callTimestampOf, type FlatCall, flattenCall } from '../../calls/flatten.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { CallsyncError } from '../../errors.ts';
-import { completeLoad, failLoad, type PlannedLoad } from '../../store/loads/loads.ts';
+import { completeLoad, failLoad, keepLoad, type PlannedLoad } from '../../store/loads/loads.ts';
 import type { CallLoad, LoadBatch, LoadResult, TombstoneLoad } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
@@ -14,12 +14,16 @@ export interface RowsToLoad {
   readonly force?: boolean;
 }
 
+/** A fraction of the time after which a load counts as abandoned. */
+const beatMs = 5_000;
+
 /**
  * Commits a planned load and records what became of it.
  * @throws the warehouse's error; the calls stay pending.
  */
 export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load: RowsToLoad): Promise<LoadResult> => {
   const { store } = deps;
+  const beat = setInterval(() => void keepLoad(store, load.plan.loadId).catch(() => undefined), beatMs);
   try {
     const result = await target.warehouse.load(makeLoadBatch(deps, target, load));
     await completeLoad(store, load.plan);
@@ -27,6 +31,8 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
   } catch (error) {
     await failLoad(store, load.plan.loadId, error instanceof CallsyncError ? error.code : 'UNEXPECTED');
     throw error;
+  } finally {
+    clearInterval(beat);
   }
 };
 

@@ -2,7 +2,7 @@
 import { callTimestampOf, flattenVersion } from '../../calls/flatten.ts';
 import { transient } from '../../errors.ts';
 import { markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
-import { countPending, planLoad, readPending } from '../../store/loads/loads.ts';
+import { countHeld, countPending, planLoad, readPending } from '../../store/loads/loads.ts';
 import { isConfiguredSomewhere } from '../../store/loads/warehouses.ts';
 import { markVerdictsLoaded, unloadedVerdicts, verdictRow } from '../../store/windows/verdicts.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
@@ -13,7 +13,7 @@ export interface LoadPendingInput {
   readonly warehouse: string;
   /** `pending` is the sweep, which comes again; everything else wants what waits loaded now. */
   readonly origin: string;
-  /** Seconds for which the calls of a planned load are left to the process that planned it; 120 by default. */
+  /** Seconds for which the calls of a planned load are left to the process that was last seen at it; 20 by default. */
   readonly graceSeconds?: number;
 }
 
@@ -23,24 +23,29 @@ export interface PendingLoadResult {
   readonly deliveries: number;
 }
 
-const defaultGraceSeconds = 120;
+export interface PendingLoads {
+  readonly sent: number;
+  readonly changed: number;
+  readonly more: boolean;
+  readonly held: number;
+}
+
+const defaultGraceSeconds = 20;
 const deliveriesPerLoad = 5_000;
 const verdictsPerLoad = 2_000;
 /** A run ends after this much, so that a deploy does not wait for it. */
 const maxMs = 30_000;
 
 /**
- * Commits what is pending in one warehouse, as far as its quotas allow now; `more` says that time ran out before.
+ * Commits what is pending in one warehouse, as far as its quotas allow now; `more` says that time ran out before, `held`
+ * how many calls are left to loads of other processes, which may have been killed.
  * @throws CallsyncError WAREHOUSE_ELSEWHERE when only other workers know the warehouse, or one of the warehouse.
  */
-export const loadPending = async (
-  deps: IngestDeps,
-  input: LoadPendingInput,
-): Promise<{ readonly sent: number; readonly changed: number; readonly more: boolean }> => {
+export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Promise<PendingLoads> => {
   const { store } = deps;
   const target = deps.targets.find(({ warehouse }) => warehouse.name === input.warehouse);
   if (target === undefined) {
-    if (!(await isConfiguredSomewhere(store, input.warehouse))) return { sent: 0, changed: 0, more: false };
+    if (!(await isConfiguredSomewhere(store, input.warehouse))) return { sent: 0, changed: 0, more: false, held: 0 };
     throw transient('WAREHOUSE_ELSEWHERE', `This worker does not know the warehouse ${input.warehouse}.`, {
       hint: 'Restart it with the present configuration; until then another worker takes the load.',
     });
@@ -59,9 +64,10 @@ export const loadPending = async (
     sent += loaded.sent;
     changed += loaded.changed;
     if (sent >= limit) break;
-    if (performance.now() > until) return { sent, changed, more: true };
+    if (performance.now() > until) return { sent, changed, more: true, held: 0 };
   }
-  return { sent, changed, more: false };
+  const held = await countHeld(store, input.warehouse, input.graceSeconds ?? defaultGraceSeconds);
+  return { sent, changed, more: false, held };
 };
 
 /**

@@ -107,6 +107,21 @@ export const completeLoad = async (store: Database, load: PlannedLoad): Promise<
     await tx.query('DELETE FROM load_calls WHERE load_id = $1', [load.loadId]);
   });
 
+/** The process that commits a load is still at it. */
+export const keepLoad = async (db: Queryable, loadId: string): Promise<void> => {
+  await db.query('UPDATE loads SET alive_at = now() WHERE load_id = $1', [loadId]);
+};
+
+/** Pending calls of a warehouse that are left to a load whose process was alive within `graceSeconds`. */
+export const countHeld = async (db: Queryable, warehouse: string, graceSeconds: number): Promise<number> => {
+  const [row] = await db.query<{ n: number }>(
+    `SELECT count(*) AS n FROM load_calls JOIN loads USING (load_id)
+      WHERE warehouse = $1 AND state = 'planned' AND alive_at > now() - make_interval(secs => $2)`,
+    [warehouse, graceSeconds],
+  );
+  return row?.n ?? 0;
+};
+
 /** Gives up a load that is known not to be committed; its calls are still pending. `error` names a code, not data. */
 export const failLoad = async (db: Queryable, loadId: string, error: string): Promise<void> => {
   await db.query(`UPDATE loads SET state = 'failed', error = $2 WHERE load_id = $1 AND state = 'planned'`, [
@@ -143,7 +158,7 @@ const pendingBytes = 8 * 1024 * 1024;
 
 /**
  * The next pending calls of a warehouse in key order with their documents, bounded in number and bytes. Calls in a
- * load that was planned within `graceSeconds` are left to it, unless they have changed since. Rows that a newer flatten
+ * load whose process was alive within `graceSeconds` are left to it, unless they have changed since. Rows that a newer flatten
  * version wrote wait for a worker of that version: they would win over what this one can send, again and again.
  */
 export const readPending = async (
@@ -162,7 +177,7 @@ export const readPending = async (
                         AND call_id NOT IN (
                             SELECT lc.call_id FROM load_calls lc JOIN loads USING (load_id) JOIN ledger h USING (call_id)
                              WHERE loads.warehouse = $1 AND loads.state = 'planned' AND lc.revision >= h.revision
-                               AND loads.created_at > now() - make_interval(secs => $3))
+                               AND loads.alive_at > now() - make_interval(secs => $3))
                       ORDER BY call_id LIMIT $2) c
                LEFT JOIN ledger_documents d USING (call_id)) p
        JOIN ledger l USING (call_id) LEFT JOIN ledger_documents d USING (call_id)

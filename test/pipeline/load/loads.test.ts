@@ -13,6 +13,7 @@ import {
   abandonLoads,
   completeLoad,
   countPending,
+  keepLoad,
   markPending,
   registerWarehouse,
   requestRebuild,
@@ -158,15 +159,28 @@ describe('a warehouse that is away', () => {
 
 describe('a crash', () => {
   const age = (seconds: number) =>
-    pipeline.store.pool.query(`UPDATE loads SET created_at = created_at - make_interval(secs => $1)`, [seconds]);
+    pipeline.store.pool.query(
+      `UPDATE loads SET created_at = created_at - make_interval(secs => $1), alive_at = alive_at - make_interval(secs => $1)`,
+      [seconds],
+    );
 
   test('between plan and load: the calls are left alone for a while, then loaded', async () => {
     await foldOnly([observation('a', 1), observation('b', 1)]);
     expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
     expect(await pending()).toBe(2);
-    await age(121);
+    await age(21);
     expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
     expect(await pending()).toBe(0);
+  });
+
+  test('the calls of a load whose process is still at it are left alone, however long it takes', async () => {
+    const folded = await foldOnly([observation('a', 1)]);
+    await age(600);
+    for (const { plan } of folded.loads) await keepLoad(pipeline.store, plan.loadId);
+    const load = () => loadPending(pipeline.deps, { warehouse: 'main', origin: 'fill' });
+    expect(await load()).toEqual({ sent: 0, changed: 0, more: false, held: 1 });
+    await age(21);
+    expect(await load()).toEqual({ sent: 1, changed: 1, more: false, held: 0 });
   });
 
   test('between load and completion: the second load changes nothing, and settles', async () => {
@@ -179,7 +193,7 @@ describe('a crash', () => {
       });
     }
     const digests = await pipeline.warehouse.digestTables();
-    await age(121);
+    await age(21);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 0 });
     expect(await pending()).toBe(0);
     expect(await pipeline.warehouse.digestTables()).toEqual(digests);
@@ -366,7 +380,7 @@ describe('a warehouse that comes later', () => {
     const load = () => loadPending(pipeline.deps, { warehouse: 'unknown here', origin: 'fill' });
     await expect(load()).rejects.toMatchObject({ code: 'WAREHOUSE_ELSEWHERE', kind: 'transient' });
     await lapse('unknown here');
-    expect(await load()).toEqual({ sent: 0, changed: 0, more: false });
+    expect(await load()).toEqual({ sent: 0, changed: 0, more: false, held: 0 });
   });
 
   test('that nobody has configured for long is not waited for, and gets everything when it comes back', async () => {
@@ -407,7 +421,9 @@ describe('many at once', () => {
     };
     await Promise.all([feed(0), feed(1), feed(2), sweep(), sweep()]);
     expect(pipeline.logged).toEqual([]);
-    await pipeline.store.pool.query(`UPDATE loads SET created_at = created_at - interval '1 hour'`);
+    await pipeline.store.pool.query(
+      `UPDATE loads SET created_at = created_at - interval '1 hour', alive_at = alive_at - interval '1 hour'`,
+    );
     await pipeline.drain();
     expect(await pending()).toBe(0);
     const { rows } = await pipeline.store.pool.query(
