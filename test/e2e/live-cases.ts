@@ -1,0 +1,136 @@
+/** Live work under adverse conditions, for a while that the caller chooses: in seconds in the suite, longer as a campaign. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { syncConfigSchema } from '../../schemas/config/sync.ts';
+import { ensureSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
+import { startReconcile, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
+import { type Installation, install, until } from '../support/installation.ts';
+import { deliver } from '../support/pipeline.ts';
+
+export interface LiveFigures {
+  /** Calls or deliveries that were seen to become visible. */
+  readonly seen: number;
+  readonly p95Seconds: number;
+  readonly worstSeconds: number;
+}
+
+const figuresOf = (seconds: readonly number[]): LiveFigures => {
+  const sorted = [...seconds].sort((a, b) => a - b);
+  return {
+    seen: sorted.length,
+    p95Seconds: sorted[Math.ceil(sorted.length * 0.95) - 1] ?? Number.NaN,
+    worstSeconds: sorted.at(-1) ?? Number.NaN,
+  };
+};
+
+const sync = {
+  interval: '5s',
+  settle: '10s',
+  overlap: '1m',
+  inbox_sweep: '5s',
+  start_from: '1h',
+  reread: { horizon: '1h' },
+};
+
+/** Live calls beside a backfill with concurrency 8 and a reconcile, which never end while it is measured. */
+export const liveBesideBackfill = async (
+  durationMs: number,
+): Promise<LiveFigures & { readonly backfillRunning: boolean; readonly backfilled: number }> => {
+  const site = await install({
+    simulator: {
+      seed: 53,
+      calls: { count: 100_000, utterances: 2, lateShare: 0, to: new Date(Date.now() - 7_200_000).toISOString() },
+      live: { callsPerSecond: 2, processingSeconds: 1 },
+      rateLimit: { requests: 40, seconds: 10 },
+    },
+    config: { sync },
+  });
+  try {
+    return await measureLive(site, durationMs);
+  } finally {
+    await end(site);
+  }
+};
+
+const measureLive = async (site: Installation, durationMs: number) => {
+  await site.startWorker();
+  await ensureSchedules(site.client, site.prefix, syncConfigSchema.parse(sync));
+  const { workflowId } = await site.backfill('beside', { concurrency: 8 });
+  await startReconcile(site.client, site.prefix, { name: 'beside', request: {} });
+  const backfill = site.client.workflow.getHandle(workflowId);
+  await until('the backfill loads', async () => Number((await site.warehouse.countRows()).calls) > 0, 120_000);
+  const begun = Date.now();
+  const seen = new Map<string, number>();
+  while (Date.now() - begun < durationMs || seen.size < 5) {
+    const { rows } = await site.store.pool.query<{ call_id: string; listed: number }>(
+      `SELECT call_id, extract(epoch FROM processed_at)::float8 AS listed FROM calls.calls WHERE processed_at > to_timestamp($1)`,
+      [begun / 1000],
+    );
+    for (const { call_id, listed } of rows)
+      if (!seen.has(call_id)) seen.set(call_id, Math.max(0, Date.now() / 1000 - listed));
+    await delay(250);
+  }
+  return {
+    ...figuresOf([...seen.values()]),
+    backfillRunning: (await backfill.describe()).status.name === 'RUNNING',
+    backfilled: Number((await site.warehouse.countRows()).calls) - seen.size,
+  };
+};
+
+/** Deliveries while the list is away and repeats wait for it. */
+export const listAway = async (durationMs: number): Promise<LiveFigures & { readonly rereadsWaiting: number }> => {
+  const site = await install({
+    simulator: { seed: 59, calls: { count: 10, utterances: 1 }, rateLimit: { requests: 0 } },
+    config: { sync },
+  });
+  try {
+    await site.startWorker();
+    await ensureSchedules(site.client, site.prefix, syncConfigSchema.parse(sync));
+    await until('the first calls are here', async () => Number((await site.warehouse.countRows()).calls) >= 0);
+    site.gate.shut();
+    const send = async (callId: string, status: string, deliveryId: string): Promise<number> => {
+      await deliver(site.store, [{ body: JSON.stringify({ unique_id: callId, status }), deliveryId }]);
+      const at = performance.now();
+      await wakeMergeInbox(site.client, site.prefix);
+      return at;
+    };
+    const isVisible = async (callId: string): Promise<boolean> =>
+      (await site.store.pool.query('SELECT 1 FROM calls.calls WHERE call_id = $1', [callId])).rowCount === 1;
+    const rereads = async (): Promise<number> =>
+      (await site.store.pool.query<{ n: number }>('SELECT count(*) AS n FROM rereads')).rows[0]?.n ?? 0;
+    // The same body under another id, after the call has changed: only the list can say what holds.
+    for (const [status, id] of [
+      ['void', 'one'],
+      ['qualified', 'two'],
+      ['void', 'three'],
+    ] as const) {
+      await send('repeated', status, id);
+      await until(
+        'it is merged',
+        async () => (await site.store.pool.query("SELECT 1 FROM inbox WHERE outcome = 'pending'")).rowCount === 0,
+      );
+    }
+    await until('a repeat waits for the list', async () => (await rereads()) > 0);
+    const begun = performance.now();
+    const waits: number[] = [];
+    while (performance.now() - begun < durationMs || waits.length < 5) {
+      const callId = `live-${waits.length}`;
+      const at = await send(callId, 'void', callId);
+      await until('the delivery is visible', () => isVisible(callId));
+      waits.push((performance.now() - at) / 1000);
+      await delay(200);
+    }
+    return { ...figuresOf(waits), rereadsWaiting: await rereads() };
+  } finally {
+    site.gate.open();
+    await end(site);
+  }
+};
+
+const end = async (site: Installation): Promise<void> => {
+  for (const id of schedulesOf(site.prefix))
+    await site.client.schedule
+      .getHandle(id)
+      .delete()
+      .catch(() => undefined);
+  await site.dispose();
+};
