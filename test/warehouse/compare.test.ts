@@ -134,6 +134,6 @@ test('a difference is told by table, key and columns', () => {
     'Table tags, row call_id=c-2 tag_index=1: differs in type, value.',
   );
   expect(describeDifference({ ...difference, columns: [], counts: [0, 1] }, ['postgres', 'bigquery'])).toBe(
-    'Table tags, row call_id=c-2 tag_index=1: stands 0 times in postgres and 1 times in bigquery.',
+    'Table tags, row call_id=c-2 tag_index=1: is there 0 times in postgres and 1 times in bigquery.',
   );
 });
