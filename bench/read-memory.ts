@@ -75,6 +75,6 @@ console.log(
     seconds: Math.round((performance.now() - started) / 100) / 10,
     rss_before_mb: Math.round(before / mib),
     rss_peak_mb: Math.round(peak / mib),
-    confirmed: result.confirmed,
+    shown: result.shown,
   }),
 );

@@ -398,7 +398,7 @@ export const tables: readonly Table[] = [
       {
         name: 'confirmed',
         type: 'text',
-        description: 'How the listing was shown to be complete: total, listing, overlap, or none.',
+        description: 'How the listing was shown to be complete: total, one_response, second_listing, overlap, or none.',
       },
       { name: 'outcome', type: 'text', required: true, description: 'proven, healed, unproven or suspicious_empty.' },
       { name: 'compared_at', type: 'timestamp', required: true, description: 'When it was compared.' },

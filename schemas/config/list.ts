@@ -75,7 +75,11 @@ export const listConfigSchema = z.strictObject({
     .describe('Where the body holds the records, such as `data` or `result.items`; empty = the body is the array.'),
   total_path: z.string().optional().describe('Where the body holds the total that matches the query, such as `count`.'),
   total_header: z.string().optional().describe('Response header that holds the total, instead of `total_path`.'),
-  pagination: paginationSchema.default({ style: 'none', size: 100 }).describe('How the list is paged.'),
+  pagination: paginationSchema
+    .optional()
+    .describe(
+      'How the list is paged. Unset = nobody knows: one response is read, and no window is called complete; `callsync probe` finds out.',
+    ),
   max_results: z
     .number()
     .int()
@@ -105,6 +109,14 @@ export const listConfigSchema = z.strictObject({
     .positive()
     .default(1)
     .describe('Finest step of a bound in milliseconds; windows are asked wider and cut locally.'),
+  bounds_slack_ms: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(1_000)
+    .describe(
+      'How far outside the requested bounds the time of a record may lie, in milliseconds; records further out are folded and reported.',
+    ),
   from_inclusive: z.boolean().default(true).describe('Whether the lower bound itself is returned.'),
   to_inclusive: z.boolean().default(true).describe('Whether the upper bound itself is returned.'),
   status_param: z.string().optional().describe('Query parameter that filters by status.'),

@@ -33,7 +33,7 @@ describe('continuous sync', () => {
   test('is complete again, without a human, after it stood still for two days', async () => {
     // What a run two days ago left behind: its watermark, and the window that led up to it.
     await site.store.pool.query(
-      `INSERT INTO windows (axis, window_from, window_to, calls, confirmed, origin)
+      `INSERT INTO windows (axis, window_from, window_to, calls, shown, origin)
        VALUES ('qualified', $1::timestamptz - interval '1 day', $1, 0, 'total', 'sync')`,
       [stoppedAt],
     );

@@ -19,56 +19,62 @@ const whole = { version: {}, auth_scheme: 'bearer' };
 /** Dialect of the simulator → configuration that reads it. */
 const dialects: Record<
   string,
-  { list: List; version?: SourceConfigInput['version']; auth_scheme?: string; confirmed: string }
+  { list: List; version?: SourceConfigInput['version']; auth_scheme?: string; shown: string }
 > = {
-  activate: { list: { preset: 'activate' }, confirmed: 'total' },
+  activate: { list: { preset: 'activate' }, shown: 'total' },
   'activate-v1': {
     list: { preset: 'activate-v1', exclude_param: 'exclude', exclude: ['transcript_json'] },
     auth_scheme: 'Token',
-    confirmed: 'listing',
+    shown: 'second_listing',
   },
   page_total: {
     list: { records: 'calls', total_path: 'meta.total', pagination: pages, axes: fromTo },
-    confirmed: 'listing',
+    shown: 'second_listing',
   },
-  page: { list: { records: 'items', pagination: pages, axes: fromTo }, confirmed: 'listing' },
+  page: { list: { records: 'items', pagination: pages, axes: fromTo }, shown: 'second_listing' },
   cursor_body: {
     list: {
       records: 'results',
       pagination: { style: 'cursor', size_param: 'limit', size: 200, next_path: 'paging.cursors.next' },
       axes: fromTo,
     },
-    confirmed: 'listing',
+    shown: 'second_listing',
   },
   cursor_header: {
     list: {
       pagination: { style: 'cursor', size_param: 'limit', size: 200, next_header: 'X-Next-Cursor' },
       axes: fromTo,
     },
-    confirmed: 'listing',
+    shown: 'second_listing',
   },
   link: {
     list: { pagination: { style: 'link', size_param: 'per_page', size: 200 }, axes: fromTo },
-    confirmed: 'listing',
+    shown: 'second_listing',
   },
   link_relative: {
     list: { records: 'data', pagination: { style: 'link', size_param: 'per_page', size: 200 }, axes: fromTo },
-    confirmed: 'listing',
+    shown: 'second_listing',
   },
   offset_header_total: {
     list: { total_header: 'X-Total-Count', pagination: { style: 'offset', size: 200 }, axes: fromTo },
-    confirmed: 'overlap',
+    shown: 'overlap',
   },
-  bare_inclusive: { list: { axes: own('start_date', 'end_date') }, confirmed: 'listing' },
+  bare_inclusive: {
+    list: { pagination: { style: 'none' }, axes: own('start_date', 'end_date') },
+    shown: 'one_response',
+  },
   half_open: {
     list: { records: 'data', pagination: pages, axes: own('since', 'until'), to_inclusive: false },
-    confirmed: 'listing',
+    shown: 'second_listing',
   },
-  silent_cap: { list: { records: 'data', axes: own('created_after', 'created_before') }, confirmed: 'listing' },
-  page_capped: { list: { records: 'data', pagination: pages, axes: fromTo }, confirmed: 'listing' },
+  silent_cap: {
+    list: { records: 'data', pagination: { style: 'none' }, axes: own('created_after', 'created_before') },
+    shown: 'one_response',
+  },
+  page_capped: { list: { records: 'data', pagination: pages, axes: fromTo }, shown: 'second_listing' },
   epoch_seconds: {
     list: { records: 'data', pagination: pages, axes: own('start_time', 'end_time'), time_format: 'epoch_s' },
-    confirmed: 'listing',
+    shown: 'second_listing',
   },
   epoch_milliseconds: {
     list: {
@@ -78,12 +84,12 @@ const dialects: Record<
       time_format: 'epoch_ms',
       to_inclusive: false,
     },
-    confirmed: 'listing',
+    shown: 'second_listing',
   },
-  no_parameters: { list: {}, confirmed: 'listing' },
+  no_parameters: { list: { pagination: { style: 'none' } }, shown: 'one_response' },
   window_ignored: {
     list: { records: 'data', total_path: 'total', pagination: { style: 'offset', size: 200 } },
-    confirmed: 'overlap',
+    shown: 'overlap',
   },
   nested_records: {
     list: {
@@ -92,18 +98,18 @@ const dialects: Record<
       pagination: { style: 'page', page_param: 'pageNumber', size_param: 'pageSize', first: 0, size: 100 },
       axes: own('dateFrom', 'dateTo'),
     },
-    confirmed: 'listing',
+    shown: 'second_listing',
   },
-  version_path: { list: { preset: 'activate' }, confirmed: 'total' },
+  version_path: { list: { preset: 'activate' }, shown: 'total' },
   version_header: {
     list: { preset: 'activate' },
     version: { by: 'header', name: 'X-Api-Version', value: '3' },
-    confirmed: 'total',
+    shown: 'total',
   },
   version_query: {
     list: { preset: 'activate' },
     version: { by: 'query', name: 'version', value: '3' },
-    confirmed: 'total',
+    shown: 'total',
   },
 };
 
@@ -118,7 +124,7 @@ const start = async (dialect: string, options: Parameters<typeof startSimulator>
   return simulator;
 };
 
-describe.each(Object.entries(dialects))('dialect %s', (dialect, { list, confirmed, ...rest }) => {
+describe.each(Object.entries(dialects))('dialect %s', (dialect, { list, shown, ...rest }) => {
   test('is read completely, each call in one of two neighbouring windows', async () => {
     const simulator = await start(dialect);
     const source = await simulatedSource(simulator, { ...whole, ...rest, list, limits: { requests: 1_000_000 } });
@@ -131,10 +137,10 @@ describe.each(Object.entries(dialects))('dialect %s', (dialect, { list, confirme
     const second = await readSimulated(source, { axis, from: middle, to });
     const seen = new Map([...first.seen, ...second.seen]);
     expect(missingFrom(expected, seen)).toEqual([]);
-    expect(first.seen.size + second.seen.size).toBe(expected.size);
+    expect(first.inside.size + second.inside.size).toBe(expected.size);
     expect(seen.size).toBe(expected.size);
     expect([...first.result.problems, ...second.result.problems]).toEqual([]);
-    expect(first.result.confirmed).toBe(confirmed);
+    expect(first.result.shown).toBe(shown);
     expect(first.result.calls + second.result.calls).toBe(expected.size);
   });
 });

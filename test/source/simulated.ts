@@ -38,6 +38,8 @@ export interface Reading {
   readonly result: WindowResult;
   /** How often each call was handed on, and the latest observation of it. */
   readonly seen: Map<string, { times: number; latest: Observation }>;
+  /** Those inside the window. */
+  readonly inside: Set<string>;
 }
 
 export const readSimulated = async (
@@ -46,11 +48,13 @@ export const readSimulated = async (
   more: Partial<ReadWindowOptions> = {},
 ): Promise<Reading> => {
   const seen: Reading['seen'] = new Map();
+  const inside = new Set<string>();
   const result = await readWindow({
     client: source.list,
     window,
-    onPage: (observations) => {
+    onPage: (observations, meta) => {
       for (const observation of observations) {
+        if (!meta.outside.has(observation.callId)) inside.add(observation.callId);
         const known = seen.get(observation.callId);
         const latest =
           known === undefined || known.latest.observedAt <= observation.observedAt ? observation : known.latest;
@@ -59,7 +63,7 @@ export const readSimulated = async (
     },
     ...more,
   });
-  return { result, seen };
+  return { result, seen, inside };
 };
 
 /** Ids that the list shows now; with `statuses` only those. */

@@ -24,7 +24,7 @@ const base = 1_701_703_109_123_457;
 const at = (n: number): number => base + n * 1_000_003;
 const axis = 'timestamp';
 const record = (from: number, to: number, more = {}) =>
-  recordWindow(store(), { axis, from: at(from), to: at(to), calls: 1, confirmed: 'total', origin: 'test', ...more });
+  recordWindow(store(), { axis, from: at(from), to: at(to), calls: 1, shown: 'total', origin: 'test', ...more });
 const open = async (from: number, to: number, on = axis): Promise<number[][]> =>
   (await uncoveredRanges(store(), { axis: on, from: at(from), to: at(to) })).map((range) => [range.from, range.to]);
 const span = (from: number, to: number): number[] => [at(from), at(to)];
@@ -43,12 +43,12 @@ describe('what is not covered', () => {
   });
 
   test('what was read without being shown complete is read again', async () => {
-    await record(0, 10, { confirmed: 'none' });
-    await record(2, 4, { confirmed: 'total' });
-    await record(6, 7, { confirmed: 'listing' });
-    await record(7, 8, { confirmed: 'overlap' });
+    await record(0, 10, { shown: 'none' });
+    await record(2, 4, { shown: 'total' });
+    await record(6, 7, { shown: 'second_listing' });
+    await record(7, 8, { shown: 'overlap' });
     expect(await open(0, 10)).toEqual([span(0, 2), span(4, 6), span(8, 10)]);
-    await record(2, 4, { confirmed: 'none' });
+    await record(2, 4, { shown: 'none' });
     expect(await open(0, 6)).toEqual([span(0, 6)]);
   });
 
@@ -62,20 +62,20 @@ describe('what is not covered', () => {
         fc.integer({ min: 0, max: 20 }),
         async (windows, from) => {
           await clear();
-          for (const [start, length, confirmed] of windows)
+          for (const [start, length, shown] of windows)
             await recordWindow(store(), {
               axis,
               from: base + start,
               to: base + start + length,
               calls: 0,
-              confirmed,
+              shown,
               origin: 't',
             });
           // The last reading of the same window counts.
           const last = new Map(windows.map((window) => [`${window[0]} ${window[1]}`, window]));
           const covered = (instant: number) =>
             [...last.values()].some(
-              ([start, length, confirmed]) => confirmed === 'total' && start <= instant && instant < start + length,
+              ([start, length, shown]) => shown === 'total' && start <= instant && instant < start + length,
             );
           const check = async () => {
             const ranges = await uncoveredRanges(store(), { axis, from: base + from, to: base + from + 15 });
@@ -147,9 +147,9 @@ describe('compaction', () => {
   const rows = async () =>
     (
       await store().pool.query(
-        'SELECT axis, window_from, window_to, calls, confirmed, origin FROM windows ORDER BY axis, confirmed, window_from',
+        'SELECT axis, window_from, window_to, calls, shown, origin FROM windows ORDER BY axis, shown, window_from',
       )
-    ).rows.map((row) => `${row.axis} ${row.confirmed} ${row.calls} ${row.origin}`);
+    ).rows.map((row) => `${row.axis} ${row.shown} ${row.calls} ${row.origin}`);
 
   test('joins what touches or overlaps, keeps gaps, axes and proofs apart, and leaves young windows alone', async () => {
     for (const [from, to] of [
@@ -160,7 +160,7 @@ describe('compaction', () => {
       [5, 6],
     ] as const)
       await record(from, to, { calls: 10 });
-    await record(3, 4, { calls: 10, confirmed: 'none' });
+    await record(3, 4, { calls: 10, shown: 'none' });
     await record(0, 1, { axis: 'qualified', calls: 10 });
     await age();
     await record(6, 7, { calls: 10 });
@@ -181,7 +181,7 @@ describe('compaction', () => {
       [0, 1],
       [1, 2],
     ] as const)
-      await record(from, to, { confirmed: 'none', calls: 10 });
+      await record(from, to, { shown: 'none', calls: 10 });
     for (const [from, to] of [
       [0, 0.5],
       [0.5, 2],
@@ -194,7 +194,7 @@ describe('compaction', () => {
   });
 
   test('keeps the proof where the joined range is that of a window that was not shown complete', async () => {
-    await record(0, 2, { confirmed: 'none' });
+    await record(0, 2, { shown: 'none' });
     await record(0, 1);
     await record(1, 2);
     await age();

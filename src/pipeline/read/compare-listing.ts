@@ -66,7 +66,9 @@ export const compareListing = async (
       const worth: Observation[] = [];
       for (const compared of await comparePage(deps, observations, input.level)) {
         const { observation, state, worthNoting } = compared;
-        calls.set(observation.callId, { state, time: axisTime(list, input.axis, observation.fields) });
+        if (!meta.outside.has(observation.callId)) {
+          calls.set(observation.callId, { state, time: axisTime(list, input.axis, observation.fields) });
+        }
         if (worthNoting || (state !== 'same' && !meta.summary)) worth.push(observation);
       }
       if (worth.length > 0) await onWorth(worth);

@@ -38,7 +38,7 @@ const rereadWaiting = async (deps: ReadDeps, signal: AbortSignal): Promise<{ rer
             requests.map(({ callId }) => callId),
             signal,
           )
-        : (callId) => observeCall(client, callId, signal);
+        : (callId) => observeCall(client, callId, { signal });
     const done: Reread[] = [];
     const missed: Reread[] = [];
     const pipeline = createPipeline(deps);

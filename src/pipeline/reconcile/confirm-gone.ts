@@ -45,7 +45,7 @@ export const confirmGone = async (
         else if (answer.kind === 'observation') found.push(answer.observation);
       }
     }
-  } else if (result.confirmed !== 'none' && result.problems.length === 0) {
+  } else if (result.shown !== 'none' && result.problems.length === 0) {
     gone.push(...input.callIds);
   }
   if (found.length > 0) await loadFolded(deps, await ingest(deps, { observations: found, origin: 'reconcile' }));

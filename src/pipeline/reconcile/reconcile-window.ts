@@ -163,7 +163,7 @@ const reconcileWarehouse = async (
     listed: reading.comparison.calls.keys(),
     unhealed,
     omitted: gone.omitted,
-    listingComplete: result.confirmed !== 'none' && result.problems.length === 0,
+    listingComplete: result.shown !== 'none' && result.problems.length === 0,
     suspicious: window.suspicious,
   });
   const wholeRecords = input.level === 'records' || (input.level === 'fields' && !canLeaveOut(deps.source.list.list));
@@ -175,7 +175,7 @@ const reconcileWarehouse = async (
     window_to: input.range.to,
     level: wholeRecords ? 'records' : input.level,
     warehouse_level: input.warehouseLevel,
-    confirmed: result.confirmed,
+    confirmed: result.shown,
     calls_listed: reading.listed,
     gone: window.goneCount,
     compared_at: deps.now().getTime() * 1000,

@@ -31,7 +31,7 @@ export interface GetOptions {
   /** These statuses are answers, not errors. */
   readonly accept?: readonly number[];
   /** Fewer attempts than source.limits.retries allows. */
-  readonly retries?: number;
+  readonly retries?: number | undefined;
 }
 
 export interface Api {

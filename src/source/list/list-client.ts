@@ -9,6 +9,7 @@ import { createPagination } from '../pagination/create-pagination.ts';
 import type { PageRequest, Pagination, SeenPage } from '../pagination/pagination.ts';
 import { createMemoryLimit, type MemoryLimit, type Permit } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
+import { isPoison } from './poison.ts';
 import type { Micros } from './timestamps.ts';
 
 export interface Page {
@@ -42,27 +43,39 @@ export interface ListClient {
   /** Facts learned while reading, such as a cap that the service does not tell. */
   readonly learned: LearnedFacts;
   readPages(query: ListQuery): AsyncGenerator<Page, void, undefined>;
-  /** Total that matches a query for the price of one small request; undefined where the service has no total. */
+  /** `size` rows from `offset` on, a multiple of `size`; undefined where the style cannot be asked for them. */
+  readRows(query: ListQuery, offset: number, size: number): Promise<Page | undefined>;
+  /** Total that matches a query for the price of one small request; undefined where there is none to be had. */
   readTotal(query: ListQuery): Promise<number | undefined>;
   /** One call by its id; undefined when the service does not know it (404) or has no such endpoint. */
-  fetchCall(callId: string, signal?: AbortSignal): Promise<FetchedCall | undefined>;
+  fetchCall(callId: string, options?: AskOptions): Promise<FetchedCall | undefined>;
+}
+
+export interface AskOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Fewer attempts than source.limits.retries allows. */
+  readonly retries?: number | undefined;
 }
 
 export interface LearnedFacts {
   /** Most records that one query was seen to give although there were more. */
   cap: number | undefined;
+  /** Most distinct records that one query gave, and the largest total that came with one. */
+  records: number;
+  total: number;
 }
 
 export const createListClient = (api: Api, list: ListConfig): ListClient => {
   const pagination = createPagination(list.pagination);
   const limit = createMemoryLimit();
-  const learned: LearnedFacts = { cap: undefined };
+  const learned: LearnedFacts = { cap: undefined, records: 0, total: 0 };
   let shapeProven = false;
 
   const fetchPage = async (query: ListQuery, request: PageRequest): Promise<[Page, SeenPage]> => {
     const params = [...listParams(list, query), ...Object.entries(request.params)];
     const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
-    const answer = await api.get(url, (response) => readAnswer(response, list, shapeProven), { signal: query.signal });
+    const { signal, retries } = query;
+    const answer = await api.get(url, (response) => readAnswer(response, list, shapeProven), { signal, retries });
     const { response, value, observedAt } = answer;
     shapeProven = true;
     const total = readTotalOf(list, value.envelope, response);
@@ -97,13 +110,24 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
     readPages: (query) => readAhead(limit, pagination, query, fetchPage),
     readTotal: async (query) => {
       if (list.total_path === undefined && list.total_header === undefined) return undefined;
-      const [page] = await fetchPage({ ...query, summary: true }, pagination.first(1));
-      return page.total;
+      try {
+        const [page] = await fetchPage({ ...query, summary: true }, pagination.first(1));
+        learned.total = Math.max(learned.total, page.total ?? 0);
+        return page.total;
+      } catch (error) {
+        // The one record of the answer may be what makes it fail; reading the window finds out.
+        if (isPoison(error)) return undefined;
+        throw error;
+      }
     },
-    fetchCall: async (callId, signal) => {
+    readRows: async (query, offset, size) => {
+      const request = pagination.at?.(offset, size);
+      return request === undefined ? undefined : (await fetchPage(query, request))[0];
+    },
+    fetchCall: async (callId, options = {}) => {
       if (list.single_path === undefined) return undefined;
       const url = api.address(list.single_path.replace('{unique_id}', encodeURIComponent(callId)), []);
-      const { response, value, observedAt } = await api.get(url, parseSingle, { signal, accept: [404] });
+      const { response, value, observedAt } = await api.get(url, parseSingle, { ...options, accept: [404] });
       if (response.status === 404) return undefined;
       return { record: value, bytes: response.body, observedAt, receivedAt: new Date() };
     },
@@ -115,7 +139,7 @@ interface Fetched {
   readonly answer: Promise<[Page, SeenPage]>;
 }
 
-/** The next page is fetched ahead where there is limit for two; otherwise once the one before is let go. */
+/** The next page is fetched ahead where two fit; otherwise once the one before is let go. */
 async function* readAhead(
   limit: MemoryLimit,
   pagination: Pagination,
@@ -144,7 +168,7 @@ async function* readAhead(
     permits.delete(permit);
   };
   try {
-    let next: PageRequest | undefined = pagination.first(query.pageSize);
+    let next: PageRequest | undefined = pagination.first();
     let ahead: Fetched | undefined;
     while (next !== undefined) {
       const { permit, answer }: Fetched = ahead ?? start(next, await limit.acquire(kind, stop.signal));

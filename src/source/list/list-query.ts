@@ -3,7 +3,7 @@ import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
 import { terminal } from '../../errors.ts';
 import { valueAt } from '../json/json-path.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp } from './timestamps.ts';
-import { type BoundRules, tightBounds, type Window, wideBounds } from './windows.ts';
+import { tightBounds, type Window, wideBounds } from './windows.ts';
 
 export interface ListQuery {
   /** Without a window: everything the list has. */
@@ -16,9 +16,10 @@ export interface ListQuery {
   readonly summary?: boolean | undefined;
   /** One status instead of the configured ones. */
   readonly status?: string | undefined;
-  readonly pageSize?: number | undefined;
   /** Records that a page shares with the one before, where the style can seek. */
   readonly overlap?: number | undefined;
+  /** Fewer attempts than source.limits.retries allows. */
+  readonly retries?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -59,22 +60,14 @@ export const otherAxis = (list: ListConfig, name: string): AxisConfig | undefine
 export const boundStep = (list: ListConfig): Micros =>
   Math.max(formatStep(list.time_format), list.time_resolution_ms * 1000);
 
-const boundRules = (list: ListConfig): BoundRules => ({
-  step: boundStep(list),
-  fromInclusive: list.from_inclusive,
-  toInclusive: list.to_inclusive,
-});
-
 export const canLeaveOut = (list: ListConfig): boolean => list.exclude_param !== undefined && list.exclude.length > 0;
 
 export const listParams = (list: ListConfig, query: ListQuery): Map<string, string> => {
   const params = new Map(Object.entries(list.params));
-  const rules = boundRules(list);
   for (const window of [query.window, query.also]) {
     if (window === undefined) continue;
     const axis = axisOf(list, window.axis);
-    // The other axis keeps its slack: its times need not lie on the steps.
-    const bounds = query.tight && window === query.window ? tightBounds(window, rules) : wideBounds(window, rules);
+    const bounds = boundsOf(list, query, window);
     if (axis.from_param !== undefined) params.set(axis.from_param, formatTimestamp(bounds.from, list.time_format));
     if (axis.to_param !== undefined) params.set(axis.to_param, formatTimestamp(bounds.to, list.time_format));
   }
@@ -84,6 +77,25 @@ export const listParams = (list: ListConfig, query: ListQuery): Map<string, stri
   if (list.status_param !== undefined && status !== undefined) params.set(list.status_param, status);
   if (query.summary && canLeaveOut(list)) params.set(list.exclude_param ?? '', list.exclude.join(','));
   return params;
+};
+
+/** The bounds sent for a window of the query. Those of the other axis are never tight: its times need not lie on steps. */
+const boundsOf = (
+  list: ListConfig,
+  query: ListQuery,
+  window: Window,
+): { readonly from: Micros; readonly to: Micros } => {
+  const rules = { step: boundStep(list), fromInclusive: list.from_inclusive, toInclusive: list.to_inclusive };
+  return query.tight && window === query.window ? tightBounds(window, rules) : wideBounds(window, rules);
+};
+
+/** Microseconds by which a time lies outside the bounds that the query sends; 0 on a side that it cannot send. */
+export const outsideBounds = (list: ListConfig, query: ListQuery, time: Micros): Micros => {
+  if (query.window === undefined) return 0;
+  const axis = axisOf(list, query.window.axis);
+  const { from, to } = boundsOf(list, query, query.window);
+  if (axis.from_param !== undefined && time < from) return from - time;
+  return axis.to_param !== undefined && time > to ? time - to : 0;
 };
 
 /** The record's time on an axis; undefined where it has none that can be read. */

@@ -1,6 +1,6 @@
 /** One call, asked for by its id: the one implementation of fetching it and turning the answer into an observation. */
 import type { Observation } from '../../../schemas/observation.ts';
-import type { FetchedCall, ListClient } from './list-client.ts';
+import type { AskOptions, FetchedCall, ListClient } from './list-client.ts';
 import { observeRecord } from './observe.ts';
 
 export type CallAnswer =
@@ -11,11 +11,19 @@ export type CallAnswer =
   | { readonly kind: 'rejected'; readonly reason: string; readonly fetched: FetchedCall };
 
 /** @throws CallsyncError of the request. */
-export const observeCall = async (client: ListClient, callId: string, signal?: AbortSignal): Promise<CallAnswer> => {
-  const fetched = await client.fetchCall(callId, signal);
+export const observeCall = async (
+  client: ListClient,
+  callId: string,
+  options: AskOptions = {},
+): Promise<CallAnswer> => {
+  const fetched = await client.fetchCall(callId, options);
   if (fetched === undefined) return { kind: 'unknown' };
   const carries = new Set(client.list.carries);
-  const observed = observeRecord(fetched.record, { observedAt: fetched.observedAt, carries });
+  const observed = observeRecord(fetched.record, {
+    observedAt: fetched.observedAt,
+    carries,
+    bytes: () => fetched.bytes,
+  });
   if (observed.kind === 'rejected') return { ...observed, fetched };
   const { observation } = observed;
   if (observation.callId !== callId) return { kind: 'rejected', reason: 'the answer is another call', fetched };
@@ -35,7 +43,7 @@ export async function* observeCalls(
     signal.throwIfAborted();
     const group = callIds.slice(start, start + parallel);
     yield new Map(
-      await Promise.all(group.map(async (callId) => [callId, await observeCall(client, callId, signal)] as const)),
+      await Promise.all(group.map(async (callId) => [callId, await observeCall(client, callId, { signal })] as const)),
     );
   }
 }

@@ -1,4 +1,5 @@
 /** Turns list records into observations: pure, one record never troubles another. */
+import { isUtf8 } from 'node:buffer';
 
 import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
 import type { ListConfig } from '../../../schemas/config/list.ts';
@@ -22,6 +23,7 @@ const maxDepth = 200;
  * @param record one element of the list, as parsed.
  * @param carries fields for which null or empty in the list is content (`source.list.carries`).
  * @param encoded fields of the record that are parsed only when they are read.
+ * @param bytes the record as it came: tells a replacement character that was sent from broken UTF-8 that became one.
  */
 export const observeRecord = (
   record: unknown,
@@ -30,11 +32,13 @@ export const observeRecord = (
     carries,
     leftOut = [],
     encoded,
+    bytes,
   }: {
     readonly observedAt: Micros;
     readonly carries: ReadonlySet<string>;
     readonly leftOut?: readonly string[];
     readonly encoded?: EncodedFields | undefined;
+    readonly bytes?: (() => Buffer) | undefined;
   },
 ): ObservedRecord => {
   if (record === undefined) return { kind: 'rejected', reason: 'the record is not valid JSON' };
@@ -42,7 +46,7 @@ export const observeRecord = (
     return { kind: 'rejected', reason: 'the record is not an object' };
   }
   const id = (record as CallDocument).unique_id;
-  const refusal = refuseId(id);
+  const refusal = refuseId(id, bytes);
   if (refusal !== undefined) return { kind: 'rejected', reason: refusal };
   const uncarried: string[] = [];
   const entries: [string, unknown][] = [];
@@ -70,13 +74,15 @@ export const observeRecord = (
   };
 };
 
-const refuseId = (id: unknown): string | undefined => {
+const refuseId = (id: unknown, bytes: (() => Buffer) | undefined): string | undefined => {
   if (id === undefined || id === null) return 'unique_id is missing';
   if (typeof id !== 'string') return `unique_id is not text but ${typeof id}`;
   if (id.trim() === '') return 'unique_id is empty';
   if (id.includes('\u0000')) return 'unique_id holds a NUL character';
   if (id.length > maxCallIdLength) return `unique_id is longer than ${maxCallIdLength} characters`;
-  return id.isWellFormed() ? undefined : 'unique_id holds half a character';
+  if (!id.isWellFormed()) return 'unique_id holds half a character';
+  const isBroken = bytes !== undefined && id.includes('\ufffd') && !isUtf8(bytes());
+  return isBroken ? 'the record is not valid UTF-8 and its unique_id seems to be damaged' : undefined;
 };
 
 /** null, empty text, and lists and objects of nothing but such: an outline without content. */

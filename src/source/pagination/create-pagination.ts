@@ -6,7 +6,8 @@ import { createOffsetPagination } from './offset.ts';
 import { createPagePagination } from './page.ts';
 import type { Pagination } from './pagination.ts';
 
-export const createPagination = (config: PaginationConfig): Pagination => {
+/** Where nobody said how the list is paged, one response is read. */
+export const createPagination = (config: PaginationConfig = { style: 'none', size: 100 }): Pagination => {
   switch (config.style) {
     case 'none':
       return createNonePagination(config);

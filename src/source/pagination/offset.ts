@@ -10,8 +10,13 @@ export const createOffsetPagination = (config: Extract<PaginationConfig, { style
     offset: 0,
     index: 0,
   }),
+  at: (offset, size) => ({
+    params: { [config.offset_param]: String(offset), ...sizeParam(config.size_param, size) },
+    offset,
+    index: 0,
+  }),
   next: (seen, overlap) => {
-    if (isExhausted(seen)) return undefined;
+    if (isExhausted(seen, config.size)) return undefined;
     // An overlapping page that brings nothing beyond its overlap is the last.
     if (overlap > 0 && seen.request.index > 0 && seen.records <= overlap) return undefined;
     const offset = seen.request.offset + seen.records - Math.min(overlap, seen.records - 1);

@@ -1,11 +1,23 @@
 import type { PaginationConfig } from '../../../schemas/config/list.ts';
-import { forwardOnly, isExhausted, type Pagination } from './pagination.ts';
+import { forwardOnly, isExhausted, type Pagination, sizeParam } from './pagination.ts';
 
 /** Numbered pages; the last is followed by an empty one, unless the total says so earlier. */
 export const createPagePagination = (config: Extract<PaginationConfig, { style: 'page' }>): Pagination => ({
   ...forwardOnly(config, { [config.page_param]: String(config.first) }),
+  ...(config.size_param === undefined
+    ? {}
+    : {
+        at: (offset, size) => ({
+          params: {
+            [config.page_param]: String(config.first + offset / size),
+            ...sizeParam(config.size_param, size),
+          },
+          offset,
+          index: 0,
+        }),
+      }),
   next: (seen) => {
-    if (isExhausted(seen)) return undefined;
+    if (isExhausted(seen, config.size_param === undefined ? undefined : config.size)) return undefined;
     const index = seen.request.index + 1;
     return {
       params: { ...seen.request.params, [config.page_param]: String(config.first + index) },

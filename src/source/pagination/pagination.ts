@@ -30,13 +30,22 @@ export interface Pagination {
   /** Whether a page can start at any record, so that neighbours can be made to overlap. */
   readonly seekable: boolean;
   first(size?: number): PageRequest;
+  /** A page of its own size from `offset` on, a multiple of `size`; absent where the style cannot be asked for one. */
+  readonly at?: (offset: number, size: number) => PageRequest;
   /** The page after the one seen; undefined where the style itself says that it was the last. */
   next(seen: SeenPage, overlap: number): PageRequest | undefined;
 }
 
-/** Whether counting alone shows that nothing follows: an empty page, or the total reached. */
-export const isExhausted = (seen: SeenPage): boolean =>
-  seen.records === 0 || (seen.total !== undefined && seen.request.offset + seen.records >= seen.total);
+/**
+ * Whether counting alone shows that nothing follows: an empty page, or the total reached by a page that is not full.
+ * Behind a full one more may follow, because totals can lag behind the list.
+ * @param size records that were asked for; undefined where the service decides.
+ */
+export const isExhausted = (seen: SeenPage, size: number | undefined): boolean => {
+  if (seen.records === 0) return true;
+  const isFull = size !== undefined && seen.records >= size;
+  return seen.total !== undefined && !isFull && seen.request.offset + seen.records >= seen.total;
+};
 
 /** What styles share whose pages follow one after another; `params` ask for the first. */
 export const forwardOnly = (

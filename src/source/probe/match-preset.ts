@@ -8,8 +8,8 @@ const decisive = (list: ListConfig): string =>
   JSON.stringify([
     list.records,
     list.total_path ?? null,
-    list.pagination.style,
-    list.pagination.size_param ?? null,
+    list.pagination?.style ?? null,
+    list.pagination?.size_param ?? null,
     list.time_format.replace('iso_seconds', 'iso'),
   ]);
 

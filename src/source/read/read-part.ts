@@ -1,184 +1,229 @@
-/** Reads one query until its completeness is shown, or says why it must be cut into smaller ones. */
-
+/** Reads one query until it is shown that everything came, or says why it must be cut into smaller ones. */
+import type { Shown } from '../../../schemas/shown.ts';
 import type { ListClient } from '../list/list-client.ts';
 import { axisOf, axisTime, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { observeCall } from '../list/observe-call.ts';
 import { contains } from '../list/windows.ts';
-import { capOf, type Handlers, insideIds, type Pass, passOver, rejectRecord, type Tally } from './read-pass.ts';
+import type { ReadContext } from './read-context.ts';
+import { insideIds, type Pass, passOver, rejectRecord } from './read-pass.ts';
 
-/** How completeness was shown; `none` = not (yet). */
-export type Confirmation = 'total' | 'listing' | 'overlap' | 'none';
-
-export interface PartOptions extends Handlers {
-  readonly client: ListClient;
-  readonly query: ListQuery;
-  readonly tally: Tally;
-  readonly partBytes: number;
-  /** `later`: whoever reads a settled window leaves the second listing to reconcile. */
-  readonly confirm: 'now' | 'later';
+/** What the calls of a query were read to, and how it was shown that none is missing. */
+export interface ReadPart {
+  readonly kind: 'read';
+  readonly pass: Pass;
+  /** Calls inside the window. */
+  readonly ids: ReadonlySet<string>;
+  readonly shown: Shown;
+  /** Why nothing was shown: one sentence; only with `none`. */
+  readonly reason?: string;
 }
 
-export type PartOutcome =
-  | {
-      readonly kind: 'read';
-      readonly ids: ReadonlySet<string>;
-      readonly confirmed: Confirmation;
-      readonly total: number | undefined;
-    }
-  | {
-      readonly kind: 'cut';
-      readonly why: 'too_large' | 'looks_truncated' | 'disagrees';
-      /** Records that the query holds, as far as known. */
-      readonly records: number;
-      readonly total: number | undefined;
-      readonly ids: ReadonlySet<string>;
-      readonly aligned: boolean;
-    };
+/** A query that holds more than it gives, or gives something else each time. */
+export interface CutPart {
+  readonly kind: 'cut';
+  readonly why: 'too_large' | 'looks_truncated' | 'disagrees';
+  readonly pass: Pass;
+  readonly ids: ReadonlySet<string>;
+}
 
 const maxDisagreements = 3;
 /** Up to so many missing calls are fetched one by one rather than by reading the query again. */
 const maxSingleFetches = 20;
 
-export const readPart = async (options: PartOptions): Promise<PartOutcome> => {
-  const { client, query } = options;
-  const axis = query.window === undefined ? undefined : axisOf(client.list, query.window.axis);
-  const nothingJoins = axis?.end_of_processing === true && isCuttable(axis);
-  const byOverlap = options.confirm === 'now' && !nothingJoins && !canLeaveOut(client.list) && client.seekable;
-  const read = byOverlap ? { ...query, overlap: 1 } : query;
+/**
+ * Hands on every record that comes, possibly more than once.
+ * @throws CallsyncError of a request that failed for good, or the signal's reason.
+ */
+export const readPart = async (context: ReadContext, query: ListQuery): Promise<ReadPart | CutPart> => {
+  const { client } = context;
+  const way = chooseProof(context, query);
+  const asked = way === 'overlap' ? { ...query, overlap: 1 } : query;
   let before: Pass | undefined;
-  const spent = { disagreements: 0 };
+  let alike = 0;
+  const tries = { left: maxDisagreements };
   for (;;) {
-    const latest = await passOver({ ...options, query: read });
-    const pass = nothingJoins && before !== undefined ? together(before, latest) : latest;
-    const records = pass.ids.size;
-    const cut = (why: 'too_large' | 'looks_truncated' | 'disagrees'): PartOutcome => ({
-      kind: 'cut',
-      why,
-      records: Math.max(records, pass.lastTotal ?? 0),
-      total: pass.lastTotal,
-      ids: insideIds(pass),
-      aligned: pass.aligned,
-    });
-    if (pass.tooLarge) return cut('too_large');
-    if (pass.lastTotal === undefined && looksTruncated(records, client)) return cut('looks_truncated');
-    const confirmed = await confirm(options, pass, { nothingJoins, byOverlap, spent });
-    if (confirmed !== undefined) return { kind: 'read', ...confirmed, total: pass.lastTotal };
-    if (
-      incomplete(pass) &&
-      (client.list.pagination.style === 'none' || (before !== undefined && sameCounts(before, pass)))
-    ) {
-      return cut('looks_truncated');
+    const latest = await passOver(context, asked);
+    alike = before !== undefined && namesAlike(before, latest) ? alike + 1 : 0;
+    const pass = way === 'total' && before !== undefined ? unite(before, latest) : latest;
+    if (pass.tooLarge) return cutPart('too_large', pass);
+    if (isRoundAnswer(client, query, pass)) return cutPart('looks_truncated', pass);
+    const read =
+      alike > (latest.repeatedLater.size === 0 ? 0 : 1)
+        ? readAs(pass, 'second_listing')
+        : await proveComplete(context, query, way, pass, tries);
+    if (read !== undefined) {
+      if (pass.rows === pass.lastTotal) context.tally.repeated += pass.rows - pass.ids.size;
+      return read;
     }
-    if (++spent.disagreements >= maxDisagreements) return cut('disagrees');
+    const isSame = before?.ids.size === pass.ids.size && before.lastTotal === pass.lastTotal;
+    const isShort = pass.rows !== pass.lastTotal;
+    if (lacksCalls(pass) && isShort && (isSame || client.list.pagination?.style === 'none')) {
+      return cutPart('looks_truncated', pass);
+    }
+    tries.left--;
+    if (tries.left <= 0) return cutPart('disagrees', pass);
     before = pass;
   }
 };
 
-/** What a service that cuts silently would give: as many as the known cap, or a suspiciously round count. */
-const looksTruncated = (records: number, client: ListClient): boolean => {
-  if (records >= capOf(client)) return true;
-  if (client.list.pagination.style === 'none') return records >= 50 && records % 50 === 0;
-  return records >= 500 && records % 500 === 0;
+export const readAs = (pass: Pass, shown: Shown, ids = insideIds(pass)): ReadPart => ({
+  kind: 'read',
+  pass,
+  ids,
+  shown,
+});
+
+export const notShown = (pass: Pass, reason: string, ids: ReadonlySet<string> = insideIds(pass)): ReadPart => ({
+  ...readAs(pass, 'none'),
+  ids,
+  reason,
+});
+
+const cutPart = (why: CutPart['why'], pass: Pass): CutPart => ({ kind: 'cut', why, pass, ids: insideIds(pass) });
+
+/** What can show that everything came: see proveComplete. */
+type Proof = 'unknown_paging' | 'total' | 'left_to_reconcile' | 'overlap' | 'second_listing';
+
+const chooseProof = ({ client, confirm }: ReadContext, { window }: ListQuery): Proof => {
+  const { list } = client;
+  if (list.pagination === undefined) return 'unknown_paging';
+  const axis = window === undefined ? undefined : axisOf(list, window.axis);
+  const nothingJoins = axis?.end_of_processing === true && isCuttable(axis);
+  if (nothingJoins && (list.total_path ?? list.total_header) !== undefined) return 'total';
+  if (confirm === 'later') return 'left_to_reconcile';
+  return client.seekable && !canLeaveOut(list) ? 'overlap' : 'second_listing';
 };
 
-interface Confirmed {
-  readonly ids: ReadonlySet<string>;
-  readonly confirmed: Confirmation;
+/** The reading, where it is shown complete or need not be; undefined where the query must be read again. */
+const proveComplete = async (
+  context: ReadContext,
+  query: ListQuery,
+  way: Proof,
+  pass: Pass,
+  tries: { left: number },
+): Promise<ReadPart | undefined> => {
+  if (way === 'unknown_paging') return notShown(pass, 'source.list.pagination is not configured');
+  const { firstTotal, lastTotal } = pass;
+  const totalsAgree = lastTotal !== undefined && firstTotal === lastTotal && lastTotal === pass.ids.size;
+  // One response is one state of the list: nothing can slip between its pages.
+  if (pass.pages === 1 && totalsAgree) return readAs(pass, 'total');
+  if (pass.pages === 1 && lastTotal === undefined) return readAs(pass, 'one_response');
+  switch (way === 'total' && lastTotal === undefined ? 'second_listing' : way) {
+    case 'total':
+      return totalsAgree ? readAs(pass, 'total') : undefined;
+    case 'left_to_reconcile':
+      return lastTotal === undefined || totalsAgree ? notShown(pass, 'left to reconcile') : undefined;
+    case 'overlap':
+      return pass.overlapBroken || lacksCalls(pass) ? undefined : readAs(pass, 'overlap');
+    case 'second_listing':
+      if ((lastTotal ?? 0) - pass.ids.size > maxSingleFetches) return undefined;
+      return compareSecondListing(context, query, pass, tries);
+  }
+};
+
+/** A list that cannot be cut gives no second look at a part of it, so a round number is all that tells of a cap. */
+const isRoundAnswer = ({ list }: ListClient, { window }: ListQuery, { ids, lastTotal }: Pass): boolean => {
+  if (list.pagination === undefined || lastTotal !== undefined) return false;
+  if (window !== undefined && isCuttable(axisOf(list, window.axis))) return false;
+  const round = list.pagination.style === 'none' ? 50 : 500;
+  return ids.size > 0 && ids.size % round === 0;
+};
+
+const lacksCalls = ({ ids, firstTotal, lastTotal }: Pass): boolean =>
+  lastTotal !== undefined && ids.size < Math.min(firstTotal ?? lastTotal, lastTotal);
+
+/**
+ * Whether a list that names some calls twice, and counts both rows, did so again for the same calls. Calls that come
+ * again on a later page may also have moved there while others were skipped, so the same ones must do so twice.
+ */
+const namesAlike = (before: Pass, latest: Pass): boolean => {
+  const { ids, rows, repeatedLater, firstTotal, lastTotal } = latest;
+  return (
+    rows > ids.size &&
+    rows === lastTotal &&
+    rows === firstTotal &&
+    isSameSet(before.ids, ids) &&
+    isSameSet(before.repeatedLater, repeatedLater)
+  );
+};
+
+interface Keyed {
+  readonly size: number;
+  keys(): Iterable<string>;
+  has(key: string): boolean;
 }
 
-const confirm = async (
-  options: PartOptions,
-  pass: Pass,
-  how: { readonly nothingJoins: boolean; readonly byOverlap: boolean; readonly spent: { disagreements: number } },
-): Promise<Confirmed | undefined> => {
-  const ids = insideIds(pass);
-  const { firstTotal, lastTotal } = pass;
-  const records = pass.ids.size;
-  const totalsAgree = firstTotal === lastTotal && lastTotal === records;
-  // One response is one state of the list: nothing can slip between its pages.
-  if (pass.filledPages <= 1 && (totalsAgree || lastTotal === undefined)) {
-    return { ids, confirmed: lastTotal === undefined ? 'listing' : 'total' };
-  }
-  if (how.nothingJoins && lastTotal !== undefined) return totalsAgree ? { ids, confirmed: 'total' } : undefined;
-  if (options.confirm === 'later') {
-    return lastTotal === undefined || totalsAgree ? { ids, confirmed: 'none' } : undefined;
-  }
-  if (how.byOverlap) return pass.overlapBroken || incomplete(pass) ? undefined : { ids, confirmed: 'overlap' };
-  const lacking = (lastTotal ?? 0) - records;
-  return lacking > maxSingleFetches ? undefined : confirmByListing(options, ids, how.spent);
-};
-
-const incomplete = (pass: Pass): boolean =>
-  pass.lastTotal !== undefined && pass.ids.size < Math.min(pass.firstTotal ?? pass.lastTotal, pass.lastTotal);
+const isSameSet = (one: Keyed, other: Keyed): boolean =>
+  one.size === other.size && [...one.keys()].every((key) => other.has(key));
 
 /**
  * Where nothing joins and the total never moved, every pass saw parts of one and the same set: calls of one instant may
  * come in another order each time, and what one pass skipped the next one brings.
  */
-const together = (before: Pass, latest: Pass): Pass => {
+const unite = (before: Pass, latest: Pass): Pass => {
   const total = latest.lastTotal;
-  const steady =
+  const isSteady =
     total !== undefined && [latest.firstTotal, before.firstTotal, before.lastTotal].every((one) => one === total);
-  return steady ? { ...latest, ids: new Map([...before.ids, ...latest.ids]) } : latest;
+  return isSteady ? { ...latest, ids: new Map([...before.ids, ...latest.ids]) } : latest;
 };
 
-const sameCounts = (before: Pass, after: Pass): boolean =>
-  before.ids.size === after.ids.size && before.lastTotal === after.lastTotal;
-
 /**
- * A second listing must name the same ids. What it names beyond them is fetched, and then a further listing must agree
- * with that one.
+ * A second listing must name the same calls. What it names beyond them is fetched, and then a further listing must
+ * agree with that one.
  */
-const confirmByListing = async (
-  options: PartOptions,
-  read: ReadonlySet<string>,
-  spent: { disagreements: number },
-): Promise<Confirmed | undefined> => {
-  const { client, query } = options;
-  let known = read;
-  for (; spent.disagreements < maxDisagreements; spent.disagreements++) {
-    const listing = await passOver({
-      ...options,
-      query: { ...query, summary: true },
-      onPage: undefined,
-      onRejected: undefined,
-    });
+const compareSecondListing = async (
+  context: ReadContext,
+  query: ListQuery,
+  pass: Pass,
+  tries: { left: number },
+): Promise<ReadPart | undefined> => {
+  const { list } = context.client;
+  let known: ReadonlySet<string> = insideIds(pass);
+  for (; tries.left > 0; tries.left--) {
+    const listing = await passOver(context, { ...query, summary: true }, { quiet: true });
     if (listing.tooLarge) return undefined;
-    if (incomplete(listing)) continue;
+    if (lacksCalls(listing) && listing.rows !== listing.lastTotal) continue;
     const named = insideIds(listing);
     const missing = [...named].filter((id) => !known.has(id));
-    if (missing.length === 0 && named.size === known.size) return { ids: named, confirmed: 'listing' };
-    if (missing.length > maxSingleFetches || (missing.length > 0 && client.list.single_path === undefined))
-      return undefined;
-    await fetchCalls(options, missing);
+    if (missing.length === 0 && named.size === known.size) return readAs(pass, 'second_listing', named);
+    if (missing.length > maxSingleFetches) return undefined;
+    if (missing.length > 0 && list.single_path === undefined) return undefined;
+    for (const id of missing) await readCall(context, query, id);
     known = named;
   }
   return undefined;
 };
 
-/** Fetches calls one by one and hands them on like those of a page. */
-const fetchCalls = async (options: PartOptions, ids: readonly string[]): Promise<void> => {
-  const { client, query, tally } = options;
-  for (const id of ids) {
-    tally.requests++;
-    const answer = await observeCall(client, id, query.signal);
-    if (answer.kind === 'unknown') continue;
-    const { bytes, receivedAt, observedAt, record } = answer.fetched;
-    tally.bytes += bytes.length;
-    if (answer.kind === 'rejected') {
-      tally.rejected++;
-      await options.onRejected?.([rejectRecord(bytes, answer.reason, { receivedAt, window: query.window })]);
-      continue;
-    }
-    const time = query.window === undefined ? undefined : axisTime(client.list, query.window.axis, record);
-    if (query.window !== undefined && time !== undefined && !contains(query.window, time)) continue;
-    const meta = {
-      window: query.window,
-      observedAt,
-      receivedAt,
-      page: 0,
-      summary: false,
-    };
-    await options.onPage?.([answer.observation], meta);
+/**
+ * Asks for one call and hands it on like one of a page; returns whether it came.
+ * @throws CallsyncError of the request, or the signal's reason.
+ */
+export const readCall = async (context: ReadContext, query: ListQuery, callId: string): Promise<boolean> => {
+  const { client, handlers, tally } = context;
+  tally.requests++;
+  const answer = await observeCall(client, callId, { signal: query.signal, retries: query.retries });
+  if (answer.kind === 'unknown') return false;
+  const { bytes, observedAt, receivedAt } = answer.fetched;
+  tally.bytes += bytes.length;
+  if (answer.kind === 'rejected') {
+    tally.rejected++;
+    await handlers.onRejected?.([rejectRecord(bytes, answer.reason, receivedAt, query.window)]);
+    return false;
   }
+  const { window } = query;
+  await handlers.onPage?.([answer.observation], {
+    window,
+    outside:
+      window !== undefined && isOutside(client, window, answer.observation.fields) ? new Set([callId]) : new Set(),
+    observedAt,
+    receivedAt,
+    page: 0,
+    summary: false,
+  });
+  return true;
+};
+
+const isOutside = ({ list }: ListClient, window: NonNullable<ListQuery['window']>, fields: unknown): boolean => {
+  const time = axisTime(list, window.axis, fields);
+  return time !== undefined && !contains(window, time);
 };

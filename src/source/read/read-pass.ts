@@ -3,165 +3,216 @@ import { createHash } from 'node:crypto';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import type { RawRecord } from '../json/page-body.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
-import { axisTime, boundStep, type ListQuery } from '../list/list-query.ts';
+import { axisTime, boundStep, type ListQuery, outsideBounds } from '../list/list-query.ts';
 import { leftOutFields, observeRecord } from '../list/observe.ts';
 import type { Micros } from '../list/timestamps.ts';
 import { contains, type Window } from '../list/windows.ts';
-
-export interface PageMeta {
-  /** The part of the window that is being read. */
-  readonly window: Window | undefined;
-  readonly observedAt: Micros;
-  readonly receivedAt: Date;
-  readonly page: number;
-  /** Whether heavy fields were left out. */
-  readonly summary: boolean;
-}
-
-/** What a reader does with what comes; awaited, so that a slow one slows the reading down. */
-export interface Handlers {
-  readonly onPage?: ((observations: readonly Observation[], meta: PageMeta) => Promise<void> | void) | undefined;
-  readonly onRejected?: ((records: readonly RejectedRecord[]) => Promise<void> | void) | undefined;
-}
-
-export interface Tally {
-  pages: number;
-  requests: number;
-  bytes: number;
-  rejected: number;
-  /** Records without a time on the axis: they count into every window that returns them. */
-  undated: number;
-  /** Fields that came null or empty without being known to be carried, with how often. */
-  readonly uncarried: Map<string, number>;
-}
+import type { ReadContext } from './read-context.ts';
 
 export interface Pass {
   /** Every distinct record that came, and whether it lies inside the window. */
-  readonly ids: Map<string, boolean>;
+  readonly ids: ReadonlyMap<string, boolean>;
+  /** Rows that came, those repeated included, the overlap of pages not. */
+  readonly rows: number;
+  /** Records that came again on a later page. One named twice on one page is not among them: one answer says so. */
+  readonly repeatedLater: ReadonlySet<string>;
   readonly firstTotal: number | undefined;
   readonly lastTotal: number | undefined;
-  /** Pages with records on them. */
-  readonly filledPages: number;
+  /** Pages asked for, an empty last one included. */
+  readonly pages: number;
   /** Stopped because the query holds more than one query can give. */
   readonly tooLarge: boolean;
   readonly overlapBroken: boolean;
   /** Whether every time that came lies on a step of the API's bounds. */
   readonly aligned: boolean;
+  /** Times of the first and last call inside the window, as the list prints them; first > last where no dated call came. */
+  readonly span: Span;
+  /** Records whose time lies further outside the requested bounds than the list may print them. */
+  readonly strays: Strays;
 }
 
-export interface PassOptions extends Handlers {
-  readonly client: ListClient;
-  readonly query: ListQuery;
-  readonly tally: Tally;
-  /** JSON bytes parsed and handed on at once. */
-  readonly partBytes: number;
-  /** Read what one query can give although it holds more. */
+export interface Span {
+  readonly first: Micros;
+  readonly last: Micros;
+}
+
+export interface Strays {
+  readonly count: number;
+  /** The greatest distance from the bounds, in microseconds. */
+  readonly furthest: Micros;
+}
+
+export interface PassOptions {
+  /** Reads what one query can give although it holds more. */
   readonly upToCap?: boolean;
+  /** Stops behind the page with which more than so many distinct records came. */
+  readonly stopBeyond?: number;
+  /** Hands nothing on. */
+  readonly quiet?: boolean;
 }
 
-export const passOver = async ({
-  client,
-  query,
-  tally,
-  partBytes,
-  upToCap = false,
-  ...handlers
-}: PassOptions): Promise<Pass> => {
-  const { list } = client;
+/** What came so far. */
+export interface PassState {
+  readonly ids: Map<string, boolean>;
+  readonly repeatedLater: Set<string>;
+  rows: number;
+  aligned: boolean;
+  overlapBroken: boolean;
+  lastKey: string | undefined;
+  readonly span: { first: Micros; last: Micros };
+  readonly strays: { count: number; furthest: Micros };
+}
+
+/** @throws CallsyncError of a request that failed for good, LIST_LOOP, or the signal's reason. */
+export const passOver = async (context: ReadContext, query: ListQuery, options: PassOptions = {}): Promise<Pass> => {
+  const { client, tally } = context;
+  const { learned } = client;
+  const { upToCap = false, stopBeyond = Number.POSITIVE_INFINITY } = options;
   const cap = capOf(client);
-  const step = boundStep(list);
-  const ids = new Map<string, boolean>();
-  const carries = new Set(list.carries);
-  const leftOut = query.summary ? leftOutFields(list) : [];
+  const state = createPassState();
   let firstTotal: number | undefined;
   let lastTotal: number | undefined;
-  let filledPages = 0;
+  let pages = 0;
   let barrenPages = 0;
   let tooLarge = false;
-  let overlapBroken = false;
-  let aligned = true;
-  let lastKey: string | undefined;
-
-  /** Takes one record in; returns its observation when it lies inside the window. */
-  const take = (raw: RawRecord, page: Page, rejected: RejectedRecord[]): [key: string, Observation | undefined] => {
-    const observed = observeRecord(raw.value, {
-      observedAt: page.observedAt,
-      carries,
-      leftOut,
-      encoded: raw.encoded,
-    });
-    if (observed.kind === 'rejected') {
-      const key = `\u0000${createHash('sha1').update(raw.bytes()).digest('hex')}`;
-      if (!ids.has(key))
-        rejected.push(
-          rejectRecord(raw.bytes(), observed.reason, { receivedAt: page.receivedAt, window: query.window }),
-        );
-      ids.set(key, false);
-      return [key, undefined];
-    }
-    const { callId } = observed.observation;
-    const time = query.window === undefined ? undefined : axisTime(list, query.window.axis, raw.value);
-    if (query.window !== undefined && time === undefined) tally.undated++;
-    if (time !== undefined && time % step !== 0) aligned = false;
-    const inside = query.window === undefined || time === undefined || contains(query.window, time);
-    ids.set(callId, inside);
-    if (!inside) return [callId, undefined];
-    for (const field of observed.uncarried) tally.uncarried.set(field, (tally.uncarried.get(field) ?? 0) + 1);
-    return [callId, observed.observation];
-  };
 
   for await (const page of client.readPages(query)) {
+    pages++;
     tally.pages++;
     tally.requests++;
     tally.bytes += page.bytes;
     if (page.index === 0) firstTotal = page.total;
     lastTotal = page.total ?? lastTotal;
-    if (page.total !== undefined && page.total >= cap && !upToCap) {
-      tooLarge = true;
-      break;
-    }
-    const known = ids.size;
-    let position = 0;
-    for (const part of page.parts(partBytes)) {
-      const observations: Observation[] = [];
-      const rejected: RejectedRecord[] = [];
-      for (const raw of part) {
-        const [key, observation] = take(raw, page, rejected);
-        if (position++ === 0 && query.overlap !== undefined && page.index > 0 && key !== lastKey) overlapBroken = true;
-        lastKey = key;
-        if (observation !== undefined) observations.push(observation);
-      }
-      tally.rejected += rejected.length;
-      if (rejected.length > 0) await handlers.onRejected?.(rejected);
-      const meta = {
-        window: query.window,
-        observedAt: page.observedAt,
-        receivedAt: page.receivedAt,
-        page: page.index,
-        summary: query.summary === true,
-      };
-      if (observations.length > 0) await handlers.onPage?.(observations, meta);
-    }
-    if (page.count > 0) filledPages++;
-    barrenPages = page.count > (query.overlap ?? 0) && ids.size === known ? barrenPages + 1 : 0;
+    learned.total = Math.max(learned.total, page.total ?? 0);
+    tooLarge = page.total !== undefined && page.total >= cap && !upToCap;
+    if (tooLarge) break;
+    const known = state.ids.size;
+    await takePage(context, query, page, state, options.quiet);
+    barrenPages = page.count > (query.overlap ?? 0) && state.ids.size === known ? barrenPages + 1 : 0;
     if (barrenPages >= 3) throw loops();
-    if (ids.size >= cap && (page.total === undefined || upToCap)) {
-      tooLarge = true;
-      break;
-    }
+    tooLarge = state.ids.size >= cap && (page.total === undefined || upToCap);
+    if (tooLarge || state.ids.size > stopBeyond) break;
   }
-  return { ids, firstTotal, lastTotal, filledPages, tooLarge, overlapBroken, aligned };
+  learned.records = Math.max(learned.records, state.ids.size);
+  return { ...state, firstTotal, lastTotal, pages, tooLarge };
 };
 
+export const createPassState = (): PassState => ({
+  ids: new Map(),
+  repeatedLater: new Set(),
+  rows: 0,
+  aligned: true,
+  overlapBroken: false,
+  lastKey: undefined,
+  span: { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY },
+  strays: { count: 0, furthest: 0 },
+});
+
+/** Takes in the records of a page and hands them on, unless `quiet`. */
+export const takePage = async (
+  context: ReadContext,
+  query: ListQuery,
+  page: Page,
+  state: PassState,
+  quiet = false,
+): Promise<void> => {
+  const { client, handlers, tally } = context;
+  const { list } = client;
+  const rules = {
+    observedAt: page.observedAt,
+    carries: new Set(list.carries),
+    leftOut: query.summary ? leftOutFields(list) : [],
+  };
+  const { window } = query;
+  const onPage = new Set<string>();
+  let isFirst = true;
+  for (const part of page.parts(context.partBytes)) {
+    const observations: Observation[] = [];
+    const rejected: RejectedRecord[] = [];
+    const outside = new Set<string>();
+    for (const raw of part) {
+      const observed = observeRecord(raw.value, { ...rules, encoded: raw.encoded, bytes: raw.bytes });
+      let key: string;
+      if (observed.kind === 'rejected') {
+        key = `${rejectedMark}${createHash('sha1').update(raw.bytes()).digest('hex')}`;
+        if (!state.ids.has(key)) rejected.push(rejectRecord(raw.bytes(), observed.reason, page.receivedAt, window));
+        state.ids.set(key, false);
+      } else {
+        key = observed.observation.callId;
+        if (state.ids.has(key) && !onPage.has(key)) state.repeatedLater.add(key);
+        onPage.add(key);
+        if (!placeRecord(client, query, state, raw, key, tally)) outside.add(key);
+        for (const field of observed.uncarried) tally.uncarried.set(field, (tally.uncarried.get(field) ?? 0) + 1);
+        observations.push(observed.observation);
+      }
+      const overlaps = isFirst && query.overlap !== undefined && page.index > 0;
+      if (overlaps && key !== state.lastKey) state.overlapBroken = true;
+      if (!overlaps) state.rows++;
+      isFirst = false;
+      state.lastKey = key;
+    }
+    if (quiet) continue;
+    tally.rejected += rejected.length;
+    if (rejected.length > 0) await handlers.onRejected?.(rejected);
+    if (observations.length === 0) continue;
+    await handlers.onPage?.(observations, {
+      window,
+      outside,
+      observedAt: page.observedAt,
+      receivedAt: page.receivedAt,
+      page: page.index,
+      summary: query.summary === true,
+    });
+  }
+};
+
+/** Remembers a record by its time; returns whether it lies inside the window. A record without a time lies in any. */
+const placeRecord = (
+  client: ListClient,
+  query: ListQuery,
+  state: PassState,
+  raw: RawRecord,
+  callId: string,
+  tally: ReadContext['tally'],
+): boolean => {
+  const { list } = client;
+  const { window } = query;
+  const time = window === undefined ? undefined : axisTime(list, window.axis, raw.value);
+  if (window === undefined || time === undefined) {
+    if (window !== undefined) tally.undated++;
+    state.ids.set(callId, true);
+    return true;
+  }
+  if (time % boundStep(list) !== 0) state.aligned = false;
+  const distance = outsideBounds(list, query, time);
+  if (distance > list.bounds_slack_ms * 1000) {
+    state.strays.count++;
+    state.strays.furthest = Math.max(state.strays.furthest, distance);
+  }
+  const inside = contains(window, time);
+  state.ids.set(callId, inside);
+  if (inside) {
+    state.span.first = Math.min(state.span.first, time);
+    state.span.last = Math.max(state.span.last, time);
+  }
+  return inside;
+};
+
+/** Key of a record without a usable id: two listings with other fields name it differently. */
+const rejectedMark = '\u0000';
+
+export const isCall = (key: string): boolean => !key.startsWith(rejectedMark);
+
 /** Most records that one query of this list can give. */
-export const capOf = (client: ListClient): number =>
-  Math.min(client.list.max_results ?? Number.POSITIVE_INFINITY, client.learned.cap ?? Number.POSITIVE_INFINITY);
+export const capOf = ({ list, learned }: ListClient): number =>
+  Math.min(list.max_results ?? Number.POSITIVE_INFINITY, learned.cap ?? Number.POSITIVE_INFINITY);
 
 /** What goes to quarantine: the exact bytes and where they came from, as a window, never as content. */
 export const rejectRecord = (
   body: Buffer,
   reason: string,
-  { receivedAt, window }: { readonly receivedAt: Date; readonly window: Window | undefined },
+  receivedAt: Date,
+  window: Window | undefined,
 ): RejectedRecord => ({
   reason,
   body: Buffer.from(body),

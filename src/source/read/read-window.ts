@@ -1,18 +1,17 @@
 /** Reads a window of the call list completely: each call of it exactly as often as needed, none left out in silence. */
-
+import type { Shown } from '../../../schemas/shown.ts';
+import type { CallsyncError } from '../../errors.ts';
 import type { ListClient } from '../list/list-client.ts';
-import { axisOf, boundStep, isCuttable, type ListQuery, otherAxis } from '../list/list-query.ts';
-import { type Micros, nowMicros } from '../list/timestamps.ts';
-import { halveWindow, splitWindow, type Window } from '../list/windows.ts';
-import { type Confirmation, type PartOptions, type PartOutcome, readPart } from './read-part.ts';
-import { capOf, type Handlers, insideIds, passOver, type Tally } from './read-pass.ts';
-
-export interface WindowProblem {
-  readonly window: Window;
-  readonly problem: 'instant_too_large' | 'looks_truncated' | 'disagrees' | 'unverified_cut';
-  /** One sentence for status, without personal data. */
-  readonly detail: string;
-}
+import { axisOf, boundStep, isCuttable, type ListQuery } from '../list/list-query.ts';
+import { isPoison } from '../list/poison.ts';
+import type { Micros } from '../list/timestamps.ts';
+import { splitWindow, type Window } from '../list/windows.ts';
+import { isolatePoison, isServiceUp } from './isolate-poison.ts';
+import { lookForCap } from './look-for-cap.ts';
+import { createTally, type Handlers, type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';
+import { readInstant } from './read-instant.ts';
+import { type CutPart, notShown, type ReadPart, readPart } from './read-part.ts';
+import { capOf } from './read-pass.ts';
 
 export interface ReadProgress {
   /** Everything of the window before this time is read. */
@@ -34,6 +33,17 @@ export interface ReadWindowOptions extends Handlers {
   readonly partBytes?: number;
 }
 
+/** A contiguous part of the window that was read in one piece. */
+export interface WindowPart {
+  readonly from: Micros;
+  readonly to: Micros;
+  /** Distinct calls inside the part. */
+  readonly calls: number;
+  readonly shown: Shown;
+  /** Why nothing was shown: one sentence without personal data; only with `none`. */
+  readonly reason?: string;
+}
+
 export interface WindowResult {
   /** Distinct calls inside the window. */
   readonly calls: number;
@@ -44,57 +54,84 @@ export interface WindowResult {
   readonly bytes: number;
   readonly splits: number;
   /** The weakest of all its parts. */
-  readonly confirmed: Confirmation;
-  /** The contiguous parts in which it was read, in order. */
-  readonly parts: readonly {
-    readonly from: Micros;
-    readonly to: Micros;
-    readonly calls: number;
-    readonly confirmed: Confirmation;
-  }[];
+  readonly shown: Shown;
+  /** In order of time; together they are the window. */
+  readonly parts: readonly WindowPart[];
   /** What could not be read or shown to be complete; never left out in silence. */
   readonly problems: readonly WindowProblem[];
   readonly rejected: number;
   readonly undated: number;
+  /** Rows by which the list named and counted a call once more. */
+  readonly repeated: number;
   readonly uncarried: Readonly<Record<string, number>>;
 }
 
-interface State {
-  readonly options: ReadWindowOptions;
-  readonly tally: Tally;
-  readonly problems: WindowProblem[];
+/** Part of the window still to be read. */
+interface Open {
+  readonly window: Window;
+  /** Set once larger questions failed: then failures are expected, and not waited for. */
+  readonly retries?: number;
+  /** Times that calls came while it was compared with its halves. */
+  readonly changes?: number;
 }
 
+const maxChanges = 3;
+
+/**
+ * Reads `[from, to)`, in microseconds on one axis of the list, and hands on everything that comes, in or outside the
+ * window, in no promised order and possibly more than once (interface §4.2 leaves the list open).
+ *
+ * A part that holds more than one query gives, or fails as a whole, is cut until it can be read. What cannot be read
+ * or shown complete is in `problems` and has `shown: none`.
+ *
+ * @throws CallsyncError when the service is away or refuses the query (after source.limits.retries); what was handed on
+ *   before stays valid. The signal's reason when aborted.
+ */
 export const readWindow = async (options: ReadWindowOptions): Promise<WindowResult> => {
-  const { client, window } = options;
-  const tally: Tally = { pages: 0, requests: 0, bytes: 0, rejected: 0, undated: 0, uncarried: new Map() };
-  const state: State = { options, tally, problems: [] };
+  const { client, window, onProgress } = options;
+  const context: ReadContext = {
+    client,
+    handlers: options,
+    confirm: options.confirm ?? 'now',
+    partBytes: options.partBytes ?? 8 * 1024 * 1024,
+    tally: createTally(),
+    problems: [],
+  };
+  const { tally, problems } = context;
   const step = boundStep(client.list);
   const cuttable = isCuttable(axisOf(client.list, window.axis));
-  const queue: Window[] = window.from < window.to ? [window] : [];
-  const parts: { from: Micros; to: Micros; calls: number; confirmed: Confirmation }[] = [];
-  const suspects: { readonly window: Window; readonly records: number; readonly callsBefore: number }[] = [];
+  const queue: Open[] = window.from < window.to ? [{ window }] : [];
+  const parts: WindowPart[] = [];
   let calls = 0;
   let splits = 0;
 
-  for (let part = queue.shift(); part !== undefined; part = queue.shift()) {
-    let outcome = await ask(state, { window: part });
-    if (outcome.kind === 'cut') {
-      const pieces = cuttable ? splitWindow(part, piecesFor(outcome, client), step) : [part];
+  for (let open = queue.shift(); open !== undefined; open = queue.shift()) {
+    const query = { ...open, summary: options.summary, signal: options.signal };
+    let part: Outcome = await readOpen(context, query);
+    if (part.kind === 'changed') {
+      queue.unshift({ ...open, changes: (open.changes ?? 0) + 1 });
+      continue;
+    }
+    if (part.kind !== 'read') {
+      const pieces = cuttable ? splitWindow(open.window, piecesFor(part, client), step) : [];
       if (pieces.length > 1) {
-        if (outcome.why === 'looks_truncated')
-          suspects.push({ window: part, records: outcome.records, callsBefore: calls });
         splits += pieces.length - 1;
-        queue.unshift(...pieces);
+        const retries = part.kind === 'poison' ? { retries: 1 } : open.retries === undefined ? {} : { retries: 1 };
+        queue.unshift(...pieces.map((piece) => ({ window: piece, ...retries })));
+        onProgress?.({ doneTo: open.window.from, calls, pages: tally.pages });
         continue;
       }
-      outcome = await cutInstant(state, { window: part }, outcome, cuttable);
+      part =
+        part.kind === 'poison'
+          ? await isolatePoison(context, query, part.cause)
+          : await readInstant(context, query, part);
     }
-    calls += outcome.ids.size;
-    const confirmed = outcome.kind === 'read' ? outcome.confirmed : 'none';
-    parts.push({ from: part.from, to: part.to, calls: outcome.ids.size, confirmed });
-    learnCap(client, suspects, part.to, calls);
-    options.onProgress?.({ doneTo: part.to, calls, pages: tally.pages });
+    reportUnproven(context, open.window, part);
+    const { from, to } = open.window;
+    const { ids, shown, reason } = part;
+    calls += ids.size;
+    parts.push({ from, to, calls: ids.size, shown, ...(reason === undefined ? {} : { reason }) });
+    onProgress?.({ doneTo: to, calls, pages: tally.pages });
   }
   return {
     calls,
@@ -102,134 +139,85 @@ export const readWindow = async (options: ReadWindowOptions): Promise<WindowResu
     requests: tally.requests,
     bytes: tally.bytes,
     splits,
-    confirmed: weakest(parts.map((part) => part.confirmed)),
+    shown: weakest(parts),
     parts,
-    problems: state.problems,
+    problems,
     rejected: tally.rejected,
     undated: tally.undated,
+    repeated: tally.repeated,
     uncarried: Object.fromEntries(tally.uncarried),
   };
 };
 
-const ask = (state: State, query: ListQuery): Promise<PartOutcome> => readPart(partOptions(state, query));
+type Outcome =
+  | ReadPart
+  | CutPart
+  /** The service answers, but not this question. */
+  | { readonly kind: 'poison'; readonly cause: CallsyncError }
+  /** Calls came while it was compared with its halves. */
+  | { readonly kind: 'changed' };
 
-const partOptions = ({ options, tally }: State, query: ListQuery): PartOptions => ({
-  client: options.client,
-  query: { ...query, summary: options.summary, signal: options.signal },
-  tally,
-  partBytes: options.partBytes ?? 8 * 1024 * 1024,
-  confirm: options.confirm ?? 'now',
-  onPage: options.onPage,
-  onRejected: options.onRejected,
-});
+/** One part: read, and compared with its halves where its count may be the service's cap. */
+const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<Outcome> => {
+  try {
+    const part = await readPart(context, query);
+    if (part.kind === 'cut' || context.confirm === 'later') return part;
+    switch (await lookForCap(context, query, part.pass)) {
+      case 'none':
+        return part;
+      case 'found':
+        return { kind: 'cut', why: 'looks_truncated', pass: part.pass, ids: part.ids };
+      case 'changed':
+        if ((query.changes ?? 0) < maxChanges) return { kind: 'changed' };
+        return { kind: 'cut', why: 'disagrees', pass: part.pass, ids: part.ids };
+      case 'unclear':
+        reportProblem(
+          context,
+          query.window,
+          'looks_truncated',
+          `gave ${part.pass.ids.size} calls, as many as any query, and cannot be cut to compare; state source.list.max_results if the service has a cap.`,
+        );
+        return notShown(part.pass, 'the service may have a cap that it does not tell');
+    }
+  } catch (error) {
+    if (isPoison(error) && (await isServiceUp(context, query))) return { kind: 'poison', cause: error };
+    throw error;
+  }
+};
 
 /** As many pieces as should each fit, where the total is known; halves otherwise. */
-const piecesFor = (outcome: Extract<PartOutcome, { kind: 'cut' }>, client: ListClient): number => {
+const piecesFor = (part: Exclude<Outcome, ReadPart>, client: ListClient): number => {
   const cap = capOf(client);
-  if (outcome.why !== 'too_large' || outcome.total === undefined || !Number.isFinite(cap)) return 2;
-  return Math.min(64, Math.max(2, Math.ceil(outcome.total / (cap * 0.75))));
+  const total = part.kind === 'cut' && part.why === 'too_large' ? part.pass.lastTotal : undefined;
+  if (total === undefined || !Number.isFinite(cap)) return 2;
+  return Math.min(64, Math.max(2, Math.ceil(total / (cap * 0.75))));
 };
 
-/** A window that holds a single step: exact bounds, then the other axis, then single statuses, then a report. */
-const cutInstant = async (
-  state: State,
-  query: ListQuery & { readonly window: Window },
-  first: Extract<PartOutcome, { kind: 'cut' }>,
-  cuttable: boolean,
-): Promise<PartOutcome> => {
-  const { client } = state.options;
-  const { list } = client;
-  let last = first;
-  if (cuttable && first.aligned && list.to_inclusive && query.window.to % boundStep(list) === 0) {
-    const tight = await ask(state, { ...query, tight: true });
-    if (tight.kind === 'read') return tight;
-    last = tight;
+const reportUnproven = (context: ReadContext, window: Window, { pass, ids }: ReadPart): void => {
+  const { list } = context.client;
+  if (list.pagination === undefined) {
+    reportProblem(
+      context,
+      window,
+      'paging_unknown',
+      `was read from one response (${ids.size} calls), and nobody said how the list is paged: run \`callsync probe\`, or set source.list.pagination.`,
+    );
   }
-  const exact = { ...query, tight: last !== first };
-  const expected = last.total;
-  const ids = new Set(last.ids);
-  const other = cuttable ? otherAxis(list, query.window.axis) : undefined;
-  if (other !== undefined) {
-    const also = { axis: other.name, from: 0, to: nowMicros() + 86_400_000_000 };
-    const whole = await readBothHalves(state, { ...exact, also }, ids);
-    if (whole && expected !== undefined && ids.size >= expected)
-      return { kind: 'read', ids, confirmed: 'total', total: expected };
-    if (whole && expected === undefined) return report(state, query.window, 'unverified_cut', ids, last);
-  }
-  if (list.status_param !== undefined && list.status_values.length > 1) {
-    let complete = true;
-    for (const status of list.status_values) {
-      const outcome = await ask(state, { ...exact, status });
-      for (const id of outcome.ids) ids.add(id);
-      complete &&= outcome.kind === 'read';
-    }
-    if (complete && (expected === undefined || ids.size >= expected))
-      return { kind: 'read', ids, confirmed: 'total', total: expected };
-  }
-  if (last.why === 'too_large') {
-    const rest = await passOver({ ...partOptions(state, exact), upToCap: true });
-    for (const id of insideIds(rest)) ids.add(id);
-  }
-  return report(state, query.window, last.why === 'too_large' ? 'instant_too_large' : last.why, ids, last);
-};
-
-/** Reads an instant by ever shorter windows on the other axis; false where even those are too large. */
-const readBothHalves = async (
-  state: State,
-  query: ListQuery & { readonly also: Window },
-  ids: Set<string>,
-): Promise<boolean> => {
-  const halves = halveWindow(query.also, boundStep(state.options.client.list));
-  if (halves === undefined) return false;
-  let complete = true;
-  for (const also of halves) {
-    const outcome = await ask(state, { ...query, also });
-    for (const id of outcome.ids) ids.add(id);
-    if (outcome.kind === 'cut') complete = (await readBothHalves(state, { ...query, also }, ids)) && complete;
-  }
-  return complete;
-};
-
-const report = (
-  state: State,
-  window: Window,
-  problem: WindowProblem['problem'],
-  ids: ReadonlySet<string>,
-  last: Extract<PartOutcome, { kind: 'cut' }>,
-): PartOutcome => {
-  const held = last.total === undefined ? `at least ${Math.max(last.records, ids.size)}` : String(last.total);
-  const why: Record<WindowProblem['problem'], string> = {
-    instant_too_large: `holds ${held} calls, more than one query can give, and cannot be cut further`,
-    looks_truncated: `gave ${ids.size} calls where the service seems to hold ${held}`,
-    disagrees: 'gave other calls each time it was listed',
-    unverified_cut: 'was cut on another axis without a total to compare with',
-  };
-  state.problems.push({
+  const { count, furthest } = pass.strays;
+  if (count === 0) return;
+  const seconds = Math.ceil(furthest / 1e6);
+  reportProblem(
+    context,
     window,
-    problem,
-    detail: `${window.axis} ${new Date(window.from / 1000).toISOString()} ${why[problem]}; ${ids.size} were read.`,
-  });
-  return { kind: 'read', ids, confirmed: 'none', total: last.total };
+    'outside',
+    `gave ${count} of ${pass.ids.size} records with times up to ${seconds} s outside the bounds asked for; they were kept. Check record_field and time zone of source.list.axes, or raise source.list.bounds_slack_ms.`,
+  );
 };
 
-/** A window that gave a round count although its pieces held more has shown the service's silent cap. */
-const learnCap = (
-  client: ListClient,
-  suspects: { readonly window: Window; readonly records: number; readonly callsBefore: number }[],
-  doneTo: Micros,
-  calls: number,
-): void => {
-  for (let last = suspects.at(-1); last !== undefined && last.window.to <= doneTo; last = suspects.at(-1)) {
-    suspects.pop();
-    if (calls - last.callsBefore > last.records)
-      client.learned.cap = Math.min(client.learned.cap ?? Number.POSITIVE_INFINITY, last.records);
-  }
-};
+const strength: readonly Shown[] = ['none', 'overlap', 'second_listing', 'one_response', 'total'];
 
-const strength: readonly Confirmation[] = ['none', 'overlap', 'listing', 'total'];
-
-const weakest = (confirmations: readonly Confirmation[]): Confirmation =>
-  confirmations.reduce<Confirmation>(
-    (worst, one) => (strength.indexOf(one) < strength.indexOf(worst) ? one : worst),
+const weakest = (parts: readonly WindowPart[]): Shown =>
+  parts.reduce<Shown>(
+    (worst, { shown }) => (strength.indexOf(shown) < strength.indexOf(worst) ? shown : worst),
     'total',
   );

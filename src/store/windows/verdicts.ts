@@ -1,6 +1,7 @@
 /** Verdicts: what was compared and found, each chained to the one before it of the same warehouse. */
 
 import type { SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
+import type { Shown } from '../../../schemas/shown.ts';
 import { tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
@@ -19,7 +20,7 @@ export interface Verdict {
   readonly level: SourceLevel;
   /** What was compared in the warehouse. */
   readonly warehouse_level: WarehouseLevel;
-  readonly confirmed: 'total' | 'listing' | 'overlap' | 'none';
+  readonly confirmed: Shown;
   readonly calls_listed: number;
   readonly calls_found: number;
   readonly missing: number;

@@ -1,5 +1,6 @@
 /** Windows that are read, problems of windows that could not be, and watermarks. Times in microseconds. */
 
+import type { Shown } from '../../../schemas/shown.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import type { RangeOnAxis } from './problems.ts';
@@ -9,18 +10,20 @@ export interface ReadWindow {
   readonly from: number;
   readonly to: number;
   readonly calls: number;
-  readonly confirmed: 'total' | 'listing' | 'overlap' | 'none';
+  readonly shown: Shown;
+  /** Why nothing was shown; only with `none`. */
+  readonly reason?: string;
   readonly origin: string;
 }
 
 /** Records a window as read; a later reading of the same window replaces the record and settles its problem. */
 export const recordWindow = async (db: Queryable, window: ReadWindow): Promise<void> => {
   await db.query(
-    `INSERT INTO windows (axis, window_from, window_to, calls, confirmed, origin)
-     VALUES ($1, ${toTimestamp('$2')}, ${toTimestamp('$3')}, $4, $5, $6)
+    `INSERT INTO windows (axis, window_from, window_to, calls, shown, reason, origin)
+     VALUES ($1, ${toTimestamp('$2')}, ${toTimestamp('$3')}, $4, $5, $6, $7)
      ON CONFLICT (axis, window_from, window_to) DO UPDATE
-        SET calls = excluded.calls, confirmed = excluded.confirmed, origin = excluded.origin, read_at = now()`,
-    [window.axis, window.from, window.to, window.calls, window.confirmed, window.origin],
+        SET calls = excluded.calls, shown = excluded.shown, reason = excluded.reason, origin = excluded.origin, read_at = now()`,
+    [window.axis, window.from, window.to, window.calls, window.shown, window.reason ?? null, window.origin],
   );
   await db.query(
     `UPDATE window_problems SET resolved_at = now()
@@ -70,7 +73,7 @@ export const uncoveredRanges = async (
     `SELECT ${toMicros('lower(r)')} AS from, ${toMicros('upper(r)')} AS to
        FROM unnest(tstzmultirange(tstzrange(${toTimestamp('$2')}, ${toTimestamp('$3')})) - coalesce(
               (SELECT range_agg(tstzrange(window_from, ${end})) FROM windows
-                WHERE axis = $1 AND confirmed <> 'none' AND window_from < ${end}
+                WHERE axis = $1 AND shown <> 'none' AND window_from < ${end}
                   AND window_to > ${toTimestamp('$2')} AND window_from < ${toTimestamp('$3')}), '{}')) AS r`,
     [range.axis, range.from, range.to, ...(settled === undefined ? [] : [settled.overlap, settled.now])],
   );
@@ -100,7 +103,7 @@ export const advanceWatermark = async (
   const [row] = await db.query<{ watermark: number }>(
     `UPDATE watermarks w SET updated_at = now(), watermark = coalesce(
         (SELECT upper(r) FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM (
-                   SELECT axis, window_from, window_to FROM windows WHERE confirmed <> 'none'
+                   SELECT axis, window_from, window_to FROM windows WHERE shown <> 'none'
                    UNION ALL
                    SELECT axis, window_from, window_to FROM window_problems WHERE resolved_at IS NULL) AS passed
                  WHERE axis = w.axis AND window_to >= w.watermark)) AS r
@@ -119,28 +122,29 @@ export const advanceWatermark = async (
 export const compactWindows = async (db: Queryable, olderThanHours: number): Promise<number> => {
   const rows = await db.query<{ fewer: number }>(
     `WITH old AS (
-       SELECT *, max(window_to) OVER (PARTITION BY axis, confirmed ORDER BY window_from, window_to
+       SELECT *, max(window_to) OVER (PARTITION BY axis, shown ORDER BY window_from, window_to
                                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
          FROM windows WHERE read_at < now() - make_interval(hours => $1)),
      chained AS (
        SELECT *, count(*) FILTER (WHERE reached IS NULL OR reached < window_from)
-                   OVER (PARTITION BY axis, confirmed ORDER BY window_from, window_to) AS chain FROM old),
+                   OVER (PARTITION BY axis, shown ORDER BY window_from, window_to) AS chain FROM old),
      joined AS (
-       SELECT axis, confirmed, chain, min(window_from) AS window_from, max(window_to) AS window_to, min(read_at) AS read_at,
+       SELECT axis, shown, chain, max(reason) AS reason, min(window_from) AS window_from, max(window_to) AS window_to, min(read_at) AS read_at,
               sum(CASE WHEN reached IS NULL OR reached < window_to THEN calls ELSE 0 END) AS calls, count(*) AS parts
-         FROM chained GROUP BY axis, confirmed, chain HAVING count(*) > 1),
+         FROM chained GROUP BY axis, shown, chain HAVING count(*) > 1),
      gone AS (
-       DELETE FROM windows w USING chained c JOIN joined j USING (axis, confirmed, chain)
+       DELETE FROM windows w USING chained c JOIN joined j USING (axis, shown, chain)
         WHERE w.axis = c.axis AND w.window_from = c.window_from AND w.window_to = c.window_to
           AND (c.window_from, c.window_to) <> (j.window_from, j.window_to)
        RETURNING 1),
      kept AS (
-       INSERT INTO windows (axis, window_from, window_to, calls, confirmed, origin, read_at)
-       SELECT DISTINCT ON (axis, window_from, window_to) axis, window_from, window_to, calls, confirmed, 'compacted', read_at
-         FROM joined ORDER BY axis, window_from, window_to, confirmed = 'none', calls DESC
+       INSERT INTO windows (axis, window_from, window_to, calls, shown, reason, origin, read_at)
+       SELECT DISTINCT ON (axis, window_from, window_to) axis, window_from, window_to, calls, shown, reason, 'compacted', read_at
+         FROM joined ORDER BY axis, window_from, window_to, shown = 'none', calls DESC
        ON CONFLICT (axis, window_from, window_to) DO UPDATE
           SET calls = greatest(windows.calls, excluded.calls), origin = excluded.origin,
-              confirmed = CASE windows.confirmed WHEN 'none' THEN excluded.confirmed ELSE windows.confirmed END
+              shown = CASE windows.shown WHEN 'none' THEN excluded.shown ELSE windows.shown END,
+              reason = CASE windows.shown WHEN 'none' THEN excluded.reason ELSE windows.reason END
        RETURNING 1)
      SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM kept) AS fewer`,
     [olderThanHours],

@@ -48,7 +48,7 @@ const open = async (ahead = 0, sync: Partial<SyncDeps['sync']> = {}) => {
 
 const store = () => pipeline.store;
 const recordRead = (from: number, to: number, shown: 'total' | 'none' = 'total') =>
-  recordWindow(store(), { axis, from, to, calls: 0, confirmed: shown, origin: 'sync' });
+  recordWindow(store(), { axis, from, to, calls: 0, shown, origin: 'sync' });
 /** What an earlier run left behind. */
 const leaveWatermark = (at: number, startedFrom = at) =>
   store().pool.query(

@@ -151,7 +151,7 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.verdicts` (
   healed INT64 NOT NULL OPTIONS (description='Calls healed.'),
   gone INT64 OPTIONS (description='Calls of the window that the service no longer lists.'),
   surplus INT64 OPTIONS (description='Calls found here of which the ledger knows nothing.'),
-  confirmed STRING OPTIONS (description='How the listing was shown to be complete: total, listing, overlap, or none.'),
+  confirmed STRING OPTIONS (description='How the listing was shown to be complete: total, one_response, second_listing, overlap, or none.'),
   outcome STRING NOT NULL OPTIONS (description='proven, healed, unproven or suspicious_empty.'),
   compared_at TIMESTAMP NOT NULL OPTIONS (description='When it was compared.'),
   ledger_epoch INT64 OPTIONS (description='Epoch of the ledger that was compared.'),

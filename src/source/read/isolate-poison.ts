@@ -1,0 +1,166 @@
+/** Reads what can be read around records with which no answer succeeds: row by row, then call by call. */
+import { CallsyncError } from '../../errors.ts';
+import { axisOf, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
+import { isPoison } from '../list/poison.ts';
+import type { Window } from '../list/windows.ts';
+import { type ReadContext, reportProblem } from './read-context.ts';
+import { notShown, type ReadPart, readAs, readCall } from './read-part.ts';
+import { capOf, createPassState, isCall, type PassState, passOver, takePage } from './read-pass.ts';
+
+type WindowQuery = ListQuery & { readonly window: Window };
+
+/** Rows asked for at once; halved down to one where they fail. A power of two, so that halves are pages too. */
+const rowsAtOnce = 64;
+/** So many failing rows are taken for a service in trouble rather than for single records. */
+const maxFailures = 50;
+
+/** Whether the service answers a question without calls in it: a service that is away is no poison. */
+export const isServiceUp = async (
+  { client, tally }: ReadContext,
+  { window, signal }: WindowQuery,
+): Promise<boolean> => {
+  if (!isCuttable(axisOf(client.list, window.axis))) return true;
+  const from = Date.UTC(2000, 0, 1) * 1000;
+  const empty = { window: { axis: window.axis, from, to: from + 1_000_000 }, summary: true, retries: 0, signal };
+  tally.requests++;
+  try {
+    for await (const page of client.readPages(empty)) page.dispose();
+    return true;
+  } catch (error) {
+    if (error instanceof CallsyncError) return false;
+    throw error;
+  }
+};
+
+/**
+ * Reads a window that cannot be cut further and fails as a whole; reports it where calls are left.
+ * @throws CallsyncError where too much fails, or the signal's reason.
+ */
+export const isolatePoison = async (
+  context: ReadContext,
+  query: WindowQuery,
+  cause: CallsyncError,
+): Promise<ReadPart> => {
+  const reading: Reading = {
+    context,
+    query: { ...query, retries: 1 },
+    cause,
+    state: createPassState(),
+    total: undefined,
+    failed: [],
+    unread: 0,
+  };
+  const isListed = (await readRows(reading)) || (await readListedCalls(reading));
+  for (const offset of reading.failed) await readRowByCall(reading, offset);
+  const { state, total, unread } = reading;
+  const pass = { ...state, firstTotal: total, lastTotal: total, pages: 0, tooLarge: false };
+  if (isListed && unread === 0 && total === state.ids.size) return readAs(pass, 'total');
+  const what = !isListed
+    ? 'it cannot be listed'
+    : unread > 0
+      ? `${unread} calls cannot be had`
+      : 'it was read row by row';
+  const reason = `${what} (${cause.code})`;
+  reportProblem(context, query.window, 'unreadable', `fails as a whole: ${reason}; ${state.ids.size} calls were read.`);
+  return notShown(pass, reason);
+};
+
+interface Reading {
+  readonly context: ReadContext;
+  readonly query: WindowQuery;
+  readonly cause: CallsyncError;
+  readonly state: PassState;
+  total: number | undefined;
+  /** Offsets of rows that fail alone. */
+  readonly failed: number[];
+  /** Calls that are listed and cannot be had. */
+  unread: number;
+}
+
+/** Reads pages of ever fewer rows; false where the style of paging cannot ask for them, or the list is longer than a query. */
+const readRows = async (reading: Reading): Promise<boolean> => {
+  const cap = capOf(reading.context.client);
+  for (let offset = 0; offset < cap; offset += rowsAtOnce) {
+    const came = await readSpan(reading, offset, rowsAtOnce);
+    if (came === 'unsupported') return false;
+    if (came === 'end') return true;
+  }
+  return false;
+};
+
+/** `end`: the list ends within the span. */
+const readSpan = async (reading: Reading, offset: number, size: number): Promise<'more' | 'end' | 'unsupported'> => {
+  const { context, query, state, failed } = reading;
+  const { client, tally } = context;
+  tally.requests++;
+  try {
+    const page = await client.readRows(query, offset, size);
+    if (page === undefined) return 'unsupported';
+    tally.pages++;
+    tally.bytes += page.bytes;
+    reading.total = page.total ?? reading.total;
+    if (page.count === 0 || page.count >= size || offset + page.count === reading.total) {
+      await takePage(context, query, page, state);
+      page.dispose();
+      return page.count === 0 || offset + page.count === reading.total ? 'end' : 'more';
+    }
+    page.dispose();
+    // Fewer than asked for: the list ends here, or the service gives less a page.
+  } catch (error) {
+    if (!isPoison(error)) throw error;
+    if (size === 1) {
+      failed.push(offset);
+      if (failed.length > maxFailures) throw reading.cause;
+      return 'more';
+    }
+  }
+  const first = await readSpan(reading, offset, size / 2);
+  return first === 'more' ? await readSpan(reading, offset + size / 2, size / 2) : first;
+};
+
+/** Names the calls by a summary listing and asks for each; false where that is not possible. */
+const readListedCalls = async (reading: Reading): Promise<boolean> => {
+  const { context, query } = reading;
+  const { list } = context.client;
+  if (list.single_path === undefined || !canLeaveOut(list)) return false;
+  try {
+    const listing = await passOver(context, { ...query, summary: true }, { quiet: true });
+    reading.total = listing.lastTotal;
+    for (const id of listing.ids.keys()) if (isCall(id)) await readOrCount(reading, id);
+    return !listing.tooLarge;
+  } catch (error) {
+    if (isPoison(error)) return false;
+    throw error;
+  }
+};
+
+/** A row that fails is named by its summary, and its call asked for alone. */
+const readRowByCall = async (reading: Reading, offset: number): Promise<void> => {
+  const { context, query } = reading;
+  const { client } = context;
+  const row = createPassState();
+  if (client.list.single_path !== undefined && canLeaveOut(client.list) && query.summary !== true) {
+    context.tally.requests++;
+    try {
+      const page = await client.readRows({ ...query, summary: true }, offset, 1);
+      if (page !== undefined) await takePage(context, query, page, row, true);
+    } catch (error) {
+      if (!isPoison(error)) throw error;
+    }
+  }
+  const [[callId, isInside] = []] = row.ids;
+  if (callId === undefined || !isCall(callId)) reading.unread++;
+  else if (isInside) await readOrCount(reading, callId);
+  // Bounds include their ends: the call belongs to the next window, which reports it.
+  else reading.state.ids.set(callId, false);
+};
+
+const readOrCount = async (reading: Reading, callId: string): Promise<void> => {
+  try {
+    if (await readCall(reading.context, reading.query, callId)) reading.state.ids.set(callId, true);
+  } catch (error) {
+    if (!isPoison(error)) throw error;
+    reading.unread++;
+    if (reading.unread > maxFailures) throw reading.cause;
+  }
+};

@@ -1,0 +1,84 @@
+/** Finds out whether a service gives fewer records than a query holds without saying so. */
+import { CallsyncError } from '../../errors.ts';
+import { axisOf, boundStep, isCuttable, type ListQuery } from '../list/list-query.ts';
+import { type Micros, nowMicros } from '../list/timestamps.ts';
+import { halveWindow, type Window } from '../list/windows.ts';
+import type { ReadContext } from './read-context.ts';
+import { isCall, type Pass, passOver } from './read-pass.ts';
+
+/** Nobody caps a query at fewer records. */
+const smallestCap = 10;
+const day = 86_400_000_000;
+
+/**
+ * What a window that was read says of a cap: `none` below its count, `found` (now in `learned.cap`), `changed` where
+ * calls came since it was read, `unclear` where nothing is left to compare it with.
+ */
+export type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
+
+/**
+ * A capped query gives a count that is never passed, so only a window with as many records as any query before is
+ * suspected: its halves together must name no further calls. A total that lies above its count speaks for it too.
+ * @param pass the reading of `query.window`.
+ * @throws CallsyncError of a request that failed for good, or the signal's reason.
+ */
+export const lookForCap = async (
+  context: ReadContext,
+  query: ListQuery & { readonly window: Window },
+  pass: Pass,
+): Promise<CapFinding> => {
+  const { client } = context;
+  const { list, learned } = client;
+  const count = pass.ids.size;
+  const isSuspect = (): boolean =>
+    count >= smallestCap && count >= learned.records && (pass.lastTotal === undefined || count >= learned.total);
+  if (!isSuspect() || !isCuttable(axisOf(list, query.window.axis))) return 'none';
+  if (pass.lastTotal !== undefined) await askForTotal(context, query);
+  if (!isSuspect()) return 'none';
+
+  const halves = cutAmidCalls(query.window, pass, boundStep(list));
+  if (halves === undefined) {
+    const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
+    const around = await passOver(context, summaryOf(query, wider), { quiet: true, stopBeyond: count });
+    return around.ids.size > count ? 'none' : 'unclear';
+  }
+  const further = new Set<string>();
+  for (const half of halves) {
+    const listing = await passOver(context, summaryOf(query, half), { quiet: true });
+    for (const id of listing.ids.keys()) if (isCall(id) && !pass.ids.has(id)) further.add(id);
+    // All of them in one half: that half is as suspect as the whole.
+    if (further.size === 0 && listing.ids.size >= count)
+      return await lookForCap(context, { ...query, window: half }, listing);
+  }
+  if (further.size === 0) return 'none';
+  const again = await passOver(context, summaryOf(query, query.window), { quiet: true });
+  if (again.ids.size >= count + further.size) return 'changed';
+  learned.cap = Math.min(learned.cap ?? Number.POSITIVE_INFINITY, Math.max(count, again.ids.size));
+  return 'found';
+};
+
+/** Cuts a window in the middle of its calls; undefined where they lie in one step. */
+const cutAmidCalls = (window: Window, { span }: Pass, step: Micros): readonly Window[] | undefined => {
+  if (span.first > span.last) return halveWindow(window, step);
+  const middle = Math.ceil((span.first + span.last) / 2 / step) * step;
+  if (middle <= span.first || middle > span.last) return undefined;
+  return [
+    { ...window, to: middle },
+    { ...window, from: middle },
+  ];
+};
+
+const summaryOf = (query: ListQuery, window: Window): ListQuery => ({ ...query, window, summary: true });
+
+/** The total of all times: where it is larger than a count, totals are not capped at that count. */
+const askForTotal = async ({ client, tally }: ReadContext, { window, signal }: ListQuery): Promise<void> => {
+  if (window === undefined) return;
+  tally.requests++;
+  const always = { axis: window.axis, from: Date.UTC(2000, 0, 1) * 1000, to: nowMicros() + day };
+  try {
+    await client.readTotal({ window: always, signal, retries: 1 });
+  } catch (error) {
+    // Some services refuse a window that long; the halves then decide.
+    if (!(error instanceof CallsyncError) || error.code !== 'LIST_REFUSED') throw error;
+  }
+};

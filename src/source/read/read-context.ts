@@ -1,0 +1,86 @@
+/** What all steps of reading one window share. */
+import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import type { ListClient } from '../list/list-client.ts';
+import type { Micros } from '../list/timestamps.ts';
+import type { Window } from '../list/windows.ts';
+
+export interface PageMeta {
+  /** The part of the window that is being read. */
+  readonly window: Window | undefined;
+  /** Call ids of the page whose time lies outside that part: folded like the others, counted in none but their own. */
+  readonly outside: ReadonlySet<string>;
+  readonly observedAt: Micros;
+  readonly receivedAt: Date;
+  /** Number of the page, from 0. */
+  readonly page: number;
+  /** Whether heavy fields were left out. */
+  readonly summary: boolean;
+}
+
+/** What a reader does with what comes; awaited, so that a slow one slows the reading down. */
+export interface Handlers {
+  /** Everything that a page brings, inside the window or not. A call may come more than once. */
+  readonly onPage?: ((observations: readonly Observation[], meta: PageMeta) => Promise<void> | void) | undefined;
+  /** Records without a usable `unique_id`. */
+  readonly onRejected?: ((records: readonly RejectedRecord[]) => Promise<void> | void) | undefined;
+}
+
+export interface Tally {
+  pages: number;
+  requests: number;
+  bytes: number;
+  rejected: number;
+  /** Records without a time on the axis: they count into every window that returns them. */
+  undated: number;
+  /** Rows that named a call which the same pass had named before. */
+  repeated: number;
+  /** Fields that came null or empty without being known to be carried, with how often. */
+  readonly uncarried: Map<string, number>;
+}
+
+export interface WindowProblem {
+  readonly window: Window;
+  readonly problem:
+    | 'instant_too_large'
+    | 'looks_truncated'
+    | 'disagrees'
+    | 'unverified_cut'
+    | 'paging_unknown'
+    | 'outside'
+    | 'unreadable';
+  /** One sentence for status, without personal data. */
+  readonly detail: string;
+}
+
+export interface ReadContext {
+  readonly client: ListClient;
+  readonly handlers: Handlers;
+  /** `later`: completeness of a settled window is left to reconcile. */
+  readonly confirm: 'now' | 'later';
+  /** JSON bytes parsed and handed on at once. */
+  readonly partBytes: number;
+  readonly tally: Tally;
+  readonly problems: WindowProblem[];
+}
+
+export const createTally = (): Tally => ({
+  pages: 0,
+  requests: 0,
+  bytes: 0,
+  rejected: 0,
+  undated: 0,
+  repeated: 0,
+  uncarried: new Map(),
+});
+
+/** Reports a window; `detail` goes on from its axis and start. */
+export const reportProblem = (
+  { problems }: ReadContext,
+  window: Window,
+  problem: WindowProblem['problem'],
+  detail: string,
+): void => {
+  problems.push({ window, problem, detail: `${describeWindow(window)} ${detail}` });
+};
+
+const describeWindow = ({ axis, from }: Window): string => `${axis} ${new Date(from / 1000).toISOString()}`;

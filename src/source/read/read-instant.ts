@@ -1,0 +1,111 @@
+/** Reads a window that holds a single step of the bounds and more calls than one query gives. */
+import { axisOf, boundStep, isCuttable, type ListQuery, otherAxis } from '../list/list-query.ts';
+import { nowMicros } from '../list/timestamps.ts';
+import { halveWindow, type Window } from '../list/windows.ts';
+import { type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';
+import { type CutPart, notShown, type ReadPart, readAs, readPart } from './read-part.ts';
+import { insideIds, passOver } from './read-pass.ts';
+
+type InstantQuery = ListQuery & { readonly window: Window };
+
+/** What was read of an instant so far. */
+interface Found {
+  readonly ids: Set<string>;
+  readonly last: CutPart;
+}
+
+/**
+ * Tries exact bounds, then cuts by the other axis, then by status, then reads as much as one query gives and reports
+ * the window.
+ * @param cut why the instant cannot be read as it is.
+ * @throws CallsyncError of a request that failed for good, or the signal's reason.
+ */
+export const readInstant = async (context: ReadContext, query: InstantQuery, cut: CutPart): Promise<ReadPart> => {
+  const { list } = context.client;
+  const cuttable = isCuttable(axisOf(list, query.window.axis));
+  const canTighten = cuttable && cut.pass.aligned && list.to_inclusive && query.window.to % boundStep(list) === 0;
+  const exact: InstantQuery = canTighten ? { ...query, tight: true } : query;
+  const last = canTighten ? await readPart(context, exact) : cut;
+  if (last.kind === 'read') return last;
+  const found: Found = { ids: new Set(last.ids), last };
+  return (
+    (cuttable ? await cutByOtherAxis(context, exact, found) : undefined) ??
+    (await cutByStatus(context, exact, found)) ??
+    (await readUpToCap(context, exact, found))
+  );
+};
+
+const cutByOtherAxis = async (
+  context: ReadContext,
+  query: InstantQuery,
+  found: Found,
+): Promise<ReadPart | undefined> => {
+  const other = otherAxis(context.client.list, query.window.axis);
+  if (other === undefined) return undefined;
+  const also = { axis: other.name, from: 0, to: nowMicros() + 86_400_000_000 };
+  if (!(await readHalves(context, { ...query, also }, found.ids))) return undefined;
+  if (found.last.pass.lastTotal === undefined) return report(context, query, 'unverified_cut', found);
+  return readWhole(found);
+};
+
+/** Reads an instant by ever shorter windows on the other axis; false where even those are too large. */
+const readHalves = async (
+  context: ReadContext,
+  query: InstantQuery & { readonly also: Window },
+  ids: Set<string>,
+): Promise<boolean> => {
+  const halves = halveWindow(query.also, boundStep(context.client.list));
+  if (halves === undefined) return false;
+  let complete = true;
+  for (const also of halves) {
+    const part = await readPart(context, { ...query, also });
+    for (const id of part.ids) ids.add(id);
+    if (part.kind === 'cut') complete = (await readHalves(context, { ...query, also }, ids)) && complete;
+  }
+  return complete;
+};
+
+const cutByStatus = async (context: ReadContext, query: InstantQuery, found: Found): Promise<ReadPart | undefined> => {
+  const { list } = context.client;
+  if (list.status_param === undefined || list.status_values.length < 2) return undefined;
+  let complete = true;
+  for (const status of list.status_values) {
+    const part = await readPart(context, { ...query, status });
+    for (const id of part.ids) found.ids.add(id);
+    complete &&= part.kind === 'read';
+  }
+  return complete ? readWhole(found) : undefined;
+};
+
+/** The cut instant, where its pieces gave as many calls as its total says. */
+const readWhole = ({ ids, last: { pass } }: Found): ReadPart | undefined =>
+  pass.lastTotal === undefined || ids.size >= pass.lastTotal ? readAs(pass, 'total', ids) : undefined;
+
+const readUpToCap = async (context: ReadContext, query: InstantQuery, found: Found): Promise<ReadPart> => {
+  const { last, ids } = found;
+  if (last.why !== 'too_large') return report(context, query, last.why, found);
+  for (const id of insideIds(await passOver(context, query, { upToCap: true }))) ids.add(id);
+  return report(context, query, 'instant_too_large', found);
+};
+
+const report = (
+  context: ReadContext,
+  { window }: InstantQuery,
+  problem: 'instant_too_large' | 'looks_truncated' | 'disagrees' | 'unverified_cut',
+  { ids, last: { pass } }: Found,
+): ReadPart => {
+  const held = pass.lastTotal === undefined ? `at least ${Math.max(pass.ids.size, ids.size)}` : String(pass.lastTotal);
+  const reasons: Record<typeof problem, string> = {
+    instant_too_large: `holds ${held} calls, more than one query can give, and cannot be cut further`,
+    looks_truncated: `gave ${ids.size} calls where the service seems to hold ${held}`,
+    disagrees: 'gave other calls each time it was listed',
+    unverified_cut: 'was cut on another axis without a total to compare with',
+  };
+  reportProblem(
+    context,
+    window,
+    problem satisfies WindowProblem['problem'],
+    `${reasons[problem]}; ${ids.size} were read.`,
+  );
+  return notShown(pass, reasons[problem], ids);
+};

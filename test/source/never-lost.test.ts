@@ -1,0 +1,167 @@
+/** What a list may do behind callsync's back: either every call is read, or the window is reported. */
+import { afterEach, describe, expect, test } from 'vitest';
+import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import { startSimulator } from '../../src/simulator/start-simulator.ts';
+import type { WindowResult } from '../../src/source/read/read-window.ts';
+import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+type List = SourceConfigInput['list'];
+
+/** Reads everything in two windows; returns what is missing and what was said of it. */
+const readAll = async (
+  options: SimulatorOptions,
+  list: List = { preset: 'activate' },
+  axis = 'qualified',
+): Promise<{
+  missing: string[];
+  listed: number;
+  results: WindowResult[];
+  requests: number;
+  cap: number | undefined;
+}> => {
+  const simulator = await startSimulator({
+    rateLimit: { requests: 0 },
+    ...options,
+    calls: { count: 1_200, utterances: 1, words: 2, otherShare: 0, ...options.calls },
+  });
+  closers.push(() => simulator.stop());
+  const limits = { requests: 1_000_000, retry_base_ms: 1, retry_max_ms: 2, retries: 2 };
+  const source = await simulatedSource(simulator, { list, limits });
+  closers.push(source.close);
+  const { from, to } = wholeRange(simulator, axis);
+  const middle = Math.round((from + (Date.parse(simulator.range.to) * 1000 - from) * 0.6) / 1e6) * 1e6;
+  const first = await readSimulated(source, { axis, from, to: middle });
+  const second = await readSimulated(source, { axis, from: middle, to });
+  const expected = await listedIds(simulator);
+  const results = [first.result, second.result];
+  return {
+    missing: missingFrom(expected, new Map([...first.seen, ...second.seen])),
+    listed: expected.size,
+    results,
+    requests: results.reduce((sum, { requests }) => sum + requests, 0),
+    cap: source.list.learned.cap,
+  };
+};
+
+const problemsOf = (results: readonly WindowResult[]) => results.flatMap(({ problems }) => problems);
+const callsOf = (results: readonly WindowResult[]) => results.reduce((sum, { calls }) => sum + calls, 0);
+
+describe.each([37, 100, 137, 1_000])('a silent cap of %i', (cap) => {
+  test.each([
+    ['that the total hides', { capTotal: 'capped' as const }],
+    ['that the total betrays', { capTotal: 'true' as const }],
+    ['without a total', { totalPath: undefined }],
+    ['newest first', { newestFirst: true, totalPath: undefined }],
+  ])('%s loses nothing', async (_, overrides) => {
+    const read = await readAll({ dialectOverrides: { cap, ...overrides } });
+    expect(read.missing.length).toBe(0);
+    expect(problemsOf(read.results)).toEqual([]);
+    expect(callsOf(read.results)).toBe(read.listed);
+    if (!('capTotal' in overrides) || overrides.capTotal === 'capped') {
+      // With 1,000, no query holds more.
+      if (cap < 1_000) expect(read.cap).toBe(cap);
+    }
+  });
+});
+
+test('a list without a cap is suspected little', async () => {
+  const read = await readAll({});
+  expect(read.missing.length).toBe(0);
+  expect(read.results.map(({ shown }) => shown)).toEqual(['total', 'total']);
+  // 4 and 3 pages, and once the total of everything.
+  expect(read.requests).toBeLessThanOrEqual(10);
+});
+
+describe('times that differ from what the list filters by', () => {
+  test('by less than a second are nothing to speak of', async () => {
+    const read = await readAll({ calls: { precision: 'milliseconds', printedPrecision: 'seconds' } });
+    expect(read.missing.length).toBe(0);
+    expect(problemsOf(read.results)).toEqual([]);
+  });
+
+  test('by up to 5 s are kept, and the window says so', async () => {
+    const shift = { printedOffMs: 5_000 };
+    const read = await readAll({ calls: { count: 3_000, ...shift } }, { preset: 'activate' }, 'timestamp');
+    expect(read.missing.length).toBe(0);
+    const problems = problemsOf(read.results);
+    for (const { problem, detail } of problems) {
+      expect(problem).toBe('outside');
+      expect(detail).toMatch(/up to [2-6] s outside the bounds/);
+    }
+  });
+
+  test('because they are local are all kept, and the window says so', async () => {
+    const read = await readAll({ calls: { printedZoneMinutes: 120 } }, { preset: 'activate' }, 'timestamp');
+    expect(read.missing.length).toBe(0);
+    const problems = problemsOf(read.results);
+    expect(problems.map(({ problem }) => problem)).toContain('outside');
+    expect(problems.find(({ problem }) => problem === 'outside')?.detail).toContain('time zone');
+  });
+
+  test('nor outside a configured slack are they a problem', async () => {
+    const list = { preset: 'activate', bounds_slack_ms: 2 * 3_600_000 };
+    const read = await readAll({ calls: { printedZoneMinutes: 120 } }, list, 'timestamp');
+    expect(read.missing.length).toBe(0);
+    expect(problemsOf(read.results)).toEqual([]);
+  });
+});
+
+test.each([
+  ['qualified', 'second_listing'],
+  ['timestamp', 'second_listing'],
+])('calls that the list names and counts twice are accepted on the second look (%s)', async (axis, shown) => {
+  const read = await readAll({ quirks: { doubledShare: 0.05 } }, { preset: 'activate' }, axis);
+  expect(read.missing.length).toBe(0);
+  expect(problemsOf(read.results)).toEqual([]);
+  expect(read.results.map((result) => result.shown)).toEqual([shown, shown]);
+  expect(read.results.reduce((sum, { repeated }) => sum + repeated, 0)).toBeGreaterThan(10);
+  expect(read.requests).toBeLessThan(50);
+});
+
+describe('records with which no answer succeeds', () => {
+  const cases = (['error_500', 'broken_json'] as const).flatMap((kind) => [
+    { kind, light: true, single: true, lost: 2 },
+    { kind, light: false, single: true, lost: 2 },
+    { kind, light: false, single: false, lost: 0 },
+    { kind, light: true, single: false, lost: 2 },
+  ]);
+  test.each(cases)('$kind, in summaries $light, alone $single: the rest is read on', async (poison) => {
+    const { lost, ...how } = poison;
+    const read = await readAll({ quirks: { poison: [300, 900].map((record) => ({ record, ...how })) } });
+    expect(read.missing.length).toBe(lost);
+    const unreadable = problemsOf(read.results);
+    // Bounds include their ends: where not even the summary tells its time, the second before is doubtful too.
+    expect(unreadable.length).toBe(lost === 0 ? 0 : how.light ? 4 : 2);
+    expect(new Set(unreadable.map(({ problem }) => problem)).size).toBe(lost === 0 ? 0 : 1);
+    for (const { window } of unreadable) expect(window.to - window.from).toBeLessThanOrEqual(1_000_000);
+  });
+
+  test('are found in a list that cannot be cut', async () => {
+    const list = { records: 'data', total_path: 'total', pagination: { style: 'offset', size: 200 } } as const;
+    const poison = [{ record: 300, kind: 'error_500' as const, light: true, single: true }];
+    const read = await readAll({ dialect: 'window_ignored', quirks: { poison } }, list, 'timestamp');
+    expect(read.missing.length).toBe(1);
+    expect(problemsOf(read.results).map(({ problem }) => problem)).toContain('unreadable');
+  });
+});
+
+describe('a list whose paging nobody configured', () => {
+  test.each(['page', 'no_parameters', 'bare_inclusive', 'silent_cap'])(
+    '%s is never called complete',
+    async (dialect) => {
+      const records = { page: 'items', silent_cap: 'data' }[dialect] ?? '';
+      const read = await readAll({ dialect }, { records }, 'timestamp');
+      for (const result of read.results) {
+        expect(result.shown).toBe('none');
+        expect(result.parts.map(({ reason }) => reason)).toEqual(['source.list.pagination is not configured']);
+        expect(result.problems.map(({ problem }) => problem)).toContain('paging_unknown');
+      }
+    },
+  );
+});
