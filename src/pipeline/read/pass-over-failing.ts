@@ -1,7 +1,7 @@
 /** Windows that fail for good while the service is there: recorded and passed over, so that they do not hold up the rest. */
 import type { Range, ReadTotals } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../errors.ts';
-import { axisOf, isCuttable } from '../../source/list/list-query.ts';
+import { isServiceUp } from '../../source/read/isolate-poison.ts';
 import { replaceProblems } from '../../store/windows/problems.ts';
 import type { ReadDeps } from '../deps.ts';
 
@@ -38,26 +38,11 @@ export const passOverFailing = async (
     signal.throwIfAborted();
     if (!(error instanceof CallsyncError) || !codes.has(error.code)) throw error;
     if (error.kind === 'transient' && attempt < attempts) throw error;
-    if (!(await answersOthers(deps, window.axis, signal))) throw error;
+    if (!(await isServiceUp(deps.source.list, window.axis, signal))) throw error;
     const { axis, from, to } = window;
     const problem = `unreadable: ${axis} ${new Date(from / 1000).toISOString()} to ${new Date(to / 1000).toISOString()} fails (${error.code}); it is read again later.`;
     await replaceProblems(deps.store, window, [{ axis, from, to, problem }]);
     deps.log('window passed over', { axis, from, to, code: error.code });
     return { windows: 0, calls: 0, changed: 0, requests: 1, problems: 1 };
-  }
-};
-
-/** Whether the service answers a question without calls in it; one that cannot be asked such a question counts as away. */
-const answersOthers = async ({ source }: ReadDeps, axis: string, signal: AbortSignal): Promise<boolean> => {
-  const { list } = source;
-  if (!isCuttable(axisOf(list.list, axis))) return false;
-  const from = Date.UTC(2000, 0, 1) * 1000;
-  try {
-    for await (const page of list.readPages({ window: { axis, from, to: from + 1_000_000 }, summary: true, signal }))
-      page.dispose();
-    return true;
-  } catch (error) {
-    if (error instanceof CallsyncError) return false;
-    throw error;
   }
 };

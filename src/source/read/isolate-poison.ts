@@ -1,5 +1,6 @@
 /** Reads what can be read around records with which no answer succeeds: row by row, then call by call. */
 import { CallsyncError } from '../../errors.ts';
+import type { ListClient } from '../list/list-client.ts';
 import { axisOf, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { isPoison } from '../list/poison.ts';
 import type { Window } from '../list/windows.ts';
@@ -12,17 +13,17 @@ type WindowQuery = ListQuery & { readonly window: Window };
 /** Rows asked for at once; halved down to one where they fail. A power of two, so that halves are pages too. */
 const rowsAtOnce = 64;
 /** So many failing rows are taken for a service in trouble rather than for single records. */
-const maxFailures = 50;
+const maxFailures = 20;
 
-/** Whether the service answers a question without calls in it: a service that is away is no poison. */
-export const isServiceUp = async (
-  { client, tally }: ReadContext,
-  { window, signal }: WindowQuery,
-): Promise<boolean> => {
-  if (!isCuttable(axisOf(client.list, window.axis))) return true;
+/**
+ * Whether the service answers a question without calls in it: one that is away is no poison. A list that cannot be cut
+ * cannot be asked such a question, and counts as away.
+ * @throws the signal's reason.
+ */
+export const isServiceUp = async (client: ListClient, axis: string, signal?: AbortSignal): Promise<boolean> => {
+  if (!isCuttable(axisOf(client.list, axis))) return false;
   const from = Date.UTC(2000, 0, 1) * 1000;
-  const empty = { window: { axis: window.axis, from, to: from + 1_000_000 }, summary: true, retries: 0, signal };
-  tally.requests++;
+  const empty = { window: { axis, from, to: from + 1_000_000 }, summary: true, retries: 1, signal };
   try {
     for await (const page of client.readPages(empty)) page.dispose();
     return true;

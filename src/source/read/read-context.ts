@@ -32,6 +32,8 @@ export interface Tally {
   rejected: number;
   /** Records without a time on the axis: they count into every window that returns them. */
   undated: number;
+  /** Parts that failed as a whole. */
+  failures: number;
   /** Rows that named a call which the same pass had named before. */
   repeated: number;
   /** Fields that came null or empty without being known to be carried, with how often. */
@@ -69,6 +71,7 @@ export const createTally = (): Tally => ({
   bytes: 0,
   rejected: 0,
   undated: 0,
+  failures: 0,
   repeated: 0,
   uncarried: new Map(),
 });

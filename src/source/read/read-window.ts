@@ -76,6 +76,10 @@ interface Open {
 }
 
 const maxChanges = 3;
+/** So many parts of a window that fail are no single records any more. A record costs about 30 on its way down. */
+const maxFailures = 200;
+/** After so many failures the service is asked again whether it is up. */
+const askEvery = 10;
 
 /**
  * Reads `[from, to)`, in microseconds on one axis of the list, and hands on everything that comes, in or outside the
@@ -180,8 +184,14 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
         return notShown(part.pass, 'the service may have a cap that it does not tell');
     }
   } catch (error) {
-    if (isPoison(error) && (await isServiceUp(context, query))) return { kind: 'poison', cause: error };
-    throw error;
+    if (!isPoison(error)) throw error;
+    const { client, tally } = context;
+    const cuttable = isCuttable(axisOf(client.list, query.window.axis));
+    tally.failures++;
+    if (tally.failures > maxFailures) throw error;
+    const isAsked = cuttable && tally.failures % askEvery === 1;
+    if (isAsked && !(await isServiceUp(client, query.window.axis, query.signal))) throw error;
+    return { kind: 'poison', cause: error };
   }
 };
 

@@ -207,6 +207,8 @@ describe('a window that fails for good', () => {
       list: {
         ...list,
         readTotal: () => Promise.resolve(undefined),
+        readRows: () => Promise.reject(transient('SERVICE_UNAVAILABLE', 'It answers 500.')),
+        fetchCall: () => Promise.reject(transient('SERVICE_UNAVAILABLE', 'It answers 500.')),
         readPages: (query: Parameters<typeof list.readPages>[0]) => {
           if ((query.window?.from ?? 0) > Date.UTC(2001) * 1000)
             throw transient('SERVICE_UNAVAILABLE', 'It answers 500.');
