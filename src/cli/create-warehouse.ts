@@ -15,5 +15,5 @@ export const createWarehouse = (name: string, config: WarehouseConfig, store: St
     return createBigqueryWarehouse({ name, config, lease: createLease(store), quotaMemory });
   }
   const secret = openSecret({ key: `warehouses.${name}.url`, value: config.url, file: config.url_file });
-  return createPostgresWarehouse({ name, url: secret?.read() ?? store.url, config });
+  return createPostgresWarehouse({ name, url: secret?.read ?? store.url, config });
 };

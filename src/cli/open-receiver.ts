@@ -4,7 +4,7 @@ import type pino from 'pino';
 import { Registry } from 'prom-client';
 import { resolveDataDir } from '../config/data-dir.ts';
 import { watchInbox } from '../metrics/inbox-gauges.ts';
-import { openPool } from '../postgres/connection.ts';
+import { type ConnectionUrl, openPool } from '../postgres/connection.ts';
 import { createInboxWriter } from '../store/delivery/inbox-writer.ts';
 import { wakeMergeInbox } from '../temporal/workflow-client.ts';
 import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';
@@ -21,7 +21,7 @@ const gaugeDeadlineMs = 2_000;
 export const openReceiver = async (
   services: Services,
   input: {
-    readonly storeUrl: string;
+    readonly storeUrl: ConnectionUrl;
     /** Where it counts; nowhere without one. */
     readonly registry?: Registry;
     readonly wake: () => Promise<void>;

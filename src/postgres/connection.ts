@@ -2,8 +2,11 @@
 import pg from 'pg';
 import { CallsyncError, terminal, transient } from '../errors.ts';
 
+/** A connection URL, or where it can be read: then each new connection takes it as it is at that moment. */
+export type ConnectionUrl = string | (() => string);
+
 export interface PoolOptions {
-  readonly url: string;
+  readonly url: ConnectionUrl;
   /** Schema that unqualified names resolve to. */
   readonly schema: string;
   /** Shown in pg_stat_activity. */
@@ -22,7 +25,7 @@ export const openPool = (options: PoolOptions): pg.Pool => {
   let pool: pg.Pool;
   try {
     pool = new pg.Pool({
-      connectionString: options.url,
+      ...(typeof options.url === 'string' ? { connectionString: options.url } : { Client: clientOf(options.url) }),
       max: options.max ?? 8,
       application_name: options.application,
       connectionTimeoutMillis: 10_000,
@@ -40,6 +43,14 @@ export const openPool = (options: PoolOptions): pg.Pool => {
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 };
+
+/** Reads the URL anew for each connection: a changed password refuses new connections, not open ones. */
+const clientOf = (url: () => string) =>
+  class extends pg.Client {
+    constructor(config?: pg.ClientConfig) {
+      super({ ...config, connectionString: url() });
+    }
+  };
 
 const connectionCodes = new Set([
   'ECONNREFUSED',

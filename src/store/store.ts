@@ -1,11 +1,12 @@
 /** The operational store: a database on schema `callsync`, the ledger's epoch, and the key of tombstones. */
 import { createHmac, randomBytes } from 'node:crypto';
+import type { ConnectionUrl } from '../postgres/connection.ts';
 import { type Database, openDatabase, type Queryable } from '../postgres/database.ts';
 import { keepMeta } from './meta.ts';
 import { migrateStore, storeSchema } from './migrate.ts';
 
 export interface Store extends Database {
-  readonly url: string;
+  readonly url: ConnectionUrl;
   /** Epoch of the ledger, the highest part of every warehouse guard; 0 before the first is issued. */
   epoch(db?: Queryable): Promise<number>;
   /** Keyed hash of a call id, under which a tombstone stays in warehouses and receipts. */
@@ -13,7 +14,11 @@ export interface Store extends Database {
 }
 
 /** Opens and migrates the store. @throws CallsyncError DATABASE_… when it cannot be used. */
-export const openStore = async (options: { url: string; application?: string; max?: number }): Promise<Store> => {
+export const openStore = async (options: {
+  url: ConnectionUrl;
+  application?: string;
+  max?: number;
+}): Promise<Store> => {
   const database = openDatabase({
     url: options.url,
     schema: storeSchema,

@@ -42,7 +42,7 @@ export const addServe = (command: Command): void => {
         const { stopped } = untilStopped();
         const { store } = services.config;
         const configured = openSecret({ key: 'store.url', value: store.url, file: store.url_file });
-        const storeUrl = configured?.read() ?? (await openStoreService(services)).url;
+        const storeUrl = configured?.read ?? (await openStoreService(services)).url;
         const registry = createRegistry(services.config.operations);
         const receiver = await openReceiver(services, {
           storeUrl,

@@ -221,7 +221,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
       result,
       warehouse,
       differences: equality?.differences ?? [],
-      storeUrl: store.url,
+      storeUrl: typeof store.url === 'string' ? store.url : store.url(),
       webhookAddress: `${receiver.address}${config.webhook.path}`,
       temporalUi: temporal.uiUrl,
     };

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { keepServer } from '../../local/keep-server.ts';
 import { startEmbeddedPostgres } from '../../local/postgres/embedded-postgres.ts';
+import type { ConnectionUrl } from '../../postgres/connection.ts';
 import { openSecret } from '../../secret.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import type { Services } from './services.ts';
@@ -10,7 +11,7 @@ import type { Services } from './services.ts';
 export const openStoreService = async (services: Services): Promise<Store> => {
   const { config } = services;
   const configured = openSecret({ key: 'store.url', value: config.store.url, file: config.store.url_file });
-  let url = configured?.read();
+  let url: ConnectionUrl | undefined = configured?.read;
   if (url === undefined) {
     const dataDir = resolveDataDir(config.store.data_dir);
     await makeDataDir(dataDir);

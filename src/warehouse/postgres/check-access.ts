@@ -1,7 +1,7 @@
 /** Whether the configured user may do in the warehouse what loading needs; leaves nothing behind. */
 import type { PostgresWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import { terminal } from '../../errors.ts';
-import { inTransaction, openPool } from '../../postgres/connection.ts';
+import { type ConnectionUrl, inTransaction, openPool } from '../../postgres/connection.ts';
 import { type Layout, quote, tablesOf } from './layout.ts';
 
 export interface AccessCheck {
@@ -17,7 +17,7 @@ const scratch = 'callsync_doctor';
  */
 export const checkPostgresAccess = async (options: {
   readonly name: string;
-  readonly url: string;
+  readonly url: ConnectionUrl;
   readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
 }): Promise<AccessCheck> => {
   const layout: Layout = options.config;

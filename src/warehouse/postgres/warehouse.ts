@@ -1,6 +1,6 @@
 /** The Postgres warehouse: the analysts' schema, which may be on the server of the operational store. */
 import type { PostgresWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { inTransaction, openPool, postgresError, runQuery } from '../../postgres/connection.ts';
+import { type ConnectionUrl, inTransaction, openPool, postgresError, runQuery } from '../../postgres/connection.ts';
 import { digestTables } from '../digest.ts';
 import type { Warehouse } from '../warehouse.ts';
 import { countSql } from './counts.ts';
@@ -15,7 +15,7 @@ import { listStatements } from './statements.ts';
 
 export interface PostgresWarehouseOptions {
   readonly name: string;
-  readonly url: string;
+  readonly url: ConnectionUrl;
   readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
   readonly maxConnections?: number;
   /** Pause between attempts at a change that an open transaction holds up. */

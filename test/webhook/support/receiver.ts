@@ -6,7 +6,7 @@ import type pg from 'pg';
 import { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { webhookConfigSchema } from '../../../schemas/config/webhook.ts';
-import { openPool } from '../../../src/postgres/connection.ts';
+import { type ConnectionUrl, openPool } from '../../../src/postgres/connection.ts';
 import { createInboxWriter, type InboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { createReceiver, type Receiver } from '../../../src/webhook/server/receiver.ts';
 import type { ReceiverLog } from '../../../src/webhook/server/receiver-log.ts';
@@ -30,7 +30,7 @@ export interface StartedReceiver {
 }
 
 export interface StartOptions {
-  readonly databaseUrl: string;
+  readonly databaseUrl: ConnectionUrl;
   readonly config?: Partial<z.input<typeof webhookConfigSchema>>;
   readonly verifier?: Verifier;
   readonly wake?: () => Promise<void>;

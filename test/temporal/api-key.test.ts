@@ -1,0 +1,50 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Http2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
+import { connectClient, connectWorker } from '../../src/temporal/connect.ts';
+
+let folder: string;
+let server: Http2Server;
+const seen: (string | undefined)[] = [];
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'callsync-api-key-'));
+  // As much of a gRPC server as a connection needs: every call is answered with an empty message.
+  server = createServer().on('stream', (stream, headers) => {
+    seen.push(headers.authorization);
+    stream.on('error', () => {});
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+    stream.end(Buffer.alloc(5));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+afterAll(async () => {
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+test('an API key that is changed in its file takes effect in clients and workers that are connected', async () => {
+  const file = join(folder, 'key');
+  await writeFile(file, 'first\n');
+  const config = temporalConfigSchema.parse({ api_key_file: file, tls: { enabled: false } });
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { client, connection } = await connectClient(config, address);
+  const worker = await connectWorker(config, address, { refreshMs: 10 });
+  expect(seen.length).toBeGreaterThan(0);
+  expect(new Set(seen)).toEqual(new Set(['Bearer first']));
+  await writeFile(file, 'the second\n');
+  await client.workflowService.getSystemInfo({});
+  expect(seen.at(-1)).toBe('Bearer the second');
+  await expect
+    .poll(async () => {
+      await worker.workflowService.getSystemInfo({});
+      return seen.at(-1);
+    })
+    .toBe('Bearer the second');
+  await connection.close();
+  await worker.close();
+});

@@ -1,0 +1,50 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { openSecret } from '../../src/secret.ts';
+import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { startReceiver, testSecret } from './support/receiver.ts';
+import { until } from './support/until.ts';
+
+let database: InboxDatabase;
+let folder: string;
+beforeAll(async () => {
+  database = await createInboxDatabase();
+  folder = await mkdtemp(join(tmpdir(), 'callsync-store-url-'));
+});
+afterAll(async () => {
+  await database?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('a password that is changed in store.url_file takes effect while the receiver runs', async () => {
+  const { pool } = database.store;
+  const role = `rotating_${process.pid}`;
+  await pool.query(`CREATE ROLE ${role} LOGIN SUPERUSER PASSWORD 'before'`);
+  const file = join(folder, 'url');
+  const write = (password: string) => {
+    const url = new URL(database.url);
+    [url.username, url.password] = [role, password];
+    return writeFile(file, url.href);
+  };
+  await write('before');
+  const secret = openSecret({ key: 'store.url', file });
+  if (secret === undefined) throw new Error('no secret');
+  const started = await startReceiver({ databaseUrl: secret.read });
+  const send = (id: string) =>
+    sendWebhook({ url: started.url, body: `{"unique_id":"${id}"}`, secret: testSecret, deliveryId: id, retry: false });
+  expect((await send('before')).delivered).toBe(true);
+
+  await pool.query(`ALTER ROLE ${role} PASSWORD 'after'`);
+  await pool.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [role]);
+  expect((await send('meanwhile')).delivered).toBe(true);
+  expect(started.receiver.status().storeUsable).toBe(false);
+  await write('after');
+  await until('the store is used again', () => started.receiver.status().storeUsable);
+  await until('the spool is drained', () => started.spool.status().records === 0);
+  expect((await database.rows()).map((row) => row.delivery_id).sort()).toEqual(['before', 'meanwhile']);
+  await started.stop();
+  await pool.query(`DROP ROLE ${role}`);
+});
