@@ -1,117 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { dialectLists } from './dialect-lists.ts';
 import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
-
-type List = NonNullable<SourceConfigInput['list']>;
-const own = (from_param: string, to_param: string): List['axes'] => [
-  { name: 'timestamp', record_field: 'timestamp', from_param, to_param },
-];
-const fromTo = own('from', 'to');
-const pages = { style: 'page', size_param: 'per_page', size: 100 } as const;
-const whole = { version: {}, auth_scheme: 'bearer' };
-
-/** Dialect of the simulator → configuration that reads it. */
-const dialects: Record<
-  string,
-  { list: List; version?: SourceConfigInput['version']; auth_scheme?: string; shown: string }
-> = {
-  activate: { list: { preset: 'activate' }, shown: 'total' },
-  'activate-v1': {
-    list: { preset: 'activate-v1', exclude_param: 'exclude', exclude: ['transcript_json'] },
-    auth_scheme: 'Token',
-    shown: 'second_listing',
-  },
-  page_total: {
-    list: { records: 'calls', total_path: 'meta.total', pagination: pages, axes: fromTo },
-    shown: 'second_listing',
-  },
-  page: { list: { records: 'items', pagination: pages, axes: fromTo }, shown: 'second_listing' },
-  cursor_body: {
-    list: {
-      records: 'results',
-      pagination: { style: 'cursor', size_param: 'limit', size: 200, next_path: 'paging.cursors.next' },
-      axes: fromTo,
-    },
-    shown: 'second_listing',
-  },
-  cursor_header: {
-    list: {
-      pagination: { style: 'cursor', size_param: 'limit', size: 200, next_header: 'X-Next-Cursor' },
-      axes: fromTo,
-    },
-    shown: 'second_listing',
-  },
-  link: {
-    list: { pagination: { style: 'link', size_param: 'per_page', size: 200 }, axes: fromTo },
-    shown: 'second_listing',
-  },
-  link_relative: {
-    list: { records: 'data', pagination: { style: 'link', size_param: 'per_page', size: 200 }, axes: fromTo },
-    shown: 'second_listing',
-  },
-  offset_header_total: {
-    list: { total_header: 'X-Total-Count', pagination: { style: 'offset', size: 200 }, axes: fromTo },
-    shown: 'overlap',
-  },
-  bare_inclusive: {
-    list: { pagination: { style: 'none' }, axes: own('start_date', 'end_date') },
-    shown: 'one_response',
-  },
-  half_open: {
-    list: { records: 'data', pagination: pages, axes: own('since', 'until'), to_inclusive: false },
-    shown: 'second_listing',
-  },
-  silent_cap: {
-    list: { records: 'data', pagination: { style: 'none' }, axes: own('created_after', 'created_before') },
-    shown: 'one_response',
-  },
-  page_capped: { list: { records: 'data', pagination: pages, axes: fromTo }, shown: 'second_listing' },
-  epoch_seconds: {
-    list: { records: 'data', pagination: pages, axes: own('start_time', 'end_time'), time_format: 'epoch_s' },
-    shown: 'second_listing',
-  },
-  epoch_milliseconds: {
-    list: {
-      records: 'data',
-      pagination: pages,
-      axes: own('start', 'end'),
-      time_format: 'epoch_ms',
-      to_inclusive: false,
-    },
-    shown: 'second_listing',
-  },
-  no_parameters: { list: { pagination: { style: 'none' } }, shown: 'one_response' },
-  window_ignored: {
-    list: { records: 'data', total_path: 'total', pagination: { style: 'offset', size: 200 } },
-    shown: 'overlap',
-  },
-  nested_records: {
-    list: {
-      records: 'result.items',
-      total_path: 'result.totalCount',
-      pagination: { style: 'page', page_param: 'pageNumber', size_param: 'pageSize', first: 0, size: 100 },
-      axes: own('dateFrom', 'dateTo'),
-    },
-    shown: 'second_listing',
-  },
-  version_path: { list: { preset: 'activate' }, shown: 'total' },
-  version_header: {
-    list: { preset: 'activate' },
-    version: { by: 'header', name: 'X-Api-Version', value: '3' },
-    shown: 'total',
-  },
-  version_query: {
-    list: { preset: 'activate' },
-    version: { by: 'query', name: 'version', value: '3' },
-    shown: 'total',
-  },
-};
 
 const start = async (dialect: string, options: Parameters<typeof startSimulator>[0] = {}): Promise<Simulator> => {
   const simulator = await startSimulator({
@@ -124,10 +19,10 @@ const start = async (dialect: string, options: Parameters<typeof startSimulator>
   return simulator;
 };
 
-describe.each(Object.entries(dialects))('dialect %s', (dialect, { list, shown, ...rest }) => {
+describe.each(Object.entries(dialectLists))('dialect %s', (dialect, { list, shown, ...rest }) => {
   test('is read completely, each call in one of two neighbouring windows', async () => {
     const simulator = await start(dialect);
-    const source = await simulatedSource(simulator, { ...whole, ...rest, list, limits: { requests: 1_000_000 } });
+    const source = await simulatedSource(simulator, { ...rest, list, limits: { requests: 1_000_000 } });
     closers.push(source.close);
     const axis = list.preset === 'activate' ? 'qualified' : 'timestamp';
     const { from, to } = wholeRange(simulator, axis);

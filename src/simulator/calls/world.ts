@@ -138,8 +138,9 @@ export class World {
   isListed(index: number, at: number): boolean {
     const state = this.states.get(index);
     if (state === undefined) return (this.population.qualified[index] as number) <= at;
-    const { deletedAt, original, current } = state;
-    return (deletedAt === undefined || deletedAt > at) && original.qualified <= at && current.qualified <= at;
+    const { deletedAt, original, edits } = state;
+    const place = edits.findLast((edit) => edit.at <= at) ?? original;
+    return (deletedAt === undefined || deletedAt > at) && original.qualified <= at && place.qualified <= at;
   }
 
   /** The version of a call at a simulated time. */

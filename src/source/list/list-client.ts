@@ -60,7 +60,7 @@ export interface AskOptions {
 export interface LearnedFacts {
   /** Most records that one query was seen to give although there were more. */
   cap: number | undefined;
-  /** Most distinct records that one query gave, and the largest total that came with one. */
+  /** Most rows that one query gave and that no cap cut, and the largest total that came with a query. */
   records: number;
   total: number;
 }
@@ -168,7 +168,7 @@ async function* readAhead(
     permits.delete(permit);
   };
   try {
-    let next: PageRequest | undefined = pagination.first();
+    let next: PageRequest | undefined = pagination.first(query.pageSize);
     let ahead: Fetched | undefined;
     while (next !== undefined) {
       const { permit, answer }: Fetched = ahead ?? start(next, await limit.acquire(kind, stop.signal));

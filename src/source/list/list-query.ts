@@ -16,6 +16,8 @@ export interface ListQuery {
   readonly summary?: boolean | undefined;
   /** One status instead of the configured ones. */
   readonly status?: string | undefined;
+  /** Records asked for on a page, fewer than configured, where the style takes a size. */
+  readonly pageSize?: number | undefined;
   /** Records that a page shares with the one before, where the style can seek. */
   readonly overlap?: number | undefined;
   /** Fewer attempts than source.limits.retries allows. */

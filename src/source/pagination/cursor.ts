@@ -15,8 +15,13 @@ export const createCursorPagination = (config: Extract<PaginationConfig, { style
     const offset = seen.request.offset + seen.records;
     const index = seen.request.index + 1;
     if (/^(https?:\/\/|\/|\?)/.test(cursor) && URL.canParse(cursor, seen.url.href)) {
-      return { params: {}, url: new URL(cursor, seen.url).href, offset, index };
+      return { params: {}, size: seen.request.size, url: new URL(cursor, seen.url).href, offset, index };
     }
-    return { params: { ...seen.request.params, [config.cursor_param]: cursor }, offset, index };
+    return {
+      params: { ...seen.request.params, [config.cursor_param]: cursor },
+      size: seen.request.size,
+      offset,
+      index,
+    };
   },
 });

@@ -9,6 +9,7 @@ export const createLinkPagination = (config: Extract<PaginationConfig, { style: 
     if (target === undefined || !URL.canParse(target, seen.url.href)) return undefined;
     return {
       params: {},
+      size: seen.request.size,
       url: new URL(target, seen.url).href,
       offset: seen.request.offset + seen.records,
       index: seen.request.index + 1,

@@ -5,6 +5,6 @@ import { type Pagination, sizeParam } from './pagination.ts';
 export const createNonePagination = (config: Extract<PaginationConfig, { style: 'none' }>): Pagination => ({
   size: config.size_param === undefined ? undefined : config.size,
   seekable: false,
-  first: (size = config.size) => ({ params: sizeParam(config.size_param, size), offset: 0, index: 0 }),
+  first: (size = config.size) => ({ params: sizeParam(config.size_param, size), size, offset: 0, index: 0 }),
   next: () => undefined,
 });

@@ -12,14 +12,16 @@ export const createPagePagination = (config: Extract<PaginationConfig, { style: 
             [config.page_param]: String(config.first + offset / size),
             ...sizeParam(config.size_param, size),
           },
+          size,
           offset,
           index: 0,
         }),
       }),
   next: (seen) => {
-    if (isExhausted(seen, config.size_param === undefined ? undefined : config.size)) return undefined;
+    if (isExhausted(seen)) return undefined;
     const index = seen.request.index + 1;
     return {
+      ...seen.request,
       params: { ...seen.request.params, [config.page_param]: String(config.first + index) },
       offset: seen.request.offset + seen.records,
       index,

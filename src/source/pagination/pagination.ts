@@ -4,6 +4,8 @@ export interface PageRequest {
   readonly params: Readonly<Record<string, string>>;
   /** The whole address, where the service dictates it (links). */
   readonly url?: string;
+  /** Records asked for; undefined where the service decides. */
+  readonly size: number | undefined;
   /** Records before this page, as far as the style counts them. */
   readonly offset: number;
   /** Number of the page, from 0. */
@@ -39,12 +41,11 @@ export interface Pagination {
 /**
  * Whether counting alone shows that nothing follows: an empty page, or the total reached by a page that is not full.
  * Behind a full one more may follow, because totals can lag behind the list.
- * @param size records that were asked for; undefined where the service decides.
  */
-export const isExhausted = (seen: SeenPage, size: number | undefined): boolean => {
-  if (seen.records === 0) return true;
-  const isFull = size !== undefined && seen.records >= size;
-  return seen.total !== undefined && !isFull && seen.request.offset + seen.records >= seen.total;
+export const isExhausted = ({ records, total, request: { offset, size } }: SeenPage): boolean => {
+  if (records === 0) return true;
+  const isFull = size !== undefined && records >= size;
+  return total !== undefined && !isFull && offset + records >= total;
 };
 
 /** What styles share whose pages follow one after another; `params` ask for the first. */
@@ -56,6 +57,7 @@ export const forwardOnly = (
   seekable: false,
   first: (size = config.size) => ({
     params: { ...params, ...sizeParam(config.size_param, size) },
+    size: config.size_param === undefined ? undefined : size,
     offset: 0,
     index: 0,
   }),

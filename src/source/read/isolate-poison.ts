@@ -54,7 +54,15 @@ export const isolatePoison = async (
   const isListed = (await readRows(reading)) || (await readListedCalls(reading));
   for (const offset of reading.failed) await readRowByCall(reading, offset);
   const { state, total, unread } = reading;
-  const pass = { ...state, firstTotal: total, lastTotal: total, pages: 0, tooLarge: false };
+  const pass = {
+    ...state,
+    firstTotal: total,
+    lastTotal: total,
+    largestTotal: total,
+    isSteady: true,
+    pages: 0,
+    tooLarge: false,
+  };
   if (isListed && unread === 0 && total === state.ids.size) return readAs(pass, 'total');
   const what = !isListed
     ? 'it cannot be listed'
@@ -127,7 +135,7 @@ const readListedCalls = async (reading: Reading): Promise<boolean> => {
   try {
     const listing = await passOver(context, { ...query, summary: true }, { quiet: true });
     reading.total = listing.lastTotal;
-    for (const id of listing.ids.keys()) if (isCall(id)) await readOrCount(reading, id);
+    for (const [id, isInside] of listing.ids) if (isCall(id)) await readOrCount(reading, id, isInside);
     return !listing.tooLarge;
   } catch (error) {
     if (isPoison(error)) return false;
@@ -151,14 +159,13 @@ const readRowByCall = async (reading: Reading, offset: number): Promise<void> =>
   }
   const [[callId, isInside] = []] = row.ids;
   if (callId === undefined || !isCall(callId)) reading.unread++;
-  else if (isInside) await readOrCount(reading, callId);
-  // Bounds include their ends: the call belongs to the next window, which reports it.
-  else reading.state.ids.set(callId, false);
+  // Also one outside the window: the list may filter by another time than it prints, and no other window gives it.
+  else await readOrCount(reading, callId, isInside);
 };
 
-const readOrCount = async (reading: Reading, callId: string): Promise<void> => {
+const readOrCount = async (reading: Reading, callId: string, isInside = true): Promise<void> => {
   try {
-    if (await readCall(reading.context, reading.query, callId)) reading.state.ids.set(callId, true);
+    if (await readCall(reading.context, reading.query, callId)) reading.state.ids.set(callId, isInside);
   } catch (error) {
     if (!isPoison(error)) throw error;
     reading.unread++;

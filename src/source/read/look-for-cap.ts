@@ -10,6 +10,8 @@ import { isCall, type Pass, passOver } from './read-pass.ts';
 const smallestCap = 10;
 const day = 86_400_000_000;
 
+type WindowQuery = ListQuery & { readonly window: Window };
+
 /**
  * What a window that was read says of a cap: `none` below its count, `found` (now in `learned.cap`), `changed` where
  * calls came since it was read, `unclear` where nothing is left to compare it with.
@@ -22,44 +24,56 @@ export type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
  * @param pass the reading of `query.window`.
  * @throws CallsyncError of a request that failed for good, or the signal's reason.
  */
-export const lookForCap = async (
-  context: ReadContext,
-  query: ListQuery & { readonly window: Window },
-  pass: Pass,
-): Promise<CapFinding> => {
-  const { client } = context;
-  const { list, learned } = client;
-  const count = pass.ids.size;
+export const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<CapFinding> => {
+  const { list, learned } = context.client;
+  const { rows, lastTotal } = pass;
   const isSuspect = (): boolean =>
-    count >= smallestCap && count >= learned.records && (pass.lastTotal === undefined || count >= learned.total);
+    rows >= smallestCap && rows >= learned.records && (lastTotal === undefined || rows >= learned.total);
   if (!isSuspect() || !isCuttable(axisOf(list, query.window.axis))) return 'none';
-  if (pass.lastTotal !== undefined) await askForTotal(context, query);
-  if (!isSuspect()) return 'none';
+  if (lastTotal !== undefined) await askForTotal(context, query);
+  const finding = isSuspect() ? await compareWithHalves(context, query, pass) : 'none';
+  // Not every reading counts: one from which calls left while it was paged may have gone past the cap.
+  if (finding === 'none') learned.records = Math.max(learned.records, rows);
+  if (finding === 'found') learned.cap = Math.min(learned.cap ?? Number.POSITIVE_INFINITY, rows);
+  return finding;
+};
 
-  const halves = cutAmidCalls(query.window, pass, boundStep(list));
+/**
+ * Whether a list that gives fewer rows than its total says holds more of them: not where its halves name none, because
+ * then the total is wrong.
+ * @param pass the reading of `query.window`.
+ * @throws CallsyncError of a request that failed for good, or the signal's reason.
+ */
+export const holdsMore = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<boolean> => {
+  if (!isCuttable(axisOf(context.client.list, query.window.axis))) return false;
+  return pass.rows >= smallestCap && (await compareWithHalves(context, query, pass)) !== 'none';
+};
+
+/** A cap counts rows, also those that name a call again. */
+const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<CapFinding> => {
+  const halves = cutAmidCalls(query.window, pass, boundStep(context.client.list));
   if (halves === undefined) {
     const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
-    const around = await passOver(context, summaryOf(query, wider), { quiet: true, stopBeyond: count });
-    return around.ids.size > count ? 'none' : 'unclear';
+    const around = await passOver(context, summaryOf(query, wider), { quiet: true, stopBeyond: pass.rows });
+    return around.rows > pass.rows ? 'none' : 'unclear';
   }
   const further = new Set<string>();
   for (const half of halves) {
     const listing = await passOver(context, summaryOf(query, half), { quiet: true });
     for (const id of listing.ids.keys()) if (isCall(id) && !pass.ids.has(id)) further.add(id);
     // All of them in one half: that half is as suspect as the whole.
-    if (further.size === 0 && listing.ids.size >= count)
-      return await lookForCap(context, { ...query, window: half }, listing);
+    if (further.size === 0 && listing.rows >= pass.rows)
+      return await compareWithHalves(context, { ...query, window: half }, listing);
   }
   if (further.size === 0) return 'none';
   const again = await passOver(context, summaryOf(query, query.window), { quiet: true });
-  if (again.ids.size >= count + further.size) return 'changed';
-  learned.cap = Math.min(learned.cap ?? Number.POSITIVE_INFINITY, Math.max(count, again.ids.size));
-  return 'found';
+  return again.rows >= pass.rows + further.size ? 'changed' : 'found';
 };
 
 /** Cuts a window in the middle of its calls; undefined where they lie in one step. */
 const cutAmidCalls = (window: Window, { span }: Pass, step: Micros): readonly Window[] | undefined => {
-  if (span.first > span.last) return halveWindow(window, step);
+  // Times in records may lie outside the window, such as those of another zone.
+  if (span.first > span.last || span.first < window.from || span.last >= window.to) return halveWindow(window, step);
   const middle = Math.ceil((span.first + span.last) / 2 / step) * step;
   if (middle <= span.first || middle > span.last) return undefined;
   return [

@@ -103,8 +103,8 @@ const proveComplete = async (
   tries: { left: number },
 ): Promise<ReadPart | undefined> => {
   if (way === 'unknown_paging') return notShown(pass, 'source.list.pagination is not configured');
-  const { firstTotal, lastTotal } = pass;
-  const totalsAgree = lastTotal !== undefined && firstTotal === lastTotal && lastTotal === pass.ids.size;
+  const { lastTotal } = pass;
+  const totalsAgree = lastTotal !== undefined && pass.isSteady && lastTotal === pass.ids.size;
   // One response is one state of the list: nothing can slip between its pages.
   if (pass.pages === 1 && totalsAgree) return readAs(pass, 'total');
   if (pass.pages === 1 && lastTotal === undefined) return readAs(pass, 'one_response');
@@ -129,19 +129,21 @@ const isRoundAnswer = ({ list }: ListClient, { window }: ListQuery, { ids, lastT
   return ids.size > 0 && ids.size % round === 0;
 };
 
-const lacksCalls = ({ ids, firstTotal, lastTotal }: Pass): boolean =>
-  lastTotal !== undefined && ids.size < Math.min(firstTotal ?? lastTotal, lastTotal);
+/** Totals that differ from page to page may come from replicas of which one is late: the largest counts. */
+const lacksCalls = ({ ids, largestTotal }: Pass): boolean => largestTotal !== undefined && ids.size < largestTotal;
+
+/** As many rows as every total says: where they name fewer calls, the list names some twice. */
+const hasAllRows = ({ rows, isSteady, lastTotal }: Pass): boolean => isSteady && rows === lastTotal;
 
 /**
  * Whether a list that names some calls twice, and counts both rows, did so again for the same calls. Calls that come
  * again on a later page may also have moved there while others were skipped, so the same ones must do so twice.
  */
 const namesAlike = (before: Pass, latest: Pass): boolean => {
-  const { ids, rows, repeatedLater, firstTotal, lastTotal } = latest;
+  const { ids, rows, repeatedLater } = latest;
   return (
     rows > ids.size &&
-    rows === lastTotal &&
-    rows === firstTotal &&
+    hasAllRows(latest) &&
     isSameSet(before.ids, ids) &&
     isSameSet(before.repeatedLater, repeatedLater)
   );
@@ -162,8 +164,7 @@ const isSameSet = (one: Keyed, other: Keyed): boolean =>
  */
 const unite = (before: Pass, latest: Pass): Pass => {
   const total = latest.lastTotal;
-  const isSteady =
-    total !== undefined && [latest.firstTotal, before.firstTotal, before.lastTotal].every((one) => one === total);
+  const isSteady = total !== undefined && latest.isSteady && before.isSteady && before.lastTotal === total;
   return isSteady ? { ...latest, ids: new Map([...before.ids, ...latest.ids]) } : latest;
 };
 
@@ -177,12 +178,14 @@ const compareSecondListing = async (
   pass: Pass,
   tries: { left: number },
 ): Promise<ReadPart | undefined> => {
-  const { list } = context.client;
+  const { list, pageSize = 1 } = context.client;
   let known: ReadonlySet<string> = insideIds(pass);
-  for (; tries.left > 0; tries.left--) {
-    const listing = await passOver(context, { ...query, summary: true }, { quiet: true });
+  for (let size = pageSize - 1; tries.left > 0; tries.left--, size--) {
+    // Pages end elsewhere in each listing: replicas that answer in turn would let the same calls slip between them again.
+    const other = pass.pages > 1 && size > 0 ? { pageSize: size } : {};
+    const listing = await passOver(context, { ...query, ...other, summary: true }, { quiet: true });
     if (listing.tooLarge) return undefined;
-    if (lacksCalls(listing) && listing.rows !== listing.lastTotal) continue;
+    if (lacksCalls(listing) && !hasAllRows(listing)) continue;
     const named = insideIds(listing);
     const missing = [...named].filter((id) => !known.has(id));
     if (missing.length === 0 && named.size === known.size) return readAs(pass, 'second_listing', named);

@@ -18,6 +18,9 @@ export interface Pass {
   readonly repeatedLater: ReadonlySet<string>;
   readonly firstTotal: number | undefined;
   readonly lastTotal: number | undefined;
+  /** Whether every page that came with a total came with the same one. */
+  readonly isSteady: boolean;
+  readonly largestTotal: number | undefined;
   /** Pages asked for, an empty last one included. */
   readonly pages: number;
   /** Stopped because the query holds more than one query can give. */
@@ -72,6 +75,8 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
   const state = createPassState();
   let firstTotal: number | undefined;
   let lastTotal: number | undefined;
+  let largestTotal: number | undefined;
+  let isSteady = true;
   let pages = 0;
   let barrenPages = 0;
   let tooLarge = false;
@@ -82,7 +87,11 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
     tally.requests++;
     tally.bytes += page.bytes;
     if (page.index === 0) firstTotal = page.total;
-    lastTotal = page.total ?? lastTotal;
+    if (page.total !== undefined) {
+      isSteady &&= page.total === firstTotal;
+      lastTotal = page.total;
+      largestTotal = Math.max(page.total, largestTotal ?? 0);
+    }
     learned.total = Math.max(learned.total, page.total ?? 0);
     tooLarge = page.total !== undefined && page.total >= cap && !upToCap;
     if (tooLarge) break;
@@ -90,11 +99,10 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
     await takePage(context, query, page, state, options.quiet);
     barrenPages = page.count > (query.overlap ?? 0) && state.ids.size === known ? barrenPages + 1 : 0;
     if (barrenPages >= 3) throw loops();
-    tooLarge = state.ids.size >= cap && (page.total === undefined || upToCap);
+    tooLarge = state.rows >= cap && (page.total === undefined || upToCap);
     if (tooLarge || state.ids.size > stopBeyond) break;
   }
-  learned.records = Math.max(learned.records, state.ids.size);
-  return { ...state, firstTotal, lastTotal, pages, tooLarge };
+  return { ...state, firstTotal, lastTotal, largestTotal, isSteady, pages, tooLarge };
 };
 
 export const createPassState = (): PassState => ({

@@ -7,7 +7,7 @@ import { isPoison } from '../list/poison.ts';
 import type { Micros } from '../list/timestamps.ts';
 import { splitWindow, type Window } from '../list/windows.ts';
 import { isolatePoison, isServiceUp } from './isolate-poison.ts';
-import { lookForCap } from './look-for-cap.ts';
+import { holdsMore, lookForCap } from './look-for-cap.ts';
 import { createTally, type Handlers, type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';
 import { readInstant } from './read-instant.ts';
 import { type CutPart, notShown, type ReadPart, readPart } from './read-part.ts';
@@ -165,7 +165,8 @@ type Outcome =
 const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<Outcome> => {
   try {
     const part = await readPart(context, query);
-    if (part.kind === 'cut' || context.confirm === 'later') return part;
+    if (part.kind === 'cut') return await explainShortAnswer(context, query, part);
+    if (context.confirm === 'later') return part;
     switch (await lookForCap(context, query, part.pass)) {
       case 'none':
         return part;
@@ -193,6 +194,22 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
     if (isAsked && !(await isServiceUp(client, query.window.axis, query.signal))) throw error;
     return { kind: 'poison', cause: error };
   }
+};
+
+/** One answer with fewer records than its total says is a reason to cut only where a cap is. */
+const explainShortAnswer = async (context: ReadContext, query: ListQuery & Open, part: CutPart): Promise<Outcome> => {
+  const { pass } = part;
+  const { rows, largestTotal } = pass;
+  const { pageSize = Number.POSITIVE_INFINITY } = context.client;
+  const isShort = rows < pageSize && largestTotal !== undefined && rows < largestTotal;
+  if (part.why === 'too_large' || !isShort || (await holdsMore(context, query, pass))) return part;
+  reportProblem(
+    context,
+    query.window,
+    'looks_truncated',
+    `gave ${rows} records where its total says ${largestTotal}, and no more when it is cut.`,
+  );
+  return notShown(pass, 'the list gives fewer records than its total says');
 };
 
 /** As many pieces as should each fit, where the total is known; halves otherwise. */

@@ -1,0 +1,197 @@
+/** Random lists: a dialect, how it is configured, its quirks, and what changes while it is read. All follows from a seed. */
+import type { SourceConfigInput } from '../../../schemas/config/source.ts';
+import type { Direction } from '../../../schemas/orchestration.ts';
+import type { SimulatorOptions } from '../../../schemas/simulator.ts';
+import type { Dialect } from '../../../schemas/simulator-dialect.ts';
+import { pick, randomStream } from '../../../src/simulator/calls/random.ts';
+import { dialectOf } from '../../../src/simulator/service/dialects.ts';
+import { dialectLists } from '../../source/dialect-lists.ts';
+
+type List = NonNullable<SourceConfigInput['list']>;
+type Calls = NonNullable<SimulatorOptions['calls']>;
+type Quirks = NonNullable<SimulatorOptions['quirks']>;
+
+export interface DialectCase {
+  readonly seed: number;
+  /** Names of the quirks, for messages. */
+  readonly traits: readonly string[];
+  readonly simulator: SimulatorOptions;
+  readonly source: Partial<SourceConfigInput>;
+  readonly axis: string;
+  readonly direction: Direction;
+  /** Milliseconds; the least length is a minute. */
+  readonly windowLength: number;
+  readonly targetCalls: number;
+  readonly maxCalls: number;
+  /** Share of pages after which something changes, by what changes. */
+  readonly changes: { readonly insert: number; readonly remove: number; readonly edit: number };
+}
+
+/** What one trait sets; sections of different traits are merged. */
+interface Draft {
+  calls: Calls;
+  quirks: Quirks;
+  dialect: Partial<Dialect>;
+  list: List;
+  faults: NonNullable<SimulatorOptions['faults']>;
+  churn: number;
+  changes: { insert: number; remove: number; edit: number };
+  unstableTies: boolean;
+}
+
+type Trait = (draft: Draft, random: () => number) => void;
+
+const hour = 3_600_000;
+
+const traits: Readonly<Record<string, Trait>> = {
+  silent_cap: (draft, random) => {
+    draft.dialect.cap = pick([37, 100, 137, 250], random());
+  },
+  true_total: (draft) => {
+    draft.dialect.capTotal = 'true';
+  },
+  no_total: (draft) => {
+    draft.dialect.totalPath = undefined;
+    draft.dialect.totalHeader = undefined;
+    draft.list = { ...draft.list, total_path: undefined, total_header: undefined };
+  },
+  times_off: (draft, random) => {
+    draft.calls.printedOffMs = Math.ceil(random() * 5_000);
+    draft.calls.printedPrecision = 'milliseconds';
+  },
+  prints_seconds: (draft) => {
+    draft.calls.precision = 'milliseconds';
+    draft.calls.printedPrecision = 'seconds';
+  },
+  local_time: (draft, random) => {
+    draft.calls.printedZoneMinutes = pick([60, 120, -300, 330], random());
+  },
+  poison: (draft, random) => {
+    draft.quirks.poison = Array.from({ length: random() < 0.7 ? 1 : 2 }, () => ({
+      record: Math.floor(random() * (draft.calls.count ?? 1)),
+      kind: pick(['error_500', 'broken_json'] as const, random()),
+      light: random() < 0.5,
+      single: random() < 0.5,
+    }));
+  },
+  doubled: (draft, random) => {
+    draft.quirks.doubledShare = pick([0.01, 0.1, 0.5, 1], random());
+  },
+  count_lag: (draft, random) => {
+    draft.quirks.countLagSeconds = 5 + random() * 55;
+    draft.changes.insert += 0.3;
+  },
+  late_replica: (draft, random) => {
+    draft.quirks.replicaLateSeconds = 5 + random() * 55;
+    draft.changes.insert += 0.3;
+  },
+  newest_first: (draft) => {
+    draft.dialect.newestFirst = true;
+    draft.changes.insert += 0.5;
+  },
+  refused_once: (draft, random) => {
+    const kinds = ['forbidden_403', 'missing_404', 'refused_400'] as const;
+    draft.faults.at = [{ request: 1 + Math.floor(random() * 12), kind: pick(kinds, random()) }];
+  },
+  unstable_ties: (draft) => {
+    draft.unstableTies = true;
+  },
+  dense: (draft) => {
+    // All calls within minutes: many of the same instant.
+    draft.calls.from = new Date(Date.now() - 30 * hour).toISOString();
+    draft.calls.to = new Date(Date.now() - 30 * hour + 120_000).toISOString();
+    draft.calls.density = 'even';
+  },
+  churn: (draft, random) => {
+    draft.churn = 1 + Math.floor(random() * 3);
+  },
+  inserts: (draft) => {
+    draft.changes.insert += 0.5;
+  },
+  removals: (draft) => {
+    draft.changes.remove += 0.5;
+  },
+  edits: (draft) => {
+    draft.changes.edit += 0.5;
+  },
+  unconfigured: (draft) => {
+    const { preset, records = preset === undefined ? '' : 'data' } = draft.list;
+    draft.list = { records };
+  },
+};
+
+/** `unconfigured` is rare because most such lists cannot be read at all. */
+const chooseTraits = (random: () => number): string[] => {
+  const names = Object.keys(traits).filter((name) => name !== 'unconfigured');
+  const chosen = new Set<string>();
+  for (let n = Math.floor(random() * 4); n >= 0; n -= 1) chosen.add(pick(names, random()));
+  if (random() < 0.04) chosen.add('unconfigured');
+  return Object.keys(traits).filter((name) => chosen.has(name));
+};
+
+export const makeDialectCase = (seed: number): DialectCase => {
+  const random = randomStream(seed * 7_919 + 1);
+  const chosen = chooseTraits(random);
+  const name = random() < 0.4 ? 'activate' : pick([...Object.keys(dialectLists), 'first_page'], random());
+  const { list = {}, ...rest } = dialectLists[name] ?? {};
+  const { shown: _, ...source } = { shown: '', ...rest };
+  const draft: Draft = {
+    calls: {
+      count: Math.floor(20 + random() ** 2 * 600),
+      from: new Date(Date.now() - (30 + random() * 60) * hour).toISOString(),
+      utterances: 0,
+      words: 1,
+      tags: 0,
+      otherShare: 0,
+      voidShare: 0.1,
+      lateShare: 0.05,
+      lateMaxDays: 0.5,
+    },
+    quirks: {},
+    dialect: {},
+    list,
+    faults: {},
+    churn: 0,
+    changes: { insert: 0, remove: 0, edit: 0 },
+    unstableTies: false,
+  };
+  for (const trait of chosen) traits[trait]?.(draft, random);
+  const served = dialectOf(name, draft.dialect);
+  const qualified = served.windows.some((window) => window.axis === 'qualified') && random() < 0.6;
+  return {
+    seed,
+    traits: [name, ...chosen],
+    simulator: {
+      seed,
+      dialect: name,
+      dialectOverrides: draft.dialect,
+      calls: draft.calls,
+      quirks: draft.quirks,
+      faults: draft.faults,
+      churn: { everyPages: draft.churn, limit: 8 },
+      unstableTies: draft.unstableTies,
+      rateLimit: { requests: 0 },
+    },
+    source: {
+      ...source,
+      list: pageSized(draft.list, random),
+      limits: { requests: 1_000_000, retries: 2, retry_base_ms: 1, retry_max_ms: 2 },
+    },
+    axis: qualified && chosen.includes('unconfigured') === false ? 'qualified' : 'timestamp',
+    direction: random() < 0.5 ? 'oldest_first' : 'newest_first',
+    windowLength: (1 + random() * 200) * hour,
+    targetCalls: pick([20, 100, 1_000], random()),
+    maxCalls: pick([50, 1_000, 100_000], random()),
+    changes: draft.changes,
+  };
+};
+
+/** Smaller pages than usual, so that few calls make many of them. */
+const pageSized = (list: List, random: () => number): List => {
+  const size = pick([20, 50, 100], random());
+  if (list.preset !== undefined && list.pagination === undefined)
+    return { ...list, pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size } };
+  const { pagination } = list;
+  if (pagination === undefined || pagination.style === 'none') return list;
+  return { ...list, pagination: { ...pagination, size } };
+};
