@@ -107,6 +107,10 @@ export const sourceConfigSchema = z.strictObject({
   client_id: z.string().optional().describe('Client id issued by the account manager.'),
   client_secret: z.string().optional().describe('Client secret issued by the account manager; better kept in a file.'),
   client_secret_file: z.string().optional().describe('File that holds the client secret; read again when it changes.'),
+  token_format: z
+    .enum(['form', 'json'])
+    .default('form')
+    .describe('How the token is asked for: as a form, or with the same fields as a JSON object (interface §4.1).'),
   scope: z.string().default('openid').describe('Scope asked for; empty = none.'),
   token: z.string().optional().describe('A fixed token, used instead of the token endpoint (older services).'),
   token_file: z.string().optional().describe('File that holds the fixed token.'),

@@ -1,6 +1,6 @@
 /** Puts the parts of a source together: tokens, requests, list. */
 import type { SourceConfig } from '../../schemas/config/source.ts';
-import { terminal } from '../errors.ts';
+import { CallsyncError, terminal } from '../errors.ts';
 import { openSecret } from '../secret.ts';
 import { type Api, createApi } from './http/api.ts';
 import { createGrant, tokenEndpoint } from './http/grant.ts';
@@ -44,6 +44,33 @@ export const budgetRules = ({ limits }: SourceConfig): BudgetRules => ({
   live: Math.min(limits.requests - 1, Math.ceil(limits.requests * limits.live_share)),
 });
 
+/**
+ * How the identity provider takes the token request: as configured, else in the other form that the interface gives
+ * (§4.1), where the configured one is refused with 400 or 415.
+ * @throws CallsyncError of the configured form where neither is taken.
+ */
+export const findTokenFormat = async (
+  config: SourceConfig,
+  signal?: AbortSignal,
+): Promise<SourceConfig['token_format']> => {
+  const other = config.token_format === 'form' ? 'json' : 'form';
+  const http = createHttp(config.limits);
+  try {
+    await tokensFor(config, http).get(signal);
+    return config.token_format;
+  } catch (error) {
+    if (!(error instanceof CallsyncError) || error.code !== 'TOKEN_FORM_REFUSED') throw error;
+    await tokensFor({ ...config, token_format: other }, http)
+      .get(signal)
+      .catch(() => {
+        throw error;
+      });
+    return other;
+  } finally {
+    await http.close();
+  }
+};
+
 /** Tokens as configured: a fixed one, or by the client-credentials grant. */
 const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
   const fixed = openSecret({ key: 'source.token', value: config.token, file: config.token_file });
@@ -64,6 +91,7 @@ const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
     clientId: config.client_id,
     secret,
     scope: config.scope,
+    format: config.token_format,
   });
   return createTokenSource(grant, { assumedLifetimeMs: config.token_lifetime_s * 1000 });
 };

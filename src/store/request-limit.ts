@@ -18,6 +18,8 @@ export interface SharedSlots {
   /** The slot: milliseconds from now until it, and its time on the server's clock in milliseconds. */
   grant(live: boolean): Promise<{ readonly waitMs: number; readonly at: number }>;
   block(ms: number): Promise<void>;
+  /** Whether a block that came after the grant covers the slot at `at`. */
+  isBlocked(at: number): Promise<boolean>;
   /** The slot at `at` was used `ms` later. */
   defer(at: number, ms: number): Promise<void>;
 }
@@ -73,6 +75,13 @@ export const createSharedSlots = (db: Queryable, rules: SharedSlotRules): Shared
     block: async (ms) => {
       await db.query(ensure, [rules.name]);
       await db.query(blockSlots, [rules.name, Math.round(ms * 1000)]);
+    },
+    isBlocked: async (at) => {
+      const [row] = await db.query<{ blocked: boolean }>(
+        'SELECT blocked_until > $2::bigint AS blocked FROM callsync.request_limits WHERE name = $1',
+        [rules.name, Math.round(at * 1000)],
+      );
+      return row?.blocked === true;
     },
     defer: async (at, ms) => {
       await db.query(deferSlot, [rules.name, Math.round(at * 1000), Math.round(ms * 1000)]);

@@ -2,8 +2,9 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { backoffMs } from '../../src/backoff.ts';
-import type { CallsyncError } from '../../src/errors.ts';
-import { readRetryAfter } from '../../src/source/http/retry-after.ts';
+import { type CallsyncError, terminal } from '../../src/errors.ts';
+import { createRefusals } from '../../src/source/http/refusals.ts';
+import { readRetryAfter, retryAfterOf } from '../../src/source/http/retry-after.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
 import { answerToken, configFor, type Handler, json, type LocalServer, startServer } from './local-server.ts';
 
@@ -264,7 +265,58 @@ describe('versions', () => {
   });
 });
 
+describe('a service that answered and then refuses', () => {
+  test.each([
+    [403, 'ACCESS_DENIED'],
+    [404, 'LIST_MISSING'],
+    [400, 'LIST_REFUSED'],
+  ])('with a single %i does not end a reading', async (status, code) => {
+    let asked = 0;
+    const server = await startServer((_, response, url) => {
+      if (url.pathname.startsWith('/realms/')) return answerToken(response);
+      asked++;
+      return asked === 2 ? json(response, status, {}) : json(response, 200, list);
+    });
+    closers.push(server.close);
+    const source = createSource(configFor(server.url));
+    closers.push(source.close);
+    await readAll(source);
+    expect(await readAll(source)).toEqual(list);
+    expect(asked).toBe(3);
+
+    asked = 1;
+    const fresh = createSource(configFor(server.url));
+    closers.push(fresh.close);
+    expect(await refusalOf(readAll(fresh))).toMatchObject({ code, kind: 'terminal' });
+  });
+
+  test('for minutes is told with its history; an answer to another query does not excuse a refused one', () => {
+    let now = 0;
+    const refusals = createRefusals(300_000, () => now);
+    const denied = terminal('ACCESS_DENIED', 'It answers 403.');
+    const refused = terminal('LIST_REFUSED', 'It refuses the query with 400.');
+    expect(refusals.judge(denied, 'a')).toBe(denied);
+    refusals.answered('a');
+    expect(refusals.judge(denied, 'a').kind).toBe('transient');
+    expect(refusals.judge(refused, 'b').kind).toBe('transient');
+    now = 299_000;
+    expect(refusals.judge(denied, 'c').kind).toBe('transient');
+    refusals.answered('a');
+    now = 300_000;
+    expect(refusals.judge(denied, 'a').kind).toBe('transient');
+    expect(refusals.judge(refused, 'b')).toMatchObject({
+      kind: 'terminal',
+      message: 'It refuses the query with 400. It had answered before, and has refused 2 times over 5 minutes.',
+    });
+  });
+});
+
 describe('waiting', () => {
+  test('for a date is counted on the service’s clock', () => {
+    const headers = { date: 'Sat, 01 Jan 2000 00:00:00 GMT', 'retry-after': 'Sat, 01 Jan 2000 00:00:07 GMT' };
+    expect(retryAfterOf({ headers })).toBe(7_000);
+  });
+
   test('is anything up to a doubling bound', () => {
     const rules = { baseMs: 100, maxMs: 1_000 };
     expect([0, 1, 2, 3, 4, 9].map((attempt) => backoffMs(attempt, rules, undefined, () => 1))).toEqual([

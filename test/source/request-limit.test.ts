@@ -103,6 +103,18 @@ describe.each<[string, (of?: BudgetRules) => Promise<SlotSource[]>]>([
     expect(slots[0]).toBeGreaterThanOrEqual(first + 60_000);
     expect((slots[10] ?? 0) - (slots[0] ?? 0)).toBeGreaterThan(rules.perMs);
   });
+
+  test('that others wait for are taken back when one of them is told that it was too many', async () => {
+    const single = { requests: 1, perMs: 300, live: 0 };
+    const sources = await make(single);
+    const budgets = [sources[0], sources.at(-1)].map((slots) => createBudget(slots as SlotSource, single));
+    await budgets[0]?.acquire();
+    const started = performance.now();
+    const waiting = budgets[0]?.acquire();
+    await budgets[1]?.penalize(900);
+    await waiting;
+    expect(performance.now() - started).toBeGreaterThan(890);
+  });
 });
 
 describe('a budget', () => {

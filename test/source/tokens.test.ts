@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
-import type { CallsyncError } from '../../src/errors.ts';
+import { type CallsyncError, terminal } from '../../src/errors.ts';
 import { createTokenSource } from '../../src/source/http/tokens.ts';
-import { createSource, type Source } from '../../src/source/source.ts';
+import { createSource, findTokenFormat, type Source } from '../../src/source/source.ts';
 import { configFor, type Handler, json, type LocalServer, startServer } from './local-server.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -51,6 +51,45 @@ describe('the token request', () => {
       client_secret: 'not-a-secret',
       scope: 'openid',
     });
+  });
+
+  test('is made as a JSON object where that is configured', async () => {
+    const { server, source } = await start((_, response) => json(response, 200, { access_token: 'a' }), {
+      token_format: 'json',
+    });
+    expect((await source.tokens.get()).value).toBe('a');
+    const [request] = server.requests;
+    expect(request?.headers['content-type']).toBe('application/json');
+    expect(JSON.parse(request?.body ?? '')).toEqual({
+      grant_type: 'client_credentials',
+      client_id: 'id',
+      client_secret: 'not-a-secret',
+      scope: 'openid',
+    });
+  });
+
+  test.each([400, 415])('is tried in the other form when the first is refused with %i', async (status) => {
+    const server = await startServer((request, response) =>
+      request.headers['content-type'] === 'application/json'
+        ? json(response, 200, { access_token: 'a' })
+        : json(response, status, { error: 'invalid_request' }),
+    );
+    closers.push(server.close);
+    expect(await findTokenFormat(configFor(server.url))).toBe('json');
+    expect(await findTokenFormat(configFor(server.url, { token_format: 'json' }))).toBe('json');
+    const source = createSource(configFor(server.url));
+    closers.push(source.close);
+    expect(await refusalOf(source.tokens.get())).toMatchObject({
+      code: 'TOKEN_FORM_REFUSED',
+      hint: expect.stringContaining('token_format'),
+    });
+  });
+
+  test('is not tried in the other form with credentials that are refused', async () => {
+    const server = await startServer((_, response) => json(response, 401, { error: 'invalid_client' }));
+    closers.push(server.close);
+    expect(await refusalOf(findTokenFormat(configFor(server.url)))).toMatchObject({ code: 'TOKEN_REFUSED' });
+    expect(server.requests.length).toBe(1);
   });
 
   test('is made once for 500 callers at once', async () => {
@@ -155,6 +194,38 @@ describe('the token request', () => {
       'first',
       'second',
     ]);
+  });
+});
+
+describe('an identity provider that gave tokens and then refuses', () => {
+  test('has a few minutes, then its refusal counts, with its history', async () => {
+    const minute = 60_000;
+    const state = { now: 0, down: false };
+    const missing = terminal('TOKEN_ENDPOINT_MISSING', 'There is no token endpoint (404).');
+    const source = createTokenSource(
+      async () => {
+        if (state.down) throw missing;
+        return { accessToken: 'a', expiresIn: 60 };
+      },
+      { assumedLifetimeMs: minute, now: () => state.now, attempts: 1 },
+    );
+    await source.get();
+    state.down = true;
+    state.now = 2 * minute;
+    expect(await refusalOf(source.get())).toMatchObject({ code: missing.code, kind: 'transient' });
+    state.now = 6 * minute;
+    expect(await refusalOf(source.get())).toMatchObject({ code: missing.code, kind: 'transient' });
+    state.now = 8 * minute;
+    const error = await refusalOf(source.get());
+    expect(error).toMatchObject({ code: missing.code, kind: 'terminal' });
+    expect(error.message).toBe(
+      'There is no token endpoint (404). It had answered before, and has refused 3 times over 6 minutes.',
+    );
+    state.down = false;
+    expect((await source.get()).value).toBe('a');
+    state.down = true;
+    state.now = 10 * minute;
+    expect(await refusalOf(source.get())).toMatchObject({ kind: 'transient' });
   });
 });
 

@@ -123,6 +123,8 @@ describe('instants', () => {
     Number.POSITIVE_INFINITY,
     {},
     '2023-12-04T99:00Z',
+    '2025-02-30T10:00:00Z',
+    '2025-02-29',
   ])('refuses %s', (value) => expect(parseTimestamp(value)).toBeUndefined());
 
   test('writes what it reads', () => {

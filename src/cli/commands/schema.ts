@@ -4,7 +4,13 @@ import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/dr
 import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { withExamples } from '../help.ts';
 
-const kinds = { new: 'new field', vanished: 'vanished', uncarried: 'comes empty', type: 'other type' } as const;
+const kinds = {
+  new: 'new field',
+  vanished: 'vanished',
+  uncarried: 'comes empty',
+  type: 'other type',
+  repeated: 'named twice',
+} as const;
 
 export const describeDrift = ({ source, field, kind, detail, seen, firstSeen, lastSeen }: RecordedDrift): string =>
   `${source}: ${field} (${kinds[kind]}): ${detail}; in ${seen} records since ${firstSeen.toISOString()}, last ${lastSeen.toISOString()}`;

@@ -2,7 +2,7 @@
 import { CallsyncError } from '../../errors.ts';
 import { checkMrcp } from '../../source/mrcp/mrcp.ts';
 import { findRecordsPath } from '../../source/probe/session.ts';
-import type { Source } from '../../source/source.ts';
+import { findTokenFormat, type Source } from '../../source/source.ts';
 import { openTap } from '../../source/websocket/tap.ts';
 import { exitCodeOf } from '../exit-codes.ts';
 import { openSource } from '../services/open-source.ts';
@@ -27,7 +27,13 @@ export const sourceChecks = (services: Services): Check[] => {
     {
       name: 'token',
       run: async (signal) => {
-        await open().tokens.get(signal);
+        const format = await findTokenFormat(opened, signal);
+        if (format !== opened.token_format) {
+          return failed(
+            `The identity provider takes the token request as ${format} only.`,
+            `Set source.token_format: ${format}.`,
+          );
+        }
         return ok(opened.token === undefined && opened.token_file === undefined ? 'Issued.' : 'Configured.');
       },
     },

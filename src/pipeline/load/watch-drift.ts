@@ -5,6 +5,7 @@ import {
   countFields,
   createTally,
   type DriftFinding,
+  type DriftInput,
   type FieldTally,
   findDrift,
   settledFields,
@@ -14,8 +15,8 @@ import { addSettledFields, readSettledFields, recordDrift } from '../../store/st
 export interface DriftWatch {
   /** Counts the fields of what was folded. Never rejects: drift must not hold up a call. */
   see(observations: readonly Observation[]): Promise<void>;
-  /** Fields that the list sent empty without being known to carry them, and how often. */
-  seeEmpty(uncarried: Readonly<Record<string, number>>): Promise<void>;
+  /** What reading a window noticed: fields sent empty without being known to be carried, and calls named twice. */
+  seeWindow(result: Pick<DriftInput, 'uncarried' | 'repeated'>): Promise<void>;
 }
 
 const names: Readonly<Record<ObservationSource, string>> = { poll: 'list', webhook: 'webhook', import: 'import' };
@@ -87,9 +88,12 @@ export const createDriftWatch = (
         }
         for (const source of sources) await compare(source, stateOf(source));
       }),
-    seeEmpty: (uncarried) =>
+    seeWindow: ({ uncarried, repeated }) =>
       quietly(() =>
-        recordDrift(store, findDrift({ source: names.poll, tally: createTally(), before: new Set(), uncarried })),
+        recordDrift(
+          store,
+          findDrift({ source: names.poll, tally: createTally(), before: new Set(), uncarried, repeated }),
+        ),
       ),
   };
 };

@@ -160,7 +160,7 @@ const ingestWindow = async (
       },
       onProgress: alive,
     });
-    await deps.drift?.seeEmpty(result.uncarried);
+    await deps.drift?.seeWindow(result);
     return result;
   };
   const settled = { from: range.from, to: Math.min(range.to, settledTo) };

@@ -5,6 +5,7 @@ import { CallsyncError, terminal, transient } from '../../errors.ts';
 import type { Micros } from '../list/timestamps.ts';
 import type { Http, HttpResponse } from './http.ts';
 import type { RequestBudget } from './limiter.ts';
+import { createRefusals } from './refusals.ts';
 import type { ServiceClock } from './service-clock.ts';
 import { failureOf } from './service-failure.ts';
 import type { TokenSource } from './tokens.ts';
@@ -55,6 +56,7 @@ export const createApi = ({ config, http, tokens, budget, clock }: ApiDeps): Api
   const base = baseAddress(config);
   const backoff = { baseMs: limits.retry_base_ms, maxMs: limits.retry_max_ms };
   const counts: ApiCounts = { requests: 0, retries: 0, rateLimited: 0, wireBytes: 0, bodyBytes: 0 };
+  const refusals = createRefusals();
   let accessProven = false;
 
   const sendOnce = async (url: URL, signal: AbortSignal | undefined): Promise<HttpResponse> => {
@@ -93,9 +95,10 @@ export const createApi = ({ config, http, tokens, budget, clock }: ApiDeps): Api
         counts.rateLimited++;
         await budget.penalize(failure.retryAfterMs ?? (limits.per_s * 1000) / 10);
       }
-      throw failure;
+      throw refusals.judge(failure, url.href);
     }
     accessProven ||= good;
+    if (good) refusals.answered(url.href);
     const observedAt = clock.observe({ sentAt: response.sentAt, headAt: response.headAt, date: response.headers.date });
     return { value: parse(response), response, observedAt };
   };

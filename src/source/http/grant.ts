@@ -4,7 +4,7 @@ import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal, transient } from '../../errors.ts';
 import type { SecretSource } from '../../secret.ts';
 import type { Http, HttpResponse } from './http.ts';
-import { readRetryAfter } from './retry-after.ts';
+import { retryAfterOf } from './retry-after.ts';
 
 export interface Grant {
   readonly accessToken: string;
@@ -33,10 +33,12 @@ export interface GrantDeps {
   readonly clientId: string;
   readonly secret: SecretSource;
   readonly scope: string;
+  /** The interface gives the request as a form, and the same fields as a JSON object. */
+  readonly format: 'form' | 'json';
 }
 
 /** Builds the function that asks for one token. Its errors never carry the secret or the body of the answer. */
-export const createGrant = ({ http, endpoint, clientId, secret, scope }: GrantDeps): RequestGrant => {
+export const createGrant = ({ http, endpoint, clientId, secret, scope, format }: GrantDeps): RequestGrant => {
   if (endpoint.protocol === 'http:' && !isLoopback(endpoint.hostname)) {
     throw terminal(
       'TOKEN_INSECURE',
@@ -56,17 +58,19 @@ export const createGrant = ({ http, endpoint, clientId, secret, scope }: GrantDe
       openid.ClientSecretPost(clientSecret),
     );
     if (endpoint.protocol === 'http:') openid.allowInsecureRequests(config);
-    config[openid.customFetch] = async (url, options) => {
+    config[openid.customFetch] = async (url, { headers, body }) => {
+      const form = String(body);
       answer = await http.send({
         url: new URL(url),
         method: 'POST',
-        headers: Object.fromEntries(
-          Object.entries(options.headers).map(([name, value]) => [name.toLowerCase(), value]),
-        ),
-        body: String(options.body),
+        headers: {
+          ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+          ...(format === 'json' ? { 'content-type': 'application/json' } : {}),
+        },
+        body: format === 'json' ? JSON.stringify(Object.fromEntries(new URLSearchParams(form))) : form,
         signal,
       });
-      return onlyTheAccessToken(answer);
+      return promisedPart(answer);
     };
     try {
       const tokens = await openid.clientCredentialsGrant(config, scope === '' ? {} : { scope });
@@ -79,25 +83,22 @@ export const createGrant = ({ http, endpoint, clientId, secret, scope }: GrantDe
 };
 
 /**
- * What openid-client gets to see of a good answer: the interface promises nothing but `access_token`, and an id_token
- * that would fail a check, a missing token_type or a strange content type must not stop a sync.
+ * The answer as openid-client checks it, without what the interface does not promise (§4.1): an id_token that would fail
+ * a check, an unusual token_type, a lifetime sent as text or another content type must not stop a sync.
  */
-const onlyTheAccessToken = (answer: HttpResponse): Response => {
-  const fields = parseObject(answer.body);
-  const token = fields?.access_token;
-  if (answer.status < 200 || answer.status > 299 || typeof token !== 'string' || token === '') {
-    return new Response(JSON.stringify({ error: 'invalid_response' }), {
-      status: 400,
-      headers: { 'content-type': 'application/json' },
-    });
-  }
-  const expiresIn = positive(fields?.expires_in);
+const promisedPart = ({ status, body }: HttpResponse): Response => {
+  const { access_token, expires_in, error } = parseObject(body) ?? {};
   const kept = {
-    access_token: token,
+    access_token,
     token_type: 'bearer',
-    ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
+    expires_in: positive(expires_in),
+    error,
   };
-  return new Response(JSON.stringify(kept), { status: 200, headers: { 'content-type': 'application/json' } });
+  const isGood = status >= 200 && status <= 299;
+  return new Response(JSON.stringify(kept), {
+    status: isGood ? 200 : Math.max(400, status),
+    headers: { 'content-type': 'application/json' },
+  });
 };
 
 const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: unknown): CallsyncError => {
@@ -114,7 +115,7 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
     });
   }
   if (answer.status === 429 || answer.status === 408 || answer.status >= 500) {
-    const retryAfterMs = readRetryAfter(answer.headers['retry-after'], Date.now());
+    const retryAfterMs = retryAfterOf(answer);
     return transient('TOKEN_UNAVAILABLE', `The token endpoint ${endpoint.host} is not available (${said}).`, {
       retryAfterMs,
     });
@@ -128,10 +129,19 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: 
       },
     );
   }
+  const isAboutForm = answer.status === 415 || (answer.status === 400 && !aboutClient.test(reason ?? ''));
+  if (isAboutForm) {
+    return terminal('TOKEN_FORM_REFUSED', `The identity provider ${endpoint.host} refused the request (${said}).`, {
+      hint: 'Try the other source.token_format (`callsync doctor` does), and check source.scope.',
+    });
+  }
   return terminal('TOKEN_REFUSED', `The identity provider ${endpoint.host} refused the credentials (${said}).`, {
     hint: 'Check source.client_id and source.client_secret with your account manager.',
   });
 };
+
+/** OAuth error codes (RFC 6749 §5.2) that say the request was understood. */
+const aboutClient = /^(invalid_client|unauthorized_client|invalid_scope|access_denied)$/;
 
 const parseObject = (body: Buffer): Record<string, unknown> | undefined => {
   try {

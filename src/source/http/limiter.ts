@@ -43,6 +43,8 @@ export interface SlotSource {
   grant(live: boolean): Promise<Grant>;
   /** No slot for `ms` from now. */
   block(ms: number): Promise<void>;
+  /** Whether a block that came after the grant covers the slot at `at`, in whichever process it was announced. */
+  isBlocked(at: number): Promise<boolean>;
   /** The slot at `at` was used `ms` later: what follows it moves with it. */
   defer(at: number, ms: number): Promise<void>;
 }
@@ -53,26 +55,21 @@ export interface SlotSource {
  */
 export const createBudget = (slots: SlotSource, rules: BudgetRules): RequestBudget => {
   const tolerance = budgetMarginMs(rules) / 4;
-  let blockedUntil = 0;
   return {
     acquire: async (signal) => {
       for (;;) {
         const asked = performance.now();
         const { waitMs, at } = await slots.grant(liveWork.getStore() === true);
-        const slot = performance.now() + waitMs;
         if (waitMs > 0) await wait(waitMs, signal);
         else signal?.throwIfAborted();
-        if (slot < blockedUntil) continue;
+        if (waitMs > 0 && (await slots.isBlocked(at))) continue;
         const late = performance.now() - (asked + waitMs);
         // Not awaited: that would only make it later. If it fails, a 429 is the worst that comes of it.
         if (late > tolerance) slots.defer(at, late).catch(() => undefined);
         return;
       }
     },
-    penalize: async (ms) => {
-      blockedUntil = Math.max(blockedUntil, performance.now() + ms);
-      await slots.block(ms);
-    },
+    penalize: (ms) => slots.block(ms),
   };
 };
 
@@ -108,6 +105,7 @@ export const createLocalSlots = (rules: BudgetRules, now: () => number = () => p
     block: async (ms) => {
       blockedUntil = Math.max(blockedUntil, now() + ms);
     },
+    isBlocked: async (at) => at < blockedUntil,
     defer: async (at, ms) => {
       for (const { granted } of [shared, live]) {
         const index = granted.lastIndexOf(at);

@@ -1,7 +1,7 @@
 /** What an answer other than 2XX means: decided once, here. Error bodies are not specified (interface §7). */
 import { type CallsyncError, terminal, transient } from '../../errors.ts';
 import type { HttpResponse } from './http.ts';
-import { readRetryAfter } from './retry-after.ts';
+import { retryAfterOf } from './retry-after.ts';
 
 const temporary = new Set([408, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524, 529, 530]);
 
@@ -11,7 +11,7 @@ export const failureOf = (response: HttpResponse): CallsyncError => {
   const where = `${url.host}${url.pathname.replace(/[^/]{24,}|\d{5,}/g, '…')}`;
   const detail = describeError(response);
   const said = detail === undefined ? '' : `: ${detail}`;
-  const retryAfterMs = readRetryAfter(response.headers['retry-after'], Date.now());
+  const retryAfterMs = retryAfterOf(response);
   if (status === 429) {
     return transient('SERVICE_RATE_LIMIT', `${url.host} answers 429: too many requests.`, {
       retryAfterMs,

@@ -4,6 +4,7 @@ import { backoffMs } from '../../backoff.ts';
 import { CallsyncError } from '../../errors.ts';
 import type { SecretSource } from '../../secret.ts';
 import type { RequestGrant } from './grant.ts';
+import { createRefusals } from './refusals.ts';
 import { wait } from './wait.ts';
 
 export interface Token {
@@ -29,6 +30,8 @@ export interface TokenRules {
   /** Requests made before a failure is handed to the caller, when there is no token left to use. */
   readonly attempts?: number;
   readonly now?: () => number;
+  /** How long an identity provider that gave tokens may refuse before that counts, in milliseconds; 5 minutes by default. */
+  readonly refusalGraceMs?: number;
 }
 
 /**
@@ -43,6 +46,7 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
   let inFlight: Promise<Token> | undefined;
   let failures = 0;
   let notBefore = 0;
+  const refusals = createRefusals(rules.refusalGraceMs, now);
 
   const requestOnce = async (): Promise<Token> => {
     const requestedAt = now();
@@ -57,10 +61,12 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
         for (let attempt = 0; ; attempt++) {
           try {
             current = await requestOnce();
+            refusals.answered('token');
             failures = 0;
             notBefore = 0;
             return current;
-          } catch (error) {
+          } catch (cause) {
+            const error = cause instanceof CallsyncError ? refusals.judge(cause, 'token') : cause;
             const again = error instanceof CallsyncError && error.kind === 'transient' && attempt + 1 < attempts;
             const pause = backoffMs(
               failures++,

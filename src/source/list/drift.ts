@@ -2,7 +2,7 @@
 import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
 import { type EncodedFields, encodedField } from '../../encoded.ts';
 
-export type DriftKind = 'new' | 'vanished' | 'uncarried' | 'type';
+export type DriftKind = 'new' | 'vanished' | 'uncarried' | 'type' | 'repeated';
 
 export interface DriftFinding {
   /** Such as `list`, `webhook` or `import`. */
@@ -68,12 +68,14 @@ export interface DriftInput {
   readonly before: ReadonlySet<string>;
   /** How often fields came empty without being known to be carried (`WindowResult.uncarried`). */
   readonly uncarried?: Readonly<Record<string, number>>;
+  /** Rows by which the list named and counted a call once more (`WindowResult.repeated`). */
+  readonly repeated?: number;
 }
 
 /** So many records without a field are needed before it counts as vanished. */
 const enough = 20;
 
-export const findDrift = ({ source, tally, before, uncarried = {} }: DriftInput): DriftFinding[] => {
+export const findDrift = ({ source, tally, before, uncarried = {}, repeated = 0 }: DriftInput): DriftFinding[] => {
   const known = new Set(knownCallFields);
   const findings: DriftFinding[] = [];
   for (const [field, { count, types }] of tally.fields) {
@@ -114,6 +116,15 @@ export const findDrift = ({ source, tally, before, uncarried = {} }: DriftInput)
       kind: 'uncarried',
       detail: 'null or empty, while source.list.carries does not name it',
       seen,
+    });
+  }
+  if (repeated > 0) {
+    findings.push({
+      source,
+      field: 'unique_id',
+      kind: 'repeated',
+      detail: 'names calls more than once and counts each row',
+      seen: repeated,
     });
   }
   return findings.sort((a, b) => (a.field < b.field ? -1 : a.field > b.field ? 1 : a.kind < b.kind ? -1 : 1));

@@ -17,11 +17,17 @@ export const parseTimestamp = (value: unknown): Micros | undefined => {
   if (/^\d{9,16}(\.\d{1,9})?$/.test(text)) return fromEpoch(Number(text));
   const match = isoPattern.exec(text);
   if (match === null) return undefined;
-  const [, day, minutes = '00:00', seconds = '00', fraction = '', zone = 'Z'] = match;
+  const [, day = '', minutes = '00:00', seconds = '00', fraction = '', zone = 'Z'] = match;
   const offset = /^z$/i.test(zone) ? 'Z' : zone.includes(':') ? zone : `${zone.slice(0, 3)}:${zone.slice(3)}`;
   const ms = Date.parse(`${day}T${minutes}:${seconds}${offset}`);
-  if (Number.isNaN(ms)) return undefined;
+  if (Number.isNaN(ms) || !isDay(day)) return undefined;
   return ms * 1000 + Number(fraction.slice(0, 6).padEnd(6, '0'));
+};
+
+/** Date.parse takes 30 February for 2 March. */
+const isDay = (day: string): boolean => {
+  const at = Date.parse(`${day}T00:00:00Z`);
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(day);
 };
 
 /** Seconds below 1e11 (year 5138), milliseconds below 1e14, microseconds above. */

@@ -3,7 +3,7 @@ import { type ListConfig, listConfigSchema } from '../../../schemas/config/list.
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal } from '../../errors.ts';
 import type { RequestBudget } from '../http/limiter.ts';
-import { createSource, type Source } from '../source.ts';
+import { createSource, findTokenFormat, type Source } from '../source.ts';
 import { findFields } from './find-fields.ts';
 import { findPaging } from './find-paging.ts';
 import { type BoundNames, findWindows } from './find-windows.ts';
@@ -26,6 +26,7 @@ export interface ProbeReport {
   readonly list: ListConfig;
   /** What goes under `source` beside it. */
   readonly authScheme: string;
+  readonly tokenFormat: SourceConfig['token_format'];
   readonly preset: PresetFit | undefined;
   readonly requests: number;
   readonly maxRequests: number;
@@ -43,7 +44,7 @@ export const defaultProbeRequests = 60;
 export const probeSource = async (options: ProbeOptions): Promise<ProbeReport> => {
   const { config, maxRequests = defaultProbeRequests } = options;
   const opened = await openList(options, maxRequests);
-  const { source, session, base, authScheme } = opened;
+  const { source, session, base, authScheme, tokenFormat } = opened;
   const recordsPath = findRecordsPath(base.body);
   try {
     if (recordsPath === undefined || base.records.length === 0) throw nothingToSee(base);
@@ -51,6 +52,14 @@ export const probeSource = async (options: ProbeOptions): Promise<ProbeReport> =
     const findings: Finding[] = [];
     const list: Record<string, unknown> = { path: config.list.path, records: recordsPath, params: config.list.params };
     findings.push({ key: 'auth_scheme', found: authScheme, confidence: 'sure', evidence: 'the list answered to it' });
+    if (tokenFormat !== config.token_format) {
+      findings.push({
+        key: 'token_format',
+        found: tokenFormat,
+        confidence: 'sure',
+        evidence: `the token was refused as ${config.token_format} and issued as ${tokenFormat}`,
+      });
+    }
     findings.push({
       key: 'records',
       found: recordsPath === '' ? 'the body itself' : recordsPath,
@@ -66,7 +75,7 @@ export const probeSource = async (options: ProbeOptions): Promise<ProbeReport> =
     });
     const parsed = listConfigSchema.parse(list);
     const preset = await matchPreset(parsed, authScheme);
-    return { findings, list: parsed, authScheme, preset, requests: session.used, maxRequests, complete };
+    return { findings, list: parsed, authScheme, tokenFormat, preset, requests: session.used, maxRequests, complete };
   } finally {
     await source.close();
   }
@@ -120,10 +129,13 @@ interface Opened {
   readonly session: ProbeSession;
   readonly base: Look;
   readonly authScheme: string;
+  readonly tokenFormat: SourceConfig['token_format'];
 }
 
 /** The first look, with the configured authorization scheme, else with the other usual one. */
-const openList = async ({ config, budget }: ProbeOptions, maxRequests: number): Promise<Opened> => {
+const openList = async (options: ProbeOptions, maxRequests: number): Promise<Opened> => {
+  const { budget } = options;
+  const config = { ...options.config, token_format: await findTokenFormat(options.config) };
   const schemes = [...new Set([config.auth_scheme, 'bearer', 'Token'])];
   let refused: unknown;
   for (const authScheme of schemes) {
@@ -132,7 +144,7 @@ const openList = async ({ config, budget }: ProbeOptions, maxRequests: number): 
     try {
       const base = await session.look(config.list.params);
       if (isRefusal(base)) throw refusedList(base);
-      return { source, session, base, authScheme };
+      return { source, session, base, authScheme, tokenFormat: config.token_format };
     } catch (error) {
       await source.close();
       if (!(error instanceof CallsyncError) || error.code !== 'TOKEN_REJECTED') throw error;

@@ -23,8 +23,9 @@ export const renderProbe = (report: ProbeReport): string => {
   ].join('\n');
 };
 
-const sectionOf = ({ authScheme, list }: ProbeReport): Record<string, unknown> => ({
+const sectionOf = ({ authScheme, tokenFormat, list }: ProbeReport): Record<string, unknown> => ({
   ...(authScheme === 'bearer' ? {} : { auth_scheme: authScheme }),
+  ...(tokenFormat === 'form' ? {} : { token_format: tokenFormat }),
   list: withoutDefaults(list),
 });
 

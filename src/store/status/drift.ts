@@ -6,7 +6,7 @@ export interface DriftEntry {
   /** `list`, `webhook` or `import`. */
   readonly source: string;
   readonly field: string;
-  readonly kind: 'new' | 'vanished' | 'uncarried' | 'type';
+  readonly kind: 'new' | 'vanished' | 'uncarried' | 'type' | 'repeated';
   /** In words, never a value. */
   readonly detail: string;
   /** Records that showed it. */

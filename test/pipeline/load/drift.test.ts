@@ -62,9 +62,9 @@ describe('drift', () => {
       ]);
       await mergeBatch(deps, 10);
     }
-    await deps.drift?.seeEmpty({ visit: 7 });
-    await deps.drift?.seeEmpty({ visit: 2 });
-    expect(await known()).toEqual(['list uncarried visit 9', 'webhook new newcomer 1']);
+    await deps.drift?.seeWindow({ uncarried: { visit: 7 }, repeated: 0 });
+    await deps.drift?.seeWindow({ uncarried: { visit: 2 }, repeated: 3 });
+    expect(await known()).toEqual(['list uncarried visit 9', 'list repeated unique_id 3', 'webhook new newcomer 1']);
   });
 
   test('a store that cannot take it holds nothing up', async () => {
