@@ -25,6 +25,7 @@ import {
   type RereadProgress,
   rereadWindows,
 } from '../src/pipeline/read/reread-windows.ts';
+import { type RelativeRange, resolveRange } from '../src/pipeline/read/resolve-range.ts';
 import { planReconcile, type ReconcileSettings, reconcileWindows } from '../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../src/pipeline/reconcile/reconcile-window.ts';
 import { type ActivityRun, activity } from './activity.ts';
@@ -66,6 +67,7 @@ export const createReadActivities = (deps: ActivityDeps) => ({
   countRange: activity(deps, 'countRange', ({ signal }, input: { axis: string; range: Range }) =>
     countRange(deps, input, signal),
   ),
+  resolveRange: activity(deps, 'resolveRange', ({ signal }, input: RelativeRange) => resolveRange(deps, input, signal)),
   planRereads: activity(deps, 'planRereads', () => planRereads(deps)),
   rereadWindows: activity(
     deps,

@@ -1,5 +1,6 @@
+import { defineSearchAttributeKey } from '@temporalio/common';
 import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
-import { emptyTotals } from '../schemas/orchestration.ts';
+import { emptyTotals, type Range } from '../schemas/orchestration.ts';
 import { readActivities } from './activity-proxies.ts';
 import { loadWhatIsLeft } from './load-what-is-left.ts';
 import {
@@ -15,8 +16,9 @@ import { type RangeReading, readRanges } from './read-ranges.ts';
 /** Reads every call of a range once, in windows that fit, with bounded concurrency; can be paused and resumed. */
 export const backfill = async (input: BackfillInput): Promise<BackfillProgress> => {
   const resumed = input.resumed;
+  let range = resumed?.range ?? input.range ?? (await resolve(input));
   const state: RangeReading = {
-    todo: [...(resumed?.todo ?? [input.range])],
+    todo: [...(resumed?.todo ?? [range])],
     active: 0,
     totals: resumed?.totals ?? emptyTotals,
     concurrency: input.concurrency,
@@ -25,7 +27,6 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
   };
   const startedAt = resumed?.startedAt ?? workflowInfo().runStartTime.getTime();
   let expected = resumed?.expected ?? null;
-  let range = resumed?.range ?? input.range;
 
   let loaded = false;
 
@@ -68,7 +69,7 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
   );
 
   if (resumed === undefined) {
-    const counted = await readActivities(input.queues).countRange({ axis: input.axis, range: input.range });
+    const counted = await readActivities(input.queues).countRange({ axis: input.axis, range });
     expected = counted.expected;
     range = counted.range;
     state.todo = range.from < range.to ? [range] : [];
@@ -95,4 +96,13 @@ export const backfill = async (input: BackfillInput): Promise<BackfillProgress> 
     });
   }
   return progress();
+};
+
+const scheduledStartTime = defineSearchAttributeKey('TemporalScheduledStartTime', 'DATETIME');
+
+/** Of a scheduled run: its due time counts, however late it begins. */
+const resolve = ({ queues, axis, last = 0 }: BackfillInput): Promise<Range> => {
+  const { typedSearchAttributes, runStartTime } = workflowInfo();
+  const due = typedSearchAttributes.get(scheduledStartTime) ?? runStartTime;
+  return readActivities(queues).resolveRange({ axis, last, scheduledAt: due.getTime() * 1000 });
 };

@@ -30,7 +30,10 @@ export interface BackfillInput {
   /** Business name, unique among running backfills. */
   readonly name: string;
   readonly axis: string;
-  readonly range: Range;
+  /** Absent for a scheduled backfill until it is resolved. */
+  readonly range?: Range;
+  /** Length of a relative range in microseconds, before the time for which the run was scheduled. */
+  readonly last?: number;
   readonly direction: Direction;
   readonly concurrency: number;
   /** Also read what is read already. */
@@ -90,6 +93,7 @@ export const mergeInboxId = (prefix: string): string => `${prefix}/merge-inbox`;
 export const rereadCallsId = (prefix: string): string => `${prefix}/reread-calls`;
 export const loadWarehouseId = (prefix: string, warehouse: string): string => `${prefix}/load/${warehouse}`;
 export const backfillId = (prefix: string, name: string): string => `${prefix}/backfill/${name}`;
+export const backfillScheduleId = (prefix: string, name: string): string => `${prefix}/backfill-schedule/${name}`;
 export const syncScheduleId = (prefix: string): string => `${prefix}/sync-recent`;
 export const rereadScheduleId = (prefix: string): string => `${prefix}/reread-late`;
 export const reconcileScheduleId = (prefix: string): string => `${prefix}/reconcile`;

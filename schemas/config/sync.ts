@@ -1,5 +1,6 @@
 /** Config section `sync:`: how calls are kept up to date. */
 import { z } from 'zod';
+import { scheduledBackfillSchema } from './backfills.ts';
 import { durationSchema, parseDuration } from './duration.ts';
 
 const windowSchema = z
@@ -99,6 +100,11 @@ export const syncConfigSchema = z
       .max(256)
       .default(4)
       .describe('Windows of one backfill that are read at once, over all workers.'),
+    backfills: z
+      .array(scheduledBackfillSchema)
+      .default([])
+      .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, { error: 'names must differ' })
+      .describe('Backfills of a relative range that run by a schedule.'),
     reread: rereadSchema.prefault({}).describe('Reading older windows again, because calls change late.'),
     reconcile: reconcileSchema.prefault({}).describe('Proving that windows are complete.'),
     inbox_sweep: durationSchema

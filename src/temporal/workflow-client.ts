@@ -1,5 +1,6 @@
 /** Starts and asks workflows by their business ids. */
 import { type Client, type WorkflowHandle, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/client';
+import type { Range } from '../../schemas/orchestration.ts';
 import {
   type BackfillInput,
   backfillId,
@@ -36,7 +37,7 @@ export const wakeMergeInbox = async (client: Client, prefix: string): Promise<vo
 export const startBackfill = async (
   client: Client,
   prefix: string,
-  input: Omit<BackfillInput, 'queues'>,
+  input: Omit<BackfillInput, 'queues' | 'range' | 'last'> & { readonly range: Range },
 ): Promise<WorkflowHandle> => {
   const queues = taskQueuesOf(prefix);
   return await client.workflow.start('backfill', {

@@ -20,6 +20,7 @@ import { listBackfills } from '../list-backfills.ts';
 import { openTemporal } from '../services/open-temporal.ts';
 import { shareOf, watchBackfill } from '../watch-backfill.ts';
 import { needWorkers } from '../watch-workers.ts';
+import { addBackfillSchedule } from './backfill-schedule.ts';
 
 /** A date or date-time (UTC) → microseconds since the epoch. */
 export const parseTimestampArgument = (text: string): number => {
@@ -157,6 +158,7 @@ export const addBackfill = (command: Command): void => {
     'All options: callsync backfill start --help ("start" may be left out).',
   );
   addStart(backfill);
+  addBackfillSchedule(backfill);
   const leaf = (usage: string, text: string, ...examples: string[]): Command =>
     withExamples(withCommonOptions(backfill.command(usage)), examples).description(text);
   leaf('list', 'the backfills that Temporal knows, newest first', 'callsync backfill list').action(list);

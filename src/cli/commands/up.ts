@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { createRegistry } from '../../metrics/registry.ts';
-import { ensureSchedules } from '../../temporal/schedules.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { openOperations } from '../open-operations.ts';
 import { openReceiverBesideWorkers } from '../open-receiver.ts';
+import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
 
@@ -16,7 +16,6 @@ export const addUp = (command: Command): void => {
         const { stopped } = untilStopped();
         const parts = await openParts(services);
         const workers = await openWorkers(services, parts);
-        const prefix = services.config.temporal.task_queue;
         const registry = createRegistry(services.config.operations);
         let address: string | undefined;
         let ready = () => true;
@@ -26,8 +25,7 @@ export const addUp = (command: Command): void => {
           ready = receiver.ready;
         }
         const operations = await openOperations(services, { registry, ready });
-        const wanted = options.schedules ? 'all' : 'sweep';
-        await ensureSchedules(parts.temporal.client, prefix, services.config.sync, wanted);
+        await ensureConfiguredSchedules(services, parts.temporal, options.schedules ? 'all' : 'sweep');
         const addresses = {
           webhook: address,
           operations,

@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander';
 import { createRegistry } from '../../metrics/registry.ts';
-import { ensureSchedules, triggerSweep } from '../../temporal/schedules.ts';
+import { triggerSweep } from '../../temporal/schedules.ts';
 import { type WorkerRole, workerRoles } from '../../temporal/worker.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { openOperations } from '../open-operations.ts';
+import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
 
@@ -19,9 +20,8 @@ export const addWorker = (command: Command): void => {
         const parts = await openParts(services);
         const workers = await openWorkers(services, parts, options.roles);
         const { temporal } = parts;
-        const prefix = config.temporal.task_queue;
-        if (options.schedules) await ensureSchedules(temporal.client, prefix, config.sync);
-        else await triggerSweep(temporal.client, prefix);
+        if (options.schedules) await ensureConfiguredSchedules(services, temporal);
+        else await triggerSweep(temporal.client, config.temporal.task_queue);
         const registry = createRegistry(config.operations);
         const operations = await openOperations(services, { registry, ready: () => true, portMayBeTaken: true });
         print(

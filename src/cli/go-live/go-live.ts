@@ -12,9 +12,9 @@ import {
   saveGoLive,
 } from '../../store/status/go-live.ts';
 import type { Store } from '../../store/store.ts';
-import { ensureSchedules } from '../../temporal/schedules.ts';
 import { startBackfill, wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { roundTrip } from '../doctor/check-webhook.ts';
+import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
 import type { TemporalService } from '../services/open-temporal.ts';
 import type { Services } from '../services/services.ts';
 import { watchBackfill } from '../watch-backfill.ts';
@@ -77,8 +77,7 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
   }
   say(`3 overlap    ${describeOverlap(state.overlap as Overlap)}`);
 
-  const { sync, temporal } = deps.services.config;
-  await ensureSchedules(deps.temporal.client, temporal.task_queue, sync);
+  await ensureConfiguredSchedules(deps.services, deps.temporal);
   await keep({ schedules: { at: nowMicros() } });
   say('4 schedules  are on.');
   return state;

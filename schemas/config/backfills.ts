@@ -1,0 +1,70 @@
+/** Config entries of `sync.backfills`: ranges that are read again and again, at times of a schedule. */
+import { z } from 'zod';
+import { durationSchema } from './duration.ts';
+
+const whole = (least: number, most: number) => z.array(z.number().int().min(least).max(most)).min(1).optional();
+
+const isTimeZone = (name: string): boolean => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const weekdays = ['MONDAY', 'TUESDAY', 'WEDNESDAY', 'THURSDAY', 'FRIDAY', 'SATURDAY', 'SUNDAY'] as const;
+
+const calendarSchema = z.strictObject({
+  minute: whole(0, 59).describe('Minutes of the hour; 0 by default.'),
+  hour: whole(0, 23).describe('Hours of the day; 0 by default.'),
+  day_of_month: whole(1, 31).describe('Days of the month; all by default.'),
+  month: whole(1, 12).describe('Months; all by default.'),
+  day_of_week: z.array(z.enum(weekdays)).min(1).optional().describe('Days of the week; all by default.'),
+});
+
+export const overlapPolicies = ['skip', 'buffer_one', 'buffer_all', 'allow_all'] as const;
+
+export const scheduledBackfillSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9_-]{0,59}$/, { error: 'must be lower-case letters, digits, - and _' })
+      .describe('Name of the schedule and of its backfills.'),
+    cron: z.string().min(1).optional().describe('When, as a cron expression such as `0 3 * * *`.'),
+    calendar: calendarSchema.optional().describe('When, by the calendar, instead of `cron`.'),
+    every: durationSchema.optional().describe('When, as an interval such as 6h, instead of `cron`.'),
+    time_zone: z
+      .string()
+      .refine(isTimeZone, { error: 'must be a time zone such as Europe/Paris' })
+      .default('UTC')
+      .describe('Time zone of `cron` and `calendar`.'),
+    last: durationSchema
+      .prefault('30d')
+      .describe('How far back each run reads, from the time for which it was scheduled; it ends at the present.'),
+    axis: z.string().optional().describe('Time axis; the configured one by default.'),
+    order: z.enum(['newest_first', 'oldest_first']).optional().describe('Which end first; `sync.order` by default.'),
+    concurrency: z
+      .number()
+      .int()
+      .min(1)
+      .max(256)
+      .optional()
+      .describe('Windows read at once; `sync.concurrency` by default.'),
+    force: z.boolean().default(true).describe('Also read what is read already.'),
+    jitter: durationSchema.prefault('0s').describe('Each run begins up to this much later, at random.'),
+    catchup_window: durationSchema
+      .prefault('7d')
+      .describe('How late a run may begin that was missed while Temporal was away; later ones are reported as missed.'),
+    overlap: z
+      .enum(overlapPolicies)
+      .default('buffer_one')
+      .describe(
+        'What happens to a run that is due while the one before goes on: `buffer_one` starts one when it ends.',
+      ),
+  })
+  .refine(({ cron, calendar, every }) => [cron, calendar, every].filter((when) => when !== undefined).length === 1, {
+    error: 'takes one of `cron`, `calendar` and `every`',
+  });
+
+export type ScheduledBackfill = z.infer<typeof scheduledBackfillSchema>;

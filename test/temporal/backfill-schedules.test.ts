@@ -1,0 +1,133 @@
+/** Scheduled backfills on a real Temporal server: when they run, who owns them, and that a run survives its worker. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ScheduledBackfill, scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
+import {
+  backfillSchedule,
+  createBackfillSchedule,
+  ensureBackfillSchedules,
+  listBackfillSchedules,
+} from '../../src/temporal/backfill-schedules.ts';
+import type { BackfillProgress } from '../../workflows/messages.ts';
+import { backfillId, backfillScheduleId } from '../../workflows/messages.ts';
+import { endProcess, type Installation, install, until } from '../support/installation.ts';
+import { type TestTemporal, useTemporal } from '../support/temporal.ts';
+
+const defaults = { axis: 'qualified', sync: { order: 'newest_first', concurrency: 2 } } as const;
+const wantedOf = (over: object): ScheduledBackfill => scheduledBackfillSchema.parse({ name: 'nightly', ...over });
+
+describe('schedules', () => {
+  let temporal: TestTemporal;
+  let connection: Connection;
+  let client: Client;
+  let prefix: string;
+
+  beforeAll(async () => {
+    temporal = await useTemporal();
+    prefix = temporal.taskQueue;
+    connection = await Connection.connect({ address: temporal.address });
+    client = new Client({ connection, namespace: temporal.namespace });
+  });
+  afterAll(async () => {
+    for (const { name } of await listBackfillSchedules(client, prefix))
+      await backfillSchedule(client, prefix, name).delete();
+    await connection.close();
+  });
+
+  const ensure = (...wanted: ScheduledBackfill[]) => ensureBackfillSchedules(client, prefix, { wanted, defaults });
+  const names = async () => (await listBackfillSchedules(client, prefix)).map(({ name }) => name);
+
+  /** The server's own answer to when a schedule runs. */
+  const matching = async (name: string, from: string, to: string): Promise<string[]> => {
+    const instant = (text: string) => ({ seconds: Math.floor(Date.parse(text) / 1000) as never });
+    const { startTime = [] } = await client.workflowService.listScheduleMatchingTimes({
+      namespace: temporal.namespace,
+      scheduleId: backfillScheduleId(prefix, name),
+      startTime: instant(from),
+      endTime: instant(to),
+    });
+    return startTime.map(({ seconds }) => new Date(Number(seconds) * 1000).toISOString());
+  };
+
+  test('run at local times across a change of the clock', async () => {
+    await ensure(
+      wantedOf({ name: 'cron', cron: '30 3 * * *', time_zone: 'Europe/Paris' }),
+      wantedOf({ name: 'calendar', calendar: { hour: [3], minute: [30] }, time_zone: 'Europe/Paris' }),
+      wantedOf({ name: 'sundays', calendar: { hour: [1], day_of_week: ['SUNDAY'], month: [3] } }),
+    );
+    // Summer time begins in Paris on 28 March 2027 at 01:00 UTC.
+    const days = ['2027-03-27T02:30:00.000Z', '2027-03-28T01:30:00.000Z', '2027-03-29T01:30:00.000Z'];
+    for (const name of ['cron', 'calendar'])
+      expect(await matching(name, '2027-03-27T00:00:00Z', '2027-03-29T12:00:00Z'), name).toEqual(days);
+    expect(await matching('sundays', '2027-03-20T00:00:00Z', '2027-04-10T00:00:00Z')).toEqual([
+      '2027-03-21T01:00:00.000Z',
+      '2027-03-28T01:00:00.000Z',
+    ]);
+  });
+
+  test('follow the configuration, and leave those of operators alone', async () => {
+    await createBackfillSchedule(client, prefix, {
+      wanted: wantedOf({ name: 'mine', every: '1h' }),
+      defaults,
+      owner: 'operator',
+    });
+    await ensure(wantedOf({ name: 'kept', every: '1h' }), wantedOf({ name: 'gone', every: '1h' }));
+    await until('the server lists all', async () => (await names()).join() === 'gone,kept,mine', 30_000);
+    await backfillSchedule(client, prefix, 'kept').pause('by hand');
+
+    expect(await ensure(wantedOf({ name: 'kept', every: '2h' }), wantedOf({ name: 'mine', every: '9h' }))).toEqual([
+      'mine',
+    ]);
+    await until('one is gone', async () => (await names()).join() === 'kept,mine', 30_000);
+    const kept = await backfillSchedule(client, prefix, 'kept').describe();
+    expect(kept.spec.intervals).toMatchObject([{ every: 7_200_000 }]);
+    expect(kept.state).toMatchObject({ paused: true, note: 'by hand' });
+    const mine = await backfillSchedule(client, prefix, 'mine').describe();
+    expect(mine.spec.intervals).toMatchObject([{ every: 3_600_000 }]);
+  });
+
+  test('take one of cron, calendar and every, and a time zone that exists', () => {
+    for (const over of [{}, { cron: '0 3 * * *', every: '1h' }, { every: '1h', time_zone: 'Europe/Nowhere' }])
+      expect(scheduledBackfillSchema.safeParse({ name: 'x', ...over }).success).toBe(false);
+  });
+});
+
+describe('a scheduled backfill', () => {
+  let site: Installation;
+  beforeAll(async () => {
+    site = await install({
+      simulator: { seed: 31, calls: { count: 60, utterances: 1 }, rateLimit: { requests: 0 } },
+      source: { limits: { requests: 400, per_s: 1 } },
+    });
+  });
+  afterAll(() => site.dispose());
+
+  test('that came due while no worker was there covers what it was to cover', async () => {
+    const handle = backfillSchedule(site.client, site.prefix, 'often');
+    await createBackfillSchedule(site.client, site.prefix, {
+      wanted: wantedOf({ name: 'often', every: '2s', last: '900d' }),
+      defaults: { ...defaults, sync: { order: 'newest_first', concurrency: 1 } },
+      owner: 'operator',
+    });
+    const first = async () => (await handle.describe()).info.recentActions[0];
+    await until('a run is due', async () => (await first()) !== undefined, 30_000);
+    const run = await first();
+    const dueAt = run?.scheduledAt.getTime() ?? 0;
+    await delay(3_000);
+    const killed = await site.startWorker();
+    await endProcess(killed, 'SIGKILL');
+    const worker = await site.startWorker();
+    const workflow = site.client.workflow.getHandle(run?.action.workflow.workflowId ?? '');
+    expect(workflow.workflowId).toContain(backfillId(site.prefix, 'often'));
+    const result = (await workflow.result()) as BackfillProgress;
+    // A due time is a whole second. The range ends at the service's present, less what sync.settle leaves out.
+    expect(Math.abs(result.range.from / 1000 - (dueAt - 900 * 86_400_000))).toBeLessThan(1_000);
+    expect(result.range.to / 1000).toBeGreaterThan(dueAt - 60_000);
+    expect(result).toMatchObject({ state: 'done', totals: { problems: 0 } });
+    expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+    await until('the next one ran', async () => (await handle.describe()).info.numActionsTaken > 1, 60_000);
+    await handle.delete();
+    await endProcess(worker, 'SIGTERM');
+  }, 240_000);
+});
