@@ -308,9 +308,15 @@ export const tables: readonly Table[] = [
     grain: 'webhook delivery',
     description: 'Every webhook delivery that reached the receiver and what became of it.',
     kind: 'log',
-    key: ['seq'],
+    key: ['arrival_id'],
     columns: [
       { name: 'seq', type: 'int', required: true, description: 'Number of the delivery in the inbox.' },
+      {
+        name: 'arrival_id',
+        type: 'text',
+        required: true,
+        description: 'UUID given on arrival; unlike seq, no other delivery ever gets it, also after a restore.',
+      },
       { name: 'delivery_id', type: 'text', description: 'Delivery header as sent (not under the signature).' },
       { name: 'hook_id', type: 'text', description: 'Identifier of the webhook.' },
       { name: 'agent', type: 'text', description: 'User-agent of the sender, with its version.' },
@@ -361,7 +367,7 @@ export const tables: readonly Table[] = [
     grain: 'reconciled window',
     description: 'What was proven complete: the recorded outcome of reconciling one window.',
     kind: 'log',
-    key: ['verdict_id'],
+    key: ['digest'],
     columns: [
       { name: 'verdict_id', type: 'int', required: true, description: 'Number of the verdict.' },
       { name: 'axis', type: 'text', required: true, description: 'Axis of the window.' },

@@ -42,7 +42,22 @@ export const storeConfigSchema = z
     pool_size: z.number().int().min(2).max(200).default(10).describe('Most connections of one process to the store.'),
     inbox_retention: durationSchema
       .prefault('7d')
-      .describe('How long the raw bytes of a folded delivery are kept for replay; its outcome is kept for good.'),
+      .describe('How long the raw bytes of a folded delivery are kept for replay, and rejected deliveries at all.'),
+    delivery_retention: durationSchema
+      .prefault('400d')
+      .describe(
+        'How long it is kept what became of a delivery. A body that comes again later than that counts as new.',
+      ),
+    quarantine_retention: durationSchema
+      .prefault('90d')
+      .describe('How long records wait in quarantine for a replay before they are deleted.'),
+    frame_retention: durationSchema.prefault('30d').describe('How long WebSocket frames of `callsync tap` are kept.'),
+    load_retention: durationSchema
+      .prefault('30d')
+      .describe('How long loads are listed here; the newest 2,000 of each warehouse, and its own table, keep them.'),
+    verdict_retention: durationSchema
+      .optional()
+      .describe('How long verdicts are kept here; warehouses keep theirs. Without it, for good.'),
   })
   .refine((store) => store.url === undefined || store.url_file === undefined, {
     error: 'takes `url` or `url_file`, not both',

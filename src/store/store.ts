@@ -41,24 +41,6 @@ export const openStore = async (options: {
   }
 };
 
-/**
- * Issues an epoch above every one known here and in the warehouses, and makes every call pending again: used when a
- * ledger is created, or restored from a backup that is older than what the warehouses hold.
- */
-export const issueEpoch = async (store: Database, reason: string, highestElsewhere: number): Promise<number> =>
-  await store.transaction(async (tx) => {
-    // Loads being completed finish before or wait: one that knows only the old epoch must not settle a call after this.
-    await tx.query('LOCK TABLE warehouse_calls IN EXCLUSIVE MODE');
-    const [row] = await tx.query<{ epoch: number }>(
-      `INSERT INTO epochs (epoch, reason)
-       SELECT greatest(coalesce(max(epoch), 0), $2::int) + 1, $1 FROM epochs
-       RETURNING epoch`,
-      [reason, highestElsewhere],
-    );
-    await tx.query('UPDATE warehouse_calls SET pending = true WHERE NOT pending');
-    return row?.epoch ?? 0;
-  });
-
 const tombstoneKey = async (db: Queryable): Promise<Buffer> =>
   Buffer.from(await keepMeta(db, 'tombstone_key', randomBytes(32).toString('hex')), 'hex');
 

@@ -1,8 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expireBodies, listRereads, requestRereads, settleRereads } from '../../src/store/delivery/inbox.ts';
+import { joinCounters, readCounters } from '../../src/store/counters.ts';
+import { listRereads, requestRereads, settleRereads } from '../../src/store/delivery/inbox.ts';
+import { issueEpoch } from '../../src/store/loads/epochs.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
-import { issueEpoch, openStore } from '../../src/store/store.ts';
+import { expireRows } from '../../src/store/retention.ts';
+import { openStore } from '../../src/store/store.ts';
 import { deliver, openPipeline, type Pipeline } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
 
@@ -78,17 +81,111 @@ describe('calls to be read again', () => {
   });
 });
 
-test('bodies expire when they are settled and old, and not before', async () => {
-  const old = new Date(Date.now() - 8 * 86_400_000);
-  await deliver(pipeline.store, [{ body: '{}', receivedAt: old }, { body: '{}', receivedAt: old }, { body: '{}' }]);
-  await store().pool.query(`UPDATE inbox SET outcome = 'accepted' WHERE seq <> (SELECT max(seq) - 1 FROM inbox)`);
-  expect(await expireBodies(store(), 7)).toBe(1);
-  const { rows } = await store().pool.query(
-    'SELECT body IS NULL AS gone, body_hash IS NULL AS hashless FROM inbox ORDER BY seq',
-  );
-  expect(rows).toEqual([
-    { gone: true, hashless: false },
-    { gone: false, hashless: false },
-    { gone: false, hashless: false },
-  ]);
+describe('expired', () => {
+  const days = 86_400_000;
+  const rules = {
+    bodies: 7 * days,
+    deliveries: 400 * days,
+    quarantine: 90 * days,
+    websocketFrames: 30 * days,
+    loads: 30 * days,
+  };
+  const query = async (sql: string) => (await store().pool.query(sql)).rows;
+
+  test('are bodies of settled deliveries when they are old, and not before', async () => {
+    const old = new Date(Date.now() - 8 * days);
+    await deliver(pipeline.store, [{ body: '{}', receivedAt: old }, { body: '{}', receivedAt: old }, { body: '{}' }]);
+    await query(`UPDATE inbox SET outcome = 'accepted' WHERE seq <> (SELECT max(seq) - 1 FROM inbox)`);
+    expect(await expireRows(store(), rules)).toMatchObject({ bodies: 1, rejected: 0, deliveries: 0 });
+    expect(await query('SELECT body IS NULL AS gone, body_hash IS NULL AS hashless FROM inbox ORDER BY seq')).toEqual([
+      { gone: true, hashless: false },
+      { gone: false, hashless: false },
+      { gone: false, hashless: false },
+    ]);
+  });
+
+  test('are rows of every table that grows, and none that is needed', async () => {
+    await pipeline.clear();
+    await query(
+      `INSERT INTO inbox (received_at, outcome) SELECT now() - interval '8 days', 'rejected' FROM generate_series(1, 1100)`,
+    );
+    await query(`INSERT INTO inbox (received_at, outcome) VALUES (now() - interval '401 days', 'accepted'), (now() - interval '401 days', 'pending'),
+      (now() - interval '401 days', 'repeat'), (now() - interval '399 days', 'accepted')`);
+    await query(
+      `INSERT INTO unloaded_deliveries SELECT 'main', outcome = 'rejected', seq FROM inbox WHERE outcome IN ('repeat', 'rejected')`,
+    );
+    await query(`INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash)
+      SELECT 'poll', 'o', 'r', 'body', now() - interval '91 days', state, now() - interval '31 days', decode(md5(state), 'hex')
+        FROM unnest('{open,replayed,dropped}'::text[]) AS state`);
+    await query(
+      `INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES ('s', now() - interval '31 days', false, ''), ('s', now(), false, '')`,
+    );
+    await query(`INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, state, created_at, committed_at)
+      SELECT 'l' || n, 'main', 1, 1, 'test', 1, CASE WHEN n % 4 = 0 THEN 'failed' ELSE 'committed' END,
+             now() - interval '40 days' - n * interval '1 minute', CASE WHEN n % 4 <> 0 THEN now() - interval '40 days' - n * interval '1 minute' END
+        FROM generate_series(1, 4000) AS n`);
+    await query(
+      `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, created_at) VALUES ('open', 'main', 1, 1, 'test', 1, now() - interval '400 days')`,
+    );
+    await query(
+      `INSERT INTO meta (key, value, updated_at) VALUES ('import:old', '{}', now() - interval '91 days'), ('import:new', '{}', now())`,
+    );
+    expect(await expireRows(store(), rules)).toEqual({
+      bodies: 0,
+      rejected: 1_100,
+      deliveries: 1,
+      quarantine: 1,
+      replayed: 1,
+      dropped: 1,
+      websocketFrames: 1,
+      loads: 4_000 - Math.floor((2_000 * 4) / 3),
+      imports: 1,
+      problems: 0,
+      rereads: 0,
+    });
+    expect(await query('SELECT outcome FROM inbox ORDER BY seq')).toHaveLength(3);
+    expect(await query('SELECT seq FROM unloaded_deliveries')).toHaveLength(1);
+    expect(await query(`SELECT state, octet_length(body) AS bytes FROM quarantine`)).toEqual([
+      { state: 'dropped', bytes: 0 },
+    ]);
+    expect(await query(`SELECT count(*) AS n FROM loads WHERE state = 'committed'`)).toEqual([{ n: 2_000 }]);
+    expect(await query(`SELECT 1 FROM loads WHERE load_id = 'open'`)).toHaveLength(1);
+  });
+});
+
+describe('counters', () => {
+  test('hold what counting would give, whatever is done, also by many at once and while they are joined', async () => {
+    await pipeline.clear();
+    const run = (sql: string) => store().pool.query(sql);
+    await run(
+      `INSERT INTO ledger (call_id, revision, tombstone) SELECT 'n' || n, n % 3, n % 5 = 0 FROM generate_series(1, 300) AS n`,
+    );
+    await run(
+      `INSERT INTO warehouse_calls (warehouse, call_id, pending) SELECT w, 'n' || n, n % 2 = 0 FROM generate_series(1, 300) AS n, unnest('{a,b}'::text[]) AS w`,
+    );
+    await deliver(
+      store(),
+      Array.from({ length: 20 }, (_, n) => ({ body: `{"n":${n}}` })),
+    );
+    await Promise.all([
+      ...[0, 1, 2, 3].flatMap((side) => [
+        run(
+          `UPDATE ledger SET revision = revision + 1, tombstone = tombstone OR call_id LIKE '%7' WHERE call_id LIKE '%${side}'`,
+        ),
+        run(`UPDATE warehouse_calls SET pending = NOT pending WHERE call_id LIKE '%${side}'`),
+        run(`DELETE FROM ledger WHERE call_id LIKE 'n1${side}%'`),
+        joinCounters(store()),
+      ]),
+      run(`UPDATE inbox SET outcome = 'accepted' WHERE seq % 2 = 0`),
+    ]);
+    await joinCounters(store());
+    const counted = await store().query<{ name: string; value: number }>(
+      `SELECT CASE WHEN tombstone THEN 'tombstones' ELSE 'calls' END AS name, count(*) AS value FROM ledger WHERE revision > 0 GROUP BY 1
+       UNION ALL SELECT 'pending:' || warehouse, count(*) FROM warehouse_calls WHERE pending GROUP BY 1
+       UNION ALL SELECT 'deliveries:' || outcome, count(*) FROM inbox GROUP BY 1 ORDER BY 1`,
+    );
+    expect([...(await readCounters(store()))].sort()).toEqual(counted.map(({ name, value }) => [name, value]).sort());
+    await pipeline.clear();
+    expect([...(await readCounters(store()))]).toEqual([]);
+  });
 });

@@ -7,10 +7,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../schemas/observation.ts';
+import { flattenVersion } from '../../src/calls/flatten.ts';
 import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
-import { registerWarehouse } from '../../src/store/loads/loads.ts';
-import { issueEpoch, openStore, type Store } from '../../src/store/store.ts';
+import { issueEpoch } from '../../src/store/loads/epochs.ts';
+import { walkToEnd } from '../../src/store/loads/walk.ts';
+import { registerWarehouse } from '../../src/store/loads/warehouses.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
 import { createPostgresWarehouse, type PostgresWarehouseOptions } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { createDatabase } from './postgres.ts';
@@ -49,7 +52,7 @@ export const openPipeline = async (config: Partial<PostgresWarehouseOptions['con
     return { warehouse, documents: more.documents ?? false };
   };
   const target = await addWarehouse('main', config);
-  await registerWarehouse(store, 'main');
+  await register(store, 'main');
   const deps: IngestDeps = {
     store,
     targets: [target],
@@ -79,10 +82,13 @@ export const openPipeline = async (config: Partial<PostgresWarehouseOptions['con
       const { rows } = await store.pool.query<{ name: string }>(
         `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
           WHERE table_schema IN ('callsync', 'wh_main') AND table_type = 'BASE TABLE'
-            AND table_name NOT IN ('meta', 'epochs', 'migrations')`,
+            AND table_name NOT IN ('meta', 'epochs', 'migrations', 'warehouses')`,
       );
-      // A few rows each: TRUNCATE would make new files for all tables and their indexes.
-      await store.pool.query(rows.map((row) => `DELETE FROM ${row.name}`).join(';'));
+      // Faster than TRUNCATE for tables of a few rows. Counters last: the others add to them.
+      const names = rows
+        .map((row) => row.name)
+        .sort((a, b) => Number(a.endsWith('counters')) - Number(b.endsWith('counters')));
+      await store.pool.query(names.map((name) => `DELETE FROM ${name}`).join('; '));
       logged.length = 0;
     },
     close: async () => {
@@ -100,6 +106,12 @@ export const observationOf = (
   fields: CallDocument = {},
   source: ObservationSource = 'poll',
 ): Observation => ({ callId, source, observedAt, fields: { unique_id: callId, ...fields } });
+
+/** Registers a warehouse and marks what it lacks; returns how many calls. */
+export const register = async (store: Store, name: string): Promise<number> => {
+  await registerWarehouse(store, name, flattenVersion);
+  return await walkToEnd(store, name);
+};
 
 export interface TestDelivery {
   readonly body: Buffer | string;

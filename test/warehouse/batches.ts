@@ -100,8 +100,11 @@ export const makeBatch = (over: Partial<LoadBatch>): LoadBatch => {
 };
 
 /** A row of a log table from values by name; what is left out is null. */
-export const makeLogRow = (table: 'deliveries' | 'verdicts', values: Record<string, unknown>): Row =>
-  tableOf(table).columns.map((column) => values[column.name] ?? null);
+/** The row of a delivery or verdict; what tells it apart is made from its number. */
+export const makeLogRow = (table: 'deliveries' | 'verdicts', values: Record<string, unknown>): Row => {
+  const row: Record<string, unknown> = { arrival_id: `seq:${values.seq}`, digest: `${values.verdict_id}`, ...values };
+  return tableOf(table).columns.map((column) => row[column.name] ?? null);
+};
 
 /** Rows of one call in a table, as objects. */
 export const rowsOfCall = async (

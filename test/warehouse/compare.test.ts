@@ -72,7 +72,7 @@ describe('over both warehouses', () => {
       await target.execute(`UPDATE calls SET revision = 1 WHERE call_id = 'c-2'`);
 
       await target.execute(`UPDATE deliveries SET call_id = NULL WHERE seq = 7`);
-      const delivery = { table: 'deliveries', key: 'seq=7', columns: ['call_id'] };
+      const delivery = { table: 'deliveries', key: 'arrival_id=seq:7', columns: ['call_id'] };
       expect(await foundIn('deliveries')).toEqual({ rows: 1, different: 1, examples: [delivery] });
       await target.execute(`UPDATE deliveries SET call_id = 'c-1' WHERE seq = 7`);
 

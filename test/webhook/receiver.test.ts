@@ -55,7 +55,6 @@ describe('a valid delivery', () => {
       spooled: false,
       outcome: 'pending',
       reason: null,
-      unloaded: [],
     });
     expect(row?.body?.equals(body)).toBe(true);
     expect(row?.body_hash?.equals(createHash('sha256').update(body).digest())).toBe(true);
@@ -176,8 +175,9 @@ describe('a delivery that is not let in', () => {
       body_hash: null,
       signing_key: null,
       delivery_id: '5.5',
-      unloaded: ['main'],
     });
+    const { rows } = await database.store.pool.query('SELECT warehouse, rejected FROM unloaded_deliveries');
+    expect(rows).toContainEqual({ warehouse: 'main', rejected: true });
   });
 
   test('a changed byte of the body', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/webhook/send.ts';
-import { webhookKeyUsage } from '../../src/webhook/server/key-usage.ts';
+import { listKeyUsage } from '../../src/store/delivery/agents.ts';
 import { openSigningKeys } from '../../src/webhook/server/signing-keys.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { startReceiver } from './support/receiver.ts';
@@ -73,7 +73,7 @@ test('rotates under load: nothing valid is refused, and a retired key never veri
     const result = await sendWebhook({ url: started.url, body: `{"n":${n}}`, secret: 'secret-a', retry: false });
     expect(result.attempts[0]?.status).toBe(403);
   }
-  const usage = await webhookKeyUsage(database.store.pool);
+  const usage = await listKeyUsage(database.store);
   expect(usage.map((one) => one.key)).toEqual(['a', 'b']);
   expect(usage.reduce((sum, one) => sum + one.deliveries, 0)).toBe(sent);
   for (const one of usage) expect(one.lastUsed.getTime()).toBeGreaterThan(one.firstUsed.getTime());

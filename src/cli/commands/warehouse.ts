@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { terminal } from '../../errors.ts';
-import { countPending, registerWarehouse, requestRebuild } from '../../store/loads/loads.ts';
+import { countPending } from '../../store/loads/pending.ts';
+import { requestWalk, walkToEnd } from '../../store/loads/walk.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -19,8 +20,8 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
     }
     const store = await openStoreService(services);
     await openWarehouses(services, store);
-    await registerWarehouse(store, name);
-    const requested = force ? await requestRebuild(store, name) : 0;
+    await requestWalk(store, { warehouse: name, rewrite: force });
+    const requested = await walkToEnd(store, name);
     const temporal = await openTemporal(services);
     services.say(`${name}: loading what is pending${force ? ` (${requested} calls again)` : ''} …`);
     const origin = force ? 'rebuild' : 'fill';

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Config } from '../../../schemas/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { terminal } from '../../errors.ts';
-import { webhookKeyUsage } from '../../webhook/server/key-usage.ts';
+import { listKeyUsage } from '../../store/delivery/agents.ts';
 import { readSigningKey } from '../../webhook/server/signing-keys.ts';
 import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -14,8 +14,8 @@ import { type SendResult, sendWebhook } from '../webhook/send.ts';
 
 const keys = (options: CommonOptions): Promise<void> =>
   withServices(options, async (services) => {
-    const { pool } = await openStoreService(services);
-    const used = await webhookKeyUsage(pool);
+    const store = await openStoreService(services);
+    const used = await listKeyUsage(store);
     const configured = services.config.webhook.secrets.map(({ name }) => name);
     const rows = [
       ...used.map((one) => ({

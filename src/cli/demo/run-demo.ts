@@ -233,7 +233,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
 
 /** Deliveries that some warehouse does not have yet. */
 const countUnloaded = async (store: Store): Promise<number> => {
-  const [row] = await store.query<{ n: number }>(`SELECT count(*) AS n FROM inbox WHERE unloaded <> '{}'`);
+  const [row] = await store.query<{ n: number }>(`SELECT count(*) AS n FROM unloaded_deliveries WHERE NOT rejected`);
   return row?.n ?? 0;
 };
 

@@ -55,7 +55,14 @@ export const activityDeps = (
       interval: micros(sync.interval),
       direction: sync.order,
     },
-    retentionDays: storeConfig.inbox_retention / 86_400_000,
+    retention: {
+      bodies: storeConfig.inbox_retention,
+      deliveries: storeConfig.delivery_retention,
+      quarantine: storeConfig.quarantine_retention,
+      websocketFrames: storeConfig.frame_retention,
+      loads: storeConfig.load_retention,
+      verdicts: storeConfig.verdict_retention,
+    },
     reread: {
       horizon: sync.reread.horizon === 'learned' ? undefined : micros(sync.reread.horizon),
       share: sync.reread.share,

@@ -1,8 +1,9 @@
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../errors.ts';
 import type { WarehouseTarget } from '../../pipeline/deps.ts';
-import { registerWarehouse, requestRebuild } from '../../store/loads/loads.ts';
-import { issueEpoch, type Store } from '../../store/store.ts';
+import { issueEpoch } from '../../store/loads/epochs.ts';
+import { registerWarehouse } from '../../store/loads/warehouses.ts';
+import type { Store } from '../../store/store.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { createWarehouse } from '../create-warehouse.ts';
 import type { Services } from './services.ts';
@@ -24,8 +25,7 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
       if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
       services.say(`Warehouse ${name} does not answer; what it misses stays pending. ${error.message}`);
     });
-    await registerWarehouse(store, name);
-    await requestRebuild(store, name, flattenVersion);
+    await registerWarehouse(store, name, flattenVersion);
     targets.push({ warehouse, documents: config.documents });
   }
   await ensureEpoch(

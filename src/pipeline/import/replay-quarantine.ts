@@ -78,7 +78,7 @@ const replayBatch = async (
   await settleReplayed(
     deps.store,
     [...observed].flatMap(([{ callId }, { delivery }]) =>
-      delivery === undefined ? [] : [{ seq: delivery.seq, callId }],
+      delivery === undefined ? [] : [{ bodyHash: delivery.bodyHash, callId }],
     ),
     deps.targets.map((target) => target.warehouse.name),
   );

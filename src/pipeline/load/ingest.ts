@@ -12,7 +12,8 @@ import type { LateContext } from '../../rereads/late-change.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { foldIntoLedger } from '../../store/ledger/ledger.ts';
-import { markPending, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
+import { type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
+import { markPending } from '../../store/loads/pending.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
 

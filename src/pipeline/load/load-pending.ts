@@ -1,10 +1,15 @@
 /** Brings pending calls and log rows from the store into one warehouse: after a failure, a rebuild, a fill. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { callTimestampOf, flattenVersion } from '../../calls/flatten.ts';
 import { transient } from '../../errors.ts';
-import { markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
-import { countHeld, countPending, planLoad, readPending } from '../../store/loads/loads.ts';
+import { markDeliveriesLoaded, readDeliveryRow, unloadedDeliveries } from '../../store/delivery/inbox.ts';
+import { countHeld, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
+import { countPending, type PendingBatch, type QueueCursor, readPending } from '../../store/loads/pending.ts';
+import { type WalkedBatch, waitingMs, walkBatch } from '../../store/loads/walk.ts';
 import { isConfiguredSomewhere } from '../../store/loads/warehouses.ts';
-import { markVerdictsLoaded, unloadedVerdicts, verdictRow } from '../../store/windows/verdicts.ts';
+import type { Store } from '../../store/store.ts';
+import { markVerdictsLoaded, type StoredVerdict, unloadedVerdicts, verdictRow } from '../../store/windows/verdicts.ts';
+import type { Row } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
 import { callsToLoad } from './pace-loads.ts';
@@ -21,6 +26,8 @@ export interface PendingLoadResult {
   readonly sent: number;
   readonly changed: number;
   readonly deliveries: number;
+  /** For the next batch of the same run. */
+  readonly cursor: QueueCursor | undefined;
 }
 
 export interface PendingLoads {
@@ -33,6 +40,10 @@ export interface PendingLoads {
 const defaultGraceSeconds = 20;
 const deliveriesPerLoad = 5_000;
 const verdictsPerLoad = 2_000;
+/** Batches of a walk before each load, so that it marks more than is loaded. */
+const walkedBatches = 10;
+/** Longest wait for transactions that were under way when a walk was requested. */
+const maxWaitMs = 10_000;
 /** A run ends after this much, so that a deploy does not wait for it. */
 const maxMs = 30_000;
 
@@ -58,9 +69,11 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Pr
   const until = performance.now() + maxMs;
   let sent = 0;
   let changed = 0;
+  let cursor: QueueCursor | undefined;
   while (limit !== undefined) {
-    const loaded = await loadPendingBatch(deps, target, input);
+    const loaded = await loadPendingBatch(deps, target, { ...input, cursor });
     if (loaded === undefined) break;
+    cursor = loaded.cursor;
     sent += loaded.sent;
     changed += loaded.changed;
     if (sent >= limit) break;
@@ -78,33 +91,23 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Pr
 export const loadPendingBatch = async (
   deps: IngestDeps,
   target: WarehouseTarget,
-  options: Pick<LoadPendingInput, 'origin' | 'graceSeconds'>,
+  options: Pick<LoadPendingInput, 'origin' | 'graceSeconds'> & { readonly cursor?: QueueCursor | undefined },
 ): Promise<PendingLoadResult | undefined> => {
-  const { warehouse } = target;
-  const { store } = deps;
-  const planned = await deps.store.transaction(async (client) => {
-    const rows = await readPending(client, warehouse.name, {
-      limit: warehouse.maxCallsPerLoad,
-      graceSeconds: options.graceSeconds ?? defaultGraceSeconds,
-      flattenVersion,
-    });
-    const deliveries = await unloadedDeliveries(client, warehouse.name, deliveriesPerLoad);
-    const verdicts = await unloadedVerdicts(client, warehouse.name, verdictsPerLoad);
-    if (rows.length === 0 && deliveries.length === 0 && verdicts.length === 0) return undefined;
-    const plan = await planLoad(
-      client,
-      { warehouse: warehouse.name, epoch: await deps.store.epoch(client), flattenVersion, origin: options.origin },
-      rows.map(({ row, rewrite }) => ({
-        callId: row.callId,
-        revision: row.revision,
-        rewrite,
-        partition: row.tombstone ? undefined : warehouse.partitionOf(callTimestampOf(row.document ?? {})),
-      })),
-    );
-    return { plan, rows, deliveries, verdicts };
-  });
-  if (planned === undefined) return undefined;
-  const { plan, rows, deliveries, verdicts } = planned;
+  const until = performance.now() + maxWaitMs;
+  for (;;) {
+    const walk = await walkAhead(deps.store, target);
+    const planned = await planPending(deps, target, options);
+    if (planned !== undefined) return await commitPending(deps, target, planned);
+    if (walk === undefined || (walk.state === 'waiting' && performance.now() > until)) return undefined;
+  }
+};
+
+const commitPending = async (
+  deps: IngestDeps,
+  target: WarehouseTarget,
+  { plan, pending, deliveries, verdicts }: PlannedPending,
+): Promise<PendingLoadResult> => {
+  const rows = pending.calls;
   const { changed } = await commitLoad(deps, target, {
     plan,
     rows,
@@ -112,15 +115,64 @@ export const loadPendingBatch = async (
     force: rows.some(({ rewrite }) => rewrite !== null),
   });
   await markDeliveriesLoaded(
-    store,
-    warehouse.name,
-    deliveries.map((row) => row[0] as number),
+    deps.store,
+    target.warehouse.name,
+    deliveries.map((row) => readDeliveryRow(row).seq),
   );
   await markVerdictsLoaded(
-    store,
+    deps.store,
     verdicts.map((verdict) => verdict.verdict_id),
   );
-  return { sent: rows.length, changed, deliveries: deliveries.length };
+  return { sent: rows.length, changed, deliveries: deliveries.length, cursor: pending.cursor };
+};
+
+interface PlannedPending {
+  readonly plan: PlannedLoad;
+  readonly pending: PendingBatch;
+  readonly deliveries: readonly Row[];
+  readonly verdicts: readonly StoredVerdict[];
+}
+
+/** A load with all that it carries; undefined when nothing waits that is worth a commit. */
+const planPending = async (
+  { store }: IngestDeps,
+  { warehouse }: WarehouseTarget,
+  options: Parameters<typeof loadPendingBatch>[2],
+): Promise<PlannedPending | undefined> =>
+  await store.transaction(async (tx) => {
+    const rules = {
+      limit: warehouse.maxCallsPerLoad,
+      graceSeconds: options.graceSeconds ?? defaultGraceSeconds,
+      flattenVersion,
+    };
+    const pending = await readPending(tx, warehouse.name, rules, options.cursor);
+    const deliveries = await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad);
+    const verdicts = await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad);
+    const isWorthACommit =
+      pending.calls.length > 0 || verdicts.length > 0 || deliveries.some((row) => !readDeliveryRow(row).isRejected);
+    if (!isWorthACommit) return undefined;
+    const plan = await planLoad(
+      tx,
+      { warehouse: warehouse.name, epoch: await store.epoch(tx), flattenVersion, origin: options.origin },
+      pending.calls.map(({ row, rewrite }) => ({
+        callId: row.callId,
+        revision: row.revision,
+        rewrite,
+        partition: row.tombstone ? undefined : warehouse.partitionOf(callTimestampOf(row.document ?? {})),
+      })),
+    );
+    return { plan, pending, deliveries, verdicts };
+  });
+
+/** Lets a walk that looks for what the warehouse lacks keep ahead of the loads; undefined when none is under way. */
+const walkAhead = async (store: Store, { warehouse }: WarehouseTarget): Promise<WalkedBatch | undefined> => {
+  let batch: WalkedBatch | undefined;
+  for (let looked = 0; looked < walkedBatches; looked += 1) {
+    batch = await walkBatch(store, warehouse.name);
+    if (batch?.state === 'waiting') await delay(waitingMs);
+    if (batch?.state !== 'under way') return batch;
+  }
+  return batch;
 };
 
 /** Pending calls of every configured warehouse, by name. */

@@ -5,6 +5,7 @@ import { identifyRecord } from '../../calls/identify.ts';
 import { webhookObservedAt } from '../../calls/observed-at.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import {
+  type EarlierBodies,
   findEarlierBodies,
   lockPendingDeliveries,
   type PendingDelivery,
@@ -65,14 +66,7 @@ export const mergeBatch = async (
   const folded = await take(async (tx) => {
     const deliveries = await lockPendingDeliveries(tx, limit);
     if (deliveries.length === 0) return undefined;
-    const sorted = sortDeliveries(
-      deliveries,
-      await findEarlierBodies(
-        tx,
-        deliveries.map(({ bodyHash }) => bodyHash),
-      ),
-      deps.clockSkew,
-    );
+    const sorted = sortDeliveries(deliveries, await findEarlierBodies(tx, deliveries), deps.clockSkew);
     const byObservation = new Map(sorted.fresh.map(({ delivery, observation }) => [observation, delivery]));
     const refused: SettledDelivery[] = [];
     return {
@@ -123,10 +117,9 @@ interface SortedDeliveries {
   readonly settled: readonly SettledDelivery[];
 }
 
-/** @param earlier delivery ids by the hex hash of each body that was settled before. */
 const sortDeliveries = (
   deliveries: readonly PendingDelivery[],
-  earlier: Awaited<ReturnType<typeof findEarlierBodies>>,
+  earlier: EarlierBodies,
   clockSkew: number,
 ): SortedDeliveries => {
   const fresh: ReadDelivery[] = [];
@@ -143,12 +136,11 @@ const sortDeliveries = (
       continue;
     }
     const hash = delivery.bodyHash.toString('hex');
-    const known = earlier.get(hash);
     // Without an id nothing tells a retry from a change back, so the API is asked.
-    const isRetry = deliveryId !== null && (known?.has(deliveryId) === true || inBatch.get(hash) === deliveryId);
+    const isRetry = deliveryId !== null && (earlier.retries.has(seq) || inBatch.get(hash) === deliveryId);
     if (isRetry) {
       settled.push({ seq, outcome: 'duplicate', callId: read.callId, reason: 'retry of the same delivery' });
-    } else if (known !== undefined || inBatch.has(hash)) {
+    } else if (earlier.hashes.has(hash) || inBatch.has(hash)) {
       repeated.push({ delivery, observation: read });
     } else {
       inBatch.set(hash, deliveryId);

@@ -4,7 +4,7 @@ import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../errors.ts';
 import { canLeaveOut } from '../../source/list/list-query.ts';
 import { type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/ledger-windows.ts';
-import { requestRewrite } from '../../store/loads/loads.ts';
+import { requestRewrite } from '../../store/loads/pending.ts';
 import { addVerdict, listedInEarlierWeeks, type Proof, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';

@@ -3,7 +3,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../errors.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
-import { requestRewrite } from '../../store/loads/loads.ts';
+import { requestRewrite } from '../../store/loads/pending.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';

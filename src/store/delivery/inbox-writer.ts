@@ -106,12 +106,14 @@ export const createInboxWriter = (options: {
       }));
       await run(
         deadlineMs,
-        `INSERT INTO ${schema}.inbox (arrival_id, delivery_id, hook_id, agent, received_at, reason, outcome, unloaded)
-         SELECT arrival_id, delivery_id, hook_id, agent, received_at, reason, 'rejected',
-                ARRAY(${concernedWarehouses('$2', `${schema}.meta`)})
-         FROM jsonb_to_recordset($1::jsonb) AS rejected
-              (arrival_id uuid, delivery_id text, hook_id text, agent text, received_at timestamptz, reason text)
-         ON CONFLICT (arrival_id) DO NOTHING`,
+        `WITH stored AS (
+           INSERT INTO ${schema}.inbox (arrival_id, delivery_id, hook_id, agent, received_at, reason, outcome)
+           SELECT arrival_id, delivery_id, hook_id, agent, received_at, reason, 'rejected'
+             FROM jsonb_to_recordset($1::jsonb) AS rejected
+                  (arrival_id uuid, delivery_id text, hook_id text, agent text, received_at timestamptz, reason text)
+           ON CONFLICT (arrival_id) DO NOTHING RETURNING seq)
+         INSERT INTO ${schema}.unloaded_deliveries (warehouse, rejected, seq)
+         SELECT c.warehouse, true, seq FROM stored, (${concernedWarehouses('$2', schema)}) AS c`,
         [JSON.stringify(rows), [...warehouses]],
       );
     },
@@ -124,7 +126,8 @@ export const createInboxWriter = (options: {
     async depth({ deadlineMs }) {
       const rows = await run<{ pending: number; oldest: Date | null }>(
         deadlineMs,
-        `SELECT count(*)::int AS pending, min(received_at) AS oldest FROM ${schema}.inbox WHERE outcome = 'pending'`,
+        `SELECT (SELECT coalesce(sum(value), 0)::int FROM ${schema}.counters WHERE name = 'deliveries:pending') AS pending,
+                (SELECT received_at FROM ${schema}.inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS oldest`,
         [],
       );
       return { pending: rows[0]?.pending ?? 0, oldestReceivedAt: rows[0]?.oldest ?? null };

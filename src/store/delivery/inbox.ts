@@ -1,7 +1,8 @@
 /** The inbox's side of the merge: deliveries that wait, earlier ones with the same body, and outcomes. */
 
 import { sourceRank } from '../../../schemas/observation.ts';
-import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { tableOf } from '../../../schemas/tables.ts';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 
@@ -43,60 +44,87 @@ export const lockPendingDeliveries = async (tx: Transaction, limit: number): Pro
     [limit, batchBytes],
   );
 
+export interface EarlierBodies {
+  /** Hashes (hex) of bodies that were settled before. */
+  readonly hashes: ReadonlySet<string>;
+  /** Deliveries (by `seq`) that were settled before under the same delivery id. */
+  readonly retries: ReadonlySet<number>;
+}
+
 /**
- * For each body hash, the delivery ids under which it was settled before. Holds the hashes until the transaction ends,
- * so that of two merges with the same body the second sees what the first made of it.
+ * What is known of the bodies of deliveries. Holds their hashes until the transaction ends, so that of two merges with
+ * the same body the second sees what the first made of it.
  */
 export const findEarlierBodies = async (
   tx: Transaction,
-  hashes: readonly Buffer[],
-): Promise<ReadonlyMap<string, ReadonlySet<string | null>>> => {
+  deliveries: readonly Pick<PendingDelivery, 'seq' | 'bodyHash' | 'deliveryId'>[],
+): Promise<EarlierBodies> => {
+  const hashes = deliveries.map(({ bodyHash }) => bodyHash);
   await tx.query(
     `SELECT pg_advisory_xact_lock(hashtext('callsync.body'), key)
        FROM (SELECT DISTINCT hashtext(encode(hash, 'hex')) AS key FROM unnest($1::bytea[]) AS hash ORDER BY key) k`,
     [hashes],
   );
-  const rows = await tx.query<{ hash: string; ids: (string | null)[] }>(
-    `SELECT encode(body_hash, 'hex') AS hash, array_agg(DISTINCT delivery_id) AS ids FROM inbox
-      WHERE body_hash = ANY($1) AND outcome IN ('accepted', 'duplicate', 'repeat') GROUP BY body_hash`,
-    [hashes],
+  const settled = `body_hash = d.hash AND outcome IN ('accepted', 'duplicate', 'repeat')`;
+  const rows = await tx.query<{ seq: number; hash: string; retry: boolean }>(
+    `SELECT seq, encode(hash, 'hex') AS hash,
+            EXISTS (SELECT FROM inbox WHERE ${settled} AND delivery_id = d.id) AS retry
+       FROM unnest($1::bigint[], $2::bytea[], $3::text[]) AS d(seq, hash, id)
+      WHERE EXISTS (SELECT FROM inbox WHERE ${settled})`,
+    [deliveries.map(({ seq }) => seq), hashes, deliveries.map(({ deliveryId }) => deliveryId)],
   );
-  return new Map(rows.map((row) => [row.hash, new Set(row.ids)]));
+  return {
+    hashes: new Set(rows.map(({ hash }) => hash)),
+    retries: new Set(rows.filter(({ retry }) => retry).map(({ seq }) => seq)),
+  };
 };
 
-const settleSql = `UPDATE inbox i SET outcome = u.outcome, call_id = u.call_id, reason = u.reason, folded_at = now(),
-            unloaded = ARRAY(${concernedWarehouses('$5')})
-       FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(seq, outcome, call_id, reason)
-      WHERE i.seq = u.seq`;
+const settleSql = `WITH settled AS (
+       UPDATE inbox i SET outcome = u.outcome, call_id = u.call_id, reason = u.reason, folded_at = now(),
+              body = CASE WHEN u.outcome = 'accepted' THEN i.body END
+         FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(seq, outcome, call_id, reason)
+        WHERE i.seq = u.seq RETURNING i.agent, i.signing_key, i.received_at)
+     INSERT INTO delivery_senders SELECT agent, signing_key, count(*), min(received_at), max(received_at) FROM settled
+      GROUP BY agent, signing_key`;
 
-/** Records what became of deliveries; every warehouse then still has to be told, also one that only others configured. */
+/**
+ * Records what became of deliveries; every warehouse then still has to be told, also one that only others configured.
+ * A body is kept once: with the delivery that was folded, or in quarantine.
+ */
 export const settleDeliveries = async (
   tx: Transaction,
   settled: readonly SettledDelivery[],
   warehouses: readonly string[],
 ): Promise<void> => {
+  const seqs = settled.map((one) => one.seq);
   await tx.query(settleSql, [
-    settled.map((one) => one.seq),
+    seqs,
     settled.map((one) => one.outcome),
     settled.map((one) => one.callId),
     settled.map((one) => one.reason),
-    warehouses,
   ]);
+  await tx.query(queueSql, [seqs, warehouses]);
 };
 
-/** Deliveries that were quarantined and have been folded since; every warehouse is told again. */
+const queueSql = `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
+     SELECT c.warehouse, false, seq FROM (${concernedWarehouses('$2')}) AS c, unnest($1::bigint[]) AS seq ORDER BY 1, 3
+     ON CONFLICT DO NOTHING`;
+
+/** Deliveries that were quarantined and have been folded since, with all that brought the same body; warehouses are told again. */
 export const settleReplayed = async (
-  db: Queryable,
-  replayed: readonly { readonly seq: number; readonly callId: string }[],
+  store: Database,
+  replayed: readonly { readonly bodyHash: Buffer; readonly callId: string }[],
   warehouses: readonly string[],
-): Promise<void> => {
-  await db.query(
-    `UPDATE inbox i SET outcome = 'accepted', call_id = u.call_id, reason = 'replayed from quarantine',
-            unloaded = ARRAY(${concernedWarehouses('$3')})
-       FROM unnest($1::bigint[], $2::text[]) AS u(seq, call_id) WHERE i.seq = u.seq AND i.outcome = 'quarantined'`,
-    [replayed.map((one) => one.seq), replayed.map((one) => one.callId), warehouses],
-  );
-};
+): Promise<void> =>
+  await store.transaction(async (tx) => {
+    const settled = await tx.query<{ seq: number }>(
+      `UPDATE inbox i SET outcome = 'accepted', call_id = u.call_id, reason = 'replayed from quarantine'
+         FROM unnest($1::bytea[], $2::text[]) AS u(hash, call_id)
+        WHERE i.body_hash = u.hash AND i.outcome = 'quarantined' RETURNING i.seq`,
+      [replayed.map((one) => one.bodyHash), replayed.map((one) => one.callId)],
+    );
+    await tx.query(queueSql, [settled.map(({ seq }) => seq), warehouses]);
+  });
 
 /** Asks for calls to be read again from the API, whose answer decides. */
 export const requestRereads = async (db: Queryable, callIds: readonly string[], reason: string): Promise<void> => {
@@ -156,47 +184,41 @@ export const forgetAnswered = async (db: Queryable): Promise<void> => {
   );
 };
 
-/** Rows of the warehouse table `deliveries` that a warehouse does not have yet, in its column order. */
+/**
+ * Rows of the warehouse table `deliveries` that a warehouse does not have yet, in its column order. Rejected ones come
+ * last: they ride along with others, and no load is made for them.
+ */
 export const unloadedDeliveries = async (
   db: Queryable,
   warehouse: string,
   limit: number,
 ): Promise<(readonly unknown[])[]> => {
-  const rows = await db.query<{ row: unknown[] } & Record<string, unknown>>(
-    `SELECT seq, delivery_id, hook_id, agent, ${toMicros('received_at')} AS received_at,
-            signing_key, call_id, outcome, reason
-       FROM inbox WHERE unloaded @> ARRAY[$1] AND unloaded <> '{}' ORDER BY seq LIMIT $2`,
+  const rows = await db.query(
+    `SELECT ${deliveryColumns.map(deliveryValue).join(', ')}
+       FROM (SELECT seq, rejected FROM unloaded_deliveries WHERE warehouse = $1 ORDER BY rejected, seq LIMIT $2) u
+       JOIN inbox USING (seq) ORDER BY rejected, seq`,
     [warehouse, limit],
   );
-  return rows.map((row) => [
-    row.seq,
-    row.delivery_id,
-    row.hook_id,
-    row.agent,
-    row.received_at,
-    row.signing_key,
-    row.call_id,
-    row.outcome,
-    row.reason,
-  ]);
+  return rows.map((row) => deliveryColumns.map((name) => row[name]));
 };
+
+const deliveryColumns = tableOf('deliveries').columns.map(({ name }) => name);
+
+const deliveryValue = (name: string): string => {
+  if (name === 'received_at') return `${toMicros(name)} AS ${name}`;
+  return name === 'arrival_id' ? `coalesce(arrival_id::text, 'seq:' || seq) AS ${name}` : name;
+};
+
+/** The number of a delivery in a row of the warehouse table, and whether its load is worth a commit of its own. */
+export const readDeliveryRow = (row: readonly unknown[]): { readonly seq: number; readonly isRejected: boolean } => ({
+  seq: row[deliveryColumns.indexOf('seq')] as number,
+  isRejected: row[deliveryColumns.indexOf('outcome')] === 'rejected',
+});
 
 export const markDeliveriesLoaded = async (
   db: Queryable,
   warehouse: string,
   seqs: readonly number[],
 ): Promise<void> => {
-  await db.query('UPDATE inbox SET unloaded = array_remove(unloaded, $1) WHERE seq = ANY($2)', [warehouse, seqs]);
-};
-
-/** Deletes the bodies of settled deliveries after `days`; what they were stays. Returns how many. */
-export const expireBodies = async (db: Queryable, days: number): Promise<number> => {
-  const [row] = await db.query<{ n: number }>(
-    `WITH expired AS (
-       UPDATE inbox SET body = NULL WHERE body IS NOT NULL AND outcome <> 'pending'
-          AND received_at < now() - make_interval(secs => $1 * 86400) RETURNING 1)
-     SELECT count(*) AS n FROM expired`,
-    [days],
-  );
-  return row?.n ?? 0;
+  await db.query('DELETE FROM unloaded_deliveries WHERE warehouse = $1 AND seq = ANY($2)', [warehouse, seqs]);
 };

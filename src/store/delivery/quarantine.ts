@@ -58,7 +58,7 @@ export interface QuarantinedRecord {
   readonly id: number;
   readonly record: RejectedRecord;
   /** Of the delivery that brought it, where a webhook did. */
-  readonly delivery: { readonly seq: number; readonly deliveryId: string | null } | undefined;
+  readonly delivery: { readonly bodyHash: Buffer; readonly deliveryId: string | null } | undefined;
 }
 
 /** Bytes of bodies that one batch may hold. */
@@ -69,19 +69,26 @@ export const readOpenBatch = async (
   db: Queryable,
   input: { readonly after: number; readonly ids?: readonly number[] | undefined; readonly limit: number },
 ): Promise<QuarantinedRecord[]> => {
-  const rows = await db.query<RejectedRecord & { id: number; seq: number | null; deliveryId: string | null }>(
-    `SELECT q.id, q.source, q.origin, q.reason, q.body, q.received_at AS "receivedAt", i.seq, i.delivery_id AS "deliveryId"
+  const rows = await db.query<
+    RejectedRecord & {
+      id: number;
+      seq: number | null;
+      deliveryId: string | null;
+      bodyHash: Buffer;
+    }
+  >(
+    `SELECT q.id, q.source, q.origin, q.reason, q.body, q.received_at AS "receivedAt", i.seq, i.delivery_id AS "deliveryId", q.body_hash AS "bodyHash"
        FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS position
                FROM (SELECT * FROM quarantine
                       WHERE state = 'open' AND id > $1 AND ($2::bigint[] IS NULL OR id = ANY($2)) ORDER BY id LIMIT $3) o) q
-       LEFT JOIN inbox i ON q.source = 'webhook' AND q.origin = 'inbox:' || i.seq
+       LEFT JOIN inbox i ON i.seq = CASE WHEN q.source = 'webhook' THEN substring(q.origin FROM '^inbox:([0-9]+)$')::bigint END
       WHERE q.bytes <= $4 OR q.position = 1 ORDER BY q.id`,
     [input.after, input.ids ?? null, input.limit, batchBytes],
   );
-  return rows.map(({ id, seq, deliveryId, ...record }) => ({
+  return rows.map(({ id, seq, deliveryId, bodyHash, ...record }) => ({
     id,
     record,
-    delivery: seq === null ? undefined : { seq, deliveryId },
+    delivery: seq === null ? undefined : { bodyHash, deliveryId },
   }));
 };
 

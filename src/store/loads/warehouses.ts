@@ -2,36 +2,46 @@
  * Which warehouses the store keeps books for: those that registered, also by workers with another configuration. One
  * that nobody has configured for a while is left out, so that what waits for it does not grow for good.
  */
-import type { Queryable, Transaction } from '../../postgres/database.ts';
+import type { Database, Queryable } from '../../postgres/database.ts';
+import { requestWalk } from './walk.ts';
 
-const keyOf = (name: string): string => `'warehouse:' || ${name}`;
-const present = `updated_at > now() - interval '7 days'`;
+const present = `configured_at > now() - interval '7 days'`;
 
 /** SQL of a query for the names of all warehouses to be told of a change; `parameter` holds the configured ones. */
-export const concernedWarehouses = (parameter: string, meta = 'meta'): string =>
-  `SELECT unnest(${parameter}::text[]) AS warehouse
-    UNION SELECT substr(key, ${'warehouse:'.length + 1}) FROM ${meta} WHERE key LIKE 'warehouse:%' AND ${present}`;
+export const concernedWarehouses = (parameter: string, schema = 'callsync'): string =>
+  `SELECT unnest(${parameter}::text[]) AS warehouse UNION SELECT name FROM ${schema}.warehouses WHERE ${present}`;
 
-/** Returns whether the books of the warehouse begin, or begin again: then it also lacks deliveries. */
-export const enterWarehouse = async (tx: Transaction, warehouse: string): Promise<boolean> => {
-  const rows = await tx.query<{ known: boolean }>(
-    `SELECT ${present} AS known FROM meta WHERE key = ${keyOf('$1')} FOR UPDATE`,
-    [warehouse],
-  );
-  await tx.query(
-    `INSERT INTO meta (key, value) VALUES (${keyOf('$1')}, 'true') ON CONFLICT (key) DO UPDATE SET updated_at = now()`,
-    [warehouse],
-  );
-  return rows[0]?.known !== true;
-};
+/**
+ * Registers a warehouse for workers of a flatten version. One that is new, that comes back after a while, or whose rows
+ * an older version flattened is walked: what it lacks becomes pending (`walk.ts`). A new one also gets every delivery.
+ */
+export const registerWarehouse = async (store: Database, name: string, flattenVersion: number): Promise<void> =>
+  await store.transaction(async (tx) => {
+    await tx.query(`INSERT INTO warehouses (name, configured_at) VALUES ($1, 'epoch') ON CONFLICT DO NOTHING`, [name]);
+    const [before] = await tx.query<{ present: boolean; flatten: number }>(
+      `SELECT ${present} AS present, flatten_version AS flatten FROM warehouses WHERE name = $1 FOR UPDATE`,
+      [name],
+    );
+    await tx.query(
+      `UPDATE warehouses SET configured_at = now(), flatten_version = greatest(flatten_version, $2) WHERE name = $1`,
+      [name, flattenVersion],
+    );
+    if (before?.present !== true) {
+      await tx.query(
+        `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
+         SELECT $1, outcome = 'rejected', seq FROM inbox WHERE outcome <> 'pending' ON CONFLICT DO NOTHING`,
+        [name],
+      );
+    }
+    if (before?.present !== true || before.flatten < flattenVersion) await requestWalk(tx, { warehouse: name });
+  });
 
 /** Says that these warehouses are still configured somewhere. */
-export const keepWarehouses = async (db: Queryable, warehouses: readonly string[]): Promise<void> => {
+export const keepWarehouses = async (db: Queryable, names: readonly string[]): Promise<void> => {
   await db.query(
-    `UPDATE meta SET updated_at = now()
-      WHERE key IN (SELECT ${keyOf('name')} FROM unnest($1::text[]) AS name) AND updated_at < now() - interval '1 hour'
-        AND ${present}`,
-    [warehouses],
+    `UPDATE warehouses SET configured_at = now()
+      WHERE name = ANY($1) AND configured_at < now() - interval '1 hour' AND ${present}`,
+    [names],
   );
 };
 
@@ -40,34 +50,11 @@ export const keepWarehouses = async (db: Queryable, warehouses: readonly string[
  * back gets every delivery anew.
  */
 export const forgetWarehouses = async (db: Queryable): Promise<void> => {
-  const gone = await db.query<{ name: string }>(
-    `SELECT substr(key, ${'warehouse:'.length + 1}) AS name FROM meta WHERE key LIKE 'warehouse:%' AND NOT (${present})`,
+  await db.query(
+    `DELETE FROM unloaded_deliveries u USING warehouses w WHERE w.name = u.warehouse AND NOT (${present})`,
   );
-  for (const { name } of gone) {
-    await db.query(
-      `UPDATE inbox SET unloaded = array_remove(unloaded, $1::text)
-        WHERE unloaded <> '{}' AND unloaded @> ARRAY[$1::text]`,
-      [name],
-    );
-  }
 };
 
 /** Whether some worker has configured the warehouse lately. */
-export const isConfiguredSomewhere = async (db: Queryable, warehouse: string): Promise<boolean> => {
-  const rows = await db.query(`SELECT 1 FROM meta WHERE key = ${keyOf('$1')} AND ${present}`, [warehouse]);
-  return rows.length > 0;
-};
-
-/**
- * Whether it is time to look for rows of older versions: looking reads every call of the warehouse, so only every ten
- * minutes, and only one of those who ask.
- */
-export const isRefreshDue = async (db: Queryable, warehouse: string, flattenVersion: number): Promise<boolean> => {
-  const rows = await db.query(
-    `INSERT INTO meta (key, value) VALUES ('refresh:' || $2::int || ':' || $1, 'true')
-     ON CONFLICT (key) DO UPDATE SET updated_at = now() WHERE meta.updated_at < now() - interval '10 minutes'
-     RETURNING 1`,
-    [warehouse, flattenVersion],
-  );
-  return rows.length > 0;
-};
+export const isConfiguredSomewhere = async (db: Queryable, name: string): Promise<boolean> =>
+  (await db.query(`SELECT 1 FROM warehouses WHERE name = $1 AND ${present}`, [name])).length > 0;

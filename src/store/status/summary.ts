@@ -1,8 +1,9 @@
 /** Figures of the operational store for `callsync status`. */
 
-import type pg from 'pg';
 import type { Queryable } from '../../postgres/database.ts';
+import { readCounters } from '../counters.ts';
 import { givenUpRereads } from '../delivery/inbox.ts';
+import { countPending } from '../loads/pending.ts';
 import { openProblems, type WindowProblem } from '../windows/windows.ts';
 
 export interface StoreSummary {
@@ -28,57 +29,58 @@ export interface StoreSummary {
   readonly problems: readonly WindowProblem[];
 }
 
-const one = async <R extends pg.QueryResultRow>(db: Queryable, sql: string): Promise<R> =>
-  (await db.query<R>(sql))[0] as R;
-
 export const summarizeStore = async (db: Queryable): Promise<StoreSummary> => {
-  const counts = await one<Record<string, number>>(
-    db,
+  const counters = await readCounters(db);
+  const [row] = await db.query<{
+    epoch: number;
+    oldest: number | null;
+    rereads: number;
+    unanswered: number;
+    windows: number;
+  }>(
     `SELECT (SELECT coalesce(max(epoch), 0) FROM epochs)::int AS epoch,
-            (SELECT count(*) FROM ledger WHERE revision > 0 AND NOT tombstone) AS calls,
-            (SELECT count(*) FROM ledger WHERE tombstone) AS tombstones,
-            (SELECT count(*) FROM inbox WHERE outcome = 'pending') AS pending,
-            (SELECT extract(epoch FROM now() - min(received_at))::float8 FROM inbox WHERE outcome = 'pending') AS oldest,
-            (SELECT count(*) FROM quarantine WHERE state = 'open') AS quarantine,
+            (SELECT extract(epoch FROM now() - received_at)::float8 FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS oldest,
             (SELECT count(*) FROM rereads WHERE NOT (${givenUpRereads})) AS rereads,
             (SELECT count(*) FROM rereads WHERE ${givenUpRereads}) AS unanswered,
             (SELECT count(*) FROM windows) AS windows`,
   );
-  const outcomes = await db.query<{ outcome: string; n: number }>(
-    'SELECT outcome, count(*) AS n FROM inbox GROUP BY outcome',
-  );
   const warehouses = await db.query<{
     warehouse: string;
-    pending: number;
     last: Date | null;
     error: string | null;
   }>(
-    `SELECT w.warehouse, count(*) FILTER (WHERE w.pending) AS pending,
-            (SELECT max(committed_at) FROM loads l WHERE l.warehouse = w.warehouse) AS last,
-            (SELECT error FROM loads l WHERE l.warehouse = w.warehouse ORDER BY created_at DESC LIMIT 1) AS error
-       FROM warehouse_calls w GROUP BY w.warehouse ORDER BY w.warehouse`,
+    `SELECT w.name AS warehouse,
+            (SELECT committed_at FROM loads l WHERE l.warehouse = w.name AND state = 'committed' ORDER BY committed_at DESC LIMIT 1) AS last,
+            (SELECT error FROM loads l WHERE l.warehouse = w.name ORDER BY created_at DESC LIMIT 1) AS error
+       FROM warehouses w ORDER BY w.name`,
   );
+  const pending = new Map<string, number>();
+  for (const { warehouse } of warehouses) pending.set(warehouse, await countPending(db, warehouse));
   const watermarks = await db.query<{ name: string; watermark: Date }>('SELECT name, watermark FROM watermarks');
   return {
-    epoch: counts.epoch ?? 0,
-    calls: counts.calls ?? 0,
-    tombstones: counts.tombstones ?? 0,
+    epoch: row?.epoch ?? 0,
+    calls: counters.get('calls') ?? 0,
+    tombstones: counters.get('tombstones') ?? 0,
     inbox: {
-      pending: counts.pending ?? 0,
-      oldestPendingSeconds: counts.oldest ?? null,
-      outcomes: Object.fromEntries(outcomes.map(({ outcome, n }) => [outcome, n])),
+      pending: counters.get('deliveries:pending') ?? 0,
+      oldestPendingSeconds: row?.oldest ?? null,
+      outcomes: Object.fromEntries(
+        [...counters]
+          .filter(([name, value]) => name.startsWith('deliveries:') && value !== 0)
+          .map(([name, value]) => [name.slice('deliveries:'.length), value]),
+      ),
     },
     warehouses: Object.fromEntries(
-      warehouses.map(({ warehouse, pending, last, error }) => [
+      warehouses.map(({ warehouse, last, error }) => [
         warehouse,
-        { pending, lastLoadAt: last?.toISOString() ?? null, lastError: error },
+        { pending: pending.get(warehouse) ?? 0, lastLoadAt: last?.toISOString() ?? null, lastError: error },
       ]),
     ),
-    quarantineOpen: counts.quarantine ?? 0,
-    rereadsWaiting: counts.rereads ?? 0,
-    rereadsUnanswered: counts.unanswered ?? 0,
+    quarantineOpen: counters.get('quarantine:open') ?? 0,
+    rereadsWaiting: row?.rereads ?? 0,
+    rereadsUnanswered: row?.unanswered ?? 0,
     watermarks: Object.fromEntries(watermarks.map(({ name, watermark }) => [name, watermark.toISOString()])),
-    windowsRead: counts.windows ?? 0,
+    windowsRead: row?.windows ?? 0,
     problems: await openProblems(db),
   };
 };

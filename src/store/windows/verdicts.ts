@@ -5,6 +5,7 @@ import type { Shown } from '../../../schemas/shown.ts';
 import { tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { readMeta } from '../meta.ts';
 import { type ChainHead, readChainHeads, recordChainHead } from './chain-heads.ts';
 import type { ProofKeys } from './proof-keys.ts';
 
@@ -163,10 +164,12 @@ const checkChain = async (
   heads: readonly ChainHead[],
   warehouse: string,
   verdicts: AsyncIterable<StoredVerdict> | Iterable<StoredVerdict>,
+  /** Digest of the last verdict that has expired. */
+  expired: string | null,
 ): Promise<ChainCheck> => {
   const broken: number[] = [];
   let count = 0;
-  let head: string | null = null;
+  let head = expired;
   const unseen = new Map(heads.filter((one) => one.warehouse === warehouse).map((one) => [one.digest, one]));
   for await (const verdict of verdicts) {
     count += 1;
@@ -200,6 +203,9 @@ export const verifyVerdictChain = async (db: Queryable, proof: Proof): Promise<C
   const heads = await readChainHeads(proof.headsFile);
   const warehouses = new Set([...rows, ...heads].map(({ warehouse }) => warehouse));
   return await Promise.all(
-    [...warehouses].sort().map((name) => checkChain(proof.keys, heads, name, allVerdicts(db, name))),
+    [...warehouses].sort().map(async (name) => {
+      const expired = await readMeta<string>(db, `verdicts_after:${name}`);
+      return await checkChain(proof.keys, heads, name, allVerdicts(db, name), expired ?? null);
+    }),
   );
 };

@@ -84,6 +84,8 @@ export const listChanges = (layout: Layout): readonly Change[] => {
       urgent: false,
       isDone: (found) => found.relations.has(wordsView.name) && found.wordsCurrent,
     },
+    ...tables.filter(({ name }) => name in formerKeys).map((table) => changeKey(layout, table)),
+    index('loads_loaded_at', `${qualified(layout, 'loads')} (loaded_at)`),
     index('calls_call_timestamp', `${qualified(layout, 'calls')} (call_timestamp)`),
     index('deliveries_call_id', `${qualified(layout, 'deliveries')} (call_id)`),
     ...tables.flatMap((table) =>
@@ -92,6 +94,23 @@ export const listChanges = (layout: Layout): readonly Change[] => {
     ...describe(layout, 'TABLE', 'tombstones', 'Erased calls by keyed hash of their id: no load brings them back.', []),
     ...describe(layout, 'VIEW', wordsView.name, wordsView.description, wordsView.columns),
   ];
+};
+
+/** Columns that were the key of a table in an older version. */
+const formerKeys: Readonly<Record<string, string>> = { deliveries: 'seq', verdicts: 'verdict_id' };
+
+/** Rows of an older version that have no value for the key get one made of their number. */
+const changeKey = (layout: Layout, table: Table): Change => {
+  const target = qualified(layout, table.name);
+  const former = formerKeys[table.name] as string;
+  const [column = ''] = table.key;
+  return {
+    name: `key of ${table.name}`,
+    sql: `UPDATE ${target} SET ${quote(column)} = '${former}:' || ${quote(former)} WHERE ${quote(column)} IS NULL;
+ALTER TABLE ${target} DROP CONSTRAINT ${quote(`${table.name}_pkey`)}, ADD PRIMARY KEY (${quote(column)})`,
+    urgent: true,
+    isDone: ({ relations }) => relations.get(`${table.name}_pkey`)?.columns.has(column) === true,
+  };
 };
 
 /** For a table that an older version created; a required column arrives nullable. */

@@ -9,17 +9,11 @@ import { type FoldedBatch, ingest, loadFolded } from '../../../src/pipeline/load
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
-import {
-  abandonLoads,
-  completeLoad,
-  countPending,
-  keepLoad,
-  markPending,
-  registerWarehouse,
-  requestRebuild,
-} from '../../../src/store/loads/loads.ts';
-import { issueEpoch } from '../../../src/store/store.ts';
-import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { issueEpoch } from '../../../src/store/loads/epochs.ts';
+import { abandonLoads, completeLoad, keepLoad } from '../../../src/store/loads/loads.ts';
+import { countPending, markPending } from '../../../src/store/loads/pending.ts';
+import { requestWalk, walkToEnd } from '../../../src/store/loads/walk.ts';
+import { deliver, observationOf, openPipeline, type Pipeline, register } from '../../support/pipeline.ts';
 
 let pipeline: Pipeline;
 beforeAll(async () => {
@@ -57,6 +51,12 @@ const statuses = async (target = pipeline.target): Promise<Record<string, unknow
     ]),
   );
 const pending = (name = 'main'): Promise<number> => countPending(pipeline.store, name);
+
+/** Walks over the ledger; with `rewrite`, every call is written again. Returns how many calls became pending. */
+const walk = async (rewrite = false): Promise<number> => {
+  await requestWalk(pipeline.store, { warehouse: 'main', rewrite });
+  return await walkToEnd(pipeline.store, 'main');
+};
 
 /** The warehouse, but every load ends with this error. */
 const failingWith = (error: Error): IngestDeps => {
@@ -143,7 +143,7 @@ describe('a warehouse that is away', () => {
 
   test('holds back no other warehouse', async () => {
     const other = await pipeline.addWarehouse('other');
-    await registerWarehouse(pipeline.store, 'other');
+    await register(pipeline.store, 'other');
     const deps = { ...pipeline.deps, targets: [...awayNow().targets, other] };
     expect((await ingestAndLoad([observation('a', 1)], deps)).written).toEqual({ main: 0, other: 1 });
     expect([await pending('main'), await pending('other')]).toEqual([1, 0]);
@@ -258,10 +258,10 @@ describe('what reaches every row', () => {
     await pipeline.store.pool.query('UPDATE wh_main.calls SET flatten_version = 0');
     await pipeline.store.pool.query('UPDATE warehouse_calls SET applied_flatten = 0');
     await ingestAndLoad([observation('b', 2)]);
-    expect(await requestRebuild(pipeline.store, 'main', flattenVersion)).toBe(1);
-    expect(await requestRebuild(pipeline.store, 'main', flattenVersion)).toBe(0);
+    expect(await walk()).toBe(1);
+    expect(await walk()).toBe(0);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
-    expect(await requestRebuild(pipeline.store, 'main', flattenVersion)).toBe(0);
+    expect(await walk()).toBe(0);
     const { rows } = await pipeline.store.pool.query('SELECT DISTINCT flatten_version FROM wh_main.calls');
     expect(rows).toEqual([{ flatten_version: flattenVersion }]);
   });
@@ -270,7 +270,7 @@ describe('what reaches every row', () => {
     await ingestAndLoad([observation('a', 1), observation('b', 1), observation('c', 1)]);
     await pipeline.store.pool.query(`UPDATE wh_main.calls SET flatten_version = 9 WHERE call_id < 'c'`);
     await pipeline.store.pool.query(`UPDATE warehouse_calls SET applied_flatten = 9 WHERE call_id < 'c'`);
-    expect(await requestRebuild(pipeline.store, 'main')).toBe(3);
+    expect(await walk(true)).toBe(3);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
     expect(await pending()).toBe(2);
     await ingestAndLoad([observation('b', 2)]);
@@ -285,7 +285,7 @@ describe('what reaches every row', () => {
     const digests = await pipeline.warehouse.digestTables();
     await pipeline.store.pool.query(`DELETE FROM wh_main.utterances WHERE call_id = 'a'`);
     await pipeline.store.pool.query(`UPDATE wh_main.calls SET status = 'broken' WHERE call_id = 'b'`);
-    expect(await requestRebuild(pipeline.store, 'main')).toBe(2);
+    expect(await walk(true)).toBe(2);
     expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
     expect(await pipeline.warehouse.digestTables()).toEqual(digests);
     await pipeline.store.pool.query('UPDATE warehouse_calls SET pending = true');
@@ -310,10 +310,10 @@ describe('what reaches every row', () => {
     });
     const requestOver = meanwhile(async () => {
       await breakRows();
-      await requestRebuild(pipeline.store, 'main');
+      await walk(true);
     });
     for (const before of ['UPDATE warehouse_calls SET pending = true', undefined]) {
-      if (before === undefined) await requestRebuild(pipeline.store, 'main');
+      if (before === undefined) await walk(true);
       else await pipeline.store.pool.query(before);
       await loadPendingBatch(pipeline.deps, requestOver, { origin: 'pending' });
       expect(await pending()).toBe(2);
@@ -323,7 +323,7 @@ describe('what reaches every row', () => {
     // Calls that were pending already are written again too.
     await pipeline.store.pool.query('UPDATE warehouse_calls SET pending = true');
     await breakRows();
-    expect(await requestRebuild(pipeline.store, 'main')).toBe(2);
+    expect(await walk(true)).toBe(2);
     expect(await pipeline.drain()).toEqual({ sent: 2, changed: 2 });
   });
 });
@@ -331,7 +331,7 @@ describe('what reaches every row', () => {
 describe('a warehouse that comes later', () => {
   /** As if no worker had configured it for long. */
   const lapse = (name: string) =>
-    pipeline.store.pool.query(`UPDATE meta SET updated_at = now() - interval '8 days' WHERE key = 'warehouse:' || $1`, [
+    pipeline.store.pool.query(`UPDATE warehouses SET configured_at = now() - interval '8 days' WHERE name = $1`, [
       name,
     ]);
 
@@ -343,8 +343,8 @@ describe('a warehouse that comes later', () => {
     await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
     await pipeline.drain();
     const late = await pipeline.addWarehouse('late');
-    expect(await registerWarehouse(pipeline.store, 'late')).toBe(4);
-    expect(await registerWarehouse(pipeline.store, 'late')).toBe(0);
+    expect(await register(pipeline.store, 'late')).toBe(4);
+    expect(await register(pipeline.store, 'late')).toBe(0);
     expect(await pipeline.drain(late)).toEqual({ sent: 4, changed: 4 });
     expect(await late.warehouse.digestTables()).toEqual(await pipeline.warehouse.digestTables());
     expect((await late.warehouse.countRows()).deliveries).toBe(1);
@@ -353,19 +353,19 @@ describe('a warehouse that comes later', () => {
 
   test('gets what changed while it was not configured', async () => {
     const back = await pipeline.addWarehouse('back');
-    await registerWarehouse(pipeline.store, 'back');
+    await register(pipeline.store, 'back');
     const both = { ...pipeline.deps, targets: [pipeline.target, back] };
     await ingestAndLoad([observation('a', 1), observation('b', 1)], both);
     await lapse('back');
     await ingestAndLoad([observation('a', 2), observation('new', 1)]);
-    expect(await registerWarehouse(pipeline.store, 'back')).toBe(2);
+    expect(await register(pipeline.store, 'back')).toBe(2);
     await pipeline.drain(back);
     expect(await statuses(back)).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
   });
 
   test('gets what a worker folds and merges that does not know it', async () => {
     const added = await pipeline.addWarehouse('added');
-    await registerWarehouse(pipeline.store, 'added');
+    await register(pipeline.store, 'added');
     await ingestAndLoad([observation('a', 1)]);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.6' }]);
     const merged = await mergeBatch(pipeline.deps, 10);
@@ -376,7 +376,7 @@ describe('a warehouse that comes later', () => {
   });
 
   test('is not loaded by a worker that does not know it, which says so', async () => {
-    await registerWarehouse(pipeline.store, 'unknown here');
+    await register(pipeline.store, 'unknown here');
     const load = () => loadPending(pipeline.deps, { warehouse: 'unknown here', origin: 'fill' });
     await expect(load()).rejects.toMatchObject({ code: 'WAREHOUSE_ELSEWHERE', kind: 'transient' });
     await lapse('unknown here');
@@ -385,16 +385,18 @@ describe('a warehouse that comes later', () => {
 
   test('that nobody has configured for long is not waited for, and gets everything when it comes back', async () => {
     const lapsed = await pipeline.addWarehouse('lapsed');
-    await registerWarehouse(pipeline.store, 'lapsed');
+    await register(pipeline.store, 'lapsed');
     await lapse('lapsed');
     await ingestAndLoad([observation('a', 1)]);
     await deliver(pipeline.store, [{ body: '{"unique_id":"w"}', deliveryId: '1701699087.7' }]);
     await mergeBatch(pipeline.deps, 10);
     expect(await pending('lapsed')).toBe(0);
     const waiting = () =>
-      pipeline.store.pool.query(`SELECT 1 FROM inbox WHERE unloaded @> '{lapsed}'`).then((result) => result.rowCount);
+      pipeline.store.pool
+        .query(`SELECT 1 FROM unloaded_deliveries WHERE warehouse = 'lapsed'`)
+        .then((result) => result.rowCount);
     expect(await waiting()).toBe(0);
-    expect(await registerWarehouse(pipeline.store, 'lapsed')).toBe(2);
+    expect(await register(pipeline.store, 'lapsed')).toBe(2);
     expect(await waiting()).toBe(1);
     await pipeline.drain(lapsed);
     expect((await lapsed.warehouse.countRows()).deliveries).toBe(1);
@@ -415,7 +417,7 @@ describe('many at once', () => {
     const sweep = async () => {
       for (let round = 0; round < 8; round += 1) {
         await pipeline.drain();
-        await requestRebuild(pipeline.store, 'main');
+        await walk(true);
         if (round === 4) await issueEpoch(pipeline.store, 'restored', 0);
       }
     };

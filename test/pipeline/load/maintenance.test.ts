@@ -1,8 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
-import { registerWarehouse } from '../../../src/store/loads/loads.ts';
-import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { countPending } from '../../../src/store/loads/pending.ts';
+import { walkBatch, walkToEnd } from '../../../src/store/loads/walk.ts';
+import { registerWarehouse } from '../../../src/store/loads/warehouses.ts';
+import type { RetentionRules } from '../../../src/store/retention.ts';
+import { observationOf, openPipeline, type Pipeline, register } from '../../support/pipeline.ts';
 
 let pipeline: Pipeline;
 beforeAll(async () => {
@@ -11,58 +15,73 @@ beforeAll(async () => {
 afterEach(() => pipeline.clear());
 afterAll(() => pipeline.close());
 
-const keep = () => runMaintenance({ ...pipeline.deps, retentionDays: 7 });
-const ageMeta = (key: string, interval: string) =>
-  pipeline.store.pool.query('UPDATE meta SET updated_at = now() - $2::interval WHERE key LIKE $1', [key, interval]);
+const days = 86_400_000;
+const retention = {
+  bodies: 7 * days,
+  deliveries: 400 * days,
+  quarantine: 90 * days,
+  websocketFrames: 30 * days,
+  loads: 30 * days,
+};
+const keep = (rules: Partial<RetentionRules> = {}) =>
+  runMaintenance({ ...pipeline.deps, retention: { ...retention, ...rules } });
+const query = async (sql: string, values: unknown[] = []) => (await pipeline.store.pool.query(sql, values)).rows;
+const ageWarehouse = (name: string, interval: string) =>
+  query('UPDATE warehouses SET configured_at = now() - $2::interval WHERE name LIKE $1', [name, interval]);
+const fold = async (...ids: string[]) => {
+  const observations = ids.map((id) => observationOf(id, 1));
+  await loadFolded(pipeline.deps, await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' }));
+};
 
-describe('house keeping', () => {
-  test('has rows loaded again that an older worker flattened after a newer one had started', async () => {
-    const observations = [observationOf('a', 1), observationOf('b', 1)];
-    await loadFolded(pipeline.deps, await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' }));
-    expect(await keep()).toMatchObject({ refreshed: 0 });
-    await pipeline.store.pool.query(`UPDATE wh_main.calls SET flatten_version = 0 WHERE call_id = 'a'`);
-    await pipeline.store.pool.query(`UPDATE warehouse_calls SET applied_flatten = 0 WHERE call_id = 'a'`);
-    // Not at every sweep.
-    expect(await keep()).toMatchObject({ refreshed: 0 });
-    await ageMeta('refresh:%', '11 minutes');
-    expect(await keep()).toMatchObject({ refreshed: 1 });
+describe('flattened by an older version', () => {
+  test('a call stays pending for newer workers, and the older ones do not send it again', async () => {
+    await query('UPDATE warehouses SET flatten_version = flatten_version + 1');
+    await fold('a');
+    expect(await countPending(pipeline.store, 'main')).toBe(1);
+    expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
+    await query('UPDATE warehouses SET flatten_version = flatten_version - 1');
+    expect(await pipeline.drain()).toEqual({ sent: 1, changed: 0 });
+    expect(await countPending(pipeline.store, 'main')).toBe(0);
+  });
+
+  test('calls are sent again once a newer version registers', async () => {
+    await fold('a', 'b');
+    await query(`UPDATE wh_main.calls SET flatten_version = 0 WHERE call_id = 'a'`);
+    await query(`UPDATE warehouse_calls SET applied_flatten = 0 WHERE call_id = 'a'`);
+    await query('UPDATE warehouses SET flatten_version = 0');
+    expect(await register(pipeline.store, 'main')).toBe(1);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
-    await ageMeta('refresh:%', '11 minutes');
-    expect(await keep()).toMatchObject({ refreshed: 0 });
+    expect(await register(pipeline.store, 'main')).toBe(0);
+  });
+});
+
+describe('warehouses', () => {
+  test('that are configured stay known, and no others', async () => {
+    await registerWarehouse(pipeline.store, 'elsewhere', flattenVersion);
+    await ageWarehouse('%', '6 days');
+    await keep();
+    const rows = await query(`SELECT name FROM warehouses WHERE configured_at > now() - interval '1 minute'`);
+    expect(rows).toEqual([{ name: 'main' }]);
   });
 
-  test('keeps the books of configured warehouses, and of no others', async () => {
-    await registerWarehouse(pipeline.store, 'elsewhere');
-    await ageMeta('warehouse:%', '6 days');
+  test('that no worker configures any more are taken off the deliveries that wait for them', async () => {
+    await registerWarehouse(pipeline.store, 'gone', flattenVersion);
+    await query(`INSERT INTO unloaded_deliveries VALUES ('gone', false, 1), ('main', false, 1)`);
     await keep();
-    const { rows } = await pipeline.store.pool.query(
-      `SELECT key FROM meta WHERE key LIKE 'warehouse:%' AND updated_at > now() - interval '1 minute'`,
-    );
-    expect(rows).toEqual([{ key: 'warehouse:main' }]);
+    expect(await query('SELECT warehouse FROM unloaded_deliveries ORDER BY 1')).toHaveLength(2);
+    await ageWarehouse('gone', '8 days');
+    await keep();
+    expect(await query('SELECT warehouse FROM unloaded_deliveries')).toEqual([{ warehouse: 'main' }]);
   });
 
-  test('takes a warehouse that nobody configures any more off the deliveries that wait for it', async () => {
-    const { pool } = pipeline.store;
-    await registerWarehouse(pipeline.store, 'gone');
-    await pool.query(
-      `INSERT INTO inbox (received_at, outcome, unloaded) VALUES (now(), 'rejected', '{gone,main}'), (now(), 'rejected', '{gone}')`,
-    );
-    const waiting = async () =>
-      (await pool.query('SELECT unloaded FROM inbox ORDER BY seq')).rows.map((r) => r.unloaded);
-    await keep();
-    expect(await waiting()).toEqual([['gone', 'main'], ['gone']]);
-    await ageMeta('warehouse:gone', '8 days');
-    await keep();
-    expect(await waiting()).toEqual([['main'], []]);
-  });
-
-  test('marks calls for a warehouse whose registration a fold under way did not see', async () => {
-    const observations = [observationOf('a', 1)];
-    await loadFolded(pipeline.deps, await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' }));
-    await keep();
-    await pipeline.store.pool.query('DELETE FROM warehouse_calls');
-    await ageMeta('refresh:%', '11 minutes');
-    await keep();
-    expect(await pipeline.drain()).toMatchObject({ sent: 1 });
+  test('get the calls of a fold that was under way when they registered, and did not know them', async () => {
+    const folding = await pipeline.store.pool.connect();
+    await folding.query('BEGIN');
+    await folding.query(`INSERT INTO ledger (call_id, revision) VALUES ('late', 1)`);
+    await registerWarehouse(pipeline.store, 'young', flattenVersion);
+    expect(await walkBatch(pipeline.store, 'young')).toEqual({ marked: 0, state: 'waiting' });
+    await folding.query('COMMIT');
+    folding.release();
+    expect(await walkToEnd(pipeline.store, 'young')).toBe(1);
   });
 });

@@ -6,7 +6,7 @@ import { transient } from '../../../src/errors.ts';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.ts';
-import { issueEpoch } from '../../../src/store/store.ts';
+import { issueEpoch } from '../../../src/store/loads/epochs.ts';
 import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
 import { addVerdict, latestVerdicts } from '../../../src/store/windows/verdicts.ts';
 import { type StartedReceiver, startReceiver, testSecret } from '../../webhook/support/receiver.ts';

@@ -22,7 +22,6 @@ export interface InboxRow {
   readonly spooled: boolean;
   readonly outcome: string;
   readonly reason: string | null;
-  readonly unloaded: string[];
 }
 
 export const readInbox = async (pool: pg.Pool): Promise<InboxRow[]> =>

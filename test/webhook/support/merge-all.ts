@@ -1,10 +1,13 @@
 /** Merges a whole inbox into a Postgres warehouse, as workers do, and returns how often each call stands there. */
+
+import { flattenVersion } from '../../../src/calls/flatten.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
-import { registerWarehouse } from '../../../src/store/loads/loads.ts';
-import { issueEpoch, openStore } from '../../../src/store/store.ts';
+import { issueEpoch } from '../../../src/store/loads/epochs.ts';
+import { registerWarehouse } from '../../../src/store/loads/warehouses.ts';
+import { openStore } from '../../../src/store/store.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 
 export const mergeAll = async (url: string): Promise<ReadonlyMap<string, number>> => {
@@ -16,7 +19,7 @@ export const mergeAll = async (url: string): Promise<ReadonlyMap<string, number>
   });
   try {
     await warehouse.migrate();
-    await registerWarehouse(store, 'postgres');
+    await registerWarehouse(store, 'postgres', flattenVersion);
     if ((await store.epoch()) === 0) await issueEpoch(store, 'test', 0);
     const target = { warehouse, documents: false };
     const deps: IngestDeps = {

@@ -1,0 +1,23 @@
+/** Counters that the store's triggers keep (migration `counters`): the value of one is the sum over its rows. */
+import type { Database, Queryable } from '../postgres/database.ts';
+
+/** All counters by name. */
+export const readCounters = async (db: Queryable): Promise<ReadonlyMap<string, number>> => {
+  const rows = await db.query<{ name: string; value: number }>(
+    'SELECT name, sum(value)::bigint AS value FROM counters GROUP BY name',
+  );
+  return new Map(rows.map(({ name, value }) => [name, value]));
+};
+
+/** Joins the rows of each counter and of each sender into one; what is added meanwhile stays beside it. */
+export const joinCounters = async (store: Database): Promise<void> => {
+  await store.query(
+    `WITH old AS (DELETE FROM counters RETURNING name, value)
+     INSERT INTO counters SELECT name, sum(value) FROM old GROUP BY name HAVING sum(value) <> 0`,
+  );
+  await store.query(
+    `WITH old AS (DELETE FROM delivery_senders RETURNING *)
+     INSERT INTO delivery_senders
+     SELECT agent, signing_key, sum(deliveries), min(first_at), max(last_at) FROM old GROUP BY agent, signing_key`,
+  );
+};

@@ -1,0 +1,127 @@
+/** Deletes what is older than its time, a batch at a time, so that no table grows for good and nothing waits for it. */
+import type { Queryable } from '../postgres/database.ts';
+
+/** Milliseconds; undefined = kept for good. */
+export interface RetentionRules {
+  /** Bodies of folded deliveries, and deliveries that were rejected. */
+  readonly bodies: number;
+  /** What became of a delivery; as long as that, a known body under a new delivery id is noticed. */
+  readonly deliveries: number;
+  readonly quarantine: number;
+  readonly websocketFrames: number;
+  readonly loads: number;
+  readonly verdicts?: number | undefined;
+}
+
+/** Rows of one statement, and statements of one run for each table: the next run goes on. */
+const batchRows = 500;
+const batchesPerRun = 20;
+/** As many loads of each warehouse stay whatever their age: they tell a restored ledger from a whole one. */
+const keptLoads = 2_000;
+const importDays = 90;
+const settledDays = 30;
+
+/** Returns how many rows of each kind were deleted or emptied. */
+export const expireRows = async (db: Queryable, rules: RetentionRules): Promise<Record<string, number>> => {
+  const counts: Record<string, number> = {};
+  for (const [name, { keepMs, sql }] of Object.entries(expiries(rules))) {
+    if (keepMs === undefined) continue;
+    let count = 0;
+    for (let batch = 0; batch < batchesPerRun; batch += 1) {
+      const rows = await db.query(sql, [keepMs / 1000, batchRows]);
+      count += rows.length;
+      if (rows.length < batchRows) break;
+    }
+    counts[name] = count;
+  }
+  return counts;
+};
+
+const day = 86_400_000;
+const age = 'now() - make_interval(secs => $1)';
+
+/** Statements with the parameters seconds and rows; each returns one row for each that it expired. */
+const expiries = (rules: RetentionRules): Record<string, { keepMs: number | undefined; sql: string }> => ({
+  bodies: {
+    keepMs: rules.bodies,
+    sql: `UPDATE inbox SET body = NULL WHERE seq IN (
+            SELECT seq FROM inbox WHERE body IS NOT NULL AND outcome <> 'pending' AND received_at < ${age}
+             ORDER BY received_at LIMIT $2) RETURNING 1`,
+  },
+  rejected: {
+    keepMs: rules.bodies,
+    sql: `WITH gone AS (
+            DELETE FROM inbox WHERE seq IN (
+              SELECT seq FROM inbox WHERE outcome = 'rejected' AND received_at < ${age} ORDER BY received_at LIMIT $2)
+            RETURNING seq),
+          unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
+          SELECT 1 FROM gone`,
+  },
+  deliveries: {
+    keepMs: rules.deliveries,
+    sql: `DELETE FROM inbox WHERE seq IN (
+            SELECT seq FROM inbox i WHERE received_at < ${age} AND outcome <> 'pending'
+               AND NOT EXISTS (SELECT FROM unloaded_deliveries u WHERE u.seq = i.seq)
+             ORDER BY received_at LIMIT $2) RETURNING 1`,
+  },
+  quarantine: {
+    keepMs: rules.quarantine,
+    sql: `DELETE FROM quarantine WHERE id IN (
+            SELECT id FROM quarantine WHERE state = 'open' AND received_at < ${age} ORDER BY id LIMIT $2) RETURNING 1`,
+  },
+  replayed: {
+    keepMs: settledDays * day,
+    sql: `DELETE FROM quarantine WHERE id IN (
+            SELECT id FROM quarantine WHERE state = 'replayed' AND settled_at < ${age} LIMIT $2) RETURNING 1`,
+  },
+  // The row stays, so that the same bytes stay dropped.
+  dropped: {
+    keepMs: settledDays * day,
+    sql: `UPDATE quarantine SET body = '' WHERE id IN (
+            SELECT id FROM quarantine WHERE state = 'dropped' AND settled_at < ${age} AND body <> '' LIMIT $2) RETURNING 1`,
+  },
+  websocketFrames: {
+    keepMs: rules.websocketFrames,
+    sql: `DELETE FROM websocket_frames WHERE received_at < ${age}
+             AND id IN (SELECT id FROM websocket_frames ORDER BY id LIMIT $2) RETURNING 1`,
+  },
+  loads: {
+    keepMs: rules.loads,
+    sql: `DELETE FROM loads WHERE load_id IN (
+            SELECT l.load_id FROM warehouses w CROSS JOIN LATERAL (
+              SELECT load_id FROM loads l
+               WHERE l.warehouse = w.name AND l.state <> 'planned' AND l.created_at < ${age}
+                 AND l.created_at < (SELECT created_at FROM loads k WHERE k.warehouse = w.name AND k.state = 'committed'
+                                      ORDER BY committed_at DESC OFFSET ${keptLoads - 1} LIMIT 1)
+               ORDER BY created_at LIMIT $2) l LIMIT $2) RETURNING 1`,
+  },
+  verdicts: {
+    keepMs: rules.verdicts,
+    // What is left of a chain begins behind the last digest that is gone.
+    sql: `WITH gone AS (
+            DELETE FROM verdicts WHERE verdict_id IN (
+              SELECT verdict_id FROM verdicts WHERE loaded AND compared_at < ${age} ORDER BY verdict_id LIMIT $2)
+            RETURNING warehouse, verdict_id, digest),
+          begins AS (
+            INSERT INTO meta (key, value)
+            SELECT DISTINCT ON (warehouse) 'verdicts_after:' || warehouse, to_jsonb(digest) FROM gone
+             ORDER BY warehouse, verdict_id DESC
+            ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now())
+          SELECT 1 FROM gone`,
+  },
+  imports: {
+    keepMs: importDays * day,
+    sql: `DELETE FROM meta WHERE key IN (
+            SELECT key FROM meta WHERE starts_with(key, 'import:') AND updated_at < ${age} LIMIT $2) RETURNING 1`,
+  },
+  problems: {
+    keepMs: settledDays * day,
+    sql: `DELETE FROM window_problems WHERE (axis, window_from, window_to) IN (
+            SELECT axis, window_from, window_to FROM window_problems WHERE resolved_at < ${age} LIMIT $2) RETURNING 1`,
+  },
+  rereads: {
+    keepMs: rules.deliveries,
+    sql: `DELETE FROM rereads WHERE call_id IN (
+            SELECT call_id FROM rereads WHERE requested_at < ${age} LIMIT $2) RETURNING 1`,
+  },
+});
