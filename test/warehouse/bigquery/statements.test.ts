@@ -82,7 +82,7 @@ describe('what a load may touch', () => {
 
   test('a log table by the dates of its rows', () => {
     expect(writeLoadScript(base)).toContain(
-      "ON t.seq = x.seq AND ((t.received_at >= TIMESTAMP '2026-01-09 00:00:00+00' AND t.received_at < TIMESTAMP '2026-01-10 00:00:00+00') OR t.received_at IS NULL)",
+      "ON t.arrival_id = x.arrival_id AND ((t.received_at >= TIMESTAMP '2026-01-09 00:00:00+00' AND t.received_at < TIMESTAMP '2026-01-10 00:00:00+00') OR t.received_at IS NULL)",
     );
   });
 

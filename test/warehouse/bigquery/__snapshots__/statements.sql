@@ -123,6 +123,7 @@ OPTIONS (description='The contacts of a call, fields in and out. Grain: call × 
 -- ddl/deliveries (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.deliveries` (
   seq INT64 NOT NULL OPTIONS (description='Number of the delivery in the inbox.'),
+  arrival_id STRING NOT NULL OPTIONS (description='UUID given on arrival; unlike seq, no other delivery ever gets it, also after a restore.'),
   delivery_id STRING OPTIONS (description='Delivery header as sent (not under the signature).'),
   hook_id STRING OPTIONS (description='Identifier of the webhook.'),
   agent STRING OPTIONS (description='User-agent of the sender, with its version.'),
@@ -239,7 +240,7 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   metadata ARRAY<STRUCT<key STRING, value STRING>>,
   udfs ARRAY<STRUCT<kind STRING, udf_index INT64, value_number STRING, value_text STRING, unparsable BOOL>>,
   contacts ARRAY<STRUCT<side STRING, label STRING, data STRING, type STRING, phone STRING>>,
-  deliveries ARRAY<STRUCT<seq INT64, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING>>,
+  deliveries ARRAY<STRUCT<seq INT64, arrival_id STRING, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING>>,
   verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
 );
 
@@ -645,6 +646,7 @@ MERGE `acme-prod.calls.deliveries` AS t
 USING (
   SELECT
     r.seq AS seq,
+    r.arrival_id AS arrival_id,
     r.delivery_id AS delivery_id,
     r.hook_id AS hook_id,
     r.agent AS agent,
@@ -655,13 +657,13 @@ USING (
     r.reason AS reason
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.deliveries) AS r
   WHERE s.kind = 'log'
-  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.seq ORDER BY s.n DESC) = 1
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.arrival_id ORDER BY s.n DESC) = 1
 ) AS x
-ON t.seq = x.seq AND ((t.received_at >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.received_at < TIMESTAMP '2026-03-06 00:00:00+00') OR t.received_at IS NULL)
+ON t.arrival_id = x.arrival_id AND ((t.received_at >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.received_at < TIMESTAMP '2026-03-06 00:00:00+00') OR t.received_at IS NULL)
 WHEN MATCHED THEN UPDATE SET
-  delivery_id = x.delivery_id, hook_id = x.hook_id, agent = x.agent, received_at = x.received_at, signing_key = x.signing_key, call_id = x.call_id, outcome = x.outcome, reason = x.reason
-WHEN NOT MATCHED THEN INSERT (seq, delivery_id, hook_id, agent, received_at, signing_key, call_id, outcome, reason)
-  VALUES (x.seq, x.delivery_id, x.hook_id, x.agent, x.received_at, x.signing_key, x.call_id, x.outcome, x.reason);
+  seq = x.seq, delivery_id = x.delivery_id, hook_id = x.hook_id, agent = x.agent, received_at = x.received_at, signing_key = x.signing_key, call_id = x.call_id, outcome = x.outcome, reason = x.reason
+WHEN NOT MATCHED THEN INSERT (seq, arrival_id, delivery_id, hook_id, agent, received_at, signing_key, call_id, outcome, reason)
+  VALUES (x.seq, x.arrival_id, x.delivery_id, x.hook_id, x.agent, x.received_at, x.signing_key, x.call_id, x.outcome, x.reason);
 
 MERGE `acme-prod.calls.verdicts` AS t
 USING (
@@ -691,11 +693,11 @@ USING (
     r.previous_digest AS previous_digest
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.verdicts) AS r
   WHERE s.kind = 'log'
-  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.verdict_id ORDER BY s.n DESC) = 1
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.digest ORDER BY s.n DESC) = 1
 ) AS x
-ON t.verdict_id = x.verdict_id
+ON t.digest = x.digest
 WHEN MATCHED THEN UPDATE SET
-  axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, digest = x.digest, key_id = x.key_id, previous_digest = x.previous_digest
+  verdict_id = x.verdict_id, axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, key_id = x.key_id, previous_digest = x.previous_digest
 WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
   VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
 
@@ -1161,6 +1163,7 @@ MERGE `acme-prod.calls.deliveries` AS t
 USING (
   SELECT
     r.seq AS seq,
+    r.arrival_id AS arrival_id,
     r.delivery_id AS delivery_id,
     r.hook_id AS hook_id,
     r.agent AS agent,
@@ -1171,13 +1174,13 @@ USING (
     r.reason AS reason
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.deliveries) AS r
   WHERE s.kind = 'log'
-  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.seq ORDER BY s.n DESC) = 1
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.arrival_id ORDER BY s.n DESC) = 1
 ) AS x
-ON t.seq = x.seq AND ((t.received_at >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.received_at < TIMESTAMP '2026-03-06 00:00:00+00') OR t.received_at IS NULL)
+ON t.arrival_id = x.arrival_id AND ((t.received_at >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.received_at < TIMESTAMP '2026-03-06 00:00:00+00') OR t.received_at IS NULL)
 WHEN MATCHED THEN UPDATE SET
-  delivery_id = x.delivery_id, hook_id = x.hook_id, agent = x.agent, received_at = x.received_at, signing_key = x.signing_key, call_id = x.call_id, outcome = x.outcome, reason = x.reason
-WHEN NOT MATCHED THEN INSERT (seq, delivery_id, hook_id, agent, received_at, signing_key, call_id, outcome, reason)
-  VALUES (x.seq, x.delivery_id, x.hook_id, x.agent, x.received_at, x.signing_key, x.call_id, x.outcome, x.reason);
+  seq = x.seq, delivery_id = x.delivery_id, hook_id = x.hook_id, agent = x.agent, received_at = x.received_at, signing_key = x.signing_key, call_id = x.call_id, outcome = x.outcome, reason = x.reason
+WHEN NOT MATCHED THEN INSERT (seq, arrival_id, delivery_id, hook_id, agent, received_at, signing_key, call_id, outcome, reason)
+  VALUES (x.seq, x.arrival_id, x.delivery_id, x.hook_id, x.agent, x.received_at, x.signing_key, x.call_id, x.outcome, x.reason);
 
 MERGE `acme-prod.calls.verdicts` AS t
 USING (
@@ -1207,11 +1210,11 @@ USING (
     r.previous_digest AS previous_digest
   FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.verdicts) AS r
   WHERE s.kind = 'log'
-  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.verdict_id ORDER BY s.n DESC) = 1
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.digest ORDER BY s.n DESC) = 1
 ) AS x
-ON t.verdict_id = x.verdict_id
+ON t.digest = x.digest
 WHEN MATCHED THEN UPDATE SET
-  axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, digest = x.digest, key_id = x.key_id, previous_digest = x.previous_digest
+  verdict_id = x.verdict_id, axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, key_id = x.key_id, previous_digest = x.previous_digest
 WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
   VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
 
