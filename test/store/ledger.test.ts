@@ -45,8 +45,9 @@ const sentDigests = async (): Promise<Record<string, string[]>> => {
     for await (const row of pipeline.warehouse.rowsOf(name)) rows[name].push(JSON.stringify(row));
     rows[name].sort();
   }
+  // The content hash covers the times of the first and last observation, which depend on the order of arrival.
   const calls = await pipeline.warehouse.query(
-    `SELECT to_jsonb(c) - '{revision,load_id,first_seen_at,last_seen_at}'::text[] AS row FROM wh_main.calls c ORDER BY call_id`,
+    `SELECT to_jsonb(c) - '{revision,load_id,first_seen_at,last_seen_at,content_hash}'::text[] AS row FROM wh_main.calls c ORDER BY call_id`,
   );
   return { ...rows, calls: calls.map((row) => JSON.stringify(row.row)) };
 };

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
 const root = resolve(import.meta.dirname, '../..');
-/** They start or ask for PostgreSQL, Temporal or BigQuery, run the built command with its own, or take long. */
+/** They start or ask for PostgreSQL, Temporal, BigQuery or the simulated service, run the built command, or take long. */
 const heavy = [
   /^test\/(e2e|local|campaigns)\//,
   /^test\/replay\/record-histories\.ts$/,
@@ -11,6 +11,7 @@ const heavy = [
   /^test\/webhook\/support\/(child|inbox-database)\.ts$/,
   /^test\/rereads\/late-edits-cases\.ts$/,
   /^src\/local\//,
+  /^src\/simulator\/start-simulator\.ts$/,
 ];
 
 const imports = /^(?:import|export)\s(?!type\b)[^;]*?from '(\.[^']+\.ts)'/gm;
