@@ -128,15 +128,16 @@ const readDigests = async (
   guards: ReadonlyMap<string, CallGuard>,
 ): Promise<ReadonlyMap<string, CallDigest>> => {
   const present = callIds.flatMap((id) => guards.get(id) ?? []);
-  const dates = new Set(present.map(({ callTimestamp }) => dateOf(callTimestamp)));
+  const { warehouse } = target;
+  const dates = new Set(present.map(({ callTimestamp }) => warehouse.partitionOf(callTimestamp)).filter(isPartition));
   const digests = new Map<string, CallDigest>();
   const ids = present.map(({ callId }) => callId);
-  for await (const digest of target.warehouse.digestCalls(ids, dates)) digests.set(digest.callId, digest);
+  for await (const digest of warehouse.digestCalls(ids, dates)) digests.set(digest.callId, digest);
   return digests;
 };
 
-const dateOf = (micros: number | null): string | null =>
-  micros === null ? null : new Date(Math.floor(micros / 1000)).toISOString().slice(0, 10);
+/** A warehouse without partitions has none to name. */
+const isPartition = (partition: string | null | undefined): partition is string | null => partition !== undefined;
 
 const hasEqualRows = (
   callId: string,
