@@ -12,6 +12,8 @@ keep() { [ -s "$1" ] || printf '%s\n' "$2" > "$1"; }
 
 keep store_password "$(random)"
 keep store_url "postgres://callsync:$(cat store_password)@postgres:5432/callsync"
+keep receiver_password "$(random)"
+keep receiver_url "postgres://callsync_receiver:$(cat receiver_password)@postgres:5432/callsync"
 keep temporal_password "$(random)"
 for name in client_secret signing_secret; do
   [ -e "$name" ] || : > "$name"

@@ -20,4 +20,8 @@ export const configSchema = z
   })
   .describe('Configuration of callsync.');
 
+/** A receiver alone: it does not ask the service, so its file need not name it. */
+export const receiverConfigSchema = configSchema.partial({ source: true });
+
 export type Config = z.infer<typeof configSchema>;
+export type ReceiverConfig = z.infer<typeof receiverConfigSchema>;

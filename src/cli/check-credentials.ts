@@ -1,11 +1,11 @@
 /** Whether a configuration holds what the service asks for, so that a file is refused before a worker starts with it. */
-import type { Config } from '../../schemas/config.ts';
+import type { ReceiverConfig } from '../../schemas/config.ts';
 import { terminal } from '../errors.ts';
 
 /** @throws terminal CONFIG_CREDENTIALS that names every key that is missing. */
-export const checkCredentials = ({ source, webhook }: Config): void => {
+export const checkCredentials = ({ source, webhook }: ReceiverConfig): void => {
   const missing: string[] = [];
-  if (source.token === undefined && source.token_file === undefined) {
+  if (source !== undefined && source.token === undefined && source.token_file === undefined) {
     if (source.client_id === undefined) missing.push('source.client_id');
     if (source.client_secret === undefined && source.client_secret_file === undefined)
       missing.push('source.client_secret_file');

@@ -1,7 +1,7 @@
 /** What all commands share: options, output, and the services that they open. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Config } from '../../schemas/config.ts';
-import { loadConfig } from '../config/load.ts';
+import type { ReceiverConfig } from '../../schemas/config.ts';
+import { loadConfig, loadReceiverConfig } from '../config/load.ts';
 import type { Raw } from '../config/raw.ts';
 import type { Store } from '../store/store.ts';
 import { createLogger, toLog } from './log.ts';
@@ -45,15 +45,15 @@ export const print = (options: { readonly json?: boolean }, result: unknown, tex
 };
 
 /** The configured secrets as they are now, for the log's last scrub. */
-const secretsOf = (config: Config): string[] =>
+const secretsOf = (config: ReceiverConfig): string[] =>
   [
-    config.source.client_secret,
-    config.source.token,
+    config.source?.client_secret,
+    config.source?.token,
     config.temporal.api_key,
     ...config.webhook.secrets.map((entry) => entry.secret),
   ].filter((secret) => secret !== undefined);
 
-export const servicesFor = (config: Config, options: CommonOptions): Services =>
+export const servicesFor = <C extends ReceiverConfig>(config: C, options: CommonOptions): Services<C> =>
   createServices(config, toLog(createLogger(options.logLevel, secretsOf(config))), say);
 
 /** Loads the configuration, runs `work`, and closes everything it opened. */
@@ -63,7 +63,19 @@ export const withServices = async <T>(
   overrides: Raw = {},
 ): Promise<T> => {
   const { config } = await loadConfig({ path: options.config, overrides });
-  const services = servicesFor(config, options);
+  return await runWith(servicesFor(config, options), work);
+};
+
+/** As `withServices`, for a receiver alone. */
+export const withReceiverServices = async <T>(
+  options: CommonOptions,
+  work: (services: Services<ReceiverConfig>) => Promise<T>,
+): Promise<T> => {
+  const { config } = await loadReceiverConfig({ path: options.config });
+  return await runWith(servicesFor(config, options), work);
+};
+
+const runWith = async <C, T>(services: Services<C>, work: (services: Services<C>) => Promise<T>): Promise<T> => {
   try {
     return await work(services);
   } finally {

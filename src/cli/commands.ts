@@ -76,6 +76,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/sql.ts')).addSql,
   },
   {
+    name: 'store',
+    does: 'the rights of a database role for receivers that can read no call',
+    load: async () => (await import('./commands/store.ts')).addStore,
+  },
+  {
     name: 'config',
     does: 'example, reference and JSON Schema of the configuration, and a check of yours',
     load: async () => (await import('./commands/config.ts')).addConfig,

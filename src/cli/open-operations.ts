@@ -1,5 +1,6 @@
 /** Serves health, readiness and metrics of a process. */
 import type { Registry } from 'prom-client';
+import type { Config } from '../../schemas/config.ts';
 import { CallsyncError } from '../errors.ts';
 import { serveOperations } from '../operations/server.ts';
 import { openSecret } from '../secret.ts';
@@ -10,7 +11,7 @@ import type { Services } from './services/services.ts';
  * @param input.portMayBeTaken several workers run on one host: all but the first go without.
  */
 export const openOperations = async (
-  services: Services,
+  services: Services<Pick<Config, 'operations'>>,
   input: { readonly registry: Registry; readonly ready: () => boolean; readonly portMayBeTaken?: boolean },
 ): Promise<string | undefined> => {
   const { enabled, listen, port, token_file: file } = services.config.operations;

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type pino from 'pino';
 import { Registry } from 'prom-client';
+import type { Config } from '../../schemas/config.ts';
 import { resolveDataDir } from '../config/data-dir.ts';
 import { watchInbox } from '../metrics/inbox-gauges.ts';
 import { type ConnectionUrl, openPool } from '../postgres/connection.ts';
@@ -19,7 +20,7 @@ const gaugeDeadlineMs = 2_000;
 
 /** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
 export const openReceiver = async (
-  services: Services,
+  services: Services<Pick<Config, 'store' | 'webhook'>>,
   input: {
     readonly storeUrl: ConnectionUrl;
     /** Where it counts; nowhere without one. */
@@ -39,7 +40,7 @@ export const openReceiver = async (
     max: webhook.group_commit.writers + 2,
   });
   services.defer(() => pool.end());
-  const inbox = createInboxWriter({ pool, warehouses: Object.keys(services.config.warehouses) });
+  const inbox = createInboxWriter({ pool });
   watchInbox({ registry, read: () => inbox.depth({ deadlineMs: gaugeDeadlineMs }) });
   const spool = await openSpool({
     dir: webhook.spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'),

@@ -2,7 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
-import { type Config, configSchema } from '../../schemas/config.ts';
+import type { z } from 'zod';
+import { type Config, configSchema, type ReceiverConfig, receiverConfigSchema } from '../../schemas/config.ts';
 import { terminal } from '../errors.ts';
 import { applyPreset } from '../source/presets/presets.ts';
 import { applyEnvironment } from './environment.ts';
@@ -18,14 +19,20 @@ export interface LoadConfigOptions {
   readonly overrides?: Raw;
 }
 
-export interface LoadedConfig {
-  readonly config: Config;
+export interface LoadedConfig<C = Config> {
+  readonly config: C;
   /** The file that was read; undefined when everything came from the environment. */
   readonly path: string | undefined;
 }
 
 /** Throws `CallsyncError` CONFIG_MISSING or CONFIG_INVALID; its message names every key that is wrong. */
-export const loadConfig = async (options: LoadConfigOptions = {}): Promise<LoadedConfig> => {
+export const loadConfig = (options: LoadConfigOptions = {}): Promise<LoadedConfig> => load(options, configSchema);
+
+/** The same for a receiver alone, which needs no section `source`. */
+export const loadReceiverConfig = (options: LoadConfigOptions = {}): Promise<LoadedConfig<ReceiverConfig>> =>
+  load(options, receiverConfigSchema);
+
+const load = async <C>(options: LoadConfigOptions, schema: z.ZodType<C>): Promise<LoadedConfig<C>> => {
   const { env = process.env, cwd = process.cwd(), overrides = {} } = options;
   const wanted = options.path ?? (env.CALLSYNC_CONFIG || undefined);
   const path = resolve(cwd, wanted ?? 'callsync.yaml');
@@ -38,14 +45,16 @@ export const loadConfig = async (options: LoadConfigOptions = {}): Promise<Loade
     });
   }
   return {
-    config: checkConfig(raw, text === undefined ? 'the environment' : path),
+    config: check(raw, text === undefined ? 'the environment' : path, schema),
     path: text === undefined ? undefined : path,
   };
 };
 
 /** Checks settings and fills in defaults. @param origin names where they came from, for the error. */
-export const checkConfig = (raw: unknown, origin: string): Config => {
-  const result = configSchema.safeParse(dropNulls(raw), { reportInput: true });
+export const checkConfig = (raw: unknown, origin: string): Config => check(raw, origin, configSchema);
+
+const check = <C>(raw: unknown, origin: string, schema: z.ZodType<C>): C => {
+  const result = schema.safeParse(dropNulls(raw), { reportInput: true });
   if (result.success) return result.data;
   const problems = describeIssues(result.error.issues);
   throw terminal('CONFIG_INVALID', `The configuration (${origin}) is not valid: ${problems.join('; ')}.`, {

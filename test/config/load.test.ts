@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { checkConfig, loadConfig } from '../../src/config/load.ts';
+import { checkConfig, loadConfig, loadReceiverConfig } from '../../src/config/load.ts';
 import type { CallsyncError } from '../../src/errors.ts';
 
 let cwd: string;
@@ -210,4 +210,20 @@ describe('errors', () => {
   test('speak of settings that a command made', () => {
     expect(() => checkConfig({}, 'the demo')).toThrow('The configuration (the demo) is not valid: source is required');
   });
+});
+
+test('a receiver needs no section of the service, and takes no key that is unknown', async () => {
+  const read = async (yaml: string) => {
+    writeFileSync(join(cwd, 'callsync.yaml'), yaml);
+    return (await loadReceiverConfig({ cwd, env: {} })).config;
+  };
+  expect(await read('webhook:\n  port: 1\n')).toMatchObject({ webhook: { port: 1 }, store: { pool_size: 10 } });
+  expect((await read(minimal)).source?.base_url).toBe('https://api.example.com');
+  await expect(read('webhok: {}\n')).rejects.toThrow('did you mean webhook?');
+  await expect(read('source:\n  list: {}\n')).rejects.toThrow('source.base_url is required');
+  const proxies = (entry: string) => read(`webhook:\n  trusted_proxies: [${entry}]\n`);
+  expect((await proxies('10.0.0.0/8, "2001:db8::/32", 203.0.113.7')).webhook.trusted_proxies).toHaveLength(3);
+  for (const wrong of ['10.0.0.0/33', 'proxy.example.com', '10.0.0', '10.0.0.1/', '300.1.1.1']) {
+    await expect(proxies(wrong)).rejects.toThrow(/webhook\.trusted_proxies\[0\] must be an address or a CIDR range/);
+  }
 });

@@ -1,6 +1,6 @@
 /** Containers cannot run here. What can be checked without an engine is: schemas, references, and our own settings. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -8,13 +8,19 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { applyEnvironment } from '../../src/config/environment.ts';
-import { checkConfig } from '../../src/config/load.ts';
+import { checkConfig, loadReceiverConfig } from '../../src/config/load.ts';
 import type { Raw } from '../../src/config/raw.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const require = createRequire(import.meta.url);
 const read = (name: string) => readFileSync(join(root, name), 'utf8');
+
+interface Volume {
+  readonly name: string;
+  readonly configMap?: { readonly name: string };
+  readonly secret?: { readonly secretName: string; readonly items?: readonly { readonly key: string }[] };
+}
 
 interface Manifest {
   readonly apiVersion: string;
@@ -108,35 +114,56 @@ describe('Kubernetes manifests', () => {
   });
 
   test('name only what exists', () => {
-    for (const name of ['receiver', 'worker']) {
-      const { template } = find(name === 'receiver' ? 'StatefulSet' : 'Deployment', name).spec;
+    for (const [kind, name] of [
+      ['StatefulSet', 'receiver'],
+      ['Deployment', 'worker'],
+      ['Job', 'store-role'],
+    ] as const) {
+      const { template } = find(kind, name).spec;
       const [container] = template.spec.containers;
       const volumes = [...template.spec.volumes, { name: 'spool' }].map((volume: { name: string }) => volume.name);
       for (const mount of container.volumeMounts) expect(volumes).toContain(mount.name);
-      const ports = container.ports.map((port: { name: string }) => port.name);
+      const ports = (container.ports ?? []).map((port: { name: string }) => port.name);
       for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
         if (container[probe] !== undefined) expect(ports).toContain(container[probe].httpGet.port);
       }
-      expect(find('ConfigMap', 'callsync').data).toHaveProperty(['callsync.yaml']);
+      for (const { configMap, secret } of template.spec.volumes as Volume[]) {
+        if (configMap !== undefined) expect(find('ConfigMap', configMap.name).data).toHaveProperty(['callsync.yaml']);
+        if (secret === undefined) continue;
+        const keys = Object.keys(find('Secret', secret.secretName).stringData ?? {});
+        for (const { key } of secret.items ?? []) expect(keys).toContain(key);
+      }
     }
     const kustomization = parse(read(`${folder}/kustomization.yaml`)) as { resources: string[] };
     const examples = files.filter((name) => name.includes('.example.'));
     expect(kustomization.resources.toSorted()).toEqual(files.filter((name) => !examples.includes(name)).toSorted());
   });
 
-  test('carry a configuration that callsync takes, with secrets that the Secret has', async () => {
-    const raw = parse(find('ConfigMap', 'callsync').data?.['callsync.yaml'] ?? '') as Raw;
-    const config = checkConfig(await applyPreset(raw), 'ConfigMap');
-    const secrets = Object.keys(find('Secret', 'callsync').stringData ?? {}).map(
-      (key) => `/etc/callsync/secrets/${key}`,
-    );
-    expect(secrets).toContain(config.source.client_secret_file);
-    expect(secrets).toContain(config.store.url_file);
-    expect(secrets).toContain(config.webhook.secrets[0]?.secret_file);
+  test('carry configurations that callsync takes, with secrets that the Secrets have', async () => {
+    const textOf = (name: string) => find('ConfigMap', name).data?.['callsync.yaml'] ?? '';
+    const secretsOf = (name: string) =>
+      Object.keys(find('Secret', name).stringData ?? {}).map((key) => `/etc/callsync/secrets/${key}`);
+    const worker = checkConfig(await applyPreset(parse(textOf('callsync-worker')) as Raw), 'worker');
+    expect(secretsOf('callsync-worker')).toContain(worker.source.client_secret_file);
+    expect(secretsOf('callsync-worker')).toContain(worker.store.url_file);
     const grace = find('Deployment', 'worker').spec.template.spec.terminationGracePeriodSeconds;
-    expect(grace * 1000).toBeGreaterThan(config.temporal.shutdown_grace);
-    expect(config.webhook.port).toBe(8780);
-    expect(config.operations.port).toBe(9464);
+    expect(grace * 1000).toBeGreaterThan(worker.temporal.shutdown_grace);
+    expect(worker.operations).toMatchObject({ listen: '0.0.0.0', port: 9464 });
+
+    const folder = mkdtempSync(join(tmpdir(), 'callsync-manifests-'));
+    writeFileSync(join(folder, 'callsync.yaml'), textOf('callsync-receiver'));
+    const { config: receiver } = await loadReceiverConfig({ cwd: folder, env: {} });
+    rmSync(folder, { recursive: true });
+    expect(secretsOf('callsync-receiver')).toContain(receiver.webhook.secrets[0]?.secret_file);
+    expect(secretsOf('callsync-receiver')).toContain(receiver.store.url_file);
+    expect(receiver.webhook.port).toBe(8780);
+    expect(receiver.operations).toMatchObject({ listen: '0.0.0.0', port: 9464 });
+    expect(receiver.temporal.address).toBe(worker.temporal.address);
+    // What the internet reaches gets nothing of the service, and not the owner's URL.
+    expect(receiver.source).toBeUndefined();
+    const { volumes } = find('StatefulSet', 'receiver').spec.template.spec as { volumes: Volume[] };
+    expect(volumes.flatMap(({ secret }) => secret?.secretName ?? [])).toEqual(['callsync-receiver']);
+    expect(secretsOf('callsync-receiver').join()).not.toMatch(/client_secret|store_url/);
   });
 });
 
@@ -187,10 +214,14 @@ describe('docker-compose.yml', () => {
 
   test('passes settings that callsync takes, and no secret', () => {
     const base = { source: { base_url: 'https://api.example.com' } };
-    for (const name of ['receiver', 'worker', 'cli']) {
+    for (const name of ['receiver', 'worker', 'cli', 'store-role']) {
       const { environment } = compose.services[name];
       const config = checkConfig(applyEnvironment(base, environment), name);
-      expect(config.store.url_file).toBe('/run/secrets/store_url');
+      expect(config.store.url_file).toBe(`/run/secrets/${name === 'receiver' ? 'receiver' : 'store'}_url`);
+      expect(config.source.client_secret_file).toBe(name === 'receiver' ? undefined : '/run/secrets/client_secret');
+      for (const [, file] of JSON.stringify(config).matchAll(/run\/secrets\/(\w+)/g)) {
+        expect(compose.services[name].secrets).toContain(file);
+      }
       expect(config.temporal).toMatchObject({ address: 'temporal:7233', namespace: 'callsync' });
     }
     const text = read('docker-compose.yml');

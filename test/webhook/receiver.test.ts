@@ -15,10 +15,10 @@ let started: StartedReceiver;
 let wakes = 0;
 beforeAll(async () => {
   database = await createInboxDatabase();
+  await database.store.pool.query("INSERT INTO warehouses (name) VALUES ('main')");
   started = await startReceiver({
     databaseUrl: database.url,
     config: { limits: { body_bytes: 200_000 }, rejected_per_minute: 1_000 },
-    warehouses: ['main'],
     wake: async () => {
       wakes += 1;
     },

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { renderConfigExample } from '../../config/example.ts';
-import { loadConfig } from '../../config/load.ts';
+import { loadConfig, loadReceiverConfig } from '../../config/load.ts';
 import { renderConfigReference } from '../../config/reference.ts';
 import { configJsonSchema } from '../../config/schema-node.ts';
 import { checkCredentials } from '../check-credentials.ts';
@@ -35,8 +35,10 @@ export const addConfig = (command: Command): void => {
     .description(
       'check the configuration file and the environment: keys, credentials, and that the files they name can be read',
     )
-    .action(async (options: CommonOptions) => {
-      const { config: checked, path } = await loadConfig({ path: options.config });
+    .option('--receiver', 'check it as the file of a receiver alone (callsync serve), which needs no section source')
+    .action(async (options: CommonOptions & { receiver?: boolean }) => {
+      const load = options.receiver === true ? loadReceiverConfig : loadConfig;
+      const { config: checked, path } = await load({ path: options.config });
       checkCredentials(checked);
       await checkFiles(checked);
       print(options, { valid: true, path }, `${path ?? 'The environment'} is valid.`);

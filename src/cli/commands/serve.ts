@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import type { ReceiverConfig } from '../../../schemas/config.ts';
 import { createRegistry } from '../../metrics/registry.ts';
 import { openSecret } from '../../secret.ts';
 import { connectClient } from '../../temporal/connect.ts';
 import { installRuntime } from '../../temporal/worker.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withReceiverServices } from '../command.ts';
 import { createLogger } from '../log.ts';
 import { openOperations } from '../open-operations.ts';
 import { openReceiver } from '../open-receiver.ts';
@@ -12,7 +13,7 @@ import { openStoreService } from '../services/open-store.ts';
 import { openTemporal, type TemporalService } from '../services/open-temporal.ts';
 import type { Services } from '../services/services.ts';
 
-const open = (services: Services): Promise<Pick<TemporalService, 'client'>> => {
+const open = (services: Services<ReceiverConfig>): Promise<Pick<TemporalService, 'client'>> => {
   const { temporal } = services.config;
   if (temporal.address === undefined) return openTemporal(services);
   installRuntime((level, message) => services.log(message, { level }));
@@ -20,7 +21,7 @@ const open = (services: Services): Promise<Pick<TemporalService, 'client'>> => {
 };
 
 /** Temporal may be away: the inbox waits and a sweep finds it, so each wake-up connects anew until one succeeds. */
-const createWake = (services: Services): (() => Promise<void>) => {
+const createWake = (services: Services<ReceiverConfig>): (() => Promise<void>) => {
   let opening: ReturnType<typeof open> | undefined;
   return async () => {
     opening ??= open(services);
@@ -38,7 +39,7 @@ export const addServe = (command: Command): void => {
   withCommonOptions(command)
     .addHelpText('after', '\nExamples:\n  callsync serve --config callsync.yaml')
     .action((options: CommonOptions) =>
-      withServices(options, async (services) => {
+      withReceiverServices(options, async (services) => {
         const { stopped } = untilStopped();
         const { store } = services.config;
         const configured = openSecret({ key: 'store.url', value: store.url, file: store.url_file });

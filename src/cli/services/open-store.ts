@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Config } from '../../../schemas/config.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { keepServer } from '../../local/keep-server.ts';
 import { startEmbeddedPostgres } from '../../local/postgres/embedded-postgres.ts';
@@ -8,7 +9,7 @@ import { openStore, type Store } from '../../store/store.ts';
 import type { Services } from './services.ts';
 
 /** The operational store: the configured server, or the embedded one, which is started where it does not run. */
-export const openStoreService = async (services: Services): Promise<Store> => {
+export const openStoreService = async (services: Services<Pick<Config, 'store'>>): Promise<Store> => {
   const { config } = services;
   const configured = openSecret({ key: 'store.url', value: config.store.url, file: config.store.url_file });
   let url: ConnectionUrl | undefined = configured?.read;

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
+import type { Config } from '../../../schemas/config.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { keepServer } from '../../local/keep-server.ts';
 import { startTemporalDevServer } from '../../local/temporal/dev-server.ts';
@@ -14,7 +15,9 @@ export interface TemporalService {
 }
 
 /** The configured cluster, or the development server, which is started where it does not run. */
-export const openTemporal = async (services: Services): Promise<TemporalService> => {
+export const openTemporal = async (
+  services: Services<Pick<Config, 'store' | 'temporal'>>,
+): Promise<TemporalService> => {
   const { temporal } = services.config;
   installRuntime((level, message) => services.log(message, { level }));
   let address = temporal.address;

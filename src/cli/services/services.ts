@@ -2,8 +2,9 @@
 import type { Config } from '../../../schemas/config.ts';
 import type { Log } from '../log.ts';
 
-export interface Services {
-  readonly config: Config;
+/** @typeParam C the sections that are needed; a receiver alone has no `source`. */
+export interface Services<C = Config> {
+  readonly config: C;
   readonly log: Log;
   /** Tells a person what is happening, on standard error. */
   readonly say: (message: string) => void;
@@ -12,7 +13,7 @@ export interface Services {
   close(): Promise<void>;
 }
 
-export const createServices = (config: Config, log: Log, say: (message: string) => void): Services => {
+export const createServices = <C>(config: C, log: Log, say: (message: string) => void): Services<C> => {
   const closers: (() => Promise<unknown>)[] = [];
   return {
     config,

@@ -39,7 +39,7 @@ beforeAll(async () => {
       calls: { count: calls, utterances: 4, to, from: new Date(Date.parse(to) - 12 * 86_400_000).toISOString() },
     },
   });
-  receiver = await startReceiver({ databaseUrl: here.url, warehouses: ['main'] });
+  receiver = await startReceiver({ databaseUrl: here.url });
   await here.simulator.configure({
     webhooks: { url: receiver.url, secret: testSecret, dropShare: 0.05, concurrency: 8 },
   });

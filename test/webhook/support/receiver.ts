@@ -34,7 +34,6 @@ export interface StartOptions {
   readonly config?: Partial<z.input<typeof webhookConfigSchema>>;
   readonly verifier?: Verifier;
   readonly wake?: () => Promise<void>;
-  readonly warehouses?: readonly string[];
   /** Kept after `stop`; a folder of its own without it. */
   readonly spoolDir?: string;
   /** How often secret files are looked at. */
@@ -54,9 +53,9 @@ export const startReceiver = async (options: StartOptions): Promise<StartedRecei
     logged.push(`${level} ${message}`);
   };
   const log: ReceiverLog = { info: write('info'), warn: write('warn'), error: write('error') };
-  const { databaseUrl: url, intervalMs, warehouses } = options;
+  const { databaseUrl: url, intervalMs } = options;
   const pool = openPool({ url, schema: 'callsync', application: 'receiver', purpose: 'operational store', max: 5 });
-  const inbox = createInboxWriter({ pool, ...(warehouses && { warehouses }) });
+  const inbox = createInboxWriter({ pool });
   const spool = await openSpool({ dir: options.spoolDir ?? join(folder, 'spool'), config: config.spool, log });
   const registry = new Registry();
   const receiver = createReceiver({

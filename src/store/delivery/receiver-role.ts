@@ -1,0 +1,34 @@
+/**
+ * What a receiver may do in the store: add deliveries, and see how many wait. It is the one process that the internet
+ * reaches, so its role reads no call: neither ledger nor bodies, nor the key of tombstones.
+ */
+import pg from 'pg';
+import type { Queryable } from '../../postgres/database.ts';
+import { storeSchema } from '../migrate.ts';
+
+/** Statements that give a role exactly the rights that `createInboxWriter` needs. */
+export const receiverGrants = (role: string): readonly string[] => {
+  const grantee = pg.escapeIdentifier(role);
+  const inbox = `${storeSchema}.inbox`;
+  return [
+    `REVOKE ALL ON ALL TABLES IN SCHEMA ${storeSchema} FROM ${grantee}`,
+    `GRANT USAGE ON SCHEMA ${storeSchema} TO ${grantee}`,
+    `GRANT INSERT ON ${inbox} TO ${grantee}`,
+    // The same delivery again is noticed by its arrival_id; depth and age of the inbox need the others.
+    `GRANT SELECT (arrival_id, outcome, received_at) ON ${inbox} TO ${grantee}`,
+  ];
+};
+
+/**
+ * Makes the role, or sets its password if it is there, and gives it its rights. The store must be migrated.
+ * @param password undefined = the role is there and keeps its own.
+ */
+export const setUpReceiverRole = async (db: Queryable, role: string, password: string | undefined): Promise<void> => {
+  const [present] = await db.query('SELECT FROM pg_roles WHERE rolname = $1', [role]);
+  const grantee = pg.escapeIdentifier(role);
+  if (password !== undefined) {
+    const verb = present === undefined ? 'CREATE' : 'ALTER';
+    await db.query(`${verb} ROLE ${grantee} LOGIN PASSWORD ${pg.escapeLiteral(password)}`);
+  }
+  for (const statement of receiverGrants(role)) await db.query(statement);
+};

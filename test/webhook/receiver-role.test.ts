@@ -1,0 +1,68 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { receiverGrants, setUpReceiverRole } from '../../src/store/delivery/receiver-role.ts';
+import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
+import { startReceiver, testSecret } from './support/receiver.ts';
+import { until } from './support/until.ts';
+
+const role = `receiver "${process.pid}"`;
+const password = "it's secret";
+let database: InboxDatabase;
+let url: string;
+beforeAll(async () => {
+  database = await createInboxDatabase();
+  await setUpReceiverRole(database.store, role, 'the first');
+  await setUpReceiverRole(database.store, role, password);
+  const its = new URL(database.url);
+  [its.username, its.password] = [encodeURIComponent(role), encodeURIComponent(password)];
+  url = its.href;
+});
+afterAll(async () => {
+  const grantee = pg.escapeIdentifier(role);
+  await database?.store.pool.query(`DROP OWNED BY ${grantee}; DROP ROLE ${grantee}`);
+  await database?.drop();
+});
+
+test('a receiver with a role that only adds deliveries does all of its work', async () => {
+  const started = await startReceiver({ databaseUrl: url });
+  const send = (secret: string) =>
+    sendWebhook({ url: started.url, body: '{"unique_id":"a"}', secret, deliveryId: '1', retry: false });
+  expect((await send(testSecret)).delivered).toBe(true);
+  expect((await send('wrong')).attempts).toMatchObject([{ status: 403 }]);
+  await until('both are recorded', async () => (await database.rows()).length === 2);
+  expect((await database.rows()).map((row) => row.outcome)).toEqual(['pending', 'rejected']);
+  expect(started.receiver.status().storeUsable).toBe(true);
+  await started.inbox.ping({ deadlineMs: 5_000 });
+  expect(await started.inbox.depth({ deadlineMs: 5_000 })).toMatchObject({ pending: 1 });
+  const { pool } = database.store;
+  const again = await pool.query('SELECT * FROM callsync.inbox WHERE outcome = $1', ['pending']);
+  const { arrival_id: arrivalId, body, body_hash: bodyHash } = again.rows[0];
+  const known = { deliveryId: '1', hookId: null, agent: null, receivedAt: new Date(), signingKey: null };
+  await started.inbox.insert([{ arrivalId, ...known, body, bodyHash }], { deadlineMs: 5_000, spooled: true });
+  expect(await database.rows()).toHaveLength(2);
+  await started.stop();
+});
+
+test('its role reads no call and changes nothing', async () => {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows: tables } = await database.store.pool.query<{ name: string }>(
+    "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'callsync' ORDER BY 1",
+  );
+  expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['inbox', 'ledger', 'meta', 'quarantine']));
+  const forbidden = [
+    ...tables.map(({ name }) => `SELECT * FROM callsync.${name}`),
+    'SELECT body FROM callsync.inbox',
+    "UPDATE callsync.inbox SET outcome = 'pending'",
+    'DELETE FROM callsync.inbox',
+    'TRUNCATE callsync.inbox',
+    'INSERT INTO callsync.ledger (call_id) VALUES (1)',
+    'CREATE TABLE callsync.mine (id int)',
+  ];
+  for (const statement of forbidden) {
+    await expect(client.query(statement), statement).rejects.toMatchObject({ code: '42501' });
+  }
+  await client.end();
+  expect(receiverGrants('a"b').join()).toContain('TO "a""b"');
+});
