@@ -2,13 +2,12 @@
  * What a receiver may do in the store: add deliveries, and see how many wait. It is the one process that the internet
  * reaches, so its role reads no call: neither ledger nor bodies, nor the key of tombstones.
  */
-import pg from 'pg';
 import type { Queryable } from '../../postgres/database.ts';
 import { storeSchema } from '../migrate.ts';
 
 /** Statements that give a role exactly the rights that `createInboxWriter` needs. */
 export const receiverGrants = (role: string): readonly string[] => {
-  const grantee = pg.escapeIdentifier(role);
+  const grantee = `"${role.replaceAll('"', '""')}"`;
   const inbox = `${storeSchema}.inbox`;
   return [
     `REVOKE ALL ON ALL TABLES IN SCHEMA ${storeSchema} FROM ${grantee}`,
@@ -25,10 +24,13 @@ export const receiverGrants = (role: string): readonly string[] => {
  */
 export const setUpReceiverRole = async (db: Queryable, role: string, password: string | undefined): Promise<void> => {
   const [present] = await db.query('SELECT FROM pg_roles WHERE rolname = $1', [role]);
-  const grantee = pg.escapeIdentifier(role);
   if (password !== undefined) {
     const verb = present === undefined ? 'CREATE' : 'ALTER';
-    await db.query(`${verb} ROLE ${grantee} LOGIN PASSWORD ${pg.escapeLiteral(password)}`);
+    const [made] = await db.query<{ sql: string }>(
+      `SELECT format('${verb} ROLE %I LOGIN PASSWORD %L', $1::text, $2::text) AS sql`,
+      [role, password],
+    );
+    await db.query(made?.sql ?? '');
   }
   for (const statement of receiverGrants(role)) await db.query(statement);
 };
