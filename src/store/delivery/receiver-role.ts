@@ -14,7 +14,10 @@ export const receiverGrants = (role: string): readonly string[] => {
     `GRANT USAGE ON SCHEMA ${storeSchema} TO ${grantee}`,
     `GRANT INSERT ON ${inbox} TO ${grantee}`,
     // The same delivery again is noticed by its arrival_id; depth and age of the inbox need the others.
-    `GRANT SELECT (arrival_id, outcome, received_at) ON ${inbox} TO ${grantee}`,
+    `GRANT SELECT (seq, arrival_id, outcome, received_at) ON ${inbox} TO ${grantee}`,
+    // Warehouses are told of rejected deliveries.
+    `GRANT INSERT ON ${storeSchema}.unloaded_deliveries TO ${grantee}`,
+    `GRANT SELECT (name, configured_at) ON ${storeSchema}.warehouses TO ${grantee}`,
   ];
 };
 
