@@ -13,8 +13,9 @@ export const receiverGrants = (role: string): readonly string[] => {
     `REVOKE ALL ON ALL TABLES IN SCHEMA ${storeSchema} FROM ${grantee}`,
     `GRANT USAGE ON SCHEMA ${storeSchema} TO ${grantee}`,
     `GRANT INSERT ON ${inbox} TO ${grantee}`,
-    // The same delivery again is noticed by its arrival_id; depth and age of the inbox need the others.
+    // The same delivery again is noticed by its arrival_id; age and depth of the inbox need the others.
     `GRANT SELECT (seq, arrival_id, outcome, received_at) ON ${inbox} TO ${grantee}`,
+    `GRANT SELECT ON ${storeSchema}.counters TO ${grantee}`,
     // Warehouses are told of rejected deliveries.
     `GRANT INSERT ON ${storeSchema}.unloaded_deliveries TO ${grantee}`,
     `GRANT SELECT (name, configured_at) ON ${storeSchema}.warehouses TO ${grantee}`,
