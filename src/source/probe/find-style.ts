@@ -2,7 +2,16 @@
 import type { PaginationConfig } from '../../../schemas/config/list.ts';
 import { findLink } from '../pagination/link.ts';
 import type { Finding } from './finding.ts';
-import { allAt, findEffective, isRefusal, type Look, leavesBeside, type Params, type ProbeSession } from './session.ts';
+import {
+  allAt,
+  distanceBehind,
+  findEffective,
+  isRefusal,
+  type Look,
+  leavesBeside,
+  type Params,
+  type ProbeSession,
+} from './session.ts';
 
 const offsetParams = ['offset', 'skip', 'start', 'startIndex', 'start_index', 'from_index'];
 const pageParams = ['page', 'pageNumber', 'page_number', 'pageIndex', 'page_index', 'pageNo', 'p', 'page[number]'];
@@ -36,22 +45,40 @@ const found = (
   finding: { key: 'pagination.style', found: words, confidence, evidence },
 });
 
+/** What the styles are tried on. */
+interface Trial {
+  readonly session: ProbeSession;
+  /** A page of `step` records, and the parameters that make it so. */
+  readonly short: Look;
+  readonly sized: Params;
+  readonly step: number;
+  readonly recordsPath: string;
+  /** How far behind the beginning of the list a look begins, in pages; 0 where it is empty, `refused` where it is. */
+  readonly pagesBehind: (ask: () => Promise<Look>) => Promise<number | 'refused'>;
+}
+
 export const findStyle = async (
   session: ProbeSession,
-  base: Look,
   short: Look,
   sized: Params,
   recordsPath: string,
 ): Promise<Style> => {
-  const expected = base.ids[short.ids.length];
-  const isNext = (look: Look): boolean =>
-    look.records.length > 0 &&
-    (expected === undefined ? !short.ids.includes(look.ids[0] ?? '') : look.ids[0] === expected);
+  const step = short.ids.length;
+  const pagesBehind: Trial['pagesBehind'] = async (ask) => {
+    // The beginning is looked at just before, so that only few calls can come between both.
+    const front = await session.front();
+    const look = await ask();
+    if (isRefusal(look)) return 'refused';
+    if (look.records.length === 0) return 0;
+    const behind = distanceBehind(front, look);
+    return behind === undefined ? Number.POSITIVE_INFINITY : Math.max(0, behind / step);
+  };
+  const trial: Trial = { session, short, sized, step, recordsPath, pagesBehind };
   return (
-    (await findLinkStyle(session, short, isNext)) ??
-    (await findCursorStyle(session, short, sized, recordsPath, isNext)) ??
-    (await findOffsetStyle(session, base, short, sized)) ??
-    (await findPageStyle(session, base, short, sized)) ??
+    (await findLinkStyle(trial)) ??
+    (await findCursorStyle(trial)) ??
+    (await findOffsetStyle(trial)) ??
+    (await findPageStyle(trial)) ??
     found(
       { style: 'none' },
       'none',
@@ -61,14 +88,13 @@ export const findStyle = async (
   );
 };
 
-const findLinkStyle = async (
-  session: ProbeSession,
-  short: Look,
-  isNext: (look: Look) => boolean,
-): Promise<Style | undefined> => {
+/** Calls that come meanwhile bring a page nearer: less than half of one is no effect. */
+const isBehind = (pages: number | 'refused'): boolean => pages !== 'refused' && pages > 0.5;
+
+const findLinkStyle = async ({ session, short, pagesBehind }: Trial): Promise<Style | undefined> => {
   const next = findLink(short.headers.link, 'next');
   if (next === undefined || !URL.canParse(next, short.url.href)) return undefined;
-  const follows = isNext(await session.follow(new URL(next, short.url).href));
+  const follows = isBehind(await pagesBehind(() => session.follow(new URL(next, short.url).href)));
   return found(
     { style: 'link', rel: 'next' },
     'Link header',
@@ -77,13 +103,8 @@ const findLinkStyle = async (
   );
 };
 
-const findCursorStyle = async (
-  session: ProbeSession,
-  short: Look,
-  sized: Params,
-  recordsPath: string,
-  isNext: (look: Look) => boolean,
-): Promise<Style | undefined> => {
+const findCursorStyle = async (trial: Trial): Promise<Style | undefined> => {
+  const { session, short, sized, recordsPath, pagesBehind } = trial;
   const inBody = leavesBeside(short.body, recordsPath)
     .filter(
       ([path, value]) =>
@@ -96,14 +117,14 @@ const findCursorStyle = async (
   for (const { where, name, value } of [...inBody, ...inHeaders]) {
     if (/^(https?:\/\/|\/|\?)/.test(value) && URL.canParse(value, short.url.href)) {
       const url = new URL(value, short.url);
-      if (url.origin === short.url.origin && isNext(await session.follow(url.href))) {
+      if (url.origin === short.url.origin && isBehind(await pagesBehind(() => session.follow(url.href)))) {
         return found({ style: 'cursor', ...where }, `address in ${name}`, 'following it gave the next records');
       }
       continue;
     }
     const [param] = await findEffective(
       cursorParams,
-      async (names) => isNext(await session.look({ ...sized, ...allAt(names, value) })),
+      async (names) => isBehind(await pagesBehind(() => session.look({ ...sized, ...allAt(names, value) }))),
       1,
     );
     if (param !== undefined) {
@@ -117,19 +138,13 @@ const findCursorStyle = async (
   return undefined;
 };
 
-const findOffsetStyle = async (
-  session: ProbeSession,
-  base: Look,
-  short: Look,
-  sized: Params,
-): Promise<Style | undefined> => {
-  if (base.ids.length < 3) return undefined;
-  const step = Math.min(short.ids.length, base.ids.length - 1);
+const findOffsetStyle = async ({ session, short, sized, step, pagesBehind }: Trial): Promise<Style | undefined> => {
+  if (short.ids.length < 2) return undefined;
   const [param] = await findEffective(
     offsetParams,
     async (names) => {
-      const look = await session.look({ ...sized, ...allAt(names, step) });
-      return isRefusal(look) || look.ids[0] === base.ids[step];
+      const pages = await pagesBehind(() => session.look({ ...sized, ...allAt(names, step) }));
+      return pages === 'refused' || (isBehind(pages) && pages < 1.5);
     },
     1,
   );
@@ -141,42 +156,20 @@ const findOffsetStyle = async (
   );
 };
 
-const findPageStyle = async (
-  session: ProbeSession,
-  base: Look,
-  short: Look,
-  sized: Params,
-): Promise<Style | undefined> => {
-  const size = short.ids.length;
-  const shows = (look: Look, from: number): boolean =>
-    base.ids[from] === undefined
-      ? look.records.length > 0 && !base.ids.includes(look.ids[0] ?? '')
-      : look.ids[0] === base.ids[from];
+const findPageStyle = async ({ session, sized, pagesBehind }: Trial): Promise<Style | undefined> => {
   const [param] = await findEffective(
     pageParams,
     async (names) => {
-      const look = await session.look({ ...sized, ...allAt(names, 2) });
-      return isRefusal(look) || (look.records.length > 0 && (shows(look, size) || shows(look, 2 * size)));
+      const pages = await pagesBehind(() => session.look({ ...sized, ...allAt(names, 2) }));
+      return pages === 'refused' || isBehind(pages);
     },
     1,
   );
-  if (param === undefined) return undefined;
-  const second = await session.look({ ...sized, [param]: '2' });
-  if (isRefusal(second)) return undefined;
-  const first =
-    shows(second, size) && size < base.ids.length
-      ? 1
-      : shows(second, 2 * size) && 2 * size < base.ids.length
-        ? 0
-        : await firstPage(session, short, sized, param);
+  if (param === undefined || isRefusal(await session.look({ ...sized, [param]: '2' }))) return undefined;
+  const first = isBehind(await pagesBehind(() => session.look({ ...sized, [param]: '1' }))) ? 0 : 1;
   return found(
     { style: 'page', page_param: param, first },
     `page (${param}, first is ${first})`,
     `${param}=2 gave other records, in order`,
   );
-};
-
-const firstPage = async (session: ProbeSession, short: Look, sized: Params, param: string): Promise<number> => {
-  const look = await session.look({ ...sized, [param]: '1' });
-  return look.ids[0] === short.ids[0] ? 1 : 0;
 };

@@ -70,7 +70,18 @@ export const findWindows = async (
     if (axis !== undefined && !found.some((one) => one.axis.name === axis.axis.name)) found.push(axis);
   }
   const [first] = found;
-  if (first === undefined) return nothing(`none of ${candidates.length} usual pairs of names cut the list`);
+  if (first === undefined) {
+    const cutting = [...effective, ...numeric].map((names) => names.join(' and ')).join(', ');
+    const none = nothing(`none of ${candidates.length} usual pairs of names cut the list by a time of its records`);
+    if (cutting === '') return none;
+    const contradiction = {
+      key: 'contradiction',
+      found: 'between window parameters and the times of records',
+      confidence: 'sure',
+      evidence: `${cutting} had an effect, but what came lay outside: times may be local, or of another field`,
+    } as const;
+    return { ...none, findings: [...none.findings, contradiction] };
+  }
   const bounds = await findBounds(session, first.axis, first.format, sample, sized);
   const times = sample.records.flatMap((record) => parseTimestamp(record[first.axis.record_field]) ?? []);
   const wholeSeconds = times.every((time) => time % 1_000_000 === 0);

@@ -3,7 +3,10 @@ import { type ListConfig, listConfigSchema } from '../../../schemas/config/list.
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal } from '../../errors.ts';
 import type { RequestBudget } from '../http/limiter.ts';
+import { wait } from '../http/wait.ts';
 import { createSource, findTokenFormat, type Source } from '../source.ts';
+import { findCap } from './find-cap.ts';
+import { findContradictions } from './find-contradictions.ts';
 import { findFields } from './find-fields.ts';
 import { findPaging } from './find-paging.ts';
 import { type BoundNames, findWindows } from './find-windows.ts';
@@ -35,7 +38,7 @@ export interface ProbeReport {
 }
 
 /** Enough for every question, on a service that answers the usual names. */
-export const defaultProbeRequests = 60;
+export const defaultProbeRequests = 100;
 
 /**
  * Asks the list with the configured credentials, address and version; whatever the configuration says of the list
@@ -49,6 +52,7 @@ export const probeSource = async (options: ProbeOptions): Promise<ProbeReport> =
   try {
     if (recordsPath === undefined || base.records.length === 0) throw nothingToSee(base);
     session.recordsPath = recordsPath;
+    session.isLive = await seesNewCalls(session);
     const findings: Finding[] = [];
     const list: Record<string, unknown> = { path: config.list.path, records: recordsPath, params: config.list.params };
     findings.push({ key: 'auth_scheme', found: authScheme, confidence: 'sure', evidence: 'the list answered to it' });
@@ -97,13 +101,19 @@ const fillIn = async (
     const paging = await findPaging(session, base, recordsPath);
     findings.push(...paging.findings);
     Object.assign(list, { pagination: paging.pagination, ...paging.total });
-    if (paging.maxResults !== undefined) list.max_results = paging.maxResults;
     const sizeParam = paging.pagination.size_param;
     const sized = sizeParam === undefined ? {} : { [sizeParam]: String(Math.min(100, paging.pagination.size)) };
     const sample = await session.look(sized);
     const windows = await findWindows(session, sample, sized, bounds);
     findings.push(...windows.findings);
     Object.assign(list, windows.list);
+    const { pagination } = paging;
+    const [axis] = windows.list.axes;
+    const largest = sizeParam === undefined ? {} : { [sizeParam]: String(pagination.size) };
+    const cap = await findCap({ session, pagination, axis, format: windows.list.time_format, sized: largest });
+    findings.push(cap.finding);
+    if (cap.maxResults !== undefined) list.max_results = cap.maxResults;
+    findings.push(...findContradictions(base, list, cap.reachable));
     const fields = await findFields(session, sample, { listPath: String(list.path), sized, axes: windows.list.axes });
     findings.push(...fields.findings);
     const axes = windows.list.axes.map((axis) => {
@@ -124,6 +134,15 @@ const fillIn = async (
   }
 };
 
+/** Long enough to see a call come where many do; where few do, pages hardly move while the probe lasts. */
+const liveWaitMs = 400;
+
+const seesNewCalls = async (session: ProbeSession): Promise<boolean> => {
+  const before = await session.front();
+  await wait(liveWaitMs);
+  return (await session.again()).ids[0] !== before.ids[0];
+};
+
 interface Opened {
   readonly source: Source;
   readonly session: ProbeSession;
@@ -140,7 +159,7 @@ const openList = async (options: ProbeOptions, maxRequests: number): Promise<Ope
   let refused: unknown;
   for (const authScheme of schemes) {
     const source = createSource({ ...config, auth_scheme: authScheme }, budget === undefined ? {} : { budget });
-    const session = createProbeSession(source.api, config.list.path, maxRequests - 2 * schemes.indexOf(authScheme));
+    const session = createProbeSession(source.api, config.list, maxRequests - 2 * schemes.indexOf(authScheme));
     try {
       const base = await session.look(config.list.params);
       if (isRefusal(base)) throw refusedList(base);

@@ -1,6 +1,9 @@
 /** A probe's requests: few, counted, never more than stated. */
+import type { ListConfig } from '../../../schemas/config/list.ts';
+import { CallsyncError } from '../../errors.ts';
 import type { Api } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
+import { wait } from '../http/wait.ts';
 import { pathKeys, valueAt } from '../json/json-path.ts';
 import { isEmpty } from '../list/observe.ts';
 import { parseTimestamp } from '../list/timestamps.ts';
@@ -23,10 +26,16 @@ export interface Look {
 export class ProbeSpent extends Error {}
 
 export interface ProbeSession {
-  /** Asks the list; the same question is asked once only. Refusals are looks too. */
+  /** Asks the list; the same question is asked once only, unless the list is live. Refusals are looks too. */
   look(params: Params, path?: string): Promise<Look>;
   /** Follows an address that the service gave. */
   follow(url: string): Promise<Look>;
+  /** How the list begins now, without parameters; asked once only where calls do not come to its beginning. */
+  front(): Promise<Look>;
+  /** The same, asked again in any case. */
+  again(): Promise<Look>;
+  /** Calls come to the beginning of the list while it is asked. */
+  isLive: boolean;
   /** Where the records are, once known; decides what `records` of a look holds. */
   recordsPath: string | undefined;
   readonly used: number;
@@ -35,22 +44,45 @@ export interface ProbeSession {
   readonly rateHeaders: ReadonlySet<string>;
 }
 
+/** Failures over the whole probe that are waited out: about a minute of 429s. */
+const mostFailures = 20;
+const pauseMs = 250;
+const refusedPauseMs = 3_000;
+
 const answers = [400, 404, 405, 406, 410, 413, 414, 416, 422, 500, 501];
 
-export const createProbeSession = (api: Api, listPath: string, limit: number): ProbeSession => {
+export const createProbeSession = (
+  api: Api,
+  { path: listPath, params: baseParams }: Pick<ListConfig, 'path' | 'params'>,
+  limit: number,
+): ProbeSession => {
   const known = new Map<string, Promise<Look>>();
   const rateHeaders = new Set<string>();
-  let used = 0;
+  let failures = 0;
+  const before = api.counts.requests;
+  const used = (): number => api.counts.requests - before;
 
-  const ask = async (url: URL): Promise<Look> => {
+  /** Waits while the service says that it was too many; each such answer counts as a request too. */
+  const request = async (url: URL): Promise<Look> => {
+    for (;;) {
+      if (used() >= limit) throw new ProbeSpent();
+      try {
+        const { response } = await api.get(url, (answer) => answer, { accept: answers, retries: 0 });
+        return lookAt(response, session.recordsPath);
+      } catch (error) {
+        if (!(error instanceof CallsyncError) || error.kind === 'terminal' || used() >= limit) throw error;
+        failures++;
+        if (failures > mostFailures) throw error;
+        await wait(error.retryAfterMs ?? (error.code === 'SERVICE_RATE_LIMIT' ? refusedPauseMs : pauseMs));
+      }
+    }
+  };
+
+  const ask = async (url: URL, again = false): Promise<Look> => {
     const key = url.href;
-    const before = known.get(key);
-    if (before !== undefined) return before;
-    if (used >= limit) throw new ProbeSpent();
-    used++;
-    const promise = api
-      .get(url, (response) => response, { accept: answers, retries: 2 })
-      .then(({ response }) => lookAt(response, session.recordsPath));
+    const asked = known.get(key);
+    if (asked !== undefined && !again) return asked;
+    const promise = request(url);
     known.set(key, promise);
     const look = await promise;
     for (const name of Object.keys(look.headers)) if (/rate-?limit|retry-after/i.test(name)) rateHeaders.add(name);
@@ -58,11 +90,14 @@ export const createProbeSession = (api: Api, listPath: string, limit: number): P
   };
 
   const session: ProbeSession = {
-    look: (params, path = listPath) => ask(api.address(path, Object.entries(params))),
-    follow: (url) => ask(new URL(url)),
+    look: (params, path = listPath) => ask(api.address(path, Object.entries(params)), session.isLive),
+    follow: (url) => ask(new URL(url), session.isLive),
+    front: () => ask(api.address(listPath, Object.entries(baseParams)), session.isLive),
+    again: () => ask(api.address(listPath, Object.entries(baseParams)), true),
+    isLive: false,
     recordsPath: undefined,
     get used() {
-      return used;
+      return used();
     },
     limit,
     rateHeaders,
@@ -163,6 +198,18 @@ export const findEffective = async <T>(
   const first = await findEffective(candidates.slice(0, middle), hasEffect, wanted);
   const second = await findEffective(candidates.slice(middle), hasEffect, wanted - first.length);
   return [...first, ...second];
+};
+
+/**
+ * By how many records a look begins behind another; undefined where they share none. The records between both are
+ * those that came to the beginning meanwhile.
+ */
+export const distanceBehind = (front: Look, look: Look): number | undefined => {
+  for (const [index, id] of look.ids.entries()) {
+    const place = front.ids.indexOf(id);
+    if (place >= 0) return place - index;
+  }
+  return undefined;
 };
 
 /** A refusal that is about the question, rather than about us. */
