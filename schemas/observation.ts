@@ -14,10 +14,10 @@ export interface Observation {
   /** Only the top-level fields that this observation carried; an absent field says nothing about the call. */
   readonly fields: CallDocument;
   /**
-   * JSON bytes of those `fields` that are parsed only when they are read, as JSON.stringify would write them. Code
+   * JSON bytes of those `fields`, by name, that are parsed only when they are read, as JSON.stringify would write them. Code
    * that changes a field leaves it out here.
    */
-  readonly encoded?: Readonly<Record<string, Buffer>>;
+  readonly encoded?: ReadonlyMap<string, Buffer>;
 }
 
 /** A record that could not become an observation; it goes to quarantine with its bytes. */

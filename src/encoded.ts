@@ -4,7 +4,7 @@
  */
 
 /** Bytes that JSON.stringify would write for the field's value, by field. */
-export type EncodedFields = Readonly<Record<string, Buffer>>;
+export type EncodedFields = ReadonlyMap<string, Buffer>;
 
 /** Makes a field of `target` that parses the bytes at every access, so that nothing holds on to what they say. */
 export const defineEncoded = (target: object, name: string, bytes: Buffer): void => {
@@ -17,10 +17,6 @@ export const defineEncoded = (target: object, name: string, bytes: Buffer): void
     },
   });
 };
-
-/** The bytes of a field, where it has any. */
-export const encodedField = (encoded: EncodedFields | undefined, name: string): Buffer | undefined =>
-  encoded !== undefined && Object.hasOwn(encoded, name) ? encoded[name] : undefined;
 
 /** A copy without a prototype whose encoded fields stay encoded: a plain copy would parse them. */
 export const copyFields = (fields: object): Record<string, unknown> =>

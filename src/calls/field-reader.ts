@@ -1,6 +1,5 @@
 /** Reads single fields of a document into typed values and remembers what could not be typed. */
-import { cleanJson, cleanText, isDirty, maxJsonDepth } from './clean.ts';
-import { parseNumber, parseTimestamp } from './parse-values.ts';
+import { cleanJson, cleanText, maxJsonDepth, parseNumber, parseTimestamp } from './values.ts';
 
 export interface Issue {
   readonly field: string;
@@ -35,9 +34,9 @@ export class FieldReader {
   }
 
   clean(value: string, field: string): string {
-    if (!isDirty(value)) return value;
-    this.note(field, 'characters that cannot be stored were replaced');
-    return cleanText(value);
+    const clean = cleanText(value);
+    if (clean !== value) this.note(field, 'characters that cannot be stored were replaced');
+    return clean;
   }
 
   text(value: unknown, field: string): string | null {

@@ -1,10 +1,105 @@
-/** Rows of tags, metadata, udfs and contacts (interface §2.3 to §2.5). */
+/** Rows of the tables below `calls`: utterances, tags, metadata, udfs and contacts (interface §2.2 to §2.5). */
 import { hash } from 'node:crypto';
-import { byKey } from './clean.ts';
+import type { CallDocument } from '../../schemas/call.ts';
+import type { WordArrays } from '../../schemas/tables.ts';
 import { type FieldReader, isObject } from './field-reader.ts';
-import { normalizePhone, parseDecimal } from './parse-values.ts';
+import { cleanText, normalizePhone, parseDecimal } from './values.ts';
 
-export const flattenTags = (callId: string, at: number | null, tags: unknown, read: FieldReader): unknown[][] =>
+export interface CallDetails {
+  readonly utterances: unknown[][];
+  /** Words of all utterances. */
+  readonly words: number;
+  readonly tags: unknown[][];
+  readonly metadata: unknown[][];
+  readonly udfs: unknown[][];
+  /** Metadata by key, as its rows have it. */
+  readonly metadataValues: ReadonlyMap<string, string | null>;
+  /** One row each, or null when the call has no such contact. */
+  readonly incoming: ContactRow | null;
+  readonly outgoing: ContactRow | null;
+}
+
+type ContactRow = readonly (string | number | null)[];
+
+/** @param at the call's time in microseconds, which every row carries. What cannot be typed is noted by `read`. */
+export const flattenDetails = (
+  callId: string,
+  at: number | null,
+  document: CallDocument,
+  transcript: Readonly<Record<string, unknown>> | undefined,
+  read: FieldReader,
+): CallDetails => {
+  const { rows: utterances, words } = flattenUtterances(callId, at, transcript?.callData, read);
+  const tags = flattenTags(callId, at, document.tags, read);
+  const { rows: metadata, udfs, values: metadataValues } = flattenMetadata(callId, at, document.metadata, read);
+  const incoming = flattenContact(callId, at, 'in', document.in, read);
+  const outgoing = flattenContact(callId, at, 'out', document.out, read);
+  return { utterances, words, tags, metadata, udfs, metadataValues, incoming, outgoing };
+};
+
+type Words = { -readonly [K in keyof WordArrays]: unknown[] };
+
+/** Rows of `utterances` with their words as arrays (interface §2.2), and the number of words in all. */
+const flattenUtterances = (
+  callId: string,
+  at: number | null,
+  callData: unknown,
+  read: FieldReader,
+): { readonly rows: unknown[][]; readonly words: number } => {
+  const rows: unknown[][] = [];
+  let total = 0;
+  const list = read.array(callData, 'transcript_json.callData');
+  for (let index = 0; index < list.length; index += 1) {
+    const field = `transcript_json.callData[${index}]`;
+    const utterance = read.element(list[index], field);
+    const words = wordArrays(read.array(utterance.words, `${field}.words`), field, read);
+    total += words.value.length;
+    rows.push([
+      callId,
+      at,
+      index,
+      read.text(utterance.from, `${field}.from`),
+      read.text(utterance.content, `${field}.content`),
+      read.numberText(utterance.datetime, `${field}.datetime`),
+      read.numberText(utterance.duration, `${field}.duration`),
+      read.numberText(utterance.score, `${field}.score`),
+      words.value.length,
+      words,
+    ]);
+  }
+  return { rows, words: total };
+};
+
+/** The hot loop of flatten: most of a call is words, so the common case takes no function call per field. */
+const wordArrays = (words: readonly unknown[], field: string, read: FieldReader): Words => {
+  const count = words.length;
+  const arrays: Words = {
+    value: new Array(count),
+    start: new Array(count),
+    length: new Array(count),
+    score: new Array(count),
+  };
+  for (let index = 0; index < count; index += 1) {
+    const word = words[index];
+    if (!isObject(word)) {
+      arrays.value[index] = arrays.start[index] = arrays.length[index] = arrays.score[index] = null;
+      read.note(`${field}.words[${index}]`, 'not an object');
+      continue;
+    }
+    const { value, start, length, score } = word;
+    arrays.value[index] =
+      typeof value === 'string' ? cleanText(value) : read.text(value, `${field}.words[${index}].value`);
+    arrays.start[index] = isPlain(start) ? start : read.numberText(start, `${field}.words[${index}].start`);
+    arrays.length[index] = isPlain(length) ? length : read.numberText(length, `${field}.words[${index}].length`);
+    arrays.score[index] = isPlain(score) ? score : read.numberText(score, `${field}.words[${index}].score`);
+  }
+  return arrays;
+};
+
+/** A finite number other than zero, whose sign could be negative and differ between warehouses. */
+const isPlain = (value: unknown): value is number => typeof value === 'number' && value !== 0 && Number.isFinite(value);
+
+const flattenTags = (callId: string, at: number | null, tags: unknown, read: FieldReader): unknown[][] =>
   read.array(tags, 'tags').map((item, index) => {
     const field = `tags[${index}]`;
     const tag = read.element(item, field);
@@ -37,7 +132,7 @@ const cutKey = (key: string): string => {
 };
 const udfKey = /^UDF_(num|text)_(\d\d)$/;
 
-export const flattenMetadata = (
+const flattenMetadata = (
   callId: string,
   at: number | null,
   metadata: unknown,
@@ -45,7 +140,9 @@ export const flattenMetadata = (
 ): { readonly rows: unknown[][]; readonly udfs: unknown[][]; readonly values: ReadonlyMap<string, string | null> } => {
   const values = new Map<string, string | null>();
   // In key order: which of two keys that are cut or cleaned to the same text stays must not depend on the sender.
-  for (const [rawKey, rawValue] of Object.entries(read.object(metadata, 'metadata') ?? {}).sort(byKey)) {
+  const given = read.object(metadata, 'metadata') ?? {};
+  for (const rawKey of Object.keys(given).sort()) {
+    const rawValue = given[rawKey];
     let key = read.clean(rawKey, 'metadata');
     if (key.length > maxKeyLength || key.length * 3 > maxKeyBytes) {
       if (key.length > maxKeyLength || Buffer.byteLength(key) > maxKeyBytes) {
@@ -72,13 +169,13 @@ export const flattenMetadata = (
 };
 
 /** One row, or null when the call has no such contact. */
-export const flattenContact = (
+const flattenContact = (
   callId: string,
   at: number | null,
   side: 'in' | 'out',
   contact: unknown,
   read: FieldReader,
-): (string | number | null)[] | null => {
+): ContactRow | null => {
   if (contact == null) return null;
   if (!isObject(contact)) return read.note(side, 'expected an object');
   const data = read.text(contact.data, `${side}.data`);

@@ -2,8 +2,7 @@
 import { type CallDocument, knownCallFields } from '../../schemas/call.ts';
 import { type CallTableName, tableOf } from '../../schemas/tables.ts';
 import { FieldReader } from './field-reader.ts';
-import { flattenContact, flattenMetadata, flattenTags } from './flatten-details.ts';
-import { flattenUtterances } from './flatten-utterances.ts';
+import { flattenDetails } from './flatten-details.ts';
 
 /** Raised whenever the rows of an unchanged document would change; every call then becomes pending. */
 export const flattenVersion = 2;
@@ -44,11 +43,8 @@ export const flattenCall = (input: FlattenInput): FlatCall => {
   const processedAt = read.timestamp(document[processedField], processedField);
   const transcript = read.object(document.transcript_json, 'transcript_json');
   const meta = read.object(transcript?.meta, 'transcript_json.meta');
-  const utterances = flattenUtterances(callId, at, transcript?.callData, read);
-  const tags = flattenTags(callId, at, document.tags, read);
-  const metadata = flattenMetadata(callId, at, document.metadata, read);
-  const incoming = flattenContact(callId, at, 'in', document.in, read);
-  const outgoing = flattenContact(callId, at, 'out', document.out, read);
+  const details = flattenDetails(callId, at, document, transcript, read);
+  const { incoming, outgoing } = details;
   const extra = Object.fromEntries(
     Object.keys(document)
       .filter((name) => !known.has(name) && name !== processedField)
@@ -75,14 +71,14 @@ export const flattenCall = (input: FlattenInput): FlatCall => {
     outgoing?.[3] ?? null,
     outgoing?.[4] ?? null,
     outgoing?.[5] ?? null,
-    ...promotedMetadata.map((key) => metadata.values.get(key) ?? null),
+    ...promotedMetadata.map((key) => details.metadataValues.get(key) ?? null),
     read.freeJson(document.visit, 'visit'),
     read.freeJson(document.tracking_info, 'tracking_info'),
     read.freeJson(document.qualification, 'qualification'),
     Object.keys(extra).length === 0 ? null : read.json(extra, 'extra'),
-    utterances.rows.length,
-    utterances.words,
-    tags.length,
+    details.utterances.length,
+    details.words,
+    details.tags.length,
     null,
     input.firstSeenAt,
     input.lastSeenAt,
@@ -94,10 +90,10 @@ export const flattenCall = (input: FlattenInput): FlatCall => {
     callTimestamp: at,
     rows: {
       calls: [calls],
-      utterances: utterances.rows,
-      tags,
-      metadata: metadata.rows,
-      udfs: metadata.udfs,
+      utterances: details.utterances,
+      tags: details.tags,
+      metadata: details.metadata,
+      udfs: details.udfs,
       contacts: [incoming, outgoing].filter((row) => row !== null),
       documents,
     },

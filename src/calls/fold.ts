@@ -6,8 +6,8 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import { copyFields, defineEncoded, encodedField } from '../encoded.ts';
-import { byKey, cleanText, isDirty, maxJsonDepth } from './clean.ts';
+import { copyFields, defineEncoded } from '../encoded.ts';
+import { cleanText, maxJsonDepth } from './values.ts';
 
 /** JSON as text, or as the bytes in which it came. */
 export type JsonText = string | Buffer;
@@ -90,13 +90,13 @@ export const prepareObservation = (observation: Observation): PreparedObservatio
   const json: Record<string, JsonText> = bare();
   const hashes: Record<string, string> = bare();
   let { fields: given, encoded } = observation;
-  if (Object.keys(given).some(isDirty)) {
-    const entries = Object.entries(given).sort(byKey);
-    given = Object.fromEntries(entries.map(([name, value]) => [cleanText(name), value]));
+  if (Object.keys(given).some((name) => cleanText(name) !== name)) {
+    const names = Object.keys(given).sort();
+    given = Object.fromEntries(names.map((name) => [cleanText(name), observation.fields[name]]));
     encoded = undefined;
   }
   for (const name of Object.keys(given)) {
-    const bytes = encodedField(encoded, name);
+    const bytes = encoded?.get(name);
     if (bytes !== undefined) {
       defineEncoded(fields, name, bytes);
       json[name] = bytes;
@@ -195,7 +195,7 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   const document: CallDocument = copyFields(row.document);
   const json: Record<string, JsonText> = bare(row.json);
   for (const name of changes) {
-    const bytes = encodedField(observation.encoded, name);
+    const bytes = observation.encoded?.get(name);
     if (bytes === undefined) document[name] = observation.fields[name];
     else defineEncoded(document, name, bytes);
     json[name] = observation.json[name] as JsonText;

@@ -1,6 +1,6 @@
 import { maxCallIdLength } from '../../schemas/call.ts';
-import { isDirty } from './clean.ts';
 import { isObject } from './field-reader.ts';
+import { cleanText } from './values.ts';
 
 export type Identified =
   | { readonly callId: string; readonly record: Record<string, unknown> }
@@ -15,6 +15,6 @@ export const identifyRecord = (record: unknown): Identified => {
     return { reason: `unique_id is ${id === null ? 'null' : `of type ${typeof id}`}, not text` };
   if (id.trim() === '') return { reason: 'unique_id is empty' };
   if (id.length > maxCallIdLength) return { reason: `unique_id is longer than ${maxCallIdLength} characters` };
-  if (isDirty(id)) return { reason: 'unique_id has characters that cannot be stored' };
+  if (cleanText(id) !== id) return { reason: 'unique_id has characters that cannot be stored' };
   return { callId: id, record };
 };

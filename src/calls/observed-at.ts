@@ -1,5 +1,5 @@
 /** When an observation was: the service's clock where it can be known. All times in microseconds since the epoch. */
-import { parseTimestamp } from './parse-values.ts';
+import { parseTimestamp } from './values.ts';
 
 /** A delivery id is taken for a time only this close to its arrival, or as close as the allowed skew where that is more. */
 const deliveryTimeTolerance = 15 * 60 * 1_000_000;

@@ -1,7 +1,7 @@
 /** When after the call a record changed: pure, from the ledger's rows before and after a fold. */
 import { isDeepStrictEqual } from 'node:util';
 import type { LedgerRow } from '../calls/fold.ts';
-import { parseTimestamp } from '../calls/parse-values.ts';
+import { parseTimestamp } from '../calls/values.ts';
 
 export interface LateChange {
   /** Microseconds since the end of processing that the record had before, where it had one. */

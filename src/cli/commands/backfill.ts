@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
-import { parseTimestamp } from '../../calls/parse-values.ts';
+import { parseTimestamp } from '../../calls/values.ts';
 import { terminal } from '../../errors.ts';
 import { axisOf, defaultAxis } from '../../source/list/list-query.ts';
 import { backfillHandle, startBackfill } from '../../temporal/workflow-client.ts';

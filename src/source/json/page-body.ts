@@ -118,16 +118,16 @@ const readRecord = (bytes: Buffer, [start, , fields = []]: RecordSpan): Pick<Raw
   const large = fields.filter(({ plain, from, to }) => plain && to - from >= encodedBytes);
   if (large.length === 0 || new Set(fields.map(({ name }) => name)).size < fields.length)
     return { value: parseQuietly(bytes) };
-  const encoded: Record<string, Buffer> = { __proto__: null } as never;
+  const encoded = new Map<string, Buffer>();
   let rest = '';
   let at = 0;
   for (const { name, from, to } of large) {
     rest += `${bytes.toString('utf8', at, from - start)}null`;
     at = to - start;
-    encoded[name] = bytes.subarray(from - start, at);
+    encoded.set(name, bytes.subarray(from - start, at));
   }
   const value = JSON.parse(rest + bytes.toString('utf8', at)) as object;
-  for (const name of Object.keys(encoded)) defineEncoded(value, name, encoded[name] as Buffer);
+  for (const [name, field] of encoded) defineEncoded(value, name, field);
   return { value, encoded };
 };
 

@@ -1,6 +1,6 @@
 /** Compares what records carry with what is known: new, vanished and oddly typed fields, per source. Pure. */
 import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
-import { type EncodedFields, encodedField } from '../../encoded.ts';
+import type { EncodedFields } from '../../encoded.ts';
 
 export type DriftKind = 'new' | 'vanished' | 'uncarried' | 'type' | 'repeated';
 
@@ -27,7 +27,7 @@ export const createTally = (): FieldTally => ({ records: 0, fields: new Map() })
 export const countFields = (tally: FieldTally, document: CallDocument, encoded?: EncodedFields): void => {
   tally.records++;
   for (const name of Object.keys(document)) {
-    const bytes = encodedField(encoded, name);
+    const bytes = encoded?.get(name);
     const field = tally.fields.get(name) ?? { count: 0, types: new Map<string, number>() };
     tally.fields.set(name, field);
     field.count++;

@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { type CallDocument, maxCallIdLength } from '../../../schemas/call.ts';
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation } from '../../../schemas/observation.ts';
-import { defineEncoded, type EncodedFields, encodedField } from '../../encoded.ts';
+import { defineEncoded, type EncodedFields } from '../../encoded.ts';
 import type { Micros } from './timestamps.ts';
 
 export type ObservedRecord =
@@ -50,9 +50,9 @@ export const observeRecord = (
   if (refusal !== undefined) return { kind: 'rejected', reason: refusal };
   const uncarried: string[] = [];
   const entries: [string, unknown][] = [];
-  const kept: Record<string, Buffer> = { __proto__: null } as never;
+  const kept = new Map<string, Buffer>();
   for (const name of Object.keys(record)) {
-    const bytes = encodedField(encoded, name);
+    const bytes = encoded?.get(name);
     const value = bytes === undefined ? (record as CallDocument)[name] : undefined;
     if (typeof value === 'object' && value !== null && deeperThan(value, maxDepth - 1))
       return { kind: 'rejected', reason: `the record nests deeper than ${maxDepth} levels` };
@@ -61,15 +61,15 @@ export const observeRecord = (
       uncarried.push(name);
       continue;
     }
-    if (bytes !== undefined) kept[name] = bytes;
+    if (bytes !== undefined) kept.set(name, bytes);
     entries.push([name, value]);
   }
   const fields = Object.fromEntries(entries);
-  for (const name of Object.keys(kept)) defineEncoded(fields, name, kept[name] as Buffer);
+  for (const [name, bytes] of kept) defineEncoded(fields, name, bytes);
   const observation = { callId: id as string, source: 'poll', observedAt, fields } as const;
   return {
     kind: 'observation',
-    observation: Object.keys(kept).length === 0 ? observation : { ...observation, encoded: kept },
+    observation: kept.size === 0 ? observation : { ...observation, encoded: kept },
     uncarried,
   };
 };

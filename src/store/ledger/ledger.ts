@@ -13,7 +13,7 @@ import {
   type PreparedObservation,
   renderDocument,
 } from '../../calls/fold.ts';
-import { parseTimestamp } from '../../calls/parse-values.ts';
+import { parseTimestamp } from '../../calls/values.ts';
 import { BinaryCopyWriter, copyBinary } from '../../postgres/binary-copy.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';

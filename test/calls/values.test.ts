@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { webhookObservedAt } from '../../src/calls/observed-at.ts';
-import { normalizePhone, parseDecimal, parseNumber, parseTimestamp } from '../../src/calls/parse-values.ts';
+import { normalizePhone, parseDecimal, parseNumber, parseTimestamp } from '../../src/calls/values.ts';
 import { canonicalDecimal } from '../../src/warehouse/digest.ts';
 
 const micros = (iso: string): number => Date.parse(iso) * 1000;

@@ -1,4 +1,29 @@
-/** Parsers of the service's text values. Each returns undefined for what cannot be read. */
+/** Single values: what every warehouse can hold, and parsers of the service's text, which return undefined for what cannot be read. */
+
+const unstorable = /[\0\ud800-\udfff]/;
+
+/** The text with NUL and lone surrogates, which Postgres refuses and BigQuery replaces, as U+FFFD; else the same text. */
+export const cleanText = (text: string): string =>
+  unstorable.test(text) ? text.replaceAll('\0', '\ufffd').toWellFormed() : text;
+
+/** Deepest nesting that is stored as JSON: BigQuery takes 500 levels, and no client reads more. */
+export const maxJsonDepth = 200;
+
+/**
+ * Cleans every text and key of a JSON value and sorts its keys by code units, so that equal values read the same.
+ * @throws RangeError past `maxJsonDepth`.
+ */
+export const cleanJson = (value: unknown, depth = 0): unknown => {
+  if (depth > maxJsonDepth) throw new RangeError('nested too deeply');
+  if (typeof value === 'string') return cleanText(value);
+  if (Array.isArray(value)) return value.map((item) => cleanJson(item, depth + 1));
+  if (value !== null && typeof value === 'object') {
+    const members = value as Readonly<Record<string, unknown>>;
+    const names = Object.keys(members).sort();
+    return Object.fromEntries(names.map((name) => [cleanText(name), cleanJson(members[name], depth + 1)]));
+  }
+  return value;
+};
 
 const isoDateTime =
   /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9})\d*)?)?\s*(Z|z|[+-]\d\d(?::?\d\d)?)?$/;
