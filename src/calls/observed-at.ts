@@ -4,17 +4,28 @@ import { parseTimestamp } from './values.ts';
 /** A delivery id is taken for a time only this close to its arrival, or as close as the allowed skew where that is more. */
 const deliveryTimeTolerance = 15 * 60 * 1_000_000;
 
+/** A number below this one counts something else than seconds since 1970. */
+const earliestDeliveryTime = Date.UTC(2000, 0) * 1_000;
+
+export interface DeliveryTime {
+  readonly observedAt: number;
+  /** The delivery says that it is older than any delay explains: it may have been captured, and the API is to be asked. */
+  readonly isLate: boolean;
+}
+
 /**
- * observed_at of a webhook delivery: its delivery id (a decimal number of seconds, interface §4.3) when that lies
- * within 15 minutes (or the skew, if longer) of the arrival, else the arrival; never later than the arrival plus the
- * skew. The id is not under the signature, so it orders and never authenticates.
+ * observed_at of a webhook delivery: its delivery id (a decimal number of seconds, interface §4.3), up to the arrival plus
+ * the skew. One that is more than 15 minutes (or the skew, if longer) ahead is no time, nor is one before 2000: then
+ * the arrival counts. An old id keeps its time, so that a delivery that was held back replaces nothing newer. The id is
+ * not under the signature, so it orders and never authenticates.
  * @param clockSkew how far the service's clock may be ahead (`sync.clock_skew`).
  */
-export const webhookObservedAt = (deliveryId: string | null, arrivedAt: number, clockSkew: number): number => {
+export const webhookObservedAt = (deliveryId: string | null, arrivedAt: number, clockSkew: number): DeliveryTime => {
   const seconds = deliveryId !== null && /^\d{1,12}(\.\d{1,12})?$/.test(deliveryId) ? Number(deliveryId) : Number.NaN;
   const at = Math.floor(seconds * 1_000_000);
-  if (!(Math.abs(at - arrivedAt) <= Math.max(deliveryTimeTolerance, clockSkew))) return arrivedAt;
-  return Math.min(at, arrivedAt + clockSkew);
+  const tolerance = Math.max(deliveryTimeTolerance, clockSkew);
+  if (!(at >= earliestDeliveryTime && at <= arrivedAt + tolerance)) return { observedAt: arrivedAt, isLate: false };
+  return { observedAt: Math.min(at, arrivedAt + clockSkew), isLate: at < arrivedAt - tolerance };
 };
 
 /**

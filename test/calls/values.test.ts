@@ -154,7 +154,8 @@ describe('the time of a delivery', () => {
     ['its id within 15 minutes', '1701699000.5', 1_701_699_000_500_000],
     ['its id a little in the future', '1701699100.0', 1_701_699_100_000_000],
     ['never later than the allowed skew', '1701699900', arrival + 120 * second],
-    ['the arrival when the id is too old', '1701690000.1', arrival],
+    ['its id also when that is old', '1701690000.1', 1_701_690_000_100_000],
+    ['the arrival for a number that counts something else', '1701', arrival],
     ['the arrival when the id is far in the future', '1801690000', arrival],
     ['the arrival for milliseconds', '1701699087811.5', arrival],
     ['the arrival for no number', 'abc', arrival],
@@ -162,13 +163,23 @@ describe('the time of a delivery', () => {
     ['the arrival for an exponent', '1.7e9', arrival],
     ['the arrival without an id', null, arrival],
   ])('%s', (_, id, expected) => {
-    expect(webhookObservedAt(id, arrival, 120 * second)).toBe(expected);
+    expect(webhookObservedAt(id, arrival, 120 * second).observedAt).toBe(expected);
+  });
+
+  test('is late beyond 15 minutes, or beyond the skew where that is longer', () => {
+    const isLate = (id: string, skew: number) => webhookObservedAt(id, arrival, skew * second).isLate;
+    expect([isLate('1701698200', 120), isLate('1701698100', 120), isLate('1701698100', 1_200)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+    expect(isLate('1701', 120)).toBe(false);
   });
 
   test('follows the configured skew: a longer one widens what is taken for a time', () => {
     const ahead = `${arrival / second + 18 * 60}`;
-    expect(webhookObservedAt(ahead, arrival, 120 * second)).toBe(arrival);
-    expect(webhookObservedAt(ahead, arrival, 20 * 60 * second)).toBe(arrival + 18 * 60 * second);
-    expect(webhookObservedAt(`${arrival / second + 60}`, arrival, 10 * second)).toBe(arrival + 10 * second);
+    expect(webhookObservedAt(ahead, arrival, 120 * second).observedAt).toBe(arrival);
+    expect(webhookObservedAt(ahead, arrival, 20 * 60 * second).observedAt).toBe(arrival + 18 * 60 * second);
+    expect(webhookObservedAt(`${arrival / second + 60}`, arrival, 10 * second).observedAt).toBe(arrival + 10 * second);
   });
 });

@@ -2,6 +2,7 @@
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { identifyRecord } from '../../calls/identify.ts';
 import { webhookObservedAt } from '../../calls/observed-at.ts';
+import { parseQuietly } from '../../source/json/page-body.ts';
 import { observeRecord } from '../../source/list/observe.ts';
 import { settleReplayed } from '../../store/delivery/inbox.ts';
 import { type QuarantinedRecord, readOpenBatch, settleQuarantine } from '../../store/delivery/quarantine.ts';
@@ -77,8 +78,8 @@ const replayBatch = async (
   await loadFolded(deps, folded);
   await settleReplayed(
     deps.store,
-    [...observed].flatMap(([{ callId }, { delivery }]) =>
-      delivery === undefined ? [] : [{ bodyHash: delivery.bodyHash, callId }],
+    [...observed].flatMap(([{ callId }, { bodyHash, record }]) =>
+      record.source === 'webhook' ? [{ bodyHash, callId }] : [],
     ),
     deps.targets.map((target) => target.warehouse.name),
   );
@@ -90,7 +91,7 @@ const replayBatch = async (
 type Read = { readonly observation: Observation } | { readonly reason: string };
 
 const readAgain = (
-  { record, delivery }: QuarantinedRecord,
+  { record, deliveryId }: QuarantinedRecord,
   rules: Pick<ReplayInput, 'carries' | 'observedAt'> & Pick<IngestDeps, 'processedField' | 'clockSkew'>,
 ): Read => {
   const receivedAt = record.receivedAt.getTime() * 1000;
@@ -102,18 +103,14 @@ const readAgain = (
       clockSkew: rules.clockSkew,
     });
   }
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(record.body.toString('utf8'));
-  } catch {
-    return { reason: 'not JSON' };
-  }
+  const parsed = parseQuietly(record.body);
+  if (parsed === undefined) return { reason: 'not JSON' };
   if (record.source === 'poll') {
     const observed = observeRecord(parsed, { observedAt: receivedAt, carries: rules.carries });
     return observed.kind === 'observation' ? { observation: observed.observation } : { reason: observed.reason };
   }
   const identified = identifyRecord(parsed);
   if ('reason' in identified) return identified;
-  const observedAt = webhookObservedAt(delivery?.deliveryId ?? null, receivedAt, rules.clockSkew);
+  const { observedAt } = webhookObservedAt(deliveryId, receivedAt, rules.clockSkew);
   return { observation: { callId: identified.callId, source: 'webhook', observedAt, fields: identified.record } };
 };

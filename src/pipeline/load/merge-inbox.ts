@@ -4,6 +4,7 @@ import { holdsValues } from '../../calls/fold.ts';
 import { identifyRecord } from '../../calls/identify.ts';
 import { webhookObservedAt } from '../../calls/observed-at.ts';
 import type { Transaction } from '../../postgres/database.ts';
+import { parseQuietly } from '../../source/json/page-body.ts';
 import {
   type EarlierBodies,
   findEarlierBodies,
@@ -24,7 +25,7 @@ const maxMs = 30_000;
 
 /**
  * Drains the inbox batch by batch and loads immediate warehouses; `more` says that time ran out before the inbox was
- * empty, `repeats` how many deliveries asked for their call to be read again.
+ * empty, `repeats` how many deliveries asked for their call to be read again (known bodies, and late ones).
  */
 export const mergeInbox = async (
   deps: IngestDeps,
@@ -38,7 +39,7 @@ export const mergeInbox = async (
     const merged = await mergeBatch(deps, deliveriesPerBatch, pipeline.take);
     more = merged !== undefined;
     deliveries += merged?.deliveries ?? 0;
-    repeats += merged?.outcomes.repeat ?? 0;
+    repeats += (merged?.outcomes.repeat ?? 0) + (merged?.late ?? 0);
   }
   await pipeline.finish();
   return { deliveries, repeats, more };
@@ -49,12 +50,15 @@ export interface MergedBatch {
   readonly deliveries: number;
   /** Deliveries by outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
+  /** Accepted ones that are older than any delay explains. */
+  readonly late: number;
 }
 
 /**
  * Folds the oldest waiting deliveries in one transaction and records the outcome of each:
  * accepted; quarantined (its bytes stay); duplicate (the retry of a delivery, or a body whose values the ledger
  * holds); repeat (a known body under another delivery id, which the signature does not cover: the API is asked again).
+ * The API is also asked after a late delivery, which is folded with its own time.
  * Returns undefined when nothing waits.
  */
 export const mergeBatch = async (
@@ -63,18 +67,19 @@ export const mergeBatch = async (
   take: IngestPipeline['take'] = (incoming) => ingest(deps, incoming),
 ): Promise<MergedBatch | undefined> => {
   let settled: readonly SettledDelivery[] = [];
+  let late = 0;
   const folded = await take(async (tx) => {
     const deliveries = await lockPendingDeliveries(tx, limit);
     if (deliveries.length === 0) return undefined;
     const sorted = sortDeliveries(deliveries, await findEarlierBodies(tx, deliveries), deps.clockSkew);
-    const byObservation = new Map(sorted.fresh.map(({ delivery, observation }) => [observation, delivery]));
+    const byObservation = new Map(sorted.fresh.map((read) => [read.observation, read]));
     const refused: SettledDelivery[] = [];
     return {
       observations: [...byObservation.keys()],
       rejected: sorted.rejected,
       origin: 'inbox',
       refuse: (observation, reason) => {
-        const delivery = byObservation.get(observation) as PendingDelivery;
+        const { delivery } = byObservation.get(observation) as ReadDelivery;
         byObservation.delete(observation);
         refused.push({ seq: delivery.seq, outcome: 'quarantined', callId: null, reason });
         return rejectedOf(delivery, reason);
@@ -84,10 +89,21 @@ export const mergeBatch = async (
           ...sorted.settled,
           ...refused,
           ...[...byObservation].map(
-            ([{ callId }, { seq }]) => ({ seq, outcome: 'accepted', callId, reason: null }) as const,
+            ([
+              { callId },
+              {
+                delivery: { seq },
+                isLate,
+              },
+            ]): SettledDelivery => {
+              return { seq, outcome: 'accepted', callId, reason: isLate ? lateReason : null };
+            },
           ),
           ...(await settleRepeated(deps, tx, sorted.repeated)),
         ];
+        const ofLate = [...byObservation.values()].flatMap((one) => (one.isLate ? one.observation.callId : []));
+        await requestRereads(tx, ofLate, 'late');
+        late = ofLate.length;
         await settleDeliveries(
           tx,
           settled,
@@ -99,12 +115,15 @@ export const mergeBatch = async (
   if (settled.length === 0) return undefined;
   const outcomes: Record<string, number> = {};
   for (const { outcome } of settled) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-  return { folded, deliveries: settled.length, outcomes };
+  return { folded, deliveries: settled.length, outcomes, late };
 };
+
+const lateReason = 'older than any delay explains: asked the API too';
 
 interface ReadDelivery {
   readonly delivery: PendingDelivery;
   readonly observation: Observation;
+  readonly isLate: boolean;
 }
 
 interface SortedDeliveries {
@@ -139,12 +158,17 @@ const sortDeliveries = (
     // Without an id nothing tells a retry from a change back, so the API is asked.
     const isRetry = deliveryId !== null && (earlier.retries.has(seq) || inBatch.get(hash) === deliveryId);
     if (isRetry) {
-      settled.push({ seq, outcome: 'duplicate', callId: read.callId, reason: 'retry of the same delivery' });
+      settled.push({
+        seq,
+        outcome: 'duplicate',
+        callId: read.observation.callId,
+        reason: 'retry of the same delivery',
+      });
     } else if (earlier.hashes.has(hash) || inBatch.has(hash)) {
-      repeated.push({ delivery, observation: read });
+      repeated.push({ delivery, ...read });
     } else {
       inBatch.set(hash, deliveryId);
-      fresh.push({ delivery, observation: read });
+      fresh.push({ delivery, ...read });
     }
   }
   return { fresh, repeated, rejected, settled };
@@ -153,17 +177,16 @@ const sortDeliveries = (
 const readDelivery = (
   { body, deliveryId, receivedAt }: PendingDelivery,
   clockSkew: number,
-): Observation | { readonly reason: string } => {
-  let record: unknown;
-  try {
-    record = JSON.parse(body.toString('utf8'));
-  } catch {
-    return { reason: 'the body is not JSON' };
-  }
-  const identified = identifyRecord(record);
+): Omit<ReadDelivery, 'delivery'> | { readonly reason: string } => {
+  const parsed = parseQuietly(body);
+  if (parsed === undefined) return { reason: 'the body is not JSON' };
+  const identified = identifyRecord(parsed);
   if ('reason' in identified) return identified;
-  const observedAt = webhookObservedAt(deliveryId, receivedAt, clockSkew);
-  return { callId: identified.callId, source: 'webhook', observedAt, fields: identified.record };
+  const { observedAt, isLate } = webhookObservedAt(deliveryId, receivedAt, clockSkew);
+  return {
+    observation: { callId: identified.callId, source: 'webhook', observedAt, fields: identified.record },
+    isLate,
+  };
 };
 
 const rejectedOf = ({ body, seq, receivedAt }: PendingDelivery, reason: string): RejectedRecord => ({

@@ -57,8 +57,9 @@ export const listQuarantine = async (
 export interface QuarantinedRecord {
   readonly id: number;
   readonly record: RejectedRecord;
-  /** Of the delivery that brought it, where a webhook did. */
-  readonly delivery: { readonly bodyHash: Buffer; readonly deliveryId: string | null } | undefined;
+  readonly bodyHash: Buffer;
+  /** Of the delivery that first brought it, as long as that is kept. */
+  readonly deliveryId: string | null;
 }
 
 /** Bytes of bodies that one batch may hold. */
@@ -72,12 +73,11 @@ export const readOpenBatch = async (
   const rows = await db.query<
     RejectedRecord & {
       id: number;
-      seq: number | null;
       deliveryId: string | null;
       bodyHash: Buffer;
     }
   >(
-    `SELECT q.id, q.source, q.origin, q.reason, q.body, q.received_at AS "receivedAt", i.seq, i.delivery_id AS "deliveryId", q.body_hash AS "bodyHash"
+    `SELECT q.id, q.source, q.origin, q.reason, q.body, q.received_at AS "receivedAt", i.delivery_id AS "deliveryId", q.body_hash AS "bodyHash"
        FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS position
                FROM (SELECT * FROM quarantine
                       WHERE state = 'open' AND id > $1 AND ($2::bigint[] IS NULL OR id = ANY($2)) ORDER BY id LIMIT $3) o) q
@@ -85,11 +85,7 @@ export const readOpenBatch = async (
       WHERE q.bytes <= $4 OR q.position = 1 ORDER BY q.id`,
     [input.after, input.ids ?? null, input.limit, batchBytes],
   );
-  return rows.map(({ id, seq, deliveryId, bodyHash, ...record }) => ({
-    id,
-    record,
-    delivery: seq === null ? undefined : { bodyHash, deliveryId },
-  }));
+  return rows.map(({ id, deliveryId, bodyHash, ...record }) => ({ id, record, bodyHash, deliveryId }));
 };
 
 /** One entry with its bytes; undefined when there is none of that id. */

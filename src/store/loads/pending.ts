@@ -213,11 +213,15 @@ const withinBytes = async (tx: Transaction, ids: readonly string[]): Promise<rea
   return end === -1 ? ids : ids.slice(0, end);
 };
 
+/**
+ * Locks the calls first: another planner may be about to add a date to one of them, and a load that does not know it would
+ * leave the rows there.
+ */
 const readCalls = async (tx: Transaction, warehouse: string, ids: readonly string[]): Promise<PendingCall[]> => {
   const rows = await tx.query<StoredLedgerRow & { partitions: (string | null)[]; rewrite: number | null }>(
     `SELECT ${ledgerColumns}, w.partitions::text[] AS partitions, w.rewrite, d.body
        FROM warehouse_calls w JOIN ledger l USING (call_id) LEFT JOIN ledger_documents d USING (call_id)
-      WHERE w.warehouse = $1 AND w.call_id = ANY($2) AND l.revision > 0 ORDER BY w.call_id`,
+      WHERE w.warehouse = $1 AND w.call_id = ANY($2) AND l.revision > 0 ORDER BY w.call_id FOR UPDATE OF w`,
     [warehouse, ids],
   );
   return await Promise.all(

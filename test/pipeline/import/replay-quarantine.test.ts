@@ -95,6 +95,18 @@ test('a replayed delivery has its own time, and the warehouse learns of it', asy
   ]);
 });
 
+test('settles every delivery that brought the same bytes, also when the first of them has expired', async () => {
+  const bytes = { body: '\ufeff{"unique_id":"w"}', receivedAt };
+  const seqs = await deliver(pipeline.store, [bytes, bytes, bytes]);
+  // As if the version that merged them had not taken the mark.
+  await pipeline.store.pool.query(`UPDATE inbox SET outcome = 'quarantined'`);
+  await put('webhook', bytes.body, `inbox:${seqs[0]}`);
+  await pipeline.store.pool.query('DELETE FROM inbox WHERE seq = $1', [seqs[0]]);
+  expect(await replay()).toMatchObject({ replayed: 1 });
+  const { rows } = await pipeline.store.pool.query('SELECT outcome, call_id FROM inbox');
+  expect(rows).toEqual(Array(2).fill({ outcome: 'accepted', call_id: 'w' }));
+});
+
 test('many and large ones go in batches', async () => {
   for (let n = 0; n < 5; n += 1)
     await put('webhook', JSON.stringify({ unique_id: `l${n}`, x: 'x'.repeat(6 * 1024 * 1024) }));

@@ -10,10 +10,11 @@ import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-p
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
 import { issueEpoch } from '../../../src/store/loads/epochs.ts';
-import { abandonLoads, completeLoad, keepLoad } from '../../../src/store/loads/loads.ts';
-import { countPending, markPending } from '../../../src/store/loads/pending.ts';
+import { abandonLoads, completeLoad, keepLoad, planLoad } from '../../../src/store/loads/loads.ts';
+import { countPending, markPending, readPending } from '../../../src/store/loads/pending.ts';
 import { requestWalk, walkToEnd } from '../../../src/store/loads/walk.ts';
 import { deliver, observationOf, openPipeline, type Pipeline, register } from '../../support/pipeline.ts';
+import { until } from '../../webhook/support/until.ts';
 
 let pipeline: Pipeline;
 beforeAll(async () => {
@@ -181,6 +182,34 @@ describe('a crash', () => {
     expect(await load()).toEqual({ sent: 0, changed: 0, more: false, held: 1 });
     await age(21);
     expect(await load()).toEqual({ sent: 1, changed: 1, more: false, held: 0 });
+  });
+
+  test('two planners of one call know each other’s dates, so that it cannot stand under both', async () => {
+    const { store } = pipeline;
+    await foldOnly([observation('a', 1)]);
+    await register(store, 'paced');
+    const plan = (partition: string, beforeCommit: () => Promise<unknown>) =>
+      store.transaction(async (tx) => {
+        const { calls } = await readPending(tx, 'paced', { limit: 10, graceSeconds: 0, flattenVersion });
+        const load = { warehouse: 'paced', epoch: await store.epoch(tx), flattenVersion, origin: 'test' };
+        await planLoad(tx, load, [{ callId: 'a', revision: 1, partition }]);
+        await beforeCommit();
+        return calls[0]?.partitions;
+      });
+    let second: Promise<unknown> = Promise.resolve();
+    await plan('2023-12-04', async () => {
+      let hasRead = false;
+      second = plan('2023-12-05', async () => undefined).finally(() => {
+        hasRead = true;
+      });
+      await until('the second has read, or waits', async () => {
+        const waiting = await store.query(
+          "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        );
+        return hasRead || waiting.length > 0;
+      });
+    });
+    expect(await second).toEqual(['2023-12-04']);
   });
 
   test('between load and completion: the second load changes nothing, and settles', async () => {

@@ -127,6 +127,39 @@ describe('the outcome of a delivery', () => {
     expect(await rereads()).toEqual(['c']);
   });
 
+  test('a body that was captured and never delivered does not replace what is newer, and the API is asked', async () => {
+    await deliver(pipeline.store, [delivery(body({ status: 'qualified' }), 0)]);
+    await mergeAll();
+    const captured = body({ status: 'void', tags: ['old'] });
+    await deliver(pipeline.store, [delivery(captured, -86_400)]);
+    expect(await merge()).toMatchObject({ outcomes: { accepted: 1 }, late: 1 });
+    expect((await readRows(pipeline.store, ['c'])).get('c')?.document).toMatchObject({
+      status: 'qualified',
+      tags: ['old'],
+    });
+    expect(await rereads()).toEqual(['c']);
+  });
+
+  test('a byte order mark before the JSON is nothing to refuse it for', async () => {
+    await deliver(pipeline.store, [delivery(`\ufeff${body({ status: 'qualified' })}`, 0)]);
+    await mergeAll();
+    expect(await outcomes()).toEqual(['accepted']);
+    expect(await statusOf()).toBe('qualified');
+  });
+
+  test('however often a body comes, the store keeps it once', async () => {
+    const replayed = body({ status: 'void', filler: 'x'.repeat(100_000) });
+    await deliver(
+      pipeline.store,
+      Array.from({ length: 20 }, (_, at) => delivery(replayed, at)),
+    );
+    await mergeAll();
+    const kept = await pipeline.store.pool.query(
+      'SELECT octet_length(body) AS bytes FROM inbox WHERE body IS NOT NULL',
+    );
+    expect(kept.rows).toEqual([{ bytes: replayed.length }]);
+  });
+
   test('a repeat of an erased call is a duplicate: nobody asks for it again', async () => {
     await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0)]);
     await mergeAll();
