@@ -43,6 +43,20 @@ export const storeConfigSchema = z
     inbox_retention: durationSchema
       .prefault('7d')
       .describe('How long the raw bytes of a folded delivery are kept for replay, and rejected deliveries at all.'),
+    tombstone_key_file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'File with the key under which erased calls stay known, at least 16 bytes; every worker needs the same, for good. Default: `tombstone.key` in `data_dir`, made at the first start. Keep it, and a copy of it, outside the store and its backups.',
+      ),
+    erasure_log: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'File outside store and warehouses to which each erasure is added, as keyed hashes: it is replayed when one of them was restored. Every worker needs the same file. Default: `erasures.log` in `data_dir`.',
+      ),
     delivery_retention: durationSchema
       .prefault('400d')
       .describe(

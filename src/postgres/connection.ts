@@ -14,7 +14,16 @@ export interface PoolOptions {
   readonly max?: number;
   /** What the database is for, in errors: `operational store`, `warehouse main`. */
   readonly purpose: string;
+  /** Longest time of one statement, in milliseconds; the connection is given up when the server does not end it. */
+  readonly statementMs?: number | undefined;
+  /** Asks each new connection before it is used. */
+  readonly verify?: (client: pg.PoolClient, done: (error?: Error) => void) => void;
 }
+
+const defaultStatementMs = 120_000;
+/** Between the server's own end of a statement and ours, which needs no answer. */
+const graceMs = 10_000;
+const keepAliveMs = 10_000;
 
 /** Opens a pool; nothing is connected until the first query. bigint columns read as numbers (all ours are safe). */
 export const openPool = (options: PoolOptions): pg.Pool => {
@@ -22,6 +31,7 @@ export const openPool = (options: PoolOptions): pg.Pool => {
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
       oid === 20 ? Number : (pg.types.getTypeParser as (oid: number, format?: string) => unknown)(oid, format),
   };
+  const statementMs = options.statementMs ?? defaultStatementMs;
   let pool: pg.Pool;
   try {
     pool = new pg.Pool({
@@ -29,6 +39,12 @@ export const openPool = (options: PoolOptions): pg.Pool => {
       max: options.max ?? 8,
       application_name: options.application,
       connectionTimeoutMillis: 10_000,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: keepAliveMs,
+      statement_timeout: statementMs,
+      query_timeout: statementMs + Math.min(graceMs, statementMs),
+      idle_in_transaction_session_timeout: statementMs + graceMs,
+      verify: options.verify,
       options: `-c search_path=${options.schema} -c timezone=UTC`,
       types: types as never,
     });
@@ -126,14 +142,24 @@ export const inTransaction = async <T>(
     await client.query('COMMIT');
     return result;
   } catch (cause) {
-    await client.query('ROLLBACK').catch((error: Error) => {
-      broken = error;
-    });
+    if (isUnanswered(cause)) broken = cause;
+    else {
+      await client.query('ROLLBACK').catch((error: Error) => {
+        broken = error;
+      });
+    }
     throw isDriverError(cause) ? postgresError(purpose, cause) : cause;
   } finally {
     client.release(broken);
   }
 };
+
+/** The statement may still be on its way: nothing else can be sent behind it. */
+const isUnanswered = (error: unknown): error is Error =>
+  error instanceof Error &&
+  /^query read timeout$/i.test(
+    error instanceof CallsyncError ? String((error.cause as Error | undefined)?.message) : error.message,
+  );
 
 /** One statement outside a transaction, with errors mapped. */
 export const runQuery = async <R extends object>(

@@ -1,48 +1,83 @@
-/** The operational store: a database on schema `callsync`, the ledger's epoch, and the key of tombstones. */
-import { createHmac, randomBytes } from 'node:crypto';
+/** The operational store: a database on schema `callsync`, the ledger's epoch, and what it must not hold itself. */
+import { createHmac } from 'node:crypto';
+import { terminal } from '../errors.ts';
 import type { ConnectionUrl } from '../postgres/connection.ts';
 import { type Database, openDatabase, type Queryable } from '../postgres/database.ts';
-import { keepMeta } from './meta.ts';
+import { createServerWatch } from '../postgres/server-watch.ts';
+import type { ErasureLog } from './erasure-log.ts';
 import { migrateStore, storeSchema } from './migrate.ts';
 
 export interface Store extends Database {
   readonly url: ConnectionUrl;
   /** Epoch of the ledger, the highest part of every warehouse guard; 0 before the first is issued. */
   epoch(db?: Queryable): Promise<number>;
-  /** Keyed hash of a call id, under which a tombstone stays in warehouses and receipts. */
+  /** What outlives a store that is restored or lost. @throws CallsyncError TOMBSTONE_KEY where it was not given. */
+  readonly erasures: Erasures;
+  /** Keyed hash of a call id, under which a tombstone stays in warehouses and receipts. @throws CallsyncError TOMBSTONE_KEY */
   keyOf(callId: string): string;
+  /** True from the first connection to another server, or to a restarted one, until `acceptServer`. */
+  hasMoved(): boolean;
+  acceptServer(): void;
 }
 
-/** Opens and migrates the store. @throws CallsyncError DATABASE_… when it cannot be used. */
+/** Kept outside the store: with the store, a backup of it would bring back what was erased. */
+export interface Erasures {
+  readonly key: Buffer;
+  readonly log: ErasureLog;
+}
+
+/**
+ * Opens and migrates the store.
+ * @param options.erasures asked at the first use, so that commands which erase and load nothing need no key.
+ * @throws CallsyncError DATABASE_… when it cannot be used.
+ */
 export const openStore = async (options: {
   url: ConnectionUrl;
   application?: string;
   max?: number;
+  erasures?: () => Erasures;
 }): Promise<Store> => {
-  const database = openDatabase({
+  const watch = createServerWatch();
+  const common = {
     url: options.url,
     schema: storeSchema,
     application: options.application ?? 'callsync',
     purpose: 'operational store',
-    max: options.max ?? 12,
-  });
+  };
+  const migrating = openDatabase({ ...common, max: 1, statementMs: migrationMs });
+  const database = openDatabase({ ...common, max: options.max ?? 12, verify: watch.verify });
+  let erasures: Erasures | undefined;
+  const openErasures = (): Erasures => {
+    erasures ??= (options.erasures ?? refuseErasures)();
+    return erasures;
+  };
   try {
-    await migrateStore(database);
-    const key = await tombstoneKey(database);
+    await migrateStore(migrating);
     return {
       ...database,
       url: options.url,
       epoch: (db = database) => currentEpoch(db),
-      keyOf: (callId) => createHmac('sha256', key).update(callId).digest('hex'),
+      get erasures() {
+        return openErasures();
+      },
+      keyOf: (callId) => createHmac('sha256', openErasures().key).update(callId).digest('hex'),
+      hasMoved: watch.hasMoved,
+      acceptServer: watch.accept,
     };
   } catch (error) {
     await database.close();
     throw error;
+  } finally {
+    await migrating.close();
   }
 };
 
-const tombstoneKey = async (db: Queryable): Promise<Buffer> =>
-  Buffer.from(await keepMeta(db, 'tombstone_key', randomBytes(32).toString('hex')), 'hex');
+/** A statement of a migration may rewrite a large table. */
+const migrationMs = 24 * 3_600_000;
+
+const refuseErasures = (): Erasures => {
+  throw terminal('TOMBSTONE_KEY', 'The store was opened without the key of tombstones.');
+};
 
 const currentEpoch = async (db: Queryable): Promise<number> => {
   const [row] = await db.query<{ epoch: number | null }>('SELECT max(epoch) AS epoch FROM epochs');

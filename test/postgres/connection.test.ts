@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -98,3 +100,79 @@ test('unreachable, refused and missing databases each say what to do', async () 
     }),
   ).toMatchObject({ code: 'DATABASE_MISSING', kind: 'terminal' });
 });
+
+test('a server that stops answering ends a statement and a copy in time, and the next connection works', async () => {
+  const silent = await openSilencer(database.url);
+  const mute = openPool({ url: silent.url, schema: 'public', application: 'test', purpose: 'test', statementMs: 200 });
+  try {
+    await runQuery(mute, 'test', 'CREATE TABLE muted (t text)');
+    for (const work of [
+      (client: pg.PoolClient) => client.query('SELECT 1'),
+      (client: pg.PoolClient) => {
+        const writer = new BinaryCopyWriter();
+        writer.row(1);
+        writer.text('x');
+        return copyBinary(client, 'muted (t)', writer.finish());
+      },
+    ]) {
+      const asked = inTransaction(mute, 'test', async (client) => {
+        silent.silence();
+        await work(client);
+      });
+      await expect(asked).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE', kind: 'transient' });
+      expect(await runQuery(mute, 'test', 'SELECT * FROM muted')).toEqual([]);
+    }
+  } finally {
+    await mute.end();
+    await silent.close();
+  }
+});
+
+test('a statement that takes too long is ended by the server', async () => {
+  const quick = openPool({
+    url: database.url,
+    schema: 'public',
+    application: 'test',
+    purpose: 'test',
+    statementMs: 100,
+  });
+  await expect(runQuery(quick, 'test', 'SELECT pg_sleep(30)')).rejects.toMatchObject({ kind: 'transient' });
+  await quick.end();
+});
+
+/** A way to the server on which nothing passes while it is silent, as behind a firewall that dropped the connection. */
+const openSilencer = async (url: string) => {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  const muted = new Set<Socket>();
+  const server = createServer((client) => {
+    const onward = connect(Number(target.port), target.hostname);
+    for (const [from, to] of [
+      [client, onward],
+      [onward, client],
+    ] as const) {
+      sockets.add(from);
+      from.on('data', (bytes) => {
+        if (!muted.has(from)) to.write(bytes);
+      });
+      from.on('close', () => to.destroy());
+      from.on('error', () => to.destroy());
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const through = new URL(url);
+  through.port = String((server.address() as AddressInfo).port);
+  return {
+    url: through.href,
+    /** The connections that are open now; later ones are not concerned. */
+    silence: () => {
+      for (const socket of sockets) muted.add(socket);
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+};

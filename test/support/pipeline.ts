@@ -16,6 +16,7 @@ import { registerWarehouse } from '../../src/store/loads/warehouses.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createPostgresWarehouse, type PostgresWarehouseOptions } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { createErasures } from './erasures.ts';
 import { createDatabase } from './postgres.ts';
 
 export interface Pipeline {
@@ -37,7 +38,8 @@ export interface Pipeline {
 
 export const openPipeline = async (config: Partial<PostgresWarehouseOptions['config']> = {}): Promise<Pipeline> => {
   const database = await createDatabase();
-  const store = await openStore({ url: database.url, max: 8 });
+  const erasures = createErasures();
+  const store = await openStore({ url: database.url, max: 8, erasures: erasures.open });
   await issueEpoch(store, 'test', 0);
   const logged: Pipeline['logged'] = [];
   const opened: Warehouse[] = [];
@@ -95,6 +97,7 @@ export const openPipeline = async (config: Partial<PostgresWarehouseOptions['con
       for (const warehouse of opened) await warehouse.close();
       await store.close();
       await database.drop();
+      erasures.remove();
     },
   };
 };

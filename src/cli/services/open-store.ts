@@ -6,6 +6,7 @@ import { startEmbeddedPostgres } from '../../local/postgres/embedded-postgres.ts
 import type { ConnectionUrl } from '../../postgres/connection.ts';
 import { openSecret } from '../../secret.ts';
 import { openStore, type Store } from '../../store/store.ts';
+import { openErasures } from './open-erasures.ts';
 import type { Services } from './services.ts';
 
 /** The operational store: the configured server, or the embedded one, which is started where it does not run. */
@@ -27,7 +28,7 @@ export const openStoreService = async (services: Services<Pick<Config, 'store'>>
     services.defer(() => kept.stop());
     url = server.url;
   }
-  const store = await openStore({ url, max: config.store.pool_size });
+  const store = await openStore({ url, max: config.store.pool_size, erasures: () => openErasures(config) });
   services.defer(() => store.close());
   return store;
 };

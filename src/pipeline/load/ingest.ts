@@ -61,7 +61,10 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       else rejected.push((batch.refuse ?? refuseById(batch.origin))(observation, tooDeep));
     }
     if (rejected.length > 0) await quarantineRecords(tx, rejected);
-    const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, deps.processedField);
+    const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, {
+      processedField: deps.processedField,
+      keyOf: deps.store.keyOf,
+    });
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });

@@ -1,12 +1,15 @@
 /** Regular work that keeps the store small and notices what was restored from a backup. */
+
 import { joinCounters } from '../../store/counters.ts';
+import { createLease } from '../../store/loads/lease.ts';
 import { abandonLoads } from '../../store/loads/loads.ts';
 import { forgetWarehouses, keepWarehouses } from '../../store/loads/warehouses.ts';
 import { expireRows, type RetentionRules } from '../../store/retention.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
 import type { IngestDeps } from '../deps.ts';
+import { createLedgerCheck } from './check-ledger.ts';
 
-export interface MaintenanceDeps extends Pick<IngestDeps, 'store' | 'targets'> {
+export interface MaintenanceDeps extends Pick<IngestDeps, 'store' | 'targets' | 'log'> {
   readonly retention: RetentionRules;
 }
 
@@ -17,11 +20,15 @@ export interface MaintenanceResult {
   readonly loads: number;
 }
 
-/** Deletes what has expired, joins counters and old windows, gives up loads that no process finished. */
-export const runMaintenance = async ({ store, targets, retention }: MaintenanceDeps): Promise<MaintenanceResult> => {
+/** Notices restored stores, deletes what has expired, joins counters and old windows, gives up loads that no process finished. */
+export const runMaintenance = async (deps: MaintenanceDeps): Promise<MaintenanceResult> => {
+  const { store, targets, retention } = deps;
+  const warehouses = targets.map((target) => target.warehouse);
+  const say = (message: string): void => deps.log(message, {});
+  await createLedgerCheck({ store, warehouses, lease: createLease(store), say }).run();
   await keepWarehouses(
     store,
-    targets.map((target) => target.warehouse.name),
+    warehouses.map(({ name }) => name),
   );
   await forgetWarehouses(store);
   await joinCounters(store);

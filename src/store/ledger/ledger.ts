@@ -17,6 +17,7 @@ import { parseTimestamp } from '../../calls/values.ts';
 import { BinaryCopyWriter, copyBinary } from '../../postgres/binary-copy.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { findErased, type KeyOf } from './erased-keys.ts';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
@@ -90,12 +91,13 @@ const readDocument = async (body: Buffer): Promise<CallDocument> =>
 
 /**
  * Folds observations into the ledger inside the caller's transaction. Several of one call are folded in their order.
- * Claims unknown calls, locks all in key order, fetches only the documents that may change.
+ * Claims unknown calls, locks all in key order, fetches only the documents that may change. A call that was erased before
+ * this ledger knew it becomes a tombstone.
  */
 export const foldIntoLedger = async (
   tx: Transaction,
   observations: readonly PreparedObservation[],
-  processedField: string,
+  rules: { readonly processedField: string; readonly keyOf: KeyOf },
 ): Promise<FoldOutcome> => {
   const byCall = new Map<string, PreparedObservation[]>();
   for (const observation of observations) {
@@ -105,6 +107,13 @@ export const foldIntoLedger = async (
   }
   const before = await lockRows(tx, [...byCall.keys()]);
   const rows = new Map(before);
+  const unknown = [...before.values()].filter((row) => row.revision === 0);
+  const erased = await findErased(
+    tx,
+    unknown.map(({ callId }) => callId),
+    rules.keyOf,
+  );
+  for (const id of erased) rows.set(id, foldErasure(rowOf(rows, id)));
   const wanted = [...byCall].filter(([id, list]) => list.some((one) => needsDocument(rowOf(rows, id), one)));
   await fetchDocuments(
     tx,
@@ -115,11 +124,11 @@ export const foldIntoLedger = async (
   for (const [id, list] of byCall) rows.set(id, list.reduce(fold, rowOf(rows, id)));
   const moved = [...rows.values()].filter((row) => row.versions !== before.get(row.callId)?.versions);
   const changed = moved.filter((row) => row.revision !== before.get(row.callId)?.revision);
-  await writeRows(tx, moved, processedField);
+  await writeRows(tx, moved, rules.processedField);
   const replaced = changed.map((row) => rowOf(fetched, row.callId)).filter((row) => row.revision > 0);
   await writeDocuments(
     tx,
-    changed,
+    changed.filter((row) => !row.tombstone),
     replaced.map((row) => row.callId),
   );
   return { changed, replaced, unchanged: byCall.size - changed.length };

@@ -1,4 +1,5 @@
 /** The Postgres warehouse: the analysts' schema, which may be on the server of the operational store. */
+import type pg from 'pg';
 import type { PostgresWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import { type ConnectionUrl, inTransaction, openPool, postgresError, runQuery } from '../../postgres/connection.ts';
 import { digestTables } from '../digest.ts';
@@ -22,20 +23,27 @@ export interface PostgresWarehouseOptions {
   readonly migrationRetryMs?: number;
 }
 
+const slowMs = 3_600_000;
+
 /** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
 export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Warehouse => {
   const layout: Layout = options.config;
   const applyLoad = createLoader(layout);
   const purpose = `warehouse ${options.name}`;
-  const pool = openPool({
-    url: options.url,
-    schema: layout.schema,
-    application: 'callsync warehouse',
-    purpose,
-    max: options.maxConnections ?? 4,
-  });
-  const migration = createMigration(pool, purpose, layout, options.migrationRetryMs);
-  const rowsOf: Warehouse['rowsOf'] = (name) => readRows(pool, layout, name);
+  const open = (statementMs?: number): pg.Pool =>
+    openPool({
+      url: options.url,
+      schema: layout.schema,
+      application: 'callsync warehouse',
+      purpose,
+      max: options.maxConnections ?? 4,
+      statementMs,
+    });
+  const pool = open();
+  // For what may take long on a large warehouse: a load notices a dead connection sooner.
+  const slow = open(slowMs);
+  const migration = createMigration(slow, purpose, layout, options.migrationRetryMs);
+  const rowsOf: Warehouse['rowsOf'] = (name) => readRows(slow, layout, name);
   return {
     name: options.name,
     kind: 'postgres',
@@ -44,7 +52,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     partitionOf: () => undefined,
     migrate: () => migration.run(),
     load: (batch) => inTransaction(pool, purpose, (client) => applyLoad(client, batch)),
-    countRows: async () => (await runQuery<Record<string, number>>(pool, purpose, countSql(layout)))[0] ?? {},
+    countRows: async () => (await runQuery<Record<string, number>>(slow, purpose, countSql(layout)))[0] ?? {},
     digestTables: () => digestTables(layout.documents, rowsOf),
     rowsOf,
     query: (sql) =>
@@ -52,16 +60,16 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
         await client.query('SET TRANSACTION READ ONLY');
         return (await client.query(sql)).rows;
       }),
-    listGuards: (range) => listGuards(pool, layout, range),
+    listGuards: (range) => listGuards(slow, layout, range),
     removeCalls: (guards) => inTransaction(pool, purpose, (client) => removeCalls(client, layout, guards)),
     removeOrphans: (callIds) => inTransaction(pool, purpose, (client) => removeOrphans(client, layout, callIds)),
     digestCalls: (callIds) => digestCalls(pool, layout, callIds),
-    listCallIds: (range) => listCallIds(pool, layout, range),
-    listOrphans: () => listOrphans(pool, layout),
+    listCallIds: (range) => listCallIds(slow, layout, range),
+    listOrphans: () => listOrphans(slow, layout),
     statements: () => listStatements(layout),
     close: async () => {
       await migration.stop();
-      await pool.end().catch((error: unknown) => {
+      await Promise.all([pool.end(), slow.end()]).catch((error: unknown) => {
         throw postgresError(purpose, error);
       });
     },

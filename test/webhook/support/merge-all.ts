@@ -9,9 +9,11 @@ import { issueEpoch } from '../../../src/store/loads/epochs.ts';
 import { registerWarehouse } from '../../../src/store/loads/warehouses.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
+import { createErasures } from '../../support/erasures.ts';
 
 export const mergeAll = async (url: string): Promise<ReadonlyMap<string, number>> => {
-  const store = await openStore({ url });
+  const erasures = createErasures();
+  const store = await openStore({ url, erasures: erasures.open });
   const warehouse = createPostgresWarehouse({
     name: 'postgres',
     url,
@@ -42,5 +44,6 @@ export const mergeAll = async (url: string): Promise<ReadonlyMap<string, number>
   } finally {
     await warehouse.close();
     await store.close();
+    erasures.remove();
   }
 };

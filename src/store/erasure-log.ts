@@ -1,0 +1,96 @@
+/**
+ * Erasures outside the store and the warehouses: a file to which each erasure adds keyed selectors and nothing else. A
+ * store or a warehouse that is set back to an earlier day learns from it what was erased since. One line is one selector,
+ * as JSON: `{"at":"2026-01-31T12:00:00.000Z","call":"<keyed hash>"}`; the member beside `at` is the kind.
+ */
+import { type FileHandle, open } from 'node:fs/promises';
+import { terminal } from '../errors.ts';
+
+/** What a selector names: `call` is the keyed hash of a call's id (`Store.keyOf`). A line of an unknown kind is kept and skipped. */
+export type SelectorKind = 'call';
+
+export interface Selector {
+  readonly kind: SelectorKind;
+  readonly key: string;
+}
+
+export interface LoggedErasures {
+  readonly selectors: readonly Selector[];
+  /** Where the next reading begins: bytes of whole lines. */
+  readonly end: number;
+}
+
+/** Both methods throw CallsyncError ERASURE_LOG. */
+export interface ErasureLog {
+  /** Durable when it resolves. Keys are keyed hashes: nothing that names a person or a call without the key. */
+  append(kind: SelectorKind, keys: readonly string[]): Promise<void>;
+  /** What was added since a reading that ended at `from`; everything where the file is shorter than that, and thus another. */
+  read(from?: number): Promise<LoggedErasures>;
+}
+
+const kinds: readonly SelectorKind[] = ['call'];
+const mode = 0o600;
+const linesPerWrite = 1_000;
+const lineEnd = 0x0a;
+
+/** The file is made by the first erasure. */
+export const openErasureLog = (file: string): ErasureLog => {
+  const fail = (cause: unknown) =>
+    terminal('ERASURE_LOG', `The erasure log cannot be read or written: ${file}.`, {
+      hint: 'Let the user that runs callsync read and write it, or set store.erasure_log.',
+      cause,
+    });
+  const withFile = async <T>(flags: string, work: (handle: FileHandle) => Promise<T>): Promise<T> => {
+    const handle = await open(file, flags, mode);
+    try {
+      return await work(handle);
+    } finally {
+      await handle.close();
+    }
+  };
+  return {
+    append: async (kind, keys) => {
+      if (keys.length === 0) return;
+      const at = new Date().toISOString();
+      const lines = keys.map((key) => `${JSON.stringify({ at, [kind]: key })}\n`);
+      await withFile('a', async (handle) => {
+        for (let start = 0; start < lines.length; start += linesPerWrite) {
+          // One write each, so that processes do not mix their lines; the line end first closes a line that a crash cut off.
+          await handle.appendFile(`\n${lines.slice(start, start + linesPerWrite).join('')}`);
+        }
+        await handle.datasync();
+      }).catch((cause) => {
+        throw fail(cause);
+      });
+    },
+    read: async (from = 0) => {
+      try {
+        return await withFile('r', async (handle) => {
+          const { size } = await handle.stat();
+          const start = from <= size ? from : 0;
+          const bytes = Buffer.alloc(size - start);
+          const { bytesRead } = await handle.read(bytes, 0, bytes.length, start);
+          const whole = bytes.subarray(0, bytes.lastIndexOf(lineEnd, bytesRead) + 1);
+          return { selectors: whole.toString('utf8').split('\n').flatMap(selectorOf), end: start + whole.length };
+        });
+      } catch (cause) {
+        if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return { selectors: [], end: 0 };
+        throw fail(cause);
+      }
+    },
+  };
+};
+
+/** A line that was cut off names nothing: its erasure was never confirmed. */
+const selectorOf = (line: string): Selector[] => {
+  if (line === '') return [];
+  try {
+    const entry = JSON.parse(line) as Partial<Record<SelectorKind, unknown>>;
+    return kinds.flatMap((kind) => {
+      const key = entry[kind];
+      return typeof key === 'string' ? [{ kind, key }] : [];
+    });
+  } catch {
+    return [];
+  }
+};

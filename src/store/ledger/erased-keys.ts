@@ -1,0 +1,83 @@
+/** Keys of calls that were erased, from the erasure log and the warehouses: a call that has one becomes a tombstone. */
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+
+/** Keyed hash of a call id. */
+export type KeyOf = (callId: string) => string;
+
+const keysPerStatement = 1_000;
+const idsPerPage = 2_000;
+
+/** Notes the keys of calls that the caller erases in the same transaction, so that they stay erased in a later ledger. */
+export const noteErasedKeys = (tx: Queryable, keys: readonly string[]): Promise<void> => insertKeys(tx, keys, 'noted');
+
+/**
+ * Notes keys of calls that were erased elsewhere. Folds that run meanwhile end first: every later one knows the keys, so
+ * that a search of the ledger (`listSought`) finds all others.
+ * @param again also those that were noted before.
+ */
+export const seekErased = async (
+  store: Database,
+  keys: ReadonlySet<string>,
+  { again }: { readonly again: boolean },
+): Promise<void> => {
+  if (keys.size === 0) return;
+  await store.transaction(async (tx) => {
+    await tx.query('SELECT pg_advisory_xact_lock($1)', [foldLock]);
+    await insertKeys(tx, [...keys], again ? 'sought again' : 'sought');
+  });
+};
+
+/** Keys whose calls are still to be found and erased. */
+export const listSought = async (db: Queryable): Promise<string[]> =>
+  (await db.query<{ key: string }>('SELECT call_key AS key FROM erased_keys WHERE sought')).map(({ key }) => key);
+
+export const settleSought = async (db: Queryable, keys: readonly string[]): Promise<void> => {
+  for (const page of pagesOf(keys)) {
+    await db.query('UPDATE erased_keys SET sought = false WHERE call_key = ANY($1)', [page]);
+  }
+};
+
+/** Those of some calls that were erased before this ledger knew them; inside the transaction that folds them. */
+export const findErased = async (tx: Transaction, callIds: readonly string[], keyOf: KeyOf): Promise<string[]> => {
+  if (callIds.length === 0) return [];
+  await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
+  const [any] = await tx.query('SELECT 1 FROM erased_keys LIMIT 1');
+  if (any === undefined) return [];
+  const idsByKey = new Map(callIds.map((id) => [keyOf(id), id]));
+  const rows = await tx.query<{ key: string }>('SELECT call_key AS key FROM erased_keys WHERE call_key = ANY($1)', [
+    [...idsByKey.keys()],
+  ]);
+  return rows.map(({ key }) => idsByKey.get(key) as string);
+};
+
+/** Advisory lock: shared by folds that meet unknown calls, exclusive while keys of erased calls are added. */
+const foldLock = 7_202_611_211;
+
+const insertKeys = async (tx: Queryable, keys: readonly string[], how: 'noted' | 'sought' | 'sought again') => {
+  for (const page of pagesOf(keys)) {
+    await tx.query(
+      `INSERT INTO erased_keys (call_key, sought) SELECT DISTINCT key, $2::boolean FROM unnest($1::text[]) AS key ORDER BY key
+       ON CONFLICT (call_key) DO ${how === 'sought again' ? 'UPDATE SET sought = true' : 'NOTHING'}`,
+      [page, how !== 'noted'],
+    );
+  }
+};
+
+function* pagesOf(keys: readonly string[]): Generator<readonly string[]> {
+  for (let start = 0; start < keys.length; start += keysPerStatement) yield keys.slice(start, start + keysPerStatement);
+}
+
+/** Ids of the ledger's calls in key order, page by page; tombstones too. */
+export async function* listCallIds(
+  db: Queryable,
+): AsyncGenerator<{ readonly id: string; readonly tombstone: boolean }[]> {
+  for (let after = ''; ; ) {
+    const rows = await db.query<{ id: string; tombstone: boolean }>(
+      'SELECT call_id AS id, tombstone FROM ledger WHERE call_id > $1 ORDER BY call_id LIMIT $2',
+      [after, idsPerPage],
+    );
+    if (rows.length > 0) yield rows;
+    if (rows.length < idsPerPage) return;
+    after = rows.at(-1)?.id ?? after;
+  }
+}

@@ -1,0 +1,84 @@
+/** Loads of the ledger against those of a warehouse: one that only one of them knows tells that the other was set back. */
+import type { Database, Queryable } from '../../postgres/database.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { requestWalk } from './walk.ts';
+
+export interface CommittedLoad {
+  readonly loadId: string;
+  /** When it was planned, in microseconds: no call was applied by it before. */
+  readonly plannedAt: number;
+}
+
+/** When the loads of a warehouse were last compared, in microseconds; undefined = never. */
+export const lastComparison = async (db: Queryable, warehouse: string): Promise<number | undefined> => {
+  const [row] = await db.query<{ at: number | null }>(
+    `SELECT ${toMicros('compared_at')} AS at FROM warehouses WHERE name = $1`,
+    [warehouse],
+  );
+  return row?.at ?? undefined;
+};
+
+export const noteComparison = async (db: Queryable, warehouse: string, at: number): Promise<void> => {
+  await db.query(`UPDATE warehouses SET compared_at = ${toTimestamp('$2')} WHERE name = $1`, [warehouse, at]);
+};
+
+/** Loads that are known to be committed, newest first, `limit` of them from `skip` on. */
+export const listCommitted = async (
+  db: Queryable,
+  warehouse: string,
+  { skip, limit }: { readonly skip: number; readonly limit: number },
+): Promise<CommittedLoad[]> =>
+  await db.query<CommittedLoad>(
+    `SELECT load_id AS "loadId", ${toMicros('created_at')} AS "plannedAt" FROM loads
+      WHERE warehouse = $1 AND state = 'committed' ORDER BY committed_at DESC, load_id LIMIT $3 OFFSET $2`,
+    [warehouse, skip, limit],
+  );
+
+/** How many loads were committed since a time in microseconds. */
+export const countCommittedSince = async (db: Queryable, warehouse: string, since: number): Promise<number> => {
+  const [row] = await db.query<{ n: number }>(
+    `SELECT count(*) AS n FROM loads WHERE warehouse = $1 AND state = 'committed' AND committed_at >= ${toTimestamp('$2')}`,
+    [warehouse, since],
+  );
+  return row?.n ?? 0;
+};
+
+/** Those of the load ids that the ledger does not know. */
+export const unknownLoads = async (db: Queryable, loadIds: readonly string[]): Promise<string[]> => {
+  const rows = await db.query<{ id: string }>(
+    'SELECT id FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM loads WHERE load_id = id)',
+    [loadIds],
+  );
+  return rows.map(({ id }) => id);
+};
+
+/** Log rows may be loaded long after they were made; those of a lost load are looked for this far back. */
+const longestWait = 7 * 86_400_000_000;
+
+/** Loads that a warehouse has lost. */
+export interface LostLoads {
+  /** When the oldest of them was planned, in microseconds. */
+  readonly since: number;
+  readonly loadIds: readonly string[];
+}
+
+/**
+ * Has everything sent again that a warehouse was sent since it lost loads: it was restored from a backup, or lost. Calls
+ * by a walk; deliveries and verdicts at once, which replace their rows where those are still there. The loads no longer
+ * count as committed.
+ */
+export const sendAgain = async (store: Database, warehouse: string, { since, loadIds }: LostLoads): Promise<void> =>
+  await store.transaction(async (tx) => {
+    await tx.query(`UPDATE loads SET state = 'failed', error = 'LOST' WHERE load_id = ANY($1)`, [loadIds]);
+    await requestWalk(tx, { warehouse, since });
+    await tx.query(
+      `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
+       SELECT $1, outcome = 'rejected', seq FROM inbox
+        WHERE outcome <> 'pending' AND received_at >= ${toTimestamp('$2')} ON CONFLICT DO NOTHING`,
+      [warehouse, Math.max(0, since - longestWait)],
+    );
+    await tx.query(`UPDATE verdicts SET loaded = false WHERE warehouse = $1 AND compared_at >= ${toTimestamp('$2')}`, [
+      warehouse,
+      Math.max(0, since - longestWait),
+    ]);
+  });

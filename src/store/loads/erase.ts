@@ -1,0 +1,31 @@
+/** Erasing calls: first in the log outside the store, then in the ledger, from where the loads take it to the warehouses. */
+import type { LedgerRow } from '../../calls/fold.ts';
+import { noteErasedKeys } from '../ledger/erased-keys.ts';
+import { eraseFromLedger } from '../ledger/ledger.ts';
+import type { Store } from '../store.ts';
+import { markPending } from './pending.ts';
+
+/** @returns the calls that were no tombstones before. */
+type Erase = (store: Store, callIds: readonly string[], warehouses: readonly string[]) => Promise<LedgerRow[]>;
+
+/**
+ * Erases calls for good: their keys go to the erasure log, which lies outside store and warehouses, then each call becomes
+ * a tombstone in the ledger, also one that the ledger has never seen, and its tombstone is the next that the named and the
+ * registered warehouses are sent. Inbox, quarantine and rereads are not touched. May be repeated. After a crash between
+ * log and ledger, the next ledger check (`check-ledger.ts`) carries the rest out, because it replays the log.
+ * @param warehouses names of the configured warehouses.
+ * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
+ */
+export const eraseCalls: Erase = async (store, callIds, warehouses) => {
+  await store.erasures.log.append('call', callIds.map(store.keyOf));
+  return await eraseKnown(store, callIds, warehouses);
+};
+
+/** The same for calls whose keys are in the log already. @throws CallsyncError TOMBSTONE_KEY, DATABASE_… */
+export const eraseKnown: Erase = async (store, callIds, warehouses) =>
+  await store.transaction(async (tx) => {
+    await noteErasedKeys(tx, callIds.map(store.keyOf));
+    const erased = await eraseFromLedger(tx, callIds);
+    await markPending(tx, warehouses, callIds);
+    return erased;
+  });

@@ -1,0 +1,189 @@
+/** Ledgers and warehouses that were restored from a backup or lost, noticed by maintenance and healed without the service. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
+import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
+import { eraseCalls } from '../../../src/store/loads/erase.ts';
+import { createLease } from '../../../src/store/loads/lease.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { backUp } from '../../support/backup.ts';
+import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline();
+});
+afterEach(async () => {
+  await pipeline.clear();
+  await query('UPDATE warehouses SET walk_after = NULL, compared_at = NULL');
+});
+afterAll(() => pipeline.close());
+
+const query = async (sql: string) => (await pipeline.store.pool.query(sql)).rows;
+const said: string[] = [];
+const check = async (): Promise<readonly string[]> => {
+  said.length = 0;
+  const { store, warehouse } = pipeline;
+  const say = (message: string) => void said.push(message);
+  await createLedgerCheck({ store, warehouses: [warehouse], lease: createLease(store), say }).run();
+  return said;
+};
+let clock = 1_700_000_000_000_000;
+const write = async (...calls: [id: string, status: string][]): Promise<void> => {
+  clock += 1_000_000;
+  const observations = calls.map(([id, status]) => observationOf(id, clock, { status }));
+  await loadFolded(pipeline.deps, await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' }));
+};
+const erase = (...ids: string[]) => eraseCalls(pipeline.store, ids, ['main']);
+const inWarehouse = async () =>
+  Object.fromEntries(
+    (await pipeline.warehouse.query('SELECT call_id, status FROM calls ORDER BY 1')).map((row) => [
+      row.call_id as string,
+      row.status,
+    ]),
+  );
+const inLedger = async () =>
+  await query(
+    'SELECT call_id, d.call_id IS NOT NULL AS whole, tombstone FROM ledger LEFT JOIN ledger_documents d USING (call_id) ORDER BY 1',
+  );
+const ledger = () => backUp(pipeline.store.pool, 'callsync');
+const warehouse = () => backUp(pipeline.store.pool, 'wh_main');
+
+test('nothing is sent again where nothing was restored, also by loads under way', async () => {
+  await write(['a', 'v1'], ['b', 'v1']);
+  const epoch = await pipeline.store.epoch();
+  expect(await check()).toEqual([]);
+  await Promise.all([write(['c', 'v1']), check(), write(['d', 'v1']), check(), write(['e', 'v1'])]);
+  expect(await check()).toEqual([]);
+  expect(await pipeline.store.epoch()).toBe(epoch);
+  expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
+});
+
+describe('a ledger that was set back under running workers', () => {
+  test('is not mute: what it folds afterwards reaches the warehouse, also where loads hide the gap', async () => {
+    await write(['a', 'v1'], ['b', 'v1']);
+    const restore = await ledger();
+    await write(['a', 'v2'], ['new', 'v1']);
+    await restore();
+    await write(['a', 'v3']);
+    for (let n = 0; n < 3; n += 1) await write([`later ${n}`, 'v1']);
+    expect(await inWarehouse()).toMatchObject({ a: 'v2', new: 'v1' });
+    const epoch = await pipeline.store.epoch();
+    expect(await check()).toMatchObject([expect.stringContaining('epoch')]);
+    expect(await pipeline.store.epoch()).toBe(epoch + 1);
+    await pipeline.drain();
+    expect(await inWarehouse()).toMatchObject({ a: 'v3', b: 'v1', new: 'v1' });
+    expect(await check()).toEqual([]);
+  });
+
+  test('does not bring back what was erased since, in the ledger or in the warehouse', async () => {
+    await write(['a', 'v1'], ['gone', 'v1']);
+    const restore = await ledger();
+    await write(['later', 'v1']);
+    await erase('gone', 'later');
+    await pipeline.drain();
+    await restore();
+    expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: true, tombstone: false });
+    await check();
+    expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: false, tombstone: true });
+    await write(['gone', 'v2'], ['later', 'v2'], ['a', 'v2']);
+    await pipeline.drain();
+    expect(await inWarehouse()).toEqual({ a: 'v2' });
+    expect(await inLedger()).toContainEqual({ call_id: 'later', whole: false, tombstone: true });
+  });
+});
+
+test('a ledger that was lost knows from the warehouse, or from the log, what was erased', async () => {
+  const empty = await ledger();
+  await write(['a', 'v1'], ['gone', 'v1']);
+  await erase('gone');
+  await pipeline.drain();
+  await empty();
+  await query('DELETE FROM epochs');
+  await check();
+  expect(await pipeline.store.epoch()).toBeGreaterThan(0);
+  await write(['gone', 'v9'], ['a', 'v2']);
+  await pipeline.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v2' });
+  expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: false, tombstone: true });
+});
+
+describe('a warehouse', () => {
+  test('that was set back gets what it was sent since, deliveries and erasures too', async () => {
+    await write(['a', 'v1'], ['b', 'v1'], ['gone', 'v1']);
+    expect(await check()).toEqual([]);
+    const restore = await warehouse();
+    await deliver(pipeline.store, [{ body: '{"unique_id":"w","status":"void"}', deliveryId: '1701699087.5' }]);
+    const merged = await mergeBatch(pipeline.deps, 10);
+    await loadFolded(pipeline.deps, (merged as NonNullable<typeof merged>).folded);
+    await write(['a', 'v2']);
+    await erase('gone');
+    await pipeline.drain();
+    await restore();
+    await write(['new', 'v1']);
+    expect(await inWarehouse()).toEqual({ a: 'v1', b: 'v1', gone: 'v1', new: 'v1' });
+    expect(await check()).toMatchObject([expect.stringContaining('is sent again')]);
+    await pipeline.drain();
+    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', new: 'v1', w: 'void' });
+    expect((await pipeline.warehouse.countRows()).deliveries).toBe(1);
+    expect(await check()).toEqual([]);
+  });
+
+  test('that was lost is filled again', async () => {
+    const restore = await warehouse();
+    await write(['a', 'v1'], ['b', 'v1']);
+    await write(['a', 'v2']);
+    await restore();
+    await check();
+    await pipeline.drain();
+    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
+  });
+});
+
+test('set back together with its warehouse, a ledger learns from the log what was erased', async () => {
+  await write(['a', 'v1'], ['gone', 'v1']);
+  const restoreLedger = await ledger();
+  await write(['unknown', 'v1']);
+  const restoreWarehouse = await warehouse();
+  await erase('gone', 'unknown');
+  await pipeline.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v1' });
+  await restoreLedger();
+  await restoreWarehouse();
+  expect(await inWarehouse()).toEqual({ a: 'v1', gone: 'v1', unknown: 'v1' });
+  await check();
+  await pipeline.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v1' });
+  expect(await inLedger()).toEqual([
+    { call_id: 'a', whole: true, tombstone: false },
+    { call_id: 'gone', whole: false, tombstone: true },
+    { call_id: 'unknown', whole: false, tombstone: true },
+  ]);
+});
+
+test('set back to one moment, both learn from the log what was erased since', async () => {
+  await write(['a', 'v1'], ['gone', 'v1']);
+  const restores = [await ledger(), await warehouse()];
+  await erase('gone');
+  await pipeline.drain();
+  for (const restore of restores) await restore();
+  await check();
+  await pipeline.drain();
+  expect(await inWarehouse()).toEqual({ a: 'v1' });
+  expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: false, tombstone: true });
+});
+
+test('a worker with another key of tombstones is refused', async () => {
+  await check();
+  const { erasures } = pipeline.store;
+  const other = await openStore({
+    url: pipeline.url,
+    erasures: () => ({ ...erasures, key: Buffer.from('another key of tombstones') }),
+  });
+  try {
+    const deps = { store: other, warehouses: [pipeline.warehouse], lease: createLease(other), say: () => undefined };
+    await expect(createLedgerCheck(deps).run()).rejects.toMatchObject({ code: 'TOMBSTONE_KEY' });
+  } finally {
+    await other.close();
+  }
+});
