@@ -30,9 +30,9 @@ export interface Table {
   readonly description: string;
   /**
    * `call`: one row per call, carries the guard. `child`: replaced together with its call. `log`: rows of their own,
-   * upserted by key, never changed by a call.
+   * upserted by key, never changed by a call. `state`: one row that a small update of its own keeps, in no load.
    */
-  readonly kind: 'call' | 'child' | 'log';
+  readonly kind: 'call' | 'child' | 'log' | 'state';
   readonly key: readonly string[];
   readonly columns: readonly Column[];
 }
@@ -69,6 +69,7 @@ export const tableNames = [
   'deliveries',
   'loads',
   'verdicts',
+  'sync_state',
 ] as const;
 export type TableName = (typeof tableNames)[number];
 
@@ -426,6 +427,48 @@ export const tables: readonly Table[] = [
       { name: 'previous_digest', type: 'text', description: 'Digest of the verdict before it; null for the first.' },
     ],
   },
+  {
+    name: 'sync_state',
+    grain: 'warehouse',
+    description:
+      'How fresh and how proven this warehouse is: one row, kept also while no call arrives, so that a quiet night does not look like a standstill.',
+    kind: 'state',
+    key: ['warehouse'],
+    columns: [
+      { name: 'warehouse', type: 'text', required: true, description: 'Name of the warehouse in the configuration.' },
+      {
+        name: 'watermark',
+        type: 'timestamp',
+        description: 'Everything before it was read, on the axis of continuous sync; null before the first sync.',
+      },
+      { name: 'newest_call', type: 'timestamp', description: 'Time of the newest call that this warehouse holds.' },
+      {
+        name: 'proven_axis',
+        type: 'text',
+        description: 'Axis of the verdicts behind proven_through; null before the first verdict.',
+      },
+      {
+        name: 'proven_through',
+        type: 'timestamp',
+        description:
+          'Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.',
+      },
+      { name: 'pending', type: 'int', required: true, description: 'Calls that wait to be loaded here.' },
+      { name: 'last_load_at', type: 'timestamp', description: 'When the last load was committed.' },
+      {
+        name: 'last_error',
+        type: 'text',
+        description: 'Code of what the last run of continuous sync failed with; null once one succeeded.',
+      },
+      { name: 'ledger_epoch', type: 'int', required: true, description: 'Epoch of the ledger that keeps the row.' },
+      {
+        name: 'heartbeat_at',
+        type: 'timestamp',
+        required: true,
+        description: 'When this row was last brought up to date.',
+      },
+    ],
+  },
 ];
 
 /** The definition of one table. */
@@ -436,7 +479,7 @@ export const tableOf = (name: TableName): Table => {
 };
 
 /** Tables whose rows flatten makes, in the order in which loads write them: calls first. */
-export const callTables: readonly Table[] = tables.filter((table) => table.kind !== 'log');
+export const callTables: readonly Table[] = tables.filter(({ kind }) => kind === 'call' || kind === 'child');
 export type CallTableName = 'calls' | 'utterances' | 'tags' | 'metadata' | 'udfs' | 'contacts' | 'documents';
 export type LogTableName = 'deliveries' | 'loads' | 'verdicts';
 

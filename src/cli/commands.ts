@@ -61,6 +61,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/reconcile.ts')).addReconcile,
   },
   {
+    name: 'await',
+    does: 'wait until a range is proven, for pipelines that start on proof and not on a clock; needs a worker',
+    load: async () => (await import('./commands/await.ts')).addAwait,
+  },
+  {
     name: 'verdicts',
     does: 'the recorded outcomes of reconciling',
     load: async () => (await import('./commands/verdicts.ts')).addVerdicts,

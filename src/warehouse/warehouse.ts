@@ -67,6 +67,13 @@ export interface Warehouse {
    * call changes only when (epoch, revision, flatten version) is higher than what stands, and never past a tombstone.
    */
   load(batch: LoadBatch): Promise<LoadResult>;
+  /** Least milliseconds between two calls of `recordState`: where a statement has a price, they are rare. */
+  readonly heartbeatMs: number;
+  /**
+   * Keeps the one row of `sync_state`, in column order (`schemas/tables.ts`), by one small statement outside any load.
+   * A row of a later heartbeat stays. Idempotent.
+   */
+  recordState(row: Row): Promise<void>;
   /** Rows per table (and the words view), for status and the demo. */
   countRows(): Promise<Record<string, number>>;
   /**
@@ -116,7 +123,7 @@ export interface Statement {
 }
 
 /** Relations that have a digest; `words` is the relation of one row per word. */
-export type DigestedName = Exclude<TableName, 'loads'> | 'words';
+export type DigestedName = Exclude<TableName, 'loads' | 'sync_state'> | 'words';
 
 /** Calls by their own time, `[from, to)` in microseconds since the epoch, or by id. */
 export type GuardRange = { readonly from: number; readonly to: number } | { readonly callIds: readonly string[] };

@@ -5,6 +5,7 @@ import { temporal as proto } from '@temporalio/proto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { type ReconcileProgress, reconcileProgressQuery, taskQueuesOf } from '../../workflows/messages.ts';
+import { openCliFolder } from '../support/cli.ts';
 import { type Installation, install } from '../support/installation.ts';
 
 const dayMs = 86_400_000;
@@ -62,6 +63,34 @@ describe('reconcile', () => {
     for (const { call_id } of rows) expect(history.includes(call_id)).toBe(false);
     expect(history.includes('reconcileWindows')).toBe(true);
   });
+
+  test('await says 5 before the proof and 0 after it, heals a tampered day, and says 4 when the service is away', async () => {
+    const cli = await openCliFolder();
+    const [from, to] = [site.simulator.range.from, new Date(Date.parse(site.simulator.range.to) + dayMs).toISOString()];
+    const wait = async (...args: readonly string[]): Promise<number | null> => {
+      const range = ['--proven', '--from', from, '--to', to, '--config', site.configPath];
+      return (await cli.run(['await', ...range, ...args], { deadlineMs: 55_000 })).code;
+    };
+    expect(await wait('--no-start')).toBe(5);
+    expect(await wait('--timeout', '50s')).toBe(0);
+    expect(await wait('--no-start')).toBe(0);
+
+    expect(await wait('--no-start', '--level', 'rows')).toBe(5);
+    const before = await site.warehouse.digestTables();
+    await site.store.pool.query(
+      'UPDATE calls.calls SET agent = agent || $1 WHERE call_id IN (SELECT max(call_id) FROM calls.calls)',
+      ['!'],
+    );
+    expect(await site.warehouse.digestTables()).not.toEqual(before);
+    expect(await wait('--timeout', '50s', '--level', 'rows')).toBe(0);
+    expect((await site.warehouse.digestTables()).calls).toEqual(before.calls);
+
+    await site.control.configure({ faults: { rates: { unavailable_503: 1 } } });
+    expect(await wait('--timeout', '5s', '--level', 'records')).toBe(4);
+    await site.control.configure({ faults: { rates: { unavailable_503: 0 } } });
+    expect(await wait('--timeout', '50s', '--level', 'records')).toBe(0);
+    await cli.remove();
+  }, 240_000);
 
   test('late edits are re-read', async () => {
     const run = async () =>

@@ -199,6 +199,19 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
 
     testDigests(on);
 
+    test('the state of the sync is one row, and an older heartbeat does not replace a newer one', async () => {
+      const record = (heartbeat: number, pending: number, axis: string | null) =>
+        on.warehouse.recordState(['w', 1_000_000, null, axis, 2_000_000, pending, null, null, 1, heartbeat]);
+      await record(10_000_000, 3, null);
+      await record(20_000_000, 4, "a'x");
+      await record(15_000_000, 5, null);
+      const rows = await on.warehouse.query('SELECT * FROM sync_state');
+      expect(rows).toHaveLength(1);
+      expect(rows[0]).toMatchObject({ warehouse: 'w', proven_axis: "a'x", newest_call: null, last_error: null });
+      expect(Number(rows[0]?.pending)).toBe(4);
+      expect((await on.warehouse.countRows()).sync_state).toBe(1);
+    });
+
     test('only reading queries run', async () => {
       await expect(on.warehouse.query('DELETE FROM calls WHERE TRUE')).rejects.toThrow();
       const [row] = await on.warehouse.query('SELECT COUNT(*) AS n FROM calls');

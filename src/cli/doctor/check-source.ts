@@ -62,7 +62,8 @@ export const sourceChecks = (services: Services): Check[] => {
   ];
 };
 
-const askList = async ({ api, config }: Source, signal: AbortSignal): Promise<unknown> => {
+/** One request to the list, tried twice at most. @throws CallsyncError of the source */
+export const askList = async ({ api, config }: Source, signal: AbortSignal): Promise<unknown> => {
   const url = api.address(config.list.path, Object.entries(config.list.params));
   const { value } = await api.get(url, ({ body }) => JSON.parse(body.toString('utf8')) as unknown, {
     signal,

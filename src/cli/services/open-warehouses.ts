@@ -47,6 +47,10 @@ const prepareBeforeLoad = (warehouse: Warehouse, check: LedgerCheck): Warehouse 
       await check.beforeLoad(warehouse.name);
       return await warehouse.load(batch);
     },
+    recordState: async (row) => {
+      await migrate();
+      await warehouse.recordState(row);
+    },
   };
 };
 

@@ -12,6 +12,7 @@ import { markVerdictsLoaded, type StoredVerdict, unloadedVerdicts, verdictRow } 
 import type { Row } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
+import { keepSyncState } from './keep-sync-state.ts';
 import { callsToLoad } from './pace-loads.ts';
 
 export interface LoadPendingInput {
@@ -79,6 +80,7 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Pr
     if (sent >= limit) break;
     if (performance.now() > until) return { sent, changed, more: true, held: 0 };
   }
+  await keepSyncState(deps, target);
   const held = await countHeld(store, input.warehouse, input.graceSeconds ?? defaultGraceSeconds);
   return { sent, changed, more: false, held };
 };

@@ -39,3 +39,24 @@ export const recordSeen = async (db: Queryable, name: string, to: number): Promi
 export const recordSyncError = async (db: Queryable, name: string, code: string): Promise<void> => {
   await db.query('UPDATE watermarks SET last_error = $2, failed_at = now() WHERE name = $1', [name, code]);
 };
+
+/**
+ * Whether it is time for a heartbeat in a warehouse, and if so, that this process makes it: of several that ask at once
+ * one is told yes.
+ */
+export const claimHeartbeat = async (db: Queryable, warehouse: string, everyMs: number): Promise<boolean> => {
+  const rows = await db.query(
+    `INSERT INTO meta AS m (key, value) VALUES ($1, 'true')
+     ON CONFLICT (key) DO UPDATE SET updated_at = now()
+      WHERE m.updated_at <= now() - make_interval(secs => $2) RETURNING 1`,
+    [heartbeatKey(warehouse), everyMs / 1000],
+  );
+  return rows.length > 0;
+};
+
+/** A heartbeat that failed is due again at once. */
+export const forgetHeartbeat = async (db: Queryable, warehouse: string): Promise<void> => {
+  await db.query('DELETE FROM meta WHERE key = $1', [heartbeatKey(warehouse)]);
+};
+
+const heartbeatKey = (warehouse: string): string => `heartbeat:${warehouse}`;

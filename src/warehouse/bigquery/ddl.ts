@@ -1,6 +1,14 @@
 /** Tables, views and staging as BigQuery resources (REST) and as the same thing in SQL, from `schemas/tables.ts`. */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { type Column, guardColumns, type Table, tableOf, tables, wordsView } from '../../../schemas/tables.ts';
+import {
+  type Column,
+  callTables,
+  guardColumns,
+  type Table,
+  tableOf,
+  tables,
+  wordsView,
+} from '../../../schemas/tables.ts';
 import { wordsQuery } from './views.ts';
 
 export interface Field {
@@ -59,7 +67,7 @@ const columnsOf = (table: Table): readonly Column[] =>
 
 /** Tables whose rows belong to a call, in the order in which a load writes them. */
 export const callTablesOf = (layout: Layout): readonly Table[] =>
-  tables.filter((table) => table.kind !== 'log' && (table.name !== 'documents' || layout.documents));
+  callTables.filter((table) => table.name !== 'documents' || layout.documents);
 export const logTables: readonly Table[] = tables.filter((table) => table.kind === 'log' && table.name !== 'loads');
 
 /** Tables that only loads read: erased calls, calls that ever moved, and the row over which commits conflict. */
@@ -106,6 +114,7 @@ export const relationsOf = (layout: Layout): readonly Relation[] => {
     { ...plain(deliveries, layout), partitionedBy: 'received_at', clusteredBy: ['seq'] },
     { ...plain(tableOf('verdicts'), layout), clusteredBy: ['verdict_id'] },
     { ...plain(tableOf('loads'), layout), clusteredBy: ['load_id'] },
+    plain(tableOf('sync_state'), layout),
     ...guardTables,
   ];
 };

@@ -8,6 +8,7 @@ import { clearFenceQuery } from './fence.ts';
 import { callIdsQuery, guardsQuery, orphansQuery } from './guards.ts';
 import { type ScriptInput, writeLoadScript } from './load-script.ts';
 import { removeOrphansScript, removeScript } from './remove.ts';
+import { stateQuery } from './state.ts';
 
 const exampleGuard = {
   callId: 'call',
@@ -18,6 +19,8 @@ const exampleGuard = {
   contentHash: null,
   childRows: {},
 };
+
+const exampleState = ['warehouse', 0, 0, 'timestamp', null, 0, null, null, 1, 0];
 
 /** Staging table and dates are examples; they are all that differs between loads of the same make. */
 export const listStatements = (config: BigqueryWarehouseConfig): readonly Statement[] => {
@@ -65,6 +68,7 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     { name: 'load/log rows only', sql: script({ logs, partitions: [] }) },
     { name: 'erase', sql: script({ tombstones: true }) },
     { name: 'load/clear the fence', sql: `-- @param epoch INT64\n${clearFenceQuery(dataset)};` },
+    { name: 'state', sql: `${stateQuery(dataset, exampleState)};` },
     { name: 'count', sql: `${countQuery(config)};` },
     { name: 'reconcile/range', sql: `${guardsQuery(dataset, config, { from: 0, to: 86_400_000_000 })};` },
     {

@@ -19,6 +19,7 @@ import { listTable, rowsOf } from './read.ts';
 import { removeOrphansScript, removeScript } from './remove.ts';
 import { type Pause, pause as realPause } from './retry.ts';
 import { createStaging } from './staging.ts';
+import { stateQuery } from './state.ts';
 import { listStatements } from './statements.ts';
 
 export interface BigqueryWarehouseOptions {
@@ -94,6 +95,8 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
           throw transient('BIGQUERY_LEASE_LOST', `Another process may be loading warehouse "${name}" now.`, { cause });
         }
       }),
+    heartbeatMs: emulated ? 15_000 : 300_000,
+    recordState: async (row) => void (await queries.run({ sql: stateQuery(dataset, row) })),
     async countRows() {
       const rows = await queries.run({ sql: countQuery(config) });
       return Object.fromEntries(rows.map((row) => [row.relation as string, row.row_count as number]));

@@ -32,7 +32,12 @@ const wordColumns: readonly PhysicalColumn[] = [
 
 const physical = (column: Column, table: Table): readonly PhysicalColumn[] => {
   if (column.type === 'words') return wordColumns;
-  const type = column.type === 'int' ? (table.kind === 'log' ? 'bigint' : 'integer') : sqlTypes[column.type];
+  const type =
+    column.type === 'int'
+      ? table.kind === 'log' || table.kind === 'state'
+        ? 'bigint'
+        : 'integer'
+      : sqlTypes[column.type];
   return [{ name: column.name, type, required: column.required === true, description: column.description }];
 };
 

@@ -10,6 +10,7 @@ import type { Layout } from './layout.ts';
 import { loadSql } from './load-sql.ts';
 import { rowsSql } from './read.ts';
 import { claimSurplusSql, removeOrphansSql, removeSql } from './remove.ts';
+import { stateSql } from './state.ts';
 
 export const listStatements = (layout: Layout): readonly Statement[] => {
   const load = loadSql(layout);
@@ -24,6 +25,7 @@ export const listStatements = (layout: Layout): readonly Statement[] => {
     { name: 'erase: tombstone', sql: load.tombstone },
     { name: 'load, erase: delete calls', sql: load.deleteCalls },
     ...Object.entries(load.upsertLogs).map(([name, { upsert }]) => ({ name: `load: upsert ${name}`, sql: upsert })),
+    { name: 'state: record', sql: stateSql(layout) },
     { name: 'count', sql: countSql(layout) },
     ...digestedNames(layout.documents).map((name) => ({ name: `read ${name}`, sql: rowsSql(layout, name) })),
     { name: 'guards by time', sql: guardsSql(layout, 'range') },

@@ -12,6 +12,7 @@ import { createLoader } from './load.ts';
 import { createMigration } from './migrate.ts';
 import { readRows } from './read.ts';
 import { removeCalls, removeOrphans } from './remove.ts';
+import { stateSql } from './state.ts';
 import { listStatements } from './statements.ts';
 
 export interface PostgresWarehouseOptions {
@@ -52,6 +53,8 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     partitionOf: () => undefined,
     migrate: () => migration.run(),
     load: (batch) => inTransaction(pool, purpose, (client) => applyLoad(client, batch)),
+    heartbeatMs: 15_000,
+    recordState: async (row) => void (await runQuery(pool, purpose, stateSql(layout), [...row])),
     countRows: async () => (await runQuery<Record<string, number>>(slow, purpose, countSql(layout)))[0] ?? {},
     digestTables: () => digestTables(layout.documents, rowsOf),
     rowsOf,

@@ -4,6 +4,7 @@ import { drawCoverage } from '../../../src/coverage/draw-text.ts';
 import { readCoverage } from '../../../src/coverage/read-coverage.ts';
 import { transient } from '../../../src/errors.ts';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
+import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.ts';
 import { issueEpoch } from '../../../src/store/loads/epochs.ts';
@@ -70,6 +71,23 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     const listed = (await query('SELECT count(*)::int AS n FROM callsync.ledger WHERE poll_at IS NOT NULL'))[0]?.n;
     expect(loaded).toEqual({ n: 12, listed, found: listed, level: 'fields', compared_by: 'test' });
     expect((await here.reconcile({ range: wholeRange() })).windows).toBe(0);
+  });
+
+  test('the warehouse says how fresh and how proven it is, also while nothing is loaded, and no more often than due', async () => {
+    const beat = async () => {
+      await loadPending(here.deps, { warehouse: 'main', origin: 'pending' });
+      return (await here.warehouse.query('SELECT * FROM sync_state'))[0] ?? {};
+    };
+    const [newest] = await here.warehouse.query('SELECT max(call_timestamp) AS at FROM calls');
+    const first = await beat();
+    expect(first).toMatchObject({ warehouse: 'main', proven_axis: 'timestamp', pending: 0, newest_call: newest?.at });
+    // The last window that was read ends after the last one that was judged.
+    expect(first.proven_through).toEqual(new Date(wholeRange().to / 1000));
+    expect(await beat()).toEqual(first);
+    await query(`UPDATE callsync.meta SET updated_at = now() - interval '1 minute' WHERE key = 'heartbeat:main'`);
+    const next = await beat();
+    expect(next.heartbeat_at).not.toEqual(first.heartbeat_at);
+    expect({ ...next, heartbeat_at: first.heartbeat_at }).toEqual(first);
   });
 
   test("measures the loss that the simulator's truth has", async () => {

@@ -179,6 +179,21 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.loads` (
 CLUSTER BY load_id
 OPTIONS (description='Every commit into this warehouse. Grain: load.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
+-- ddl/sync_state (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.sync_state` (
+  warehouse STRING NOT NULL OPTIONS (description='Name of the warehouse in the configuration.'),
+  watermark TIMESTAMP OPTIONS (description='Everything before it was read, on the axis of continuous sync; null before the first sync.'),
+  newest_call TIMESTAMP OPTIONS (description='Time of the newest call that this warehouse holds.'),
+  proven_axis STRING OPTIONS (description='Axis of the verdicts behind proven_through; null before the first verdict.'),
+  proven_through TIMESTAMP OPTIONS (description='Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.'),
+  pending INT64 NOT NULL OPTIONS (description='Calls that wait to be loaded here.'),
+  last_load_at TIMESTAMP OPTIONS (description='When the last load was committed.'),
+  last_error STRING OPTIONS (description='Code of what the last run of continuous sync failed with; null once one succeeded.'),
+  ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that keeps the row.'),
+  heartbeat_at TIMESTAMP NOT NULL OPTIONS (description='When this row was last brought up to date.')
+)
+OPTIONS (description='How fresh and how proven this warehouse is: one row, kept also while no call arrives, so that a quiet night does not look like a standstill. Grain: warehouse.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
 -- ddl/tombstones (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.tombstones` (
   call_key STRING NOT NULL OPTIONS (description='Keyed hash of the call id.'),
@@ -1342,6 +1357,13 @@ UPDATE `acme-prod.calls.fence` AS f SET earlier_epochs = FALSE
 WHERE f.ledger_epoch = @epoch AND f.earlier_epochs
   AND NOT EXISTS (SELECT 1 FROM `acme-prod.calls.calls` AS c WHERE c.ledger_epoch < @epoch);
 
+-- state
+MERGE `acme-prod.calls.sync_state` AS s
+USING (SELECT 'warehouse' AS warehouse, TIMESTAMP_MICROS(0) AS watermark, TIMESTAMP_MICROS(0) AS newest_call, 'timestamp' AS proven_axis, CAST(NULL AS TIMESTAMP) AS proven_through, 0 AS pending, CAST(NULL AS TIMESTAMP) AS last_load_at, CAST(NULL AS STRING) AS last_error, 1 AS ledger_epoch, TIMESTAMP_MICROS(0) AS heartbeat_at) AS n
+ON s.warehouse = n.warehouse
+WHEN MATCHED AND s.heartbeat_at <= n.heartbeat_at THEN UPDATE SET watermark = n.watermark, newest_call = n.newest_call, proven_axis = n.proven_axis, proven_through = n.proven_through, pending = n.pending, last_load_at = n.last_load_at, last_error = n.last_error, ledger_epoch = n.ledger_epoch, heartbeat_at = n.heartbeat_at
+WHEN NOT MATCHED THEN INSERT (warehouse, watermark, newest_call, proven_axis, proven_through, pending, last_load_at, last_error, ledger_epoch, heartbeat_at) VALUES (n.warehouse, n.watermark, n.newest_call, n.proven_axis, n.proven_through, n.pending, n.last_load_at, n.last_error, n.ledger_epoch, n.heartbeat_at);
+
 -- count
 SELECT 'calls' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.calls`
 UNION ALL
@@ -1360,6 +1382,8 @@ UNION ALL
 SELECT 'verdicts' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.verdicts`
 UNION ALL
 SELECT 'loads' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.loads`
+UNION ALL
+SELECT 'sync_state' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.sync_state`
 UNION ALL
 SELECT 'words' AS relation, IFNULL(SUM(ARRAY_LENGTH(u.words)), 0) AS row_count FROM `acme-prod.calls.utterances` AS u;
 

@@ -1,0 +1,106 @@
+/** Waits until a range is proven: looks at the verdicts, and starts the reconciliation that is missing. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { Range } from '../../schemas/orchestration.ts';
+import type { ReconcileProgress } from '../../workflows/messages.ts';
+import { CallsyncError, transient } from '../errors.ts';
+import type { Store } from '../store/store.ts';
+import { findUnproven, type ProofLevel } from '../store/windows/proven-ranges.ts';
+import { startReconcile } from '../temporal/workflow-client.ts';
+import { askList } from './doctor/check-source.ts';
+import { followWorkflow } from './follow-workflow.ts';
+import { openSource } from './services/open-source.ts';
+import { openTemporal } from './services/open-temporal.ts';
+import type { Services } from './services/services.ts';
+
+export interface ProofRequest {
+  readonly axis: string;
+  readonly range: Range;
+  readonly warehouses: readonly string[];
+  readonly level: ProofLevel;
+  /** 0 looks once and starts nothing. */
+  readonly timeoutMs: number;
+}
+
+export interface ProofWait extends Range {
+  readonly proven: boolean;
+  /** What is not proven, by warehouse. */
+  readonly warehouses: Readonly<Record<string, readonly Range[]>>;
+}
+
+/** Pauses between reconciliations that did not prove everything: they double up to the longest. */
+const firstPauseMs = 5_000;
+const longestPauseMs = 300_000;
+const answerMs = 10_000;
+
+/**
+ * Returns once all is proven, or time is up.
+ * @throws CallsyncError PROOF_UNANSWERED when time is up because the service or a warehouse did not answer; NO_WORKER,
+ * TEMPORAL_UNREACHABLE, or of the store, at once
+ */
+export const awaitProof = async (store: Store, services: Services, request: ProofRequest): Promise<ProofWait> => {
+  const deadline = Date.now() + request.timeoutMs;
+  const look = async (): Promise<ProofWait> => {
+    const warehouses = await findUnproven(store, request);
+    return { ...request.range, warehouses, proven: Object.values(warehouses).every((ranges) => ranges.length === 0) };
+  };
+  let found = await look();
+  if (found.proven || request.timeoutMs === 0) return found;
+  const { client } = await openTemporal(services);
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
+    const handle = await startReconcile(client, services.config.temporal.task_queue, reconcileOf(found, request.level));
+    const failure = await followUntil(handle, deadline, services.say);
+    found = await look();
+    if (found.proven) return found;
+    if (Date.now() + pauseMs >= deadline) {
+      const unanswered = failure ?? (await askInVain(services));
+      if (unanswered === undefined) return found;
+      throw transient('PROOF_UNANSWERED', `The range could not be proven in time: ${unanswered}`, {
+        hint: 'Run the same command again once it answers; what was proven meanwhile is kept.',
+      });
+    }
+    services.say('Not all of it could be proven; it is compared again after a pause.');
+    await delay(pauseMs);
+  }
+};
+
+/** The least range that holds all that is missing. Days that have a verdict of a lower level are compared again. */
+const reconcileOf = ({ warehouses }: ProofWait, level: ProofLevel): Parameters<typeof startReconcile>[2] => {
+  const missing = Object.values(warehouses).flat();
+  const range = { from: Math.min(...missing.map(({ from }) => from)), to: Math.max(...missing.map(({ to }) => to)) };
+  const { source, warehouse } = level;
+  return {
+    name: ['await', range.from, range.to, source, warehouse].filter((part) => part !== undefined).join('-'),
+    request: { range, force: true, ...(source && { level: source }), ...(warehouse && { warehouseLevel: warehouse }) },
+  };
+};
+
+/** Follows a reconciliation to its end or the deadline. Returns what did not answer; undefined when everything did. */
+const followUntil = async (
+  handle: WorkflowHandle,
+  deadline: number,
+  say: (message: string) => void,
+): Promise<string | undefined> => {
+  const signal = AbortSignal.timeout(Math.max(1, deadline - Date.now()));
+  const followed = await followWorkflow<ReconcileProgress>(handle, { what: 'reconciliation', signal, say });
+  if (!followed.ended) return await failingActivity(handle);
+  const { unreachable, failed } = followed.result.totals;
+  if (unreachable > 0) return `${unreachable} times a warehouse did not answer.`;
+  return failed > 0 ? `${failed} windows failed; the log of the worker says why.` : undefined;
+};
+
+/** What an activity fails with that is tried again and again; the messages of our activities hold no call data. */
+const failingActivity = async (handle: WorkflowHandle): Promise<string | undefined> => {
+  const { raw } = await handle.describe();
+  return raw.pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure?.message ?? undefined;
+};
+
+/** Why the service does not answer now; undefined where it does. An activity may be patient with it for minutes. */
+const askInVain = async (services: Services): Promise<string | undefined> => {
+  try {
+    await askList(openSource(services), AbortSignal.timeout(answerMs));
+    return undefined;
+  } catch (error) {
+    return error instanceof CallsyncError ? error.message : 'The service does not answer.';
+  }
+};

@@ -1,0 +1,38 @@
+/** The row of a warehouse's table `sync_state`, from what the store knows. */
+import { tableOf } from '../../../schemas/tables.ts';
+import { toMicros } from '../../postgres/sql-time.ts';
+import { countPending } from '../loads/pending.ts';
+import type { Store } from '../store.ts';
+import { readProvenThrough } from '../windows/proven-ranges.ts';
+
+interface StateFigures {
+  readonly watermark: number | null;
+  readonly newest_call: number | null;
+  readonly last_load_at: number | null;
+  readonly last_error: string | null;
+  readonly ledger_epoch: number;
+  readonly heartbeat_at: number;
+}
+
+/** Values in the table's column order, times in microseconds by the store's clock. */
+export const readStateRow = async (store: Store, warehouse: string): Promise<readonly unknown[]> => {
+  const [figures] = await store.query<StateFigures>(
+    `SELECT (SELECT ${toMicros('watermark')} FROM watermarks WHERE name = 'sync') AS watermark,
+            (SELECT last_error FROM watermarks WHERE name = 'sync') AS last_error,
+            (SELECT ${toMicros('l.call_timestamp')} FROM ledger l JOIN warehouse_calls w USING (call_id)
+              WHERE w.warehouse = $1 AND w.applied_revision > 0 AND NOT l.tombstone AND l.call_timestamp IS NOT NULL
+              ORDER BY l.call_timestamp DESC LIMIT 1) AS newest_call,
+            (SELECT ${toMicros('max(committed_at)')} FROM loads WHERE warehouse = $1 AND state = 'committed') AS last_load_at,
+            coalesce((SELECT max(epoch) FROM epochs), 0) AS ledger_epoch, ${toMicros('now()')} AS heartbeat_at`,
+    [warehouse],
+  );
+  const proven = await readProvenThrough(store, warehouse);
+  const row: Record<string, unknown> = {
+    ...figures,
+    warehouse,
+    proven_axis: proven.axis,
+    proven_through: proven.through,
+    pending: await countPending(store, warehouse),
+  };
+  return tableOf('sync_state').columns.map(({ name }) => row[name] ?? null);
+};

@@ -1,0 +1,91 @@
+/** What of a range has a good verdict: from the store alone; neither the service nor a warehouse is asked. */
+import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
+import { subtract, unite } from '../../intervals.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import type { Store } from '../store.ts';
+import type { Verdict } from './verdicts.ts';
+import { firstReadInstant } from './windows.ts';
+
+/** The least that must have been compared. */
+export interface ProofLevel {
+  readonly source?: SourceLevel | undefined;
+  readonly warehouse?: WarehouseLevel | undefined;
+}
+
+const sourceRank: Readonly<Record<SourceLevel, number>> = { ids: 0, fields: 1, records: 2 };
+const warehouseRank: Readonly<Record<WarehouseLevel, number>> = { guards: 0, rows: 1 };
+
+/**
+ * The ranges that verdicts prove, at least at a level, united. A later verdict that is not good takes back what an
+ * earlier one proved, also one of a lower level; a later good one of a lower level takes nothing back.
+ * @param verdicts of one warehouse and axis, oldest first.
+ */
+export const provenRanges = (
+  verdicts: readonly Pick<Verdict, 'window_from' | 'window_to' | 'outcome' | 'level' | 'warehouse_level'>[],
+  level: ProofLevel = {},
+): Range[] => {
+  let proven: Range[] = [];
+  for (const verdict of verdicts) {
+    const window = { from: verdict.window_from, to: verdict.window_to };
+    const isGood = verdict.outcome === 'proven' || verdict.outcome === 'healed';
+    const reachesLevel =
+      sourceRank[verdict.level] >= sourceRank[level.source ?? 'ids'] &&
+      warehouseRank[verdict.warehouse_level] >= warehouseRank[level.warehouse ?? 'guards'];
+    if (!isGood) proven = subtract(proven, [window]);
+    else if (reachesLevel) proven = unite([...proven, window]);
+  }
+  return proven;
+};
+
+/** What of a range has no good verdict at a level, per warehouse, by verdicts of the present ledger. */
+export const findUnproven = async (
+  store: Store,
+  input: {
+    readonly axis: string;
+    readonly range: Range;
+    readonly warehouses: readonly string[];
+    readonly level: ProofLevel;
+  },
+): Promise<Record<string, Range[]>> => {
+  const verdicts = await readOutcomes(store, input.range);
+  return Object.fromEntries(
+    input.warehouses.map((name) => {
+      const mine = verdicts.filter(({ warehouse, axis }) => warehouse === name && axis === input.axis);
+      return [name, subtract([input.range], provenRanges(mine, input.level))];
+    }),
+  );
+};
+
+export interface ProvenThrough {
+  /** Of the newest verdict; null before the first. */
+  readonly axis: string | null;
+  /** Microseconds: the end of what is proven without a gap from the first read window on; null while it is not. */
+  readonly through: number | null;
+}
+
+/** How far one warehouse is proven, by verdicts of the present ledger. */
+export const readProvenThrough = async (store: Store, warehouse: string): Promise<ProvenThrough> => {
+  const begun = await firstReadInstant(store);
+  const verdicts = (await readOutcomes(store)).filter((one) => one.warehouse === warehouse);
+  const axis = verdicts.at(-1)?.axis ?? null;
+  const proven = provenRanges(verdicts.filter((one) => one.axis === axis));
+  const first = proven.find(({ from, to }) => begun !== undefined && from <= begun && to > begun);
+  return { axis, through: first?.to ?? null };
+};
+
+type Outcome = Pick<
+  Verdict,
+  'warehouse' | 'axis' | 'window_from' | 'window_to' | 'outcome' | 'level' | 'warehouse_level'
+>;
+
+/** Oldest first; all of them, because a good verdict of a lower level takes nothing back. */
+const readOutcomes = async (store: Store, range?: Range): Promise<Outcome[]> =>
+  await store.query<Outcome>(
+    `SELECT warehouse, axis, ${toMicros('window_from')} AS window_from, ${toMicros('window_to')} AS window_to,
+            outcome, level, warehouse_level
+       FROM verdicts
+      WHERE ledger_epoch = (SELECT max(epoch) FROM epochs)
+        AND ($1::float8 IS NULL OR window_to > ${toTimestamp('$1')} AND window_from < ${toTimestamp('$2')})
+      ORDER BY verdict_id`,
+    [range?.from ?? null, range?.to ?? null],
+  );

@@ -1,0 +1,18 @@
+/** The one row of `sync_state`. */
+import { tableOf } from '../../../schemas/tables.ts';
+import { toTimestamp } from '../../postgres/sql-time.ts';
+import { type Layout, qualified, quote } from './layout.ts';
+
+const { columns } = tableOf('sync_state');
+
+/** Parameters: the row in column order, timestamps in microseconds. */
+export const stateSql = (layout: Layout): string => {
+  const names = columns.map(({ name }) => quote(name));
+  const values = columns.map(({ type }, index) => {
+    const parameter = `$${index + 1}`;
+    return type === 'timestamp' ? toTimestamp(parameter) : parameter;
+  });
+  const set = names.slice(1).map((name) => `${name} = excluded.${name}`);
+  return `INSERT INTO ${qualified(layout, 'sync_state')} AS s (${names.join(', ')}) VALUES (${values.join(', ')})
+ON CONFLICT ("warehouse") DO UPDATE SET ${set.join(', ')} WHERE s.heartbeat_at <= excluded.heartbeat_at`;
+};
