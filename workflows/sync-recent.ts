@@ -1,25 +1,45 @@
+import { condition } from '@temporalio/workflow';
+import type { LiveActivities } from '../activities/create-activities.ts';
 import { addTotals, emptyTotals, type Range, type ReadTotals } from '../schemas/orchestration.ts';
 import { liveActivities } from './activity-proxies.ts';
 import type { SyncInput } from './messages.ts';
 import { type RangeReading, type RangeReadingInput, readRanges } from './read-ranges.ts';
 
 /**
- * Reads the newest calls, then what is not read yet for as long as the run may last, and moves the watermark. Every run
- * plans anew, so that a backlog of years does not keep new calls waiting.
+ * Reads the newest calls, then what is not read yet for as long as the run may last, and moves the watermark. While the
+ * rest is read, the newest calls are planned and read again at each interval: neither a backlog of years nor one slow
+ * window keeps new calls waiting. Every run plans the rest anew.
  */
 export const syncRecent = async (input: SyncInput): Promise<ReadTotals & { readonly watermark: number | null }> => {
   const startedAt = Date.now();
   const { planSync, finishSync } = liveActivities(input.queues);
-  const { axis, top, settledTo, rest, direction, seconds } = await planSync();
-  const until = startedAt + seconds * 1000;
-  const reading = { queues: input.queues, live: true, axis, force: true, origin: 'sync', settledTo } as const;
-  const seenTo = top[0]?.to ?? settledTo;
+  let totals = emptyTotals;
+  let seenTo = 0;
+  const whole = { queues: input.queues, live: true, force: true, origin: 'sync' } as const;
+  const readTop = async ({ axis, top, settledTo }: Awaited<ReturnType<LiveActivities['planSync']>>) => {
+    totals = addTotals(totals, await readAll(top, { ...whole, axis, settledTo, direction: 'newest_first' }));
+    seenTo = top[0]?.to ?? settledTo;
+    return await finishSync({ seenTo });
+  };
 
-  const newest = await readAll(top, { ...reading, direction: 'newest_first' });
-  const { watermark } = await finishSync({ seenTo });
-  if (rest.length === 0) return { ...newest, watermark };
-  const older = await readAll(rest, { ...reading, direction, until });
-  return { ...addTotals(newest, older), ...(await finishSync({ seenTo })) };
+  const plan = await planSync();
+  const { watermark } = await readTop(plan);
+  if (plan.rest.length === 0) return { ...totals, watermark };
+
+  const { axis, rest, settledTo, direction, seconds, everySeconds } = plan;
+  const older = readAll(rest, { ...whole, axis, settledTo, direction, until: startedAt + seconds * 1000 });
+  let isRead = false;
+  const end = (): void => {
+    isRead = true;
+  };
+  older.then(end, end);
+  let topAt = startedAt;
+  while (!(await condition(() => isRead, Math.max(1, topAt + everySeconds * 1000 - Date.now())))) {
+    topAt = Date.now();
+    await readTop(await planSync());
+  }
+  totals = addTotals(totals, await older);
+  return { ...totals, ...(await finishSync({ seenTo })) };
 };
 
 const readAll = async (ranges: readonly Range[], input: RangeReadingInput): Promise<ReadTotals> => {

@@ -95,7 +95,8 @@ export const ensureSchedules = async (
         staticSummary: note,
         ...(await searchAttributesFor(client, { kind })),
       },
-      policies,
+      // A run of the sync that lasts longer than the interval is followed at once: new calls do not wait for the next time.
+      policies: { ...policies, overlap: kind === 'sync' ? ScheduleOverlapPolicy.BUFFER_ONE : policies.overlap },
     };
     const handle = client.schedule.getHandle(scheduleId);
     try {

@@ -42,8 +42,8 @@ const broken = [
   {
     what: 'an activity is no longer called',
     file: 'sync-recent.js',
-    from: 'const { watermark } = await finishSync({ seenTo });',
-    to: 'const watermark = null;',
+    from: 'return await finishSync({ seenTo });',
+    to: 'return { watermark: null };',
     fails: 'sync-recent',
   },
   {

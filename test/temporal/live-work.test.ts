@@ -1,4 +1,5 @@
 /** Sync, inbox merge and re-reads: they wait neither for the service, nor for slots that backfills hold, nor for a backlog. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
@@ -19,6 +20,8 @@ const state = {
   plans: 0,
   finishes: 0,
   plan: {} as PlannedSync,
+  /** A range whose reading does not end while it stands here. */
+  slow: undefined as Range | undefined,
   /** Calls that wait for a warehouse, and how many of the next loads find them held by a process. */
   pending: 0,
   held: 0,
@@ -51,6 +54,7 @@ beforeAll(async () => {
         },
         readRangePart: async ({ range }: { range: Range }) => {
           state.read.push(range);
+          while (state.slow?.to === range.to) await delay(20);
           return { totals: { ...emptyTotals, calls: 1 }, rest: null, windowLength: hour };
         },
         finishSync: async () => {
@@ -119,7 +123,16 @@ describe('continuous sync', () => {
     { from: 50 * hour, to: 90 * hour },
     { from: 0, to: 40 * hour },
   ];
-  const plan = { axis: 'qualified', top, rest, settledTo: 99 * hour, direction: 'newest_first', seconds: 60 } as const;
+  const seconds = 60;
+  const plan: PlannedSync = {
+    axis: 'qualified',
+    top,
+    rest,
+    settledTo: 99 * hour,
+    direction: 'newest_first',
+    seconds,
+    everySeconds: seconds,
+  };
 
   test('reads while a backfill holds every slot for reading', async () => {
     state.plan = plan;
@@ -145,6 +158,20 @@ describe('continuous sync', () => {
     expect(await sync.result()).toMatchObject({ calls: 3, watermark: 2 });
     expect(state.read).toEqual([...top, ...rest]);
     expect(state.finishes).toBe(2);
+  });
+
+  test('reads the newest again at each interval, however long a window of the rest takes', async () => {
+    state.plan = { ...plan, everySeconds: 0.2 };
+    state.slow = rest[0];
+    const sync = await start('syncRecent', `${site.queues.workflows}/sync-slow`);
+    const readsOf = (range?: Range) => state.read.filter(({ to }) => to === range?.to).length;
+    await until('the newest are read three times', async () => readsOf(top[0]) >= 3, 20_000).finally(() => {
+      state.slow = undefined;
+    });
+    expect(readsOf(rest[0])).toBe(1);
+    const { calls } = (await sync.result()) as { calls: number };
+    expect(calls).toBe(state.read.length);
+    expect(state.read).toContainEqual(rest[1]);
   });
 
   test('ends when its time is up, with the rest unread, so that the next run plans anew', async () => {

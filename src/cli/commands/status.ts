@@ -44,6 +44,7 @@ const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
     ),
     ...(summary.lateEdits === null ? [] : [describeLateEdits(summary.lateEdits)]),
     ...Object.entries(summary.budgets).map(([name, budget]) => `budget      ${name}: ${budget}`),
+    ...(summary.sync === null ? [] : [describeSync(summary.sync)]),
     ...Object.entries(summary.watermarks).map(([name, at]) => `watermark   ${name}: ${at}`),
     `windows     ${summary.windowsRead} read`,
     `quarantine  ${summary.quarantineOpen} open${summary.quarantineOpen > 0 ? ': callsync quarantine list' : ''}`,
@@ -57,6 +58,12 @@ const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
     ...summary.problems.map((problem) => `PROBLEM     ${problem.problem}`),
     ...(unsigned ? ['WARNING     unsigned webhook deliveries are taken (webhook.allow_unsigned)'] : []),
   ].join('\n');
+
+const describeSync = ({ lagSeconds, lastError, failedAt }: NonNullable<StoreSummary['sync']>): string => {
+  const seen = lagSeconds === null ? 'has not read the newest calls yet' : `${Math.round(lagSeconds)} s behind`;
+  const failed = lastError === null ? '' : `; its last run failed with ${lastError} at ${failedAt?.toISOString()}`;
+  return `live sync   ${seen}${failed}`;
+};
 
 /** What is known of late edits; null while the source is not configured well enough to be opened. */
 const readLateEdits = async (services: Services, store: Store): Promise<LateEditStatus | null> => {

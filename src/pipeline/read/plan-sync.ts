@@ -4,7 +4,7 @@ import { CallsyncError } from '../../errors.ts';
 import { type Interval, subtract } from '../../intervals.ts';
 import { asLive } from '../../source/http/limiter.ts';
 import { listProblems } from '../../store/windows/problems.ts';
-import { readSyncState, recordSeen, recordSyncError } from '../../store/windows/sync-state.ts';
+import { continuousSync, readSyncState, recordSeen, recordSyncError } from '../../store/windows/sync-state.ts';
 import { advanceWatermark, uncoveredRanges } from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 import { askServiceTime } from './service-time.ts';
@@ -34,20 +34,21 @@ export interface PlannedSync {
   readonly direction: Direction;
   /** After so long the run ends, and the schedule plans anew. */
   readonly seconds: number;
+  /** While the rest is read, the newest calls are planned and read again this often. */
+  readonly everySeconds: number;
 }
 
-const syncName = 'sync';
 /** Runs that a time limit ended leave windows behind the watermark that were read too soon: they are looked for so far back. */
 const lookBack = 3_600_000_000;
 const triesPerRun = 10;
-/** In seconds: a run lasts about two intervals within these, so that new calls are seen soon during a backlog too. */
+/** In seconds: a run lasts about two intervals within these, so that the rest is planned anew with what became due. */
 const [shortestRun, longestRun] = [5, 120];
 
 /** The watermark decides where to begin: it stands still while the sync is down, unlike a start relative to now. */
 export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: AbortSignal): Promise<PlannedSync> => {
   const { axis, settle, overlap, start, direction } = sync;
-  const watermark = (await advanceWatermark(store, { name: syncName, axis, start })) ?? start;
-  const startedFrom = (await readSyncState(store, syncName))?.startedFrom ?? Number.NEGATIVE_INFINITY;
+  const watermark = (await advanceWatermark(store, { name: continuousSync, axis, start })) ?? start;
+  const startedFrom = (await readSyncState(store))?.startedFrom ?? Number.NEGATIVE_INFINITY;
   const present = await askServiceTime(source, { axis, local: now().getTime() * 1000, signal });
   const settledTo = present - settle;
   const from = Math.max(startedFrom, watermark - overlap - settle - lookBack);
@@ -66,6 +67,7 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
     settledTo,
     rest: direction === 'newest_first' ? newestFirst(rest) : newestFirst(rest).reverse(),
     direction,
+    everySeconds: sync.interval / 1_000_000,
     seconds: Math.min(longestRun, Math.max(shortestRun, (2 * sync.interval) / 1_000_000)),
   };
 };
@@ -77,8 +79,8 @@ export const finishSync = async (
   { store, sync }: SyncDeps,
   { seenTo }: { readonly seenTo: number },
 ): Promise<{ readonly watermark: number | null }> => {
-  const watermark = (await advanceWatermark(store, { name: syncName, axis: sync.axis })) ?? null;
-  await recordSeen(store, syncName, seenTo);
+  const watermark = (await advanceWatermark(store, { name: continuousSync, axis: sync.axis })) ?? null;
+  await recordSeen(store, continuousSync, seenTo);
   return { watermark };
 };
 
@@ -94,7 +96,7 @@ export const asSync = async <T>(
     return await asLive(work);
   } catch (error) {
     const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
-    await recordSyncError(store, syncName, code).catch((cause: unknown) =>
+    await recordSyncError(store, continuousSync, code).catch((cause: unknown) =>
       log('sync error not stored', { error: cause }),
     );
     throw error;

@@ -4,6 +4,7 @@ import type { Queryable } from '../../postgres/database.ts';
 import { readCounters } from '../counters.ts';
 import { givenUpRereads } from '../delivery/inbox.ts';
 import { countPending } from '../loads/pending.ts';
+import { readSyncState, type SyncState } from '../windows/sync-state.ts';
 import { openProblems, type WindowProblem } from '../windows/windows.ts';
 
 export interface StoreSummary {
@@ -25,6 +26,8 @@ export interface StoreSummary {
   /** Of earlier ones, those for which no answer could be had: not where the list was looked, or it cannot be asked. */
   readonly rereadsUnanswered: number;
   readonly watermarks: Record<string, string>;
+  /** Null while continuous sync has never begun. */
+  readonly sync: Pick<SyncState, 'lagSeconds' | 'lastError' | 'failedAt'> | null;
   readonly windowsRead: number;
   readonly problems: readonly WindowProblem[];
 }
@@ -57,6 +60,7 @@ export const summarizeStore = async (db: Queryable): Promise<StoreSummary> => {
   const pending = new Map<string, number>();
   for (const { warehouse } of warehouses) pending.set(warehouse, await countPending(db, warehouse));
   const watermarks = await db.query<{ name: string; watermark: Date }>('SELECT name, watermark FROM watermarks');
+  const sync = await readSyncState(db);
   return {
     epoch: row?.epoch ?? 0,
     calls: counters.get('calls') ?? 0,
@@ -80,6 +84,8 @@ export const summarizeStore = async (db: Queryable): Promise<StoreSummary> => {
     rereadsWaiting: row?.rereads ?? 0,
     rereadsUnanswered: row?.unanswered ?? 0,
     watermarks: Object.fromEntries(watermarks.map(({ name, watermark }) => [name, watermark.toISOString()])),
+    sync:
+      sync === undefined ? null : { lagSeconds: sync.lagSeconds, lastError: sync.lastError, failedAt: sync.failedAt },
     windowsRead: row?.windows ?? 0,
     problems: await openProblems(db),
   };

@@ -2,6 +2,9 @@
 import type { Queryable } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 
+/** Name of continuous sync's row in `watermarks`. */
+export const continuousSync = 'sync';
+
 export interface SyncState {
   /** Microseconds: the end of the contiguous prefix of read windows. */
   readonly watermark: number;
@@ -14,8 +17,8 @@ export interface SyncState {
   readonly failedAt: Date | null;
 }
 
-/** Undefined while continuous sync has never begun. */
-export const readSyncState = async (db: Queryable, name: string): Promise<SyncState | undefined> => {
+/** Undefined while continuous sync has never begun. `lagSeconds` is what `callsync status` and the metrics show. */
+export const readSyncState = async (db: Queryable, name = continuousSync): Promise<SyncState | undefined> => {
   const [row] = await db.query<SyncState>(
     `SELECT ${toMicros('watermark')} AS watermark, ${toMicros('started_from')} AS "startedFrom",
             CASE WHEN seen_to IS NOT NULL THEN greatest(0, extract(epoch FROM now() - seen_to))::float8 END AS "lagSeconds",
