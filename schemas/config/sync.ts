@@ -110,10 +110,16 @@ export const syncConfigSchema = z
     inbox_sweep: durationSchema
       .prefault('1m')
       .describe('How often the inbox is looked into without having been woken.'),
+    confirm_webhooks: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Ask the API for the call after each delivery, one request each: its answer decides, also about a captured body that somebody sends under a new delivery id.',
+      ),
     clock_skew: durationSchema
       .prefault('2m')
       .describe(
-        'Most that the service’s clock may be ahead of ours: an observation counts as made at most this long after it arrived. A delivery id or Date header further than this (or 15m, if that is longer) from its arrival is not taken for a time.',
+        'Most that the service’s clock may be ahead of ours: an observation counts as made at most this long after it arrived. A Date header further than this (or 15m, if that is longer) from its arrival is not taken for a time, nor is a delivery id so far ahead; after a delivery whose id is so far behind, the API is asked for the call.',
       ),
   })
   .refine(({ overlap, settle }) => overlap >= settle, {

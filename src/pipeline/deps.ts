@@ -20,6 +20,8 @@ export interface IngestDeps {
   readonly processedField: string;
   /** Microseconds that the service's clock may be ahead of ours (`sync.clock_skew`). */
   readonly clockSkew: number;
+  /** Ask the API for each call that a delivery changed (`sync.confirm_webhooks`). */
+  readonly confirmWebhooks?: boolean;
   readonly log: (event: string, fields: Record<string, unknown>) => void;
   /** Sees every folded observation; absent where drift is not reported. */
   readonly drift?: DriftWatch;

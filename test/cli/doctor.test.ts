@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runChecks } from '../../src/cli/doctor/check.ts';
+import { operationsCheck } from '../../src/cli/doctor/check-operations.ts';
 import { sourceChecks } from '../../src/cli/doctor/check-source.ts';
 import { diskCheck, storeCheck, warehouseChecks } from '../../src/cli/doctor/check-store.ts';
 import { temporalChecks } from '../../src/cli/doctor/check-temporal.ts';
@@ -17,6 +20,7 @@ import { checkPublicUrl } from '../../src/cli/webhook/check-public-url.ts';
 import { tryRoundTrip } from '../../src/cli/webhook/round-trip.ts';
 import { checkConfig } from '../../src/config/load.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
+import { serveOperations } from '../../src/operations/server.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createSampleStore } from '../../src/store/delivery/sample-delivery.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -171,6 +175,37 @@ describe('doctor', () => {
       message: expect.stringContaining('lacks a permission'),
       hint: expect.stringContaining('Grant CREATE'),
     });
+  });
+});
+
+test('the operations port is ours, free, or another program’s', async () => {
+  const check = async (operations: Record<string, unknown>) => {
+    const { config } = servicesOf();
+    const [found] = await runChecks(
+      [operationsCheck({ config: { ...config, operations: { ...config.operations, ...operations } } })],
+      {
+        deadlineMs: 20_000,
+      },
+    );
+    return found;
+  };
+  expect(await check({})).toMatchObject({ outcome: 'skipped' });
+  const port = await findFreePort();
+  const on = { enabled: true, listen: '127.0.0.1', port };
+  expect(await check(on)).toMatchObject({ outcome: 'ok', message: expect.stringContaining('is free') });
+  const ours = await serveOperations({ ...on, registry: new Registry(), ready: () => true, token: undefined });
+  expect(await check({ ...on, listen: '0.0.0.0' })).toMatchObject({
+    outcome: 'ok',
+    message: expect.stringContaining('Health answers'),
+  });
+  await ours.close();
+  const other = createTcpServer((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi'));
+  await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
+  expect(await check(on)).toMatchObject({ outcome: 'failed', message: `Another program has 127.0.0.1:${port}.` });
+  other.close();
+  expect(await check({ ...on, listen: '203.0.113.1' })).toMatchObject({
+    outcome: 'failed',
+    hint: expect.stringContaining('operations.listen'),
   });
 });
 

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
 import { type CheckedFinding, exitCodeOfFindings, runChecks } from '../doctor/check.ts';
+import { operationsCheck } from '../doctor/check-operations.ts';
 import { sourceChecks } from '../doctor/check-source.ts';
 import { diskCheck, storeCheck, warehouseChecks } from '../doctor/check-store.ts';
 import { temporalChecks } from '../doctor/check-temporal.ts';
@@ -30,6 +31,7 @@ const run = (options: CommonOptions & { readonly deadline: number }): Promise<vo
         storeCheck(store),
         ...warehouseChecks(services, store),
         ...temporalChecks(services),
+        operationsCheck(services),
         diskCheck(services),
       ],
       { deadlineMs: options.deadline * 1000 },

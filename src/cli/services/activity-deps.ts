@@ -26,6 +26,7 @@ export const ingestDeps = (
   sanitize,
   log: services.log,
   clockSkew: micros(services.config.sync.clock_skew),
+  confirmWebhooks: services.config.sync.confirm_webhooks,
   drift: createDriftWatch(parts.store, services.log),
   processedField: processedFieldOf(services.config),
 });

@@ -2,6 +2,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
+import { cutZstd } from './zstd-blocks.ts';
 
 export type Bytes = AsyncIterable<Buffer>;
 export type Packing = 'none' | 'gzip' | 'zstd';
@@ -45,19 +46,14 @@ export const unpack = (bytes: Bytes, packing: Packing): Bytes => {
   return packing === 'zstd' ? unzstd(bytes) : bytes;
 };
 
-/** Small pieces: a piece is unpacked at once, and may become a thousand times as much. */
-const zstdPiece = 8 * 1024;
-
 async function* unzstd(bytes: Bytes): AsyncGenerator<Buffer> {
   let made: Buffer[] = [];
   const unpacker = new Decompress((chunk) => made.push(Buffer.from(chunk)));
-  for await (const chunk of bytes) {
-    for (let at = 0; at < chunk.length; at += zstdPiece) {
-      // A copy, since the unpacker keeps what it cannot use yet.
-      unpacker.push(Uint8Array.from(chunk.subarray(at, at + zstdPiece)));
-      yield* made;
-      made = [];
-    }
+  for await (const piece of cutZstd(bytes)) {
+    // A copy, since the unpacker keeps what it cannot use yet.
+    unpacker.push(new Uint8Array(piece));
+    yield* made;
+    made = [];
   }
   unpacker.push(new Uint8Array(0), true);
   yield* made;

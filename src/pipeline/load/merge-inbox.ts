@@ -25,7 +25,7 @@ const maxMs = 30_000;
 
 /**
  * Drains the inbox batch by batch and loads immediate warehouses; `more` says that time ran out before the inbox was
- * empty, `repeats` how many deliveries asked for their call to be read again (known bodies, and late ones).
+ * empty, `repeats` how many deliveries asked for their call to be read again (known bodies, and what is to be confirmed).
  */
 export const mergeInbox = async (
   deps: IngestDeps,
@@ -39,7 +39,7 @@ export const mergeInbox = async (
     const merged = await mergeBatch(deps, deliveriesPerBatch, pipeline.take);
     more = merged !== undefined;
     deliveries += merged?.deliveries ?? 0;
-    repeats += (merged?.outcomes.repeat ?? 0) + (merged?.late ?? 0);
+    repeats += (merged?.outcomes.repeat ?? 0) + (merged?.doubted ?? 0);
   }
   await pipeline.finish();
   return { deliveries, repeats, more };
@@ -50,15 +50,15 @@ export interface MergedBatch {
   readonly deliveries: number;
   /** Deliveries by outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
-  /** Accepted ones that are older than any delay explains. */
-  readonly late: number;
+  /** Accepted ones after which the API is asked. */
+  readonly doubted: number;
 }
 
 /**
  * Folds the oldest waiting deliveries in one transaction and records the outcome of each:
  * accepted; quarantined (its bytes stay); duplicate (the retry of a delivery, or a body whose values the ledger
  * holds); repeat (a known body under another delivery id, which the signature does not cover: the API is asked again).
- * The API is also asked after a late delivery, which is folded with its own time.
+ * The API is also asked after a late delivery, which is folded with its own time, or after each (`confirmWebhooks`).
  * Returns undefined when nothing waits.
  */
 export const mergeBatch = async (
@@ -67,7 +67,7 @@ export const mergeBatch = async (
   take: IngestPipeline['take'] = (incoming) => ingest(deps, incoming),
 ): Promise<MergedBatch | undefined> => {
   let settled: readonly SettledDelivery[] = [];
-  let late = 0;
+  let doubted = 0;
   const folded = await take(async (tx) => {
     const deliveries = await lockPendingDeliveries(tx, limit);
     if (deliveries.length === 0) return undefined;
@@ -101,9 +101,10 @@ export const mergeBatch = async (
           ),
           ...(await settleRepeated(deps, tx, sorted.repeated)),
         ];
-        const ofLate = [...byObservation.values()].flatMap((one) => (one.isLate ? one.observation.callId : []));
-        await requestRereads(tx, ofLate, 'late');
-        late = ofLate.length;
+        const doubtful = [...byObservation.values()].filter(({ isLate }) => isLate || deps.confirmWebhooks === true);
+        const callIds = doubtful.map(({ observation }) => observation.callId);
+        await requestRereads(tx, callIds, 'confirm');
+        doubted = doubtful.length;
         await settleDeliveries(
           tx,
           settled,
@@ -115,7 +116,7 @@ export const mergeBatch = async (
   if (settled.length === 0) return undefined;
   const outcomes: Record<string, number> = {};
   for (const { outcome } of settled) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-  return { folded, deliveries: settled.length, outcomes, late };
+  return { folded, deliveries: settled.length, outcomes, doubted };
 };
 
 const lateReason = 'older than any delay explains: asked the API too';

@@ -9,11 +9,12 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type ImportOptions, type ImportResult, importFile } from '../../../src/pipeline/import/import-file.ts';
+import { unpack } from '../../../src/pipeline/import/open-bytes.ts';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
-import { zstdFrame } from './zstd-frame.ts';
+import { zstdBomb, zstdFrame } from './zstd-frame.ts';
 
 let pipeline: Pipeline;
 let folder: string;
@@ -266,9 +267,23 @@ describe('files that cannot be read to their end', () => {
       'IMPORT_FILE_BROKEN',
     ],
     ['zstd that is cut off', zstdFrame(Buffer.from(ndjson([record(1)]))).subarray(0, -3), 'IMPORT_FILE_BROKEN'],
+    ['zstd of 33 bytes that wants 1 GiB', zstdBomb({ blocks: 6, contentBytes: 2 ** 30 }), 'IMPORT_WINDOW_TOO_LARGE'],
     ['UTF-16', Buffer.from(`\ufeff${ndjson([record(1)])}`, 'utf16le'), 'IMPORT_ENCODING'],
   ])('%s: a terminal error', async (_, content, code) => {
     await expect(run(content)).rejects.toMatchObject({ code, kind: 'terminal' });
+  });
+
+  test('zstd of 8 KiB that becomes 250 MiB is unpacked bit by bit', async () => {
+    const bomb = zstdBomb({ blocks: 2_000 });
+    const before = process.memoryUsage().arrayBuffers;
+    let most = 0;
+    let bytes = 0;
+    for await (const chunk of unpack(Readable.from([bomb]), 'zstd')) {
+      bytes += chunk.length;
+      most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+    }
+    expect(bytes).toBe(2_000 * 128 * 1024);
+    expect(most).toBeLessThan(100_000_000);
   });
 
   test('what came before is imported', async () => {

@@ -11,3 +11,16 @@ export const zstdFrame = (bytes: Buffer): Buffer => {
   }
   return Buffer.concat(parts);
 };
+
+/** Blocks of 128 KiB in four bytes each; with `contentBytes`, a frame that wants so much memory at once. */
+export const zstdBomb = ({ blocks, contentBytes }: { blocks: number; contentBytes?: number }): Buffer => {
+  const size = Buffer.alloc(4);
+  size.writeUInt32LE(contentBytes ?? 0);
+  const head = contentBytes === undefined ? [0x00, 7 << 3] : [0xa0, ...size];
+  const parts = Array.from({ length: blocks }, (_, index) => {
+    const block = Buffer.alloc(4, '\n');
+    block.writeUIntLE((0x20000 << 3) | (1 << 1) | (index === blocks - 1 ? 1 : 0), 0, 3);
+    return block;
+  });
+  return Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd, ...head]), ...parts]);
+};

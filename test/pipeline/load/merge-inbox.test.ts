@@ -132,12 +132,18 @@ describe('the outcome of a delivery', () => {
     await mergeAll();
     const captured = body({ status: 'void', tags: ['old'] });
     await deliver(pipeline.store, [delivery(captured, -86_400)]);
-    expect(await merge()).toMatchObject({ outcomes: { accepted: 1 }, late: 1 });
+    expect(await merge()).toMatchObject({ outcomes: { accepted: 1 }, doubted: 1 });
     expect((await readRows(pipeline.store, ['c'])).get('c')?.document).toMatchObject({
       status: 'qualified',
       tags: ['old'],
     });
     expect(await rereads()).toEqual(['c']);
+  });
+
+  test('where each change is to be confirmed, the API is asked after every delivery', async () => {
+    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0), delivery(body({ status: 'void' }, 'd'), 0)]);
+    expect(await mergeBatch({ ...pipeline.deps, confirmWebhooks: true }, 10)).toMatchObject({ doubted: 2 });
+    expect(await rereads()).toEqual(['c', 'd']);
   });
 
   test('a byte order mark before the JSON is nothing to refuse it for', async () => {
