@@ -2,7 +2,7 @@
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { identifyRecord } from '../../calls/identify.ts';
 import { webhookObservedAt } from '../../calls/observed-at.ts';
-import { parseQuietly } from '../../source/json/page-body.ts';
+import { parseQuietly } from '../../parse-json.ts';
 import { observeRecord } from '../../source/list/observe.ts';
 import { settleReplayed } from '../../store/delivery/inbox.ts';
 import { type QuarantinedRecord, readOpenBatch, settleQuarantine } from '../../store/delivery/quarantine.ts';

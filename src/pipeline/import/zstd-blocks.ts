@@ -37,16 +37,14 @@ type Take = (count: number) => Promise<Buffer>;
 const createTaker = (iterator: AsyncIterator<Buffer>): Take => {
   let held: Buffer = Buffer.alloc(0);
   return async (count) => {
-    const chunks = [held];
-    for (let length = held.length; length < count; ) {
-      const { value, done } = await iterator.next();
-      if (done === true) break;
-      chunks.push(value);
-      length += value.length;
+    while (held.length < count) {
+      const next = await iterator.next();
+      if (next.done === true) break;
+      held = Buffer.concat([held, next.value]);
     }
-    const all = chunks.length === 1 ? held : Buffer.concat(chunks);
-    held = all.subarray(count);
-    return all.subarray(0, count);
+    const taken = held.subarray(0, count);
+    held = held.subarray(count);
+    return taken;
   };
 };
 

@@ -3,8 +3,8 @@ import type { Observation, RejectedRecord } from '../../../schemas/observation.t
 import { holdsValues } from '../../calls/fold.ts';
 import { identifyRecord } from '../../calls/identify.ts';
 import { webhookObservedAt } from '../../calls/observed-at.ts';
+import { parseQuietly } from '../../parse-json.ts';
 import type { Transaction } from '../../postgres/database.ts';
-import { parseQuietly } from '../../source/json/page-body.ts';
 import {
   type EarlierBodies,
   findEarlierBodies,

@@ -1,6 +1,7 @@
 /** The records of one list response: small ones parsed at once, of larger ones only the small fields. */
 import { isUtf8 } from 'node:buffer';
 import { defineEncoded, type EncodedFields } from '../../encoded.ts';
+import { parseQuietly } from '../../parse-json.ts';
 import { valueAt } from './json-path.ts';
 import { MalformedList, type RecordSpan, scanRecords } from './record-scan.ts';
 
@@ -129,14 +130,4 @@ const readRecord = (bytes: Buffer, [start, , fields = []]: RecordSpan): Pick<Raw
   const value = JSON.parse(rest + bytes.toString('utf8', at)) as object;
   for (const [name, field] of encoded) defineEncoded(value, name, field);
   return { value, encoded };
-};
-
-/** The value of JSON bytes, a byte order mark aside; undefined when they are not JSON. */
-export const parseQuietly = (bytes: Buffer): unknown => {
-  const text = bytes.toString('utf8');
-  try {
-    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
-  } catch {
-    return undefined;
-  }
 };

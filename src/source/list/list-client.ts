@@ -1,10 +1,11 @@
 /** The call list, page by page (interface §4.2): memory is bound by one page and the one fetched ahead of it. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import { type CallsyncError, terminal, transient } from '../../errors.ts';
+import { parseQuietly } from '../../parse-json.ts';
 import type { Api, ApiCounts } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { valueAt } from '../json/json-path.ts';
-import { emptyPage, type PageBody, parseQuietly, type RawRecord, readPageBody } from '../json/page-body.ts';
+import { emptyPage, type PageBody, type RawRecord, readPageBody } from '../json/page-body.ts';
 import { createPagination } from '../pagination/create-pagination.ts';
 import type { PageRequest, Pagination, SeenPage } from '../pagination/pagination.ts';
 import { createMemoryLimit, type MemoryLimit, type Permit } from '../read/memory-limit.ts';
