@@ -15,6 +15,8 @@ keep store_url "postgres://callsync:$(cat store_password)@postgres:5432/callsync
 keep receiver_password "$(random)"
 keep receiver_url "postgres://callsync_receiver:$(cat receiver_password)@postgres:5432/callsync"
 keep temporal_password "$(random)"
+# Under it erased calls stay known: keep a copy of it outside the backups of the databases.
+keep tombstone_key "$(random)"
 for name in client_secret signing_secret; do
   [ -e "$name" ] || : > "$name"
   [ -s "$name" ] || echo "Write the $name of your account manager into deploy/secrets/$name"

@@ -16,8 +16,6 @@ export interface PoolOptions {
   readonly purpose: string;
   /** Longest time of one statement, in milliseconds; the connection is given up when the server does not end it. */
   readonly statementMs?: number | undefined;
-  /** Asks each new connection before it is used. */
-  readonly verify?: (client: pg.PoolClient, done: (error?: Error) => void) => void;
 }
 
 const defaultStatementMs = 120_000;
@@ -44,7 +42,6 @@ export const openPool = (options: PoolOptions): pg.Pool => {
       statement_timeout: statementMs,
       query_timeout: statementMs + Math.min(graceMs, statementMs),
       idle_in_transaction_session_timeout: statementMs + graceMs,
-      verify: options.verify,
       options: `-c search_path=${options.schema} -c timezone=UTC`,
       types: types as never,
     });
@@ -82,6 +79,9 @@ const connectionCodes = new Set([
 /** Classes of SQLSTATE after which the same statement may succeed: connection, serialization, shutdown, resources. */
 const transientStates = /^(08|40|53|55P03|57P0[1-5]|25006|58)/;
 
+/** Tables, schema, functions or unique indexes that are missing: what a restore has dropped, or not yet brought back. */
+const incompleteStates: ReadonlySet<string> = new Set(['42P01', '3F000', '42883', '42P10']);
+
 const lostConnection = /timeout|connection terminated|connection ended|not queryable/i;
 
 /** False for what did not come from the driver: a fault of ours must not read as one of the database. */
@@ -116,6 +116,12 @@ export const postgresError = (purpose: string, cause: unknown): CallsyncError =>
   if (code === '42501') {
     return terminal('DATABASE_PERMISSION', `The user of the ${purpose} lacks a permission.`, {
       hint: 'Grant CREATE on the database, or USAGE and CREATE on its schema.',
+      cause,
+    });
+  }
+  if (incompleteStates.has(code)) {
+    return transient('DATABASE_INCOMPLETE', `Tables of the ${purpose} are missing (SQLSTATE ${code}).`, {
+      hint: 'They were dropped, or are being restored from a backup: docs/operations.md says what to do.',
       cause,
     });
   }

@@ -3,7 +3,6 @@ import { createHmac } from 'node:crypto';
 import { terminal } from '../errors.ts';
 import type { ConnectionUrl } from '../postgres/connection.ts';
 import { type Database, openDatabase, type Queryable } from '../postgres/database.ts';
-import { createServerWatch } from '../postgres/server-watch.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { migrateStore, storeSchema } from './migrate.ts';
 
@@ -15,9 +14,6 @@ export interface Store extends Database {
   readonly erasures: Erasures;
   /** Keyed hash of a call id, under which a tombstone stays in warehouses and receipts. @throws CallsyncError TOMBSTONE_KEY */
   keyOf(callId: string): string;
-  /** True from the first connection to another server, or to a restarted one, until `acceptServer`. */
-  hasMoved(): boolean;
-  acceptServer(): void;
 }
 
 /** Kept outside the store: with the store, a backup of it would bring back what was erased. */
@@ -37,7 +33,6 @@ export const openStore = async (options: {
   max?: number;
   erasures?: () => Erasures;
 }): Promise<Store> => {
-  const watch = createServerWatch();
   const common = {
     url: options.url,
     schema: storeSchema,
@@ -45,7 +40,7 @@ export const openStore = async (options: {
     purpose: 'operational store',
   };
   const migrating = openDatabase({ ...common, max: 1, statementMs: migrationMs });
-  const database = openDatabase({ ...common, max: options.max ?? 12, verify: watch.verify });
+  const database = openDatabase({ ...common, max: options.max ?? 12 });
   let erasures: Erasures | undefined;
   const openErasures = (): Erasures => {
     erasures ??= (options.erasures ?? refuseErasures)();
@@ -61,8 +56,6 @@ export const openStore = async (options: {
         return openErasures();
       },
       keyOf: (callId) => createHmac('sha256', openErasures().key).update(callId).digest('hex'),
-      hasMoved: watch.hasMoved,
-      acceptServer: watch.accept,
     };
   } catch (error) {
     await database.close();

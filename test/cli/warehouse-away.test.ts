@@ -1,6 +1,9 @@
 /** A warehouse that is away at the start holds back neither the worker nor the other warehouses. */
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { warehousesConfigSchema } from '../../schemas/config/warehouses.ts';
 import { openStoreService } from '../../src/cli/services/open-store.ts';
@@ -18,12 +21,13 @@ import { createDatabase } from '../support/postgres.ts';
 
 test('opens with one warehouse away, once the ledger has its epoch', async () => {
   const database = await createDatabase();
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-away-'));
   const nobody = `postgres://a:b@127.0.0.1:${await findFreePort()}/none`;
   const configOf = (warehouses: unknown) =>
     checkConfig(
       {
         source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
-        store: { url: database.url },
+        store: { url: database.url, data_dir: folder },
         warehouses: warehousesConfigSchema.parse(warehouses),
       },
       'test',
@@ -57,6 +61,7 @@ test('opens with one warehouse away, once the ledger has its epoch', async () =>
     expect(said.join('\n')).toContain('Warehouse away does not answer');
   } finally {
     await database.drop();
+    await rm(folder, { recursive: true, force: true });
   }
 }, 60_000);
 
@@ -95,12 +100,13 @@ const openGate = async (target: string) => {
 
 test('asks a warehouse that was away at the start for its last load before the first one', async () => {
   const [database, far] = [await createDatabase(), await createDatabase()];
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-away-'));
   const gate = await openGate(far.url);
   const said: string[] = [];
   const config = checkConfig(
     {
       source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
-      store: { url: database.url },
+      store: { url: database.url, data_dir: folder },
       warehouses: warehousesConfigSchema.parse({ far: { type: 'postgres', url: gate.url } }),
     },
     'test',
@@ -134,7 +140,7 @@ test('asks a warehouse that was away at the start for its last load before the f
       // What a backup restored from before that load looks like.
       await store.pool.query('DELETE FROM loads');
       await gate.open();
-      await load(store, warehouse);
+      await expect(load(store, warehouse)).rejects.toMatchObject({ code: 'LEDGER_RESTORED', kind: 'transient' });
       expect(await store.epoch()).toBe(2);
       await load(store, warehouse);
       expect(await store.epoch()).toBe(2);
@@ -143,6 +149,7 @@ test('asks a warehouse that was away at the start for its last load before the f
   } finally {
     await gate.close();
     await database.drop();
+    await rm(folder, { recursive: true, force: true });
     await far.drop();
   }
 }, 60_000);

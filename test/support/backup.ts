@@ -1,23 +1,49 @@
-/** Sets the tables of a schema back to what they were, as a restore from a backup does. */
+/** Sets a schema back to what it was, as a restore from a backup does. */
 import type pg from 'pg';
 
-/** Remembers every table of a schema; returns what sets them back. */
-export const backUp = async (pool: pg.Pool, schema: string): Promise<() => Promise<void>> => {
+interface Copied {
+  readonly name: string;
+  readonly columns: string;
+}
+
+/**
+ * Remembers every table of a schema. What it returns sets them back while others use them: row by row, or, with what makes
+ * the empty schema anew, as `pg_restore --clean` does: everything is dropped and made again, with its sequences.
+ */
+export const backUp = async (
+  pool: pg.Pool,
+  schema: string,
+): Promise<(createAnew?: () => Promise<unknown>) => Promise<void>> => {
   const copy = `backup_${schema}_${Math.random().toString(36).slice(2)}`;
-  const { rows } = await pool.query<{ name: string }>(
-    `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = $1 AND table_type = 'BASE TABLE'`,
+  const { rows } = await pool.query<Copied>(
+    `SELECT quote_ident(table_name) AS name, string_agg(quote_ident(column_name), ', ') AS columns
+       FROM information_schema.columns JOIN information_schema.tables USING (table_catalog, table_schema, table_name)
+      WHERE table_schema = $1 AND table_type = 'BASE TABLE' AND is_generated = 'NEVER' AND table_name <> 'migrations'
+      GROUP BY table_name`,
     [schema],
   );
-  const names = rows.map(({ name }) => name).filter((name) => name !== 'migrations');
-  await pool.query(
-    `CREATE SCHEMA ${copy}; ${names.map((name) => `CREATE TABLE ${copy}.${name} AS TABLE ${schema}.${name}`).join('; ')}`,
+  const sequences = await pool.query<{ name: string; value: string | null }>(
+    'SELECT quote_ident(sequencename) AS name, last_value AS value FROM pg_sequences WHERE schemaname = $1',
+    [schema],
   );
-  return async () => {
+  await pool.query(
+    `CREATE SCHEMA ${copy}; ${rows.map(({ name }) => `CREATE TABLE ${copy}.${name} AS TABLE ${schema}.${name}`).join('; ')}`,
+  );
+  return async (createAnew) => {
+    if (createAnew !== undefined) {
+      await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+      await createAnew();
+    }
     // Without triggers: counters are set back with the tables that they count.
-    const statements = names.flatMap((name) => [
-      `DELETE FROM ${schema}.${name}`,
-      `INSERT INTO ${schema}.${name} OVERRIDING SYSTEM VALUE SELECT * FROM ${copy}.${name}`,
-    ]);
+    const statements = [
+      ...rows.flatMap(({ name, columns }) => [
+        `DELETE FROM ${schema}.${name}`,
+        `INSERT INTO ${schema}.${name} (${columns}) OVERRIDING SYSTEM VALUE SELECT ${columns} FROM ${copy}.${name}`,
+      ]),
+      ...sequences.rows
+        .filter(({ value }) => value !== null)
+        .map(({ name, value }) => `SELECT setval('${schema}.${name}', ${value})`),
+    ];
     await pool.query(`BEGIN; SET LOCAL session_replication_role = replica; ${statements.join('; ')}; COMMIT`);
   };
 };

@@ -173,7 +173,7 @@ const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
 
 const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
   await tx.query(
-    `INSERT INTO ledger (call_id) SELECT id FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C" ON CONFLICT DO NOTHING`,
+    `INSERT INTO ledger (call_id) SELECT id FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C" ON CONFLICT (call_id) DO NOTHING`,
     [ids],
   );
   const rows = await tx.query<StoredLedgerRow>(

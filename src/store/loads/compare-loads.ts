@@ -9,6 +9,10 @@ export interface CommittedLoad {
   readonly plannedAt: number;
 }
 
+/** The store's clock, in microseconds. */
+export const readClock = async (db: Queryable): Promise<number> =>
+  (await db.query<{ now: number }>(`SELECT ${toMicros('clock_timestamp()')} AS now`))[0]?.now ?? 0;
+
 /** When the loads of a warehouse were last compared, in microseconds; undefined = never. */
 export const lastComparison = async (db: Queryable, warehouse: string): Promise<number | undefined> => {
   const [row] = await db.query<{ at: number | null }>(

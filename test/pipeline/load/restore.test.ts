@@ -1,10 +1,14 @@
 /** Ledgers and warehouses that were restored from a backup or lost, noticed by maintenance and healed without the service. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { IngestDeps } from '../../../src/pipeline/deps.ts';
+import { checkBeforeLoad } from '../../../src/pipeline/load/check-before-load.ts';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { eraseCalls } from '../../../src/store/loads/erase.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
+import { migrateStore } from '../../../src/store/migrate.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { backUp } from '../../support/backup.ts';
 import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
@@ -16,6 +20,7 @@ beforeAll(async () => {
 afterEach(async () => {
   await pipeline.clear();
   await query('UPDATE warehouses SET walk_after = NULL, compared_at = NULL');
+  await query('DELETE FROM rereads');
 });
 afterAll(() => pipeline.close());
 
@@ -29,11 +34,12 @@ const check = async (): Promise<readonly string[]> => {
   return said;
 };
 let clock = 1_700_000_000_000_000;
-const write = async (...calls: [id: string, status: string][]): Promise<void> => {
+const writeTo = async (deps: IngestDeps, ...calls: [id: string, status: string][]): Promise<void> => {
   clock += 1_000_000;
   const observations = calls.map(([id, status]) => observationOf(id, clock, { status }));
-  await loadFolded(pipeline.deps, await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' }));
+  await loadFolded(deps, await ingest(deps, { observations, rejected: [], origin: 'test' }));
 };
+const write = (...calls: [id: string, status: string][]) => writeTo(pipeline.deps, ...calls);
 const erase = (...ids: string[]) => eraseCalls(pipeline.store, ids, ['main']);
 const inWarehouse = async () =>
   Object.fromEntries(
@@ -171,6 +177,129 @@ test('set back to one moment, both learn from the log what was erased since', as
   await pipeline.drain();
   expect(await inWarehouse()).toEqual({ a: 'v1' });
   expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: false, tombstone: true });
+});
+
+describe('under running workers, and before maintenance looks,', () => {
+  const run = async () => {
+    const { store, deps, warehouse: target } = pipeline;
+    const runningCheck = createLedgerCheck({
+      store,
+      warehouses: [target],
+      lease: createLease(store),
+      say: (message) => void said.push(message),
+    });
+    await runningCheck.run();
+    const running = { ...deps, targets: [{ warehouse: checkBeforeLoad(target, runningCheck), documents: false }] };
+    return {
+      ledgerCheck: runningCheck,
+      write: (...calls: [id: string, status: string][]) => writeTo(running, ...calls),
+      drain: async () => {
+        while ((await loadPending(running, { warehouse: 'main', origin: 'test', graceSeconds: 0 })).sent > 0);
+      },
+    };
+  };
+  const anew = () => migrateStore(pipeline.store);
+
+  test.each([
+    ['row by row', undefined],
+    ['as tables made anew', anew],
+  ])(
+    'a ledger that is set back %s is noticed by the next load; what it forgot is asked of the service',
+    async (_, how) => {
+      const worker = await run();
+      await worker.write(['a', 'v1'], ['b', 'v1']);
+      const restore = await ledger();
+      await worker.write(['a', 'v2'], ['new', 'v1'], ['gone', 'v1']);
+      await erase('gone');
+      await worker.drain();
+      const epoch = await pipeline.store.epoch();
+      await restore(how);
+      await worker.write(['b', 'v2']);
+      expect(await pipeline.store.epoch()).toBe(epoch + 1);
+      expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1', new: 'v1' });
+      expect(await query('SELECT call_id, reason FROM rereads ORDER BY 1')).toEqual([
+        { call_id: 'a', reason: 'restored' },
+        { call_id: 'new', reason: 'restored' },
+      ]);
+      await worker.write(['a', 'v3'], ['gone', 'v2']);
+      await worker.drain();
+      expect(await inWarehouse()).toEqual({ a: 'v3', b: 'v2', new: 'v1' });
+      expect(await check()).toEqual([]);
+    },
+  );
+
+  test('a ledger that loads nothing is noticed by looking at it', async () => {
+    const worker = await run();
+    await worker.write(['a', 'v1']);
+    const restore = await ledger();
+    await worker.write(['a', 'v2']);
+    const epoch = await pipeline.store.epoch();
+    await worker.ledgerCheck.watch();
+    expect(await pipeline.store.epoch()).toBe(epoch);
+    await restore(anew);
+    await worker.ledgerCheck.watch();
+    expect(await pipeline.store.epoch()).toBe(epoch + 1);
+  });
+
+  test('a ledger that is being restored is left alone', async () => {
+    const worker = await run();
+    await worker.write(['a', 'v1']);
+    await query('ALTER TABLE load_calls RENAME CONSTRAINT load_calls_load_id_fkey TO kept');
+    const [{ sql }] = (await query(
+      `SELECT pg_get_constraintdef(oid) AS sql FROM pg_constraint WHERE conname = 'kept'`,
+    )) as [{ sql: string }];
+    await query('ALTER TABLE load_calls DROP CONSTRAINT kept');
+    const epoch = await pipeline.store.epoch();
+    await worker.write(['a', 'v2']);
+    for (let n = 0; n < 5; n += 1) await worker.ledgerCheck.watch();
+    expect(await inWarehouse()).toEqual({ a: 'v1' });
+    await query(`ALTER TABLE load_calls ADD CONSTRAINT load_calls_load_id_fkey ${sql}`);
+    await worker.drain();
+    expect(await inWarehouse()).toEqual({ a: 'v2' });
+    expect(await pipeline.store.epoch()).toBe(epoch);
+  });
+
+  test('a ledger that stays dropped is created anew, above what the warehouse has, and nothing erased comes back', async () => {
+    const worker = await run();
+    await worker.write(['a', 'v1'], ['gone', 'v1']);
+    await erase('gone');
+    await worker.drain();
+    const epoch = await pipeline.store.epoch();
+    await query('DROP SCHEMA callsync CASCADE');
+    await worker.ledgerCheck.watch();
+    await worker.ledgerCheck.watch();
+    await expect(worker.write(['a', 'v2'])).rejects.toMatchObject({ code: 'DATABASE_INCOMPLETE', kind: 'transient' });
+    await worker.ledgerCheck.watch();
+    expect(await pipeline.store.epoch()).toBe(epoch + 1);
+    await worker.write(['a', 'v2'], ['gone', 'v2']);
+    await worker.drain();
+    expect(await inWarehouse()).toEqual({ a: 'v2' });
+    expect(await inLedger()).toContainEqual({ call_id: 'gone', whole: false, tombstone: true });
+  });
+
+  test('a warehouse that was dropped is created and filled again', async () => {
+    const worker = await run();
+    await worker.write(['a', 'v1'], ['b', 'v1'], ['gone', 'v1']);
+    await erase('gone');
+    await worker.drain();
+    await query('DROP SCHEMA wh_main CASCADE');
+    await worker.write(['a', 'v2']);
+    // Temporal tries again what failed so.
+    await expect(worker.drain()).rejects.toMatchObject({ code: 'LEDGER_RESTORED', kind: 'transient' });
+    await worker.drain();
+    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v1' });
+  });
+
+  test('a warehouse that was set back is noticed by the next load', async () => {
+    const worker = await run();
+    await worker.write(['a', 'v1'], ['b', 'v1']);
+    const restore = await warehouse();
+    await worker.write(['a', 'v2']);
+    await restore();
+    await worker.write(['b', 'v2']);
+    await worker.drain();
+    expect(await inWarehouse()).toEqual({ a: 'v2', b: 'v2' });
+  });
 });
 
 test('a worker with another key of tombstones is refused', async () => {

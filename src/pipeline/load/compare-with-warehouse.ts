@@ -1,0 +1,139 @@
+/** Compares the loads of the ledger with those of a warehouse: what only one of them knows, the other has lost. */
+import { CallsyncError } from '../../errors.ts';
+import {
+  type CommittedLoad,
+  countCommittedSince,
+  type LostLoads,
+  lastComparison,
+  listCommitted,
+  unknownLoads,
+} from '../../store/loads/compare-loads.ts';
+import type { Store } from '../../store/store.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
+
+export interface Comparison {
+  /** Loads of this ledger's epoch, or a later one, that the ledger does not know: it was set back. */
+  readonly unknown: readonly string[];
+  /** What the warehouse lacks of the loads that the ledger knows to be committed. */
+  readonly lost: LostLoads | undefined;
+}
+
+/** Loads of a warehouse that are compared at least, whatever their age. */
+const comparedLoads = 1_000;
+/** As many ids in one query of a warehouse. */
+const idsPerQuery = 500;
+/** Clocks of warehouses, store and workers may differ by this much; in microseconds. */
+const clockMargin = 15 * 60_000_000;
+
+/**
+ * What one of them committed since the last comparison, and enough before it, is looked for in the other. Tables that are
+ * missing are created: then all is lost. @param epoch the ledger's; 0 = it is new, and knows no load.
+ * @throws CallsyncError of the warehouse or the store
+ */
+export const compareWithWarehouse = async (store: Store, warehouse: Warehouse, epoch: number): Promise<Comparison> => {
+  try {
+    return await compare(store, warehouse, epoch);
+  } catch (error) {
+    if (!isTableMissing(error)) throw error;
+    await warehouse.migrate();
+    return await compare(store, warehouse, epoch);
+  }
+};
+
+const missingCodes: ReadonlySet<string> = new Set(['DATABASE_INCOMPLETE', 'BIGQUERY_NOT_FOUND']);
+
+/** Of a warehouse: its tables were dropped, or it is being restored. */
+export const isTableMissing = (error: unknown): error is CallsyncError =>
+  error instanceof CallsyncError && missingCodes.has(error.code);
+
+/** The highest epoch of anything that the warehouse holds; 0 = nothing. */
+export const findHighestEpoch = async (warehouse: Warehouse): Promise<number> => {
+  let highest = 0;
+  for (const table of ['loads', 'calls', 'tombstones']) {
+    const [row] = await warehouse.query(`SELECT max(ledger_epoch) AS epoch FROM ${table}`);
+    highest = Math.max(highest, Number(row?.epoch ?? 0));
+  }
+  return highest;
+};
+
+/** Ids of the calls whose rows came with these loads, newest load first, at most `limit`. */
+export const listCallsOf = async (
+  warehouse: Warehouse,
+  loadIds: readonly string[],
+  limit: number,
+): Promise<readonly string[]> => {
+  const ids: string[] = [];
+  for (const page of pagesOf(loadIds)) {
+    if (ids.length >= limit) break;
+    const rows = await warehouse.query(
+      `SELECT call_id FROM calls WHERE load_id IN (${page}) LIMIT ${limit - ids.length}`,
+    );
+    ids.push(...rows.map((row) => row.call_id as string));
+  }
+  return ids;
+};
+
+const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promise<Comparison> => {
+  const last = await lastComparison(store, warehouse.name);
+  // Asked before the warehouse is: what commits meanwhile is not missed there.
+  const since = last === undefined ? 0 : await countCommittedSince(store, warehouse.name, last - clockMargin);
+  const committed = await listCommitted(store, warehouse.name, { skip: 0, limit: since + comparedLoads });
+  const newest = `SELECT load_id FROM loads ORDER BY loaded_at DESC LIMIT ${comparedLoads}`;
+  const recent =
+    last === undefined ? '' : ` OR loaded_at >= TIMESTAMP '${new Date((last - clockMargin) / 1000).toISOString()}'`;
+  const rows = await warehouse.query(
+    `SELECT load_id, ledger_epoch FROM loads WHERE load_id IN (${newest})${recent} ORDER BY loaded_at DESC`,
+  );
+  const own = rows.filter((row) => Number(row.ledger_epoch) >= epoch).map((row) => row.load_id as string);
+  const present = new Set(rows.map((row) => row.load_id));
+  return {
+    unknown: epoch === 0 ? [] : await unknownLoads(store, own),
+    lost: await findLost(store, warehouse, committed, present),
+  };
+};
+
+/** The loads that the warehouse lacks; goes back until it has one. */
+const findLost = async (
+  store: Store,
+  warehouse: Warehouse,
+  newest: readonly CommittedLoad[],
+  present: ReadonlySet<unknown>,
+): Promise<LostLoads | undefined> => {
+  const loadIds: string[] = [];
+  let since = Number.POSITIVE_INFINITY;
+  let skip = 0;
+  for (let page = newest; page.length > 0; ) {
+    const doubtful = page.filter(({ loadId }) => !present.has(loadId));
+    const there = await findLoads(warehouse, doubtful);
+    const lost = doubtful.filter(({ loadId }) => !there.has(loadId));
+    for (const { loadId, plannedAt } of lost) {
+      loadIds.push(loadId);
+      since = Math.min(since, plannedAt);
+    }
+    // Loads are known to be committed a moment after they were: the last of a page may be lost, and one before it not.
+    if (lost.length < page.length) return loadIds.length === 0 ? undefined : { since, loadIds };
+    skip += page.length;
+    page = await listCommitted(store, warehouse.name, { skip, limit: comparedLoads });
+  }
+  // It has none of them: whatever it was sent before the oldest that is still known is gone, too.
+  return loadIds.length === 0 ? undefined : { since: 0, loadIds };
+};
+
+const findLoads = async (warehouse: Warehouse, loads: readonly CommittedLoad[]): Promise<ReadonlySet<unknown>> => {
+  const found = new Set<unknown>();
+  for (const page of pagesOf(loads.map(({ loadId }) => loadId))) {
+    const rows = await warehouse.query(`SELECT load_id FROM loads WHERE load_id IN (${page})`);
+    for (const row of rows) found.add(row.load_id);
+  }
+  return found;
+};
+
+/** Lists of ids as SQL takes them: ours, and thus without quotes. */
+function* pagesOf(ids: readonly string[]): Generator<string> {
+  for (let start = 0; start < ids.length; start += idsPerQuery) {
+    yield ids
+      .slice(start, start + idsPerQuery)
+      .map((id) => `'${id}'`)
+      .join(', ');
+  }
+}

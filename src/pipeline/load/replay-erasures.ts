@@ -1,0 +1,73 @@
+/** Carries out again what was erased, after ledger or warehouses were set back to a time before. */
+import { terminal } from '../../errors.ts';
+import { listCallIds, listSought, seekErased, settleSought } from '../../store/ledger/erased-keys.ts';
+import { eraseKnown } from '../../store/loads/erase.ts';
+import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
+import type { Store } from '../../store/store.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
+
+/** All of call time, in microseconds: years 1 to 9999. */
+const ever = { from: -62_135_596_800_000_000, to: 253_402_300_800_000_000 };
+
+/**
+ * Erases what the log outside the store, or a tombstone of a warehouse, says was erased: what this ledger still has,
+ * what it meets later, and what only a warehouse has. What a crash interrupts is found again by the next run.
+ * @param all also looks at keys that were sought before: ledger or warehouses may have lost their tombstones.
+ */
+export const replayErasures = async (
+  store: Store,
+  warehouses: readonly Warehouse[],
+  { all }: { readonly all: boolean },
+): Promise<void> => {
+  await checkKey(store);
+  const { log } = store.erasures;
+  const logged = await log.read(all ? 0 : ((await readMeta<number>(store, replayedTo)) ?? 0));
+  const keys = new Set(logged.selectors.map(({ key }) => key));
+  if (all) {
+    const unlogged: string[] = [];
+    for (const warehouse of warehouses) {
+      for (const row of await warehouse.query('SELECT call_key FROM tombstones')) {
+        if (!keys.has(row.call_key as string)) unlogged.push(row.call_key as string);
+        keys.add(row.call_key as string);
+      }
+    }
+    await log.append('call', unlogged);
+  }
+  await seekErased(store, keys, { again: all });
+  const sought = await listSought(store);
+  await eraseEverywhere(store, warehouses, new Set(sought));
+  await settleSought(store, sought);
+  await writeMeta(store, replayedTo, logged.end);
+};
+
+/** Of the log, in bytes. It goes back with a ledger that is restored, so that what was erased since is read again. */
+const replayedTo = 'erasures_replayed_to';
+
+/** Finds the calls behind keyed hashes and erases them, in the ledger first. */
+const eraseEverywhere = async (store: Store, warehouses: readonly Warehouse[], sought: Set<string>): Promise<void> => {
+  if (sought.size === 0) return;
+  const names = warehouses.map(({ name }) => name);
+  for await (const calls of listCallIds(store)) {
+    const erased = calls.filter(({ id }) => sought.has(store.keyOf(id)));
+    for (const { id } of erased) sought.delete(store.keyOf(id));
+    const alive = erased.filter(({ tombstone }) => !tombstone).map(({ id }) => id);
+    if (alive.length > 0) await eraseKnown(store, alive, names);
+  }
+  // Calls that this ledger never knew, or lost, and that a warehouse may have.
+  for (const warehouse of sought.size === 0 ? [] : warehouses) {
+    const surplus: string[] = [];
+    for (const range of [ever, 'undated'] as const) {
+      for await (const id of warehouse.listCallIds(range)) if (sought.has(store.keyOf(id))) surplus.push(id);
+    }
+    if (surplus.length > 0) await eraseKnown(store, surplus, names);
+  }
+};
+
+/** A store whose tombstones were made with another key would not recognise a single one. */
+const checkKey = async (store: Store): Promise<void> => {
+  const fingerprint = store.keyOf('fingerprint of the key of tombstones');
+  if ((await keepMeta(store, 'tombstone_key_fingerprint', fingerprint)) === fingerprint) return;
+  throw terminal('TOMBSTONE_KEY', 'The key of tombstones is not the one that this store has been used with.', {
+    hint: 'Give every worker the same file: store.tombstone_key_file, or tombstone.key in store.data_dir.',
+  });
+};
