@@ -33,6 +33,8 @@ export interface StoreSummary {
 }
 
 export const summarizeStore = async (db: Queryable): Promise<StoreSummary> => {
+  // Watermarks first: what is read up to them is in the ledger by then, and so in the pending counts that follow.
+  const watermarks = await db.query<{ name: string; watermark: Date }>('SELECT name, watermark FROM watermarks');
   const counters = await readCounters(db);
   const [row] = await db.query<{
     epoch: number;
@@ -59,7 +61,6 @@ export const summarizeStore = async (db: Queryable): Promise<StoreSummary> => {
   );
   const pending = new Map<string, number>();
   for (const { warehouse } of warehouses) pending.set(warehouse, await countPending(db, warehouse));
-  const watermarks = await db.query<{ name: string; watermark: Date }>('SELECT name, watermark FROM watermarks');
   const sync = await readSyncState(db);
   return {
     epoch: row?.epoch ?? 0,
