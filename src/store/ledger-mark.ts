@@ -7,7 +7,7 @@ import { migrateStore } from './migrate.ts';
 import type { Store } from './store.ts';
 
 export interface LedgerMark {
-  /** Changes with every restore that recreates or empties tables, and with every start of the server. */
+  /** Changes with every restore, with every epoch, and with every start of the server. */
   readonly identity: string;
   readonly epoch: number;
   /** How many of the asked loads the ledger knows. */
@@ -15,13 +15,13 @@ export interface LedgerMark {
 }
 
 /**
- * A restore creates the foreign key last: without it the tables are there, and not yet their rows. `loads` gets another
- * file when it is emptied.
+ * A restore writes the row of an epoch again, in another transaction. It creates the foreign key last: without it the
+ * tables are there, and not yet their rows.
  */
-const markSql = `SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, pg_relation_filenode('loads')) AS identity,
-       (SELECT coalesce(max(epoch), 0) FROM epochs) AS epoch,
-       (SELECT count(*) FROM loads WHERE load_id = ANY($1)) AS known
-  FROM pg_constraint c WHERE c.conrelid = 'load_calls'::regclass AND c.contype = 'f'`;
+const markSql = `SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, e.epoch, e.xmin) AS identity,
+       coalesce(e.epoch, 0) AS epoch, (SELECT count(*) FROM loads WHERE load_id = ANY($1)) AS known
+  FROM pg_constraint c LEFT JOIN (SELECT epoch, xmin FROM epochs ORDER BY epoch DESC LIMIT 1) e ON true
+ WHERE c.conrelid = 'load_calls'::regclass AND c.contype = 'f'`;
 
 /** @throws CallsyncError DATABASE_INCOMPLETE while tables are missing or being restored, or another of the store */
 export const readLedgerMark = async (store: Store, loadIds: readonly string[]): Promise<LedgerMark> => {

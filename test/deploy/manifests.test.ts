@@ -146,6 +146,10 @@ describe('Kubernetes manifests', () => {
     const worker = checkConfig(await applyPreset(parse(textOf('callsync-worker')) as Raw), 'worker');
     expect(secretsOf('callsync-worker')).toContain(worker.source.client_secret_file);
     expect(secretsOf('callsync-worker')).toContain(worker.store.url_file);
+    expect(secretsOf('callsync-worker')).toContain(worker.store.tombstone_key_file);
+    const [{ volumeMounts }] = find('Deployment', 'worker').spec.template.spec.containers;
+    const [log] = volumeMounts.filter(({ name }: { name: string }) => name === 'erasures');
+    expect(worker.store.erasure_log?.startsWith(`${log.mountPath}/`)).toBe(true);
     const grace = find('Deployment', 'worker').spec.template.spec.terminationGracePeriodSeconds;
     expect(grace * 1000).toBeGreaterThan(worker.temporal.shutdown_grace);
     expect(worker.operations).toMatchObject({ listen: '0.0.0.0', port: 9464 });

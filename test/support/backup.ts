@@ -27,7 +27,8 @@ export const backUp = async (
     [schema],
   );
   await pool.query(
-    `CREATE SCHEMA ${copy}; ${rows.map(({ name }) => `CREATE TABLE ${copy}.${name} AS TABLE ${schema}.${name}`).join('; ')}`,
+    `BEGIN ISOLATION LEVEL REPEATABLE READ; CREATE SCHEMA ${copy};
+     ${rows.map(({ name }) => `CREATE TABLE ${copy}.${name} AS TABLE ${schema}.${name};`).join(' ')} COMMIT`,
   );
   return async (createAnew) => {
     if (createAnew !== undefined) {

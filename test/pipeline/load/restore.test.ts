@@ -228,7 +228,10 @@ describe('under running workers, and before maintenance looks,', () => {
     },
   );
 
-  test('a ledger that loads nothing is noticed by looking at it', async () => {
+  test.each([
+    ['row by row', undefined],
+    ['as tables made anew', anew],
+  ])('a ledger that is set back %s and loads nothing is noticed by looking at it', async (_, how) => {
     const worker = await run();
     await worker.write(['a', 'v1']);
     const restore = await ledger();
@@ -236,7 +239,7 @@ describe('under running workers, and before maintenance looks,', () => {
     const epoch = await pipeline.store.epoch();
     await worker.ledgerCheck.watch();
     expect(await pipeline.store.epoch()).toBe(epoch);
-    await restore(anew);
+    await restore(how);
     await worker.ledgerCheck.watch();
     expect(await pipeline.store.epoch()).toBe(epoch + 1);
   });
