@@ -17,7 +17,3 @@ export const defineEncoded = (target: object, name: string, bytes: Buffer): void
     },
   });
 };
-
-/** A copy without a prototype whose encoded fields stay encoded: a plain copy would parse them. */
-export const copyFields = (fields: object): Record<string, unknown> =>
-  Object.defineProperties({ __proto__: null } as never, Object.getOwnPropertyDescriptors(fields));

@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
-import { copyFields, defineEncoded } from '../encoded.ts';
+import { defineEncoded } from '../encoded.ts';
 import { cleanText, maxJsonDepth } from './values.ts';
 
 /** JSON as text, or as the bytes in which it came. */
@@ -60,6 +60,9 @@ export const hashJson = (json: JsonText): string => hash('sha256', json, 'base64
 
 /** A record without a prototype: fields named `constructor` or `__proto__` are fields like any other. */
 const bare = <T>(from?: Readonly<Record<string, T>>): Record<string, T> => ({ __proto__: null, ...from }) as never;
+/** Likewise, of a document whose encoded fields stay encoded: a plain copy would parse them. */
+const copyFields = (document: CallDocument): CallDocument =>
+  Object.defineProperties(bare(), Object.getOwnPropertyDescriptors(document));
 const own = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
 
@@ -192,7 +195,7 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   if (changes.length === 0 && row.revision > 0 && !found && !isEarlier(row, observation)) return { ...row, ...seen };
 
   if (row.document === null) throw new Error('fold: the document was not fetched');
-  const document: CallDocument = copyFields(row.document);
+  const document = copyFields(row.document);
   const json: Record<string, JsonText> = bare(row.json);
   for (const name of changes) {
     const bytes = observation.encoded?.get(name);

@@ -140,11 +140,19 @@ export class BinaryCopyWriter {
     this.buffer.writeInt32BE(this.at - start - 4, start);
   }
 
-  /** The bytes so far with the trailer; the writer must not be used afterwards. */
-  finish(): Buffer {
+  /**
+   * Sends the rows as `COPY target FROM STDIN (FORMAT binary)`; the writer must not be used afterwards.
+   * @param target the relation, and its columns in the order in which rows were written.
+   */
+  send(client: PoolClient, target: string): Promise<void> {
     this.reserve(2);
     this.at = this.buffer.writeInt16BE(-1, this.at);
-    return this.buffer.subarray(0, this.at);
+    return new Promise((resolve, reject) => {
+      const stream = client.query(copyFrom(`COPY ${target} FROM STDIN (FORMAT binary)`));
+      stream.on('finish', resolve);
+      stream.on('error', reject);
+      stream.end(this.buffer.subarray(0, this.at));
+    });
   }
 }
 
@@ -163,12 +171,3 @@ const splitNumeric = (value: string) => {
   while (digits.at(-1) === 0) digits.pop();
   return { negative, digits, weight: digits.length === 0 ? 0 : weight, scale: fraction.length };
 };
-
-/** Sends one finished buffer as `COPY … (FORMAT binary)`. */
-export const copyBinary = (client: PoolClient, target: string, body: Buffer): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const stream = client.query(copyFrom(`COPY ${target} FROM STDIN (FORMAT binary)`));
-    stream.on('finish', resolve);
-    stream.on('error', reject);
-    stream.end(body);
-  });

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BinaryCopyWriter, copyBinary } from '../../src/postgres/binary-copy.ts';
+import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
 import { inTransaction, openPool } from '../../src/postgres/connection.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
@@ -29,7 +29,7 @@ const roundTrip = async (type: string, write: (writer: BinaryCopyWriter, value: 
     if (value === null) writer.null();
     else write(writer, value as never);
   });
-  await inTransaction(pool, 'test', (client) => copyBinary(client, `all_types (id, ${type})`, writer.finish()));
+  await inTransaction(pool, 'test', (client) => writer.send(client, `all_types (id, ${type})`));
   const { rows } = await pool.query(`SELECT ${type} AS value FROM all_types ORDER BY id`);
   return rows.map((row) => row.value);
 };
@@ -164,10 +164,7 @@ test('a refused copy rejects and leaves the connection usable', async () => {
   const writer = new BinaryCopyWriter();
   writer.row(1);
   writer.jsonb('{not json');
-  const body = writer.finish();
-  await expect(
-    inTransaction(pool, 'test', (client) => copyBinary(client, 'all_types (j)', body)),
-  ).rejects.toMatchObject({
+  await expect(inTransaction(pool, 'test', (client) => writer.send(client, 'all_types (j)'))).rejects.toMatchObject({
     code: 'DATABASE_ERROR',
     kind: 'terminal',
   });

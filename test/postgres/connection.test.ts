@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { terminal } from '../../src/errors.ts';
-import { BinaryCopyWriter, copyBinary } from '../../src/postgres/binary-copy.ts';
+import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
 import { inTransaction, openPool, runQuery } from '../../src/postgres/connection.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
@@ -47,7 +47,7 @@ test('a connection that is cut during a copy is a transient error', async () => 
     const writer = new BinaryCopyWriter();
     writer.row(1);
     writer.text('x');
-    const copied = copyBinary(client, 'slow (t)', writer.finish());
+    const copied = writer.send(client, 'slow (t)');
     copied.catch(() => undefined);
     await delay(50);
     await pool.query('SELECT pg_terminate_backend($1)', [pid]);

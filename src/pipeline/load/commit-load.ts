@@ -36,8 +36,24 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
   }
 };
 
+/** A ledger row as the rows of one warehouse's tables. */
+export const flattenRow = (
+  deps: Pick<IngestDeps, 'processedField'>,
+  target: WarehouseTarget,
+  row: LedgerRow,
+): FlatCall =>
+  flattenCall({
+    callId: row.callId,
+    document: row.document ?? {},
+    firstSeenAt: row.firstSeenAt,
+    lastSeenAt: row.changedAt,
+    missingSince: row.missingSince,
+    processedField: deps.processedField,
+    documents: target.documents,
+  });
+
 /** The batch that a warehouse takes: calls are flattened when it writes them, so memory holds the rows of one call. */
-export const makeLoadBatch = (
+const makeLoadBatch = (
   deps: IngestDeps,
   target: WarehouseTarget,
   { plan, rows, logs = {}, force = false }: RowsToLoad,
@@ -55,19 +71,3 @@ export const makeLoadBatch = (
   }
   return { ...plan, calls, tombstones, logs, force, keyOf: deps.store.keyOf };
 };
-
-/** A ledger row as the rows of one warehouse's tables. */
-export const flattenRow = (
-  deps: Pick<IngestDeps, 'processedField'>,
-  target: WarehouseTarget,
-  row: LedgerRow,
-): FlatCall =>
-  flattenCall({
-    callId: row.callId,
-    document: row.document ?? {},
-    firstSeenAt: row.firstSeenAt,
-    lastSeenAt: row.changedAt,
-    missingSince: row.missingSince,
-    processedField: deps.processedField,
-    documents: target.documents,
-  });

@@ -7,7 +7,6 @@ import { parseQuietly } from '../../parse-json.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import {
   type EarlierBodies,
-  findEarlierBodies,
   lockPendingDeliveries,
   type PendingDelivery,
   requestRereads,
@@ -69,9 +68,9 @@ export const mergeBatch = async (
   let settled: readonly SettledDelivery[] = [];
   let doubted = 0;
   const folded = await take(async (tx) => {
-    const deliveries = await lockPendingDeliveries(tx, limit);
+    const { deliveries, earlier } = await lockPendingDeliveries(tx, limit);
     if (deliveries.length === 0) return undefined;
-    const sorted = sortDeliveries(deliveries, await findEarlierBodies(tx, deliveries), deps.clockSkew);
+    const sorted = sortDeliveries(deliveries, earlier, deps.clockSkew);
     const byObservation = new Map(sorted.fresh.map((read) => [read.observation, read]));
     const refused: SettledDelivery[] = [];
     return {

@@ -17,6 +17,13 @@ export interface PendingDelivery {
   readonly bodyHash: Buffer;
 }
 
+export interface EarlierBodies {
+  /** Hashes (hex) of bodies that were settled before. */
+  readonly hashes: ReadonlySet<string>;
+  /** Deliveries (by `seq`) that were settled before under the same delivery id. */
+  readonly retries: ReadonlySet<number>;
+}
+
 export type DeliveryOutcome = 'accepted' | 'duplicate' | 'repeat' | 'quarantined';
 
 export interface SettledDelivery {
@@ -29,9 +36,15 @@ export interface SettledDelivery {
 /** Bytes of bodies that one batch may hold. */
 const batchBytes = 32 * 1024 * 1024;
 
-/** The oldest waiting deliveries, locked; those that another transaction holds are left to it. */
-export const lockPendingDeliveries = async (tx: Transaction, limit: number): Promise<PendingDelivery[]> =>
-  await tx.query<PendingDelivery>(
+/**
+ * The oldest waiting deliveries, locked, with what is known of their bodies; those that another transaction holds are left
+ * to it.
+ */
+export const lockPendingDeliveries = async (
+  tx: Transaction,
+  limit: number,
+): Promise<{ readonly deliveries: readonly PendingDelivery[]; readonly earlier: EarlierBodies }> => {
+  const deliveries = await tx.query<PendingDelivery>(
     `SELECT seq, delivery_id AS "deliveryId", hook_id AS "hookId", agent, body, body_hash AS "bodyHash",
             ${toMicros('received_at')} AS "receivedAt"
        FROM inbox
@@ -43,22 +56,14 @@ export const lockPendingDeliveries = async (tx: Transaction, limit: number): Pro
       ORDER BY seq FOR UPDATE SKIP LOCKED`,
     [limit, batchBytes],
   );
+  return { deliveries, earlier: await findEarlierBodies(tx, deliveries) };
+};
 
-export interface EarlierBodies {
-  /** Hashes (hex) of bodies that were settled before. */
-  readonly hashes: ReadonlySet<string>;
-  /** Deliveries (by `seq`) that were settled before under the same delivery id. */
-  readonly retries: ReadonlySet<number>;
-}
-
-/**
- * What is known of the bodies of deliveries. Holds their hashes until the transaction ends, so that of two merges with
+/** Holds their hashes until the transaction ends, so that of two merges with
  * the same body the second sees what the first made of it.
  */
-export const findEarlierBodies = async (
-  tx: Transaction,
-  deliveries: readonly Pick<PendingDelivery, 'seq' | 'bodyHash' | 'deliveryId'>[],
-): Promise<EarlierBodies> => {
+const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDelivery[]): Promise<EarlierBodies> => {
+  if (deliveries.length === 0) return { hashes: new Set(), retries: new Set() };
   const hashes = deliveries.map(({ bodyHash }) => bodyHash);
   await tx.query(
     `SELECT pg_advisory_xact_lock(hashtext('callsync.body'), key)

@@ -14,7 +14,7 @@ import {
   renderDocument,
 } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../calls/values.ts';
-import { BinaryCopyWriter, copyBinary } from '../../postgres/binary-copy.ts';
+import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { findErased, type KeyOf } from './erased-keys.ts';
@@ -249,5 +249,5 @@ const writeDocuments = async (
     writer.int4(row.revision);
     writer.bytes(bodies[index] as Buffer);
   });
-  await copyBinary(tx.client, 'ledger_documents (call_id, revision, body)', writer.finish());
+  await writer.send(tx.client, 'ledger_documents (call_id, revision, body)');
 };

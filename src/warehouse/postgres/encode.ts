@@ -1,7 +1,7 @@
 /** Rows of flatten as rows of a binary COPY. */
 import type pg from 'pg';
 import type { Column, ColumnType, Table, WordArrays } from '../../../schemas/tables.ts';
-import { BinaryCopyWriter, copyBinary } from '../../postgres/binary-copy.ts';
+import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Row } from '../warehouse.ts';
 import { columnsOf, quote } from './layout.ts';
 
@@ -28,9 +28,7 @@ export const prepareTable = (target: string, table: Table): (() => EncodedTable)
         writer ??= new BinaryCopyWriter();
         write(writer, row);
       },
-      send: async (client) => {
-        if (writer !== undefined) await copyBinary(client, copyTarget, writer.finish());
-      },
+      send: async (client) => await writer?.send(client, copyTarget),
     };
   };
 };

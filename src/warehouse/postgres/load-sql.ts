@@ -4,7 +4,9 @@ import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from 
 
 export interface LoadSql {
   readonly stage: string;
-  readonly claim: (force: boolean) => string;
+  /** Writes calls of a lower guard and returns their ids; `claimEqual` those of an equal guard too. */
+  readonly claim: string;
+  readonly claimEqual: string;
   readonly takeKeys: string;
   readonly blocked: string;
   readonly deleteChildren: readonly string[];
@@ -26,15 +28,17 @@ export const loadSql = (layout: Layout): LoadSql => {
   const list = names.map(quote).join(', ');
   const stageOf = (name: string) =>
     `CREATE TEMPORARY TABLE IF NOT EXISTS stage_${name} (LIKE ${qualified(layout, name)}) ON COMMIT DELETE ROWS`;
+  const claim = (comparison: '<' | '<=') => `INSERT INTO ${calls} AS c (${list})
+SELECT ${list} FROM stage_calls ORDER BY call_id COLLATE "C"
+ON CONFLICT (call_id) DO UPDATE SET ${upsertSet(names, ['call_id'])}
+ WHERE (c.ledger_epoch, c.revision, c.flatten_version) ${comparison}
+       (excluded.ledger_epoch, excluded.revision, excluded.flatten_version)
+RETURNING call_id`;
   const logs = tablesOf(layout).filter((table) => table.kind === 'log');
   return {
     stage: stageOf('calls'),
-    claim: (force) => `INSERT INTO ${calls} AS c (${list})
-SELECT ${list} FROM stage_calls ORDER BY call_id COLLATE "C"
-ON CONFLICT (call_id) DO UPDATE SET ${upsertSet(names, ['call_id'])}
- WHERE (c.ledger_epoch, c.revision, c.flatten_version) ${force ? '<=' : '<'}
-       (excluded.ledger_epoch, excluded.revision, excluded.flatten_version)
-RETURNING call_id`,
+    claim: claim('<'),
+    claimEqual: claim('<='),
     takeKeys: `INSERT INTO ${calls} AS c (call_id, utterance_count, word_count, tag_count, ledger_epoch, revision, flatten_version, load_id)
 SELECT id, 0, 0, 0, $2, 0, 0, $3 FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C"
 ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id`,

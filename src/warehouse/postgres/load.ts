@@ -57,7 +57,7 @@ const claimCalls = async (
 ): Promise<readonly CallLoad[]> => {
   await client.query(sql.stage);
   await stage.send(client);
-  const { rows } = await client.query<{ call_id: string }>(sql.claim(batch.force === true));
+  const { rows } = await client.query<{ call_id: string }>(batch.force === true ? sql.claimEqual : sql.claim);
   const claimed = new Set(rows.map((row) => row.call_id));
   const mine = batch.calls.filter((call) => claimed.has(call.callId));
   if (mine.length === 0) return [];

@@ -17,8 +17,8 @@ export const listStatements = (layout: Layout): readonly Statement[] => {
   return [
     ...listChanges(layout).map(({ name, sql }) => ({ name: `migrate: ${name}`, sql })),
     { name: 'load: stage', sql: load.stage },
-    { name: 'load: claim', sql: load.claim(false) },
-    { name: 'load: claim, forced', sql: load.claim(true) },
+    { name: 'load: claim', sql: load.claim },
+    { name: 'load: claim, forced', sql: load.claimEqual },
     { name: 'load: blocked', sql: load.blocked },
     ...load.deleteChildren.map((sql) => ({ name: 'load: delete children', sql })),
     { name: 'erase: take key', sql: load.takeKeys },

@@ -4,7 +4,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { transient } from '../../../src/errors.ts';
 import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
-import { makeLoadBatch } from '../../../src/pipeline/load/commit-load.ts';
+import { commitLoad } from '../../../src/pipeline/load/commit-load.ts';
 import { type FoldedBatch, ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
@@ -214,13 +214,13 @@ describe('a crash', () => {
 
   test('between load and completion: the second load changes nothing, and settles', async () => {
     const folded = await foldOnly([observation('a', 1)]);
+    const killed = () => Promise.reject(new Error('killed'));
+    const deps = { ...pipeline.deps, store: { ...pipeline.store, transaction: killed, query: killed } };
     for (const { plan, target } of folded.loads) {
       const rows = folded.changed.map((row) => ({ row, partitions: [] }));
-      expect(await target.warehouse.load(makeLoadBatch(pipeline.deps, target, { plan, rows }))).toEqual({
-        changed: 1,
-        unchanged: 0,
-      });
+      await expect(commitLoad(deps, target, { plan, rows })).rejects.toThrow('killed');
     }
+    expect(await statuses()).toEqual({ a: 'v1' });
     const digests = await pipeline.warehouse.digestTables();
     await age(21);
     expect(await pipeline.drain()).toEqual({ sent: 1, changed: 0 });

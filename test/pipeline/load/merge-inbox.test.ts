@@ -350,7 +350,7 @@ describe('several mergers', () => {
   test('leave locked deliveries to who holds them', async () => {
     await deliver(pipeline.store, [delivery(body({}), 0)]);
     await pipeline.store.transaction(async (tx) => {
-      expect(await lockPendingDeliveries(tx, 10)).toHaveLength(1);
+      expect((await lockPendingDeliveries(tx, 10)).deliveries).toHaveLength(1);
       expect(await merge()).toBeUndefined();
     });
     expect(await merge()).toMatchObject({ deliveries: 1 });
