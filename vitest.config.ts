@@ -12,17 +12,23 @@ const all = recording ? 'test/replay/record-histories.ts' : `test/${campaigns ? 
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
     testTimeout: campaigns ? 3_600_000 : 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 60_000,
     projects: [
       // `npm run test:fast`
-      { extends: true, test: { name: 'fast', include: fast } },
+      {
+        extends: true,
+        // No test here changes what another one sees, so a worker loads each module once.
+        test: { name: 'fast', include: fast, isolate: false, maxWorkers: 2, sequence: { groupOrder: 0 } },
+      },
       {
         extends: true,
         test: {
           name: 'servers',
+          // One more than there are cores: many of these tests wait for processes to start or for time to pass.
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
           include: [all],
           exclude: [...configDefaults.exclude, ...(campaigns ? [] : ['test/campaigns/**']), ...fast],
           globalSetup: ['test/support/postgres.ts', 'test/support/temporal.ts', 'test/support/bigquery.ts'],

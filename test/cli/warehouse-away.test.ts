@@ -1,7 +1,7 @@
 /** A warehouse that is away at the start holds back neither the worker nor the other warehouses. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -65,12 +65,16 @@ test('opens with one warehouse away, once the ledger has its epoch', async () =>
   }
 }, 60_000);
 
-/** A way to a server that can be closed and opened again on the same port. */
+/** A way to a server that can be closed and opened again. Closed, it keeps its port and ends every connection. */
 const openGate = async (target: string) => {
   const { hostname, port } = new URL(target);
-  const gatePort = await findFreePort();
   const sockets = new Set<Socket>();
+  let isOpen = true;
   const server = createServer((near) => {
+    if (!isOpen) {
+      near.destroy();
+      return;
+    }
     const far = connect(Number(port), hostname);
     for (const [one, other] of [
       [near, far],
@@ -81,21 +85,25 @@ const openGate = async (target: string) => {
       one.pipe(other);
     }
   });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
   const url = new URL(target);
-  url.host = `127.0.0.1:${gatePort}`;
-  const gate = {
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const shut = (): void => {
+    isOpen = false;
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
     url: url.href,
-    open: async () => {
-      server.listen(gatePort, '127.0.0.1');
-      await once(server, 'listening');
+    shut,
+    open: (): void => {
+      isOpen = true;
     },
     close: async () => {
-      for (const socket of sockets) socket.destroy();
-      if (server.listening) await new Promise((resolve) => server.close(resolve));
+      shut();
+      await new Promise((resolve) => server.close(resolve));
     },
   };
-  await gate.open();
-  return gate;
 };
 
 test('asks a warehouse that was away at the start for its last load before the first one', async () => {
@@ -134,12 +142,12 @@ test('asks a warehouse that was away at the start for its last load before the f
   };
   try {
     await open(load);
-    await gate.close();
+    gate.shut();
     await open(async (store, warehouse) => {
       expect(said.join('\n')).toContain('Warehouse far does not answer');
       // What a backup restored from before that load looks like.
       await store.pool.query('DELETE FROM loads');
-      await gate.open();
+      gate.open();
       await expect(load(store, warehouse)).rejects.toMatchObject({ code: 'LEDGER_RESTORED', kind: 'transient' });
       expect(await store.epoch()).toBe(2);
       await load(store, warehouse);

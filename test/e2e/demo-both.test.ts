@@ -104,7 +104,9 @@ const changeByHand = async (dataDir: string, text: string): Promise<string> => {
   const place = { project: emulator.project, api_endpoint: emulator.restUrl };
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', ...place });
   try {
-    const [row] = await executeIn(config, 'SELECT MIN(call_id) AS call_id FROM tags');
+    // The second run repeats no edit of the first: what was edited changes back, and its rows are written again.
+    const unedited = 'SELECT MIN(call_id) AS call_id FROM tags JOIN calls USING (call_id) WHERE revision = 1';
+    const [row] = await executeIn(config, unedited);
     const callId = row?.call_id as string;
     await executeIn(config, `UPDATE tags SET display_name = '${text}' WHERE tag_index = 0 AND call_id = '${callId}'`);
     return callId;

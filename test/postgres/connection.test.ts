@@ -112,7 +112,7 @@ test('a server that stops answering ends a statement and a copy in time, and the
         const writer = new BinaryCopyWriter();
         writer.row(1);
         writer.text('x');
-        return copyBinary(client, 'muted (t)', writer.finish());
+        return writer.send(client, 'muted (t)');
       },
     ]) {
       const asked = inTransaction(mute, 'test', async (client) => {

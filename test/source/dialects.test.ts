@@ -11,7 +11,7 @@ afterEach(async () => {
 const start = async (dialect: string, options: Parameters<typeof startSimulator>[0] = {}): Promise<Simulator> => {
   const simulator = await startSimulator({
     dialect,
-    calls: { count: 2_345, utterances: 1, words: 2, otherShare: 0 },
+    calls: { count: 1_745, utterances: 1, words: 2, otherShare: 0 },
     rateLimit: { requests: 0 },
     ...options,
   });

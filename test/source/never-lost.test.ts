@@ -28,7 +28,7 @@ const readAll = async (
   const simulator = await startSimulator({
     rateLimit: { requests: 0 },
     ...options,
-    calls: { count: 1_200, utterances: 1, words: 2, otherShare: 0, ...options.calls },
+    calls: { count: 700, utterances: 1, words: 2, otherShare: 0, ...options.calls },
   });
   closers.push(() => simulator.stop());
   const limits = { requests: 1_000_000, retry_base_ms: 1, retry_max_ms: 2, retries: 2 };
@@ -133,7 +133,7 @@ describe('records with which no answer succeeds', () => {
   ]);
   test.each(cases)('$kind, in summaries $light, alone $single: the rest is read on', async (poison) => {
     const { lost, ...how } = poison;
-    const read = await readAll({ quirks: { poison: [300, 900].map((record) => ({ record, ...how })) } });
+    const read = await readAll({ quirks: { poison: [300, 500].map((record) => ({ record, ...how })) } });
     expect(read.missing.length).toBe(lost);
     const unreadable = problemsOf(read.results);
     // Bounds include their ends: two windows are given the record, and a time that it prints does not say which has it.

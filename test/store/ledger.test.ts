@@ -79,7 +79,7 @@ test('any order, any number, any batches: one document, one set of versions, one
       }
       expect(ends[1]).toEqual(ends[0]);
     }),
-    { numRuns: 25, endOnFailure: true },
+    { numRuns: 15, endOnFailure: true },
   );
 }, 300_000);
 

@@ -1,0 +1,268 @@
+import { isDeepStrictEqual } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CallsyncError } from '../../src/errors.ts';
+import { MalformedList, scanRecords } from '../../src/source/json/record-scan.ts';
+import { observeRecord } from '../../src/source/list/observe.ts';
+import { readWindow } from '../../src/source/read/read-window.ts';
+import { createSource } from '../../src/source/source.ts';
+import { answerToken, configFor, type LocalServer, startServer } from './local-server.ts';
+
+/** Seeded: a failure names its number, and that number makes the same response again. */
+const randomOf = (seed: number) => {
+  let state = (seed * 2_654_435_761 + 1) >>> 0;
+  const next = (): number => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    state >>>= 0;
+    return state / 2 ** 32;
+  };
+  for (let i = 0; i < 4; i++) next();
+  return {
+    next,
+    below: (n: number) => Math.floor(next() * n),
+    pick: <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)] as T,
+  };
+};
+type Random = ReturnType<typeof randomOf>;
+
+const strange: readonly string[] = [
+  'null',
+  'true',
+  '0',
+  '-0',
+  '1e400',
+  '"text"',
+  '[]',
+  '{}',
+  '[[]]',
+  '""',
+  '{"unique_id":null}',
+  '{"unique_id":""}',
+  '{"unique_id":" "}',
+  '{"unique_id":7}',
+  '{"unique_id":["a"]}',
+  '{"unique_id":"\\u0000"}',
+  '{"unique_id":"\\ud800"}',
+  `{"unique_id":"${'x'.repeat(600)}"}`,
+  '{"__proto__":{"unique_id":"p"}}',
+  '{"unique_id":"ok","__proto__":{"a":1},"constructor":1}',
+  `{"unique_id":"deep","a":${'['.repeat(300)}${']'.repeat(300)}}`,
+  '{"unique_id":"quotes \\" \\\\ ] } [ {","a":"\\\\"}',
+  '{"unique_id":"long","n":123456789012345678901234567890}',
+  '{"unique_id":"a","unique_id":"b"}',
+];
+
+const validRecord = (random: Random, index: number): string =>
+  JSON.stringify({
+    unique_id: `call-${index}`,
+    timestamp: random.pick(['2024-07-01T00:00:00Z', 'yesterday', 5, null]),
+    transcript_json: { callData: [{ content: random.pick(['a', '"]}', '\\', 'é\u2028', '{[']) }] },
+    tags: random.pick<unknown>([[], [{ value: true }], 'none', null]),
+  });
+
+const envelopes: readonly ((records: string) => string)[] = [
+  (records) => `{"count":3,"data":[${records}]}`,
+  (records) => ` \n\t{ "data" : [ ${records} ] , "count" : "many" }\r\n`,
+  (records) => `\uFEFF{"data":[${records}]}`,
+  (records) => `{"data":[1,2],"more":{"data":[9]},"d\\u0061ta":[${records}]}`,
+  (records) => `{"text":"\\"data\\":[","nested":{"data":[[{}]]},"data":[${records}],"tail":[{"a":"]"}]}`,
+];
+
+const mutateBytes = (random: Random, bytes: Buffer): Buffer => {
+  const copy = Buffer.from(bytes);
+  const at = random.below(copy.length);
+  switch (random.below(6)) {
+    case 0:
+      return copy.subarray(0, at);
+    case 1:
+      copy[at] = random.below(256);
+      return copy;
+    case 2:
+      return Buffer.concat([
+        copy.subarray(0, at),
+        Buffer.from(random.pick(['"', '\\', '{', '}', '[', ']', ',', ':', '\u0000', '\xff'])),
+        copy.subarray(at),
+      ]);
+    case 3:
+      return Buffer.concat([copy.subarray(0, at), copy.subarray(Math.min(copy.length, at + 1 + random.below(20)))]);
+    case 4:
+      return Buffer.concat([copy, copy.subarray(at)]);
+    default: {
+      for (let i = 0; i < 5; i++) copy[random.below(copy.length)] = random.below(256);
+      return copy;
+    }
+  }
+};
+
+const makeResponse = (random: Random): Buffer => {
+  const records = Array.from({ length: random.below(8) }, (_, i) =>
+    random.next() < 0.35 ? random.pick(strange) : validRecord(random, i),
+  );
+  const bytes = Buffer.from(random.pick(envelopes)(records.join(random.pick([',', ' , ', ',\n']))));
+  return random.next() < 0.5 ? bytes : mutateBytes(random, bytes);
+};
+
+/** What plain JSON.parse makes of it: the records that must come through, or undefined when it is not JSON. */
+const expectedOf = (bytes: Buffer): unknown[] | undefined => {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(bytes.toString('utf8').replace(/^\uFEFF/, ''));
+  } catch {
+    return undefined;
+  }
+  const data =
+    typeof parsed === 'object' && parsed !== null && Object.hasOwn(parsed, 'data')
+      ? (parsed as { data: unknown }).data
+      : undefined;
+  return Array.isArray(data) ? data.filter(isUsable) : [];
+};
+
+const isUsable = (record: unknown): boolean =>
+  observeRecord(record, { observedAt: 0, carries: new Set() }).kind === 'observation';
+
+let server: LocalServer;
+const responses = new Map<string, { bytes: Buffer; transport: number }>();
+beforeAll(async () => {
+  server = await startServer((_, response, url) => {
+    if (url.pathname.startsWith('/realms/')) return answerToken(response);
+    const { bytes, transport } = responses.get(url.pathname) ?? { bytes: Buffer.from('[]'), transport: 0 };
+    switch (transport) {
+      case 1:
+        response.writeHead(200, { 'content-encoding': 'gzip' });
+        return void response.end(gzipSync(bytes));
+      case 2:
+        response.writeHead(200, { 'content-encoding': 'gzip' });
+        return void response.end(gzipSync(bytes).subarray(0, 15));
+      case 3:
+        response.writeHead(200, { 'content-length': bytes.length + 10 });
+        return void response.write(bytes, () => response.destroy());
+      case 4:
+        response.writeHead(200, { 'content-encoding': 'br' });
+        return void response.end(bytes);
+      default:
+        response.writeHead(200);
+        return void response.end(bytes);
+    }
+  });
+});
+afterAll(() => server.close());
+
+const lanes = 8;
+
+/** @param rounds mutated responses of each kind. */
+export const describeListFuzz = (rounds: number): void => {
+  describe(`${rounds} mutated list responses`, () => {
+    test('crash and hang nothing, and lose no valid record', { timeout: 120_000 }, async () => {
+      let parsed = 0;
+      let refused = 0;
+      let records = 0;
+      const lane = async (number: number): Promise<void> => {
+        const path = `/lane-${number}`;
+        const source = createSource(
+          configFor(server.url, { list: { path, records: 'data' }, limits: { retries: 0, concurrency: 1 } }),
+        );
+        for (let round = number; round < rounds; round += lanes) {
+          const random = randomOf(round);
+          const bytes = makeResponse(random);
+          const transport = random.next() < 0.9 ? random.below(2) : 2 + random.below(3);
+          responses.set(path, { bytes, transport });
+          const got: unknown[] = [];
+          let error: unknown;
+          try {
+            for await (const page of source.list.readPages({})) {
+              for (const part of page.parts(500)) for (const raw of part) if (isUsable(raw.value)) got.push(raw.value);
+            }
+          } catch (caught) {
+            error = caught;
+          }
+          if (error !== undefined && !(error instanceof CallsyncError))
+            throw new Error(`round ${round} crashed`, { cause: error });
+          const expected = transport < 2 ? expectedOf(bytes) : undefined;
+          if (expected === undefined) {
+            refused++;
+            continue;
+          }
+          // A body that is JSON but has no array of records may be refused as such; one that has may not.
+          if (error === undefined ? !isDeepStrictEqual(got, expected) : expected.length > 0) {
+            throw new Error(`round ${round} lost a record: ${bytes.toString('utf8').slice(0, 2_000)}`, {
+              cause: error,
+            });
+          }
+          parsed++;
+          records += got.length;
+        }
+        await source.close();
+      };
+      await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)));
+      console.log(
+        `fuzz: ${rounds} responses, ${parsed} of them JSON with ${records} valid records, ${refused} not JSON or cut off`,
+      );
+      expect(parsed + refused).toBe(rounds);
+      expect(records).toBeGreaterThan(rounds);
+    });
+
+    test('give the same records when they are found by scanning bytes, as large pages are', () => {
+      for (let round = 0; round < rounds; round++) {
+        const bytes = makeResponse(randomOf(round));
+        const expected = expectedOf(bytes);
+        let got: unknown[] | undefined;
+        try {
+          const scanned = scanRecords(bytes, 'data');
+          got = scanned?.spans.map(([from, to]) => JSON.parse(bytes.toString('utf8', from, to)));
+        } catch (error) {
+          if (expected !== undefined) throw new Error(`round ${round}`, { cause: error });
+          if (!(error instanceof MalformedList || error instanceof SyntaxError))
+            throw new Error(`round ${round} crashed`, { cause: error });
+        }
+        if (expected !== undefined && !isDeepStrictEqual((got ?? []).filter(isUsable), expected))
+          expect.fail(`round ${round}`);
+      }
+    });
+
+    test('end every reading of a window, whatever totals and pages say', { timeout: 120_000 }, async () => {
+      const totals: readonly unknown[] = [0, -1, 1, 5, 9, 1e9, '7', null, 'x', [], 2.5, undefined];
+      for (let round = 0; round < rounds / 60; round++) {
+        const random = randomOf(round + 1_000_000);
+        const known = Array.from({ length: 8 }, (_, i) => ({
+          unique_id: `call-${i}`,
+          timestamp: `2024-07-01T00:00:0${i}Z`,
+        }));
+        const behaves = random.below(4);
+        const served = await startServer((_, response, url) => {
+          if (url.pathname.startsWith('/realms/')) return answerToken(response);
+          const offset = behaves === 0 ? 0 : Number(url.searchParams.get('offset'));
+          const data = behaves === 1 ? known : known.slice(offset, offset + 1 + random.below(4));
+          response.end(JSON.stringify({ count: behaves === 3 ? known.length : random.pick(totals), data }));
+        });
+        const source = createSource(
+          configFor(served.url, {
+            list: {
+              records: 'data',
+              total_path: 'count',
+              max_results: random.pick([5, 100]),
+              pagination: { style: 'offset', size: 4 },
+              axes: [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }],
+              time_format: 'epoch_s',
+            },
+            limits: { retries: 0 },
+          }),
+        );
+        const seen = new Set<string>();
+        const from = Date.UTC(2024, 6, 1) * 1000;
+        const outcome = await readWindow({
+          client: source.list,
+          window: { axis: 'timestamp', from, to: from + 8_000_000 },
+          onPage: (observations) => {
+            for (const { callId } of observations) seen.add(callId);
+          },
+        }).catch((error: Error) => error);
+        if (outcome instanceof Error) expect(outcome).toBeInstanceOf(CallsyncError);
+        else if (behaves === 3) expect(seen.size === 8 || outcome.problems.length > 0).toBe(true);
+        await source.close();
+        await served.close();
+      }
+    });
+  });
+};
