@@ -85,7 +85,9 @@ export const listConfigSchema = z.strictObject({
     .int()
     .positive()
     .optional()
-    .describe('Most records that one query can reach, over all its pages; larger windows are split before paging.'),
+    .describe(
+      'Most records that one query can reach, over all its pages; larger windows are split before paging. A list without window parameters counts as complete only when this is stated and it holds fewer.',
+    ),
   axes: z
     .array(axisSchema)
     .default([])

@@ -81,4 +81,48 @@ describe('without a worker', { timeout: 400_000 }, () => {
       );
     }
   });
+
+  test('a backfill is scheduled, shown, paused, resumed and deleted; its runs wait for a worker', async () => {
+    const schedule = (...args: string[]) => run('backfill', 'schedule', ...args);
+    const facts = async (...args: string[]) => {
+      const { code, stdout, stderr } = await schedule(...args, '--json');
+      expect(code, stderr).toBe(0);
+      return JSON.parse(stdout);
+    };
+    const when = ['--cron', '30 3 * * *', '--time-zone', 'Europe/Paris', '--overlap', 'skip', '--catchup-window', '1h'];
+    const created = await facts('create', 'nightly', ...when);
+    expect(created).toMatchObject({ name: 'nightly', owner: 'operator', paused: false, overlap: 'SKIP', runs: 0 });
+    expect(created.catchupWindowSeconds).toBe(3_600);
+    expect(created.nextRuns).toHaveLength(5);
+    expect(created.nextRuns[0]).toMatch(/T0[12]:30:00\.000Z$/);
+
+    const refused = await Promise.all([
+      schedule('create', 'nightly', '--every', '6h'),
+      schedule('create', 'twice', '--every', '6h', '--cron', '0 3 * * *'),
+      schedule('pause', 'unknown'),
+    ]);
+    expect(refused.map(({ code }) => code)).toEqual([2, 2, 2]);
+    const said = refused.map(({ stderr }) => stderr);
+    expect(said[0]).toContain('There is a schedule named “nightly” already.');
+    expect(said[1]).toContain('takes one of `cron`, `calendar` and `every`');
+    expect(said[2]).toContain('There is no scheduled backfill named “unknown”.');
+
+    expect(await facts('pause', 'nightly')).toMatchObject({ paused: true });
+    expect(await facts('resume', 'nightly')).toMatchObject({ paused: false });
+    await facts('run', 'nightly');
+    const deadline = Date.now() + 60_000;
+    for (;;) {
+      const shown = await facts('show', 'nightly');
+      if (shown.results.length === 1) {
+        expect(shown).toMatchObject({ runs: 1, skippedForOverlap: 0, missedBeyondCatchup: 0 });
+        expect(shown.results[0]).toMatchObject({ state: 'running', backfill: expect.stringMatching(/^nightly-\d/) });
+        break;
+      }
+      if (Date.now() > deadline) expect.fail('the run did not begin');
+    }
+    const { stdout } = await schedule('list');
+    expect(stdout).toContain('nightly: on, owned by an operator');
+    expect(stdout).toContain('1 begun, 0 skipped for overlap, 0 missed');
+    expect(await facts('delete', 'nightly')).toEqual({ deleted: 'nightly' });
+  });
 });

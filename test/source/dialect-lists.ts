@@ -81,9 +81,9 @@ export const dialectLists: Readonly<Record<string, DialectSource>> = {
     },
     shown: 'second_listing',
   },
-  no_parameters: { list: { pagination: { style: 'none' } }, shown: 'one_response' },
+  no_parameters: { list: { pagination: { style: 'none' }, max_results: 100_000 }, shown: 'one_response' },
   window_ignored: {
-    list: { records: 'data', total_path: 'total', pagination: { style: 'offset', size: 200 } },
+    list: { records: 'data', total_path: 'total', pagination: { style: 'offset', size: 200 }, max_results: 100_000 },
     shown: 'overlap',
   },
   nested_records: {

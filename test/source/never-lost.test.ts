@@ -70,6 +70,28 @@ describe.each([37, 100, 137, 1_000])('a silent cap of %i', (cap) => {
   });
 });
 
+describe('a list without window parameters', () => {
+  const page = { style: 'offset', size: 50 } as const;
+  test.each([
+    ['no_parameters', 37, { pagination: { style: 'none' as const } }, {}],
+    ['window_ignored', 137, { records: 'data', total_path: 'total', pagination: page }, {}],
+    ['window_ignored', 137, { records: 'data', pagination: page }, { totalPath: undefined }],
+  ])('%s with a silent cap of %i is not called complete, unless the user says what it can give', async (...one) => {
+    const [dialect, cap, list, overrides] = one;
+    const options = { dialect, dialectOverrides: { cap, ...overrides }, calls: { count: 300 } };
+    const read = await readAll(options, list, 'timestamp');
+    expect(read.missing.length).toBeGreaterThan(100);
+    for (const { shown, problems } of read.results) {
+      expect(shown).toBe('none');
+      expect(problems.map(({ detail }) => detail).join()).toContain('state source.list.max_results');
+    }
+    const small = { ...options, dialectOverrides: overrides, calls: { count: 30 } };
+    const stated = await readAll(small, { ...list, max_results: 200 }, 'timestamp');
+    expect(stated.missing).toEqual([]);
+    expect(problemsOf(stated.results)).toEqual([]);
+  });
+});
+
 test('a list without a cap is suspected little', async () => {
   const read = await readAll({});
   expect(read.missing.length).toBe(0);

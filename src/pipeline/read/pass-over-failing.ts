@@ -40,9 +40,26 @@ export const passOverFailing = async (
     if (error.kind === 'transient' && attempt < attempts) throw error;
     if (!(await isServiceUp(deps.source.list, window.axis, signal))) throw error;
     const { axis, from, to } = window;
-    const problem = `unreadable: ${axis} ${new Date(from / 1000).toISOString()} to ${new Date(to / 1000).toISOString()} fails (${error.code}); it is read again later.`;
-    await replaceProblems(deps.store, window, [{ axis, from, to, problem }]);
+    const halves = halve(window).map((half) => ({
+      axis,
+      ...half,
+      problem: `unreadable: ${axis} ${new Date(half.from / 1000).toISOString()} to ${new Date(half.to / 1000).toISOString()} fails (${error.code}); it is read again later.`,
+    }));
+    await replaceProblems(deps.store, window, halves);
     deps.log('window passed over', { axis, from, to, code: error.code });
-    return { windows: 0, calls: 0, changed: 0, requests: 1, problems: 1 };
+    return { windows: 0, calls: 0, changed: 0, requests: 1, problems: halves.length };
   }
+};
+
+/** In microseconds: longer windows are read again in halves, so that what fails is narrowed from one reading to the next. */
+const shortestHalf = 30_000_000;
+
+const halve = ({ from, to }: Range): readonly Range[] => {
+  const middle = Math.floor((from + to) / 2 / 1_000_000) * 1_000_000;
+  return to - from < 2 * shortestHalf
+    ? [{ from, to }]
+    : [
+        { from, to: middle },
+        { from: middle, to },
+      ];
 };

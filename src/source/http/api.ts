@@ -51,6 +51,9 @@ export interface ApiDeps {
   readonly clock: ServiceClock;
 }
 
+/** Each takes minutes: whoever asks does better with a smaller question, or later. */
+const retriesOfTimeouts = 1;
+
 export const createApi = ({ config, http, tokens, budget, clock }: ApiDeps): Api => {
   const { limits, version } = config;
   const base = baseAddress(config);
@@ -119,7 +122,8 @@ export const createApi = ({ config, http, tokens, budget, clock }: ApiDeps): Api
         } catch (error) {
           options.signal?.throwIfAborted();
           const failure = asTrouble(error, accessProven);
-          if (failure.kind === 'terminal' || tries >= retries) throw failure;
+          const most = failure.code === 'SERVICE_TIMEOUT' ? Math.min(retries, retriesOfTimeouts) : retries;
+          if (failure.kind === 'terminal' || tries >= most) throw failure;
           counts.retries++;
           await wait(backoffMs(tries, backoff, failure.retryAfterMs), options.signal);
         }

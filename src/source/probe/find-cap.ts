@@ -45,7 +45,8 @@ export const findCap = async (question: CapQuestion): Promise<Cap> => {
   }
   const { axis } = question;
   if (axis?.to_param === undefined || axis.from_param === undefined) {
-    return found(undefined, undefined, 'unknown', 'the list cannot be cut by time, so nothing can be compared');
+    const what = 'the list cannot be cut by time, so nothing can be compared: state source.list.max_results yourself';
+    return found(undefined, undefined, 'unknown', what);
   }
   const still = { to: Math.floor((Date.now() - stillMs) / 1_000) * second };
   const whole = await reach(question, boundsOf(question, still));

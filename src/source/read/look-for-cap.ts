@@ -1,4 +1,5 @@
 /** Finds out whether a service gives fewer records than a query holds without saying so. */
+import type { ListConfig } from '../../../schemas/config/list.ts';
 import { CallsyncError } from '../../errors.ts';
 import { axisOf, boundStep, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { type Micros, nowMicros } from '../list/timestamps.ts';
@@ -29,7 +30,8 @@ export const lookForCap = async (context: ReadContext, query: WindowQuery, pass:
   const { rows, lastTotal } = pass;
   const isSuspect = (): boolean =>
     rows >= smallestCap && rows >= learned.records && (lastTotal === undefined || rows >= learned.total);
-  if (!isSuspect() || !isCuttable(axisOf(list, query.window.axis))) return 'none';
+  if (!isCuttable(axisOf(list, query.window.axis))) return isTakenOnTrust(list, rows) ? 'none' : 'unclear';
+  if (!isSuspect()) return 'none';
   if (lastTotal !== undefined) await askForTotal(context, query);
   const finding = isSuspect() ? await compareWithHalves(context, query, pass) : 'none';
   // Not every reading counts: one from which calls left while it was paged may have gone past the cap.
@@ -37,6 +39,13 @@ export const lookForCap = async (context: ReadContext, query: WindowQuery, pass:
   if (finding === 'found') learned.cap = Math.min(learned.cap ?? Number.POSITIVE_INFINITY, rows);
   return finding;
 };
+
+/**
+ * A list that cannot be cut has nothing to be compared with, and its total may be capped like its rows: whoever
+ * configured it has to say what it can give. One whose paging nobody configured is a problem anyway.
+ */
+const isTakenOnTrust = ({ max_results, pagination }: ListConfig, rows: number): boolean =>
+  rows < smallestCap || max_results !== undefined || pagination === undefined;
 
 /**
  * Whether a list that gives fewer rows than its total says holds more of them: not where its halves name none, because

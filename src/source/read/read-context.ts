@@ -34,6 +34,8 @@ export interface Tally {
   undated: number;
   /** Parts that failed as a whole. */
   failures: number;
+  /** Those of them that were not answered in time. */
+  timeouts: number;
   /** Rows that named a call which the same pass had named before. */
   repeated: number;
   /** Fields that came null or empty without being known to be carried, with how often. */
@@ -72,6 +74,7 @@ export const createTally = (): Tally => ({
   rejected: 0,
   undated: 0,
   failures: 0,
+  timeouts: 0,
   repeated: 0,
   uncarried: new Map(),
 });

@@ -78,6 +78,8 @@ interface Open {
 const maxChanges = 3;
 /** So many parts of a window that fail are no single records any more. A record costs about 30 on its way down. */
 const maxFailures = 200;
+/** The same of parts that were not answered in time: each takes minutes, and the work around this ends in a quarter of an hour. */
+const maxTimeouts = 4;
 /** After so many failures the service is asked again whether it is up. */
 const askEvery = 10;
 
@@ -120,8 +122,8 @@ export const readWindow = async (options: ReadWindowOptions): Promise<WindowResu
       const pieces = cuttable ? splitWindow(open.window, piecesFor(part, client), step) : [];
       if (pieces.length > 1) {
         splits += pieces.length - 1;
-        const retries = part.kind === 'poison' ? { retries: 1 } : open.retries === undefined ? {} : { retries: 1 };
-        queue.unshift(...pieces.map((piece) => ({ window: piece, ...retries })));
+        const retries = retriesFor(part) ?? open.retries;
+        queue.unshift(...pieces.map((piece) => ({ window: piece, ...(retries === undefined ? {} : { retries }) })));
         onProgress?.({ doneTo: open.window.from, calls, pages: tally.pages });
         continue;
       }
@@ -161,6 +163,10 @@ type Outcome =
   /** Calls came while it was compared with its halves. */
   | { readonly kind: 'changed' };
 
+/** Once larger questions fail, smaller ones are not asked often; one that is not answered in time costs minutes. */
+const retriesFor = (part: Exclude<Outcome, ReadPart>): number | undefined =>
+  part.kind !== 'poison' ? undefined : part.cause.code === 'SERVICE_TIMEOUT' ? 0 : 1;
+
 /** One part: read, and compared with its halves where its count may be the service's cap. */
 const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<Outcome> => {
   try {
@@ -180,7 +186,7 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
           context,
           query.window,
           'looks_truncated',
-          `gave ${part.pass.ids.size} calls, as many as any query, and cannot be cut to compare; state source.list.max_results if the service has a cap.`,
+          `gave ${part.pass.ids.size} calls, as many as any query, and cannot be cut to compare; state source.list.max_results, the most that the service gives.`,
         );
         return notShown(part.pass, 'the service may have a cap that it does not tell');
     }
@@ -189,7 +195,8 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
     const { client, tally } = context;
     const cuttable = isCuttable(axisOf(client.list, query.window.axis));
     tally.failures++;
-    if (tally.failures > maxFailures) throw error;
+    if (error.code === 'SERVICE_TIMEOUT') tally.timeouts++;
+    if (tally.failures > maxFailures || tally.timeouts > maxTimeouts) throw error;
     const isAsked = cuttable && tally.failures % askEvery === 1;
     if (isAsked && !(await isServiceUp(client, query.window.axis, query.signal))) throw error;
     return { kind: 'poison', cause: error };

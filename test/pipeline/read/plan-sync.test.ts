@@ -5,7 +5,7 @@ import { asSync, finishSync, planSync, type SyncDeps } from '../../../src/pipeli
 import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { summarizeStore } from '../../../src/store/status/summary.ts';
-import { replaceProblems } from '../../../src/store/windows/problems.ts';
+import { listProblems, replaceProblems } from '../../../src/store/windows/problems.ts';
 import { readSyncState } from '../../../src/store/windows/sync-state.ts';
 import { advanceWatermark, openProblems, recordWindow } from '../../../src/store/windows/windows.ts';
 import { simulatedSource } from '../../source/simulated.ts';
@@ -238,8 +238,54 @@ describe('a window that fails for good', () => {
   test('is tried again, then recorded and passed over', async () => {
     await expect(fail(1, {})).rejects.toThrow('500');
     expect(await openProblems(store())).toEqual([]);
-    expect(await fail(3, {})).toMatchObject({ rest: null, totals: { problems: 1 } });
-    expect(await openProblems(store())).toMatchObject([{ problem: expect.stringContaining('SERVICE_UNAVAILABLE') }]);
+    expect(await fail(3, {})).toMatchObject({ rest: null, totals: { problems: 2 } });
+    const problem = expect.stringContaining('SERVICE_UNAVAILABLE');
+    expect(await openProblems(store())).toMatchObject([{ problem }, { problem }]);
+    const halves = await listProblems(store(), { axis, from: 0, to: 4e15 });
+    expect(halves).toHaveLength(2);
+    for (const { from, to } of halves) expect(Math.abs(to - from - hour / 2)).toBeLessThanOrEqual(second);
+  });
+
+  test('because one page is never answered is left after a few questions, and narrowed with each reading', async () => {
+    const { deps, serviceNow } = await open();
+    const to = Math.floor((await serviceNow()) / minute) * minute;
+    const hanging = to - 20 * minute;
+    let unanswered = 0;
+    const list = deps.source.list;
+    const holds = (window: { from: number; to: number } | undefined): boolean =>
+      window !== undefined && window.from <= hanging && window.to > hanging;
+    const hang = (): never => {
+      unanswered += 1;
+      throw transient('SERVICE_TIMEOUT', 'It does not answer in time.');
+    };
+    const source = {
+      ...deps.source,
+      list: {
+        ...list,
+        readTotal: () => Promise.resolve(undefined),
+        readPages: (query: Parameters<typeof list.readPages>[0]) =>
+          holds(query.window) ? hang() : list.readPages(query),
+      },
+    };
+    const read = (range: { from: number; to: number }) =>
+      readRangePart(
+        { ...deps, source },
+        {
+          ...{ axis, range, direction: 'newest_first', origin: 'sync', force: true },
+          ...{ maxCalls: 1_000, maxSeconds: 60, windowLength: hour },
+        },
+        { signal: new AbortController().signal, onProgress: () => undefined, attempt: 3 },
+      );
+    let left = [{ from: to - hour, to }];
+    for (let reading = 0; reading < 7; reading += 1) {
+      const before = unanswered;
+      for (const { from, to: end } of left) await read({ from, to: end });
+      expect(unanswered - before).toBeLessThanOrEqual(5);
+      left = await listProblems(store(), { axis, from: 0, to: 4e15 });
+      expect(left.some(holds)).toBe(true);
+    }
+    expect(left).toHaveLength(1);
+    expect((left[0]?.to ?? 0) - (left[0]?.from ?? 0)).toBeLessThan(minute);
   });
 
   test('is no problem of its own while the service does not answer at all', async () => {
