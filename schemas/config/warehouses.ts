@@ -60,6 +60,13 @@ export const bigqueryWarehouseSchema = z.strictObject({
     .positive()
     .default(60)
     .describe('Least seconds between two commits of continuous sync.'),
+  changes_interval_s: z
+    .number()
+    .min(0)
+    .optional()
+    .describe(
+      'Least seconds between two commits that change calls which are there already: each reads, and bills, the whole days of these calls. New calls and erasures do not wait. 600 by default, 0 with an emulator.',
+    ),
   max_calls_per_load: z.number().int().positive().max(20_000).default(2_000).describe('Most calls in one commit.'),
   quota: z
     .strictObject({

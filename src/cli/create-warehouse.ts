@@ -1,5 +1,6 @@
 import type { WarehouseConfig } from '../../schemas/config/warehouses.ts';
 import { openSecret } from '../secret.ts';
+import { createDaySizes } from '../store/day-sizes.ts';
 import { createLease } from '../store/loads/lease.ts';
 import { createQuotaMemory } from '../store/quota-memory.ts';
 import type { Store } from '../store/store.ts';
@@ -12,7 +13,8 @@ import type { Warehouse } from '../warehouse/warehouse.ts';
 export const createWarehouse = (name: string, config: WarehouseConfig, store: Store): Warehouse => {
   if (config.type === 'bigquery') {
     const quotaMemory = createQuotaMemory<SpentCommit>(store, name);
-    return createBigqueryWarehouse({ name, config, lease: createLease(store), quotaMemory });
+    const daySizes = createDaySizes(store, name);
+    return createBigqueryWarehouse({ name, config, lease: createLease(store), quotaMemory, daySizes });
   }
   const secret = openSecret({ key: `warehouses.${name}.url`, value: config.url, file: config.url_file });
   return createPostgresWarehouse({ name, url: secret?.read ?? store.url, config });

@@ -110,8 +110,11 @@ export interface Warehouse {
   listOrphans(): AsyncIterable<string>;
   /** Every statement this warehouse can send, by name, for review (`callsync sql`). */
   statements(): readonly Statement[];
-  /** Milliseconds until the next commit of continuous sync is due; absent where commits are not paced. */
-  nextCommitInMs?(): Promise<number>;
+  /**
+   * Milliseconds until the next commit of continuous sync is due, or the next that may change calls which the warehouse
+   * has already; absent where commits are not paced.
+   */
+  nextCommitInMs?(of?: 'changes'): Promise<number>;
   /** One line for status: what is used of the quota; absent where there is none. */
   describeQuota?(): Promise<string>;
   close(): Promise<void>;

@@ -13,7 +13,7 @@ import type { Row } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
 import { keepSyncState } from './keep-sync-state.ts';
-import { callsToLoad } from './pace-loads.ts';
+import { callsToLoad, takesChanges } from './pace-loads.ts';
 
 export interface LoadPendingInput {
   readonly warehouse: string;
@@ -39,7 +39,7 @@ export interface PendingLoads {
 }
 
 const defaultGraceSeconds = 20;
-const deliveriesPerLoad = 5_000;
+const deliveriesPerLoad = 1_000;
 const verdictsPerLoad = 2_000;
 /** Batches of a walk before each load, so that it marks more than is loaded. */
 const walkedBatches = 10;
@@ -67,12 +67,13 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Pr
     origin: input.origin,
     waiting: () => countPending(store, input.warehouse),
   });
+  const newOnly = !(await takesChanges({ warehouse: target.warehouse, origin: input.origin }));
   const until = performance.now() + maxMs;
   let sent = 0;
   let changed = 0;
   let cursor: QueueCursor | undefined;
   while (limit !== undefined) {
-    const loaded = await loadPendingBatch(deps, target, { ...input, cursor });
+    const loaded = await loadPendingBatch(deps, target, { ...input, cursor, newOnly });
     if (loaded === undefined) break;
     cursor = loaded.cursor;
     sent += loaded.sent;
@@ -93,7 +94,10 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Pr
 export const loadPendingBatch = async (
   deps: IngestDeps,
   target: WarehouseTarget,
-  options: Pick<LoadPendingInput, 'origin' | 'graceSeconds'> & { readonly cursor?: QueueCursor | undefined },
+  options: Pick<LoadPendingInput, 'origin' | 'graceSeconds'> & {
+    readonly cursor?: QueueCursor | undefined;
+    readonly newOnly?: boolean;
+  },
 ): Promise<PendingLoadResult | undefined> => {
   const until = performance.now() + maxWaitMs;
   for (;;) {
@@ -146,6 +150,7 @@ const planPending = async (
       limit: warehouse.maxCallsPerLoad,
       graceSeconds: options.graceSeconds ?? defaultGraceSeconds,
       flattenVersion,
+      newOnly: options.newOnly === true,
     };
     const pending = await readPending(tx, warehouse.name, rules, options.cursor);
     const deliveries = await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad);

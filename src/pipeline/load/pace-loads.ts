@@ -9,6 +9,13 @@ export interface PaceRequest {
 }
 
 /**
+ * Whether this run also loads calls that the warehouse has in an earlier revision. Where each such commit costs whole days of
+ * data, the sweep gathers them for a while; new calls and erasures never wait for that.
+ */
+export const takesChanges = async ({ warehouse, origin }: Omit<PaceRequest, 'waiting'>): Promise<boolean> =>
+  origin !== 'pending' || ((await warehouse.nextCommitInMs?.('changes')) ?? 0) === 0;
+
+/**
  * Calls to load in this run; undefined = none now. Bounded by what waits at this moment: what arrives meanwhile would
  * keep small commits going without end. A backlog of a full load does not wait.
  */

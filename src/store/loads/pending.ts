@@ -31,6 +31,8 @@ export interface PendingRules {
   /** Calls in a load whose process was alive within so many seconds are left to it, unless they have changed since. */
   readonly graceSeconds: number;
   readonly flattenVersion: number;
+  /** Leaves calls that the warehouse has in an earlier revision for another time; erasures are read all the same. */
+  readonly newOnly?: boolean;
 }
 
 /** Deflated bytes of documents that one batch may hold: about 50 MB of JSON. */
@@ -38,9 +40,12 @@ const batchBytes = 8 * 1024 * 1024;
 /** Of this many calls of a batch, one is the oldest that waits: newer ones never keep it waiting for good. */
 const oldestShare = 8;
 
+/** The first digit of `queue_position`. */
+const urgencies = { erasures: 0, changes: 1 } as const;
+
 const markPendingSql = `INSERT INTO warehouse_calls (warehouse, call_id, queue_position)
-     SELECT c.warehouse, l.call_id, queue_position(CASE WHEN l.tombstone THEN 0 ELSE 1 END, now())
-       FROM (${concernedWarehouses('$1')}) AS c, ledger l WHERE l.call_id = ANY($2) ORDER BY 1, l.call_id
+     SELECT $1, l.call_id, queue_position(CASE WHEN l.tombstone THEN ${urgencies.erasures} ELSE ${urgencies.changes} END, now())
+       FROM ledger l WHERE l.call_id = ANY($2) ORDER BY l.call_id
      ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true, queue_position = excluded.queue_position`;
 
 /**
@@ -53,7 +58,8 @@ export const markPending = async (
   callIds: readonly string[],
 ): Promise<void> => {
   if (callIds.length === 0) return;
-  await tx.query(markPendingSql, [warehouses, callIds]);
+  const concerned = await tx.query<{ warehouse: string }>(`${concernedWarehouses('$1')} ORDER BY 1`, [warehouses]);
+  for (const { warehouse } of concerned) await tx.query(markPendingSql, [warehouse, callIds]);
 };
 
 /**
@@ -93,7 +99,7 @@ export const countPending = async (db: Queryable, warehouse: string): Promise<nu
 export const requestRewrite = async (db: Queryable, warehouse: string, callIds: readonly string[]): Promise<void> => {
   await db.query(
     `INSERT INTO warehouse_calls (warehouse, call_id, rewrite, queue_position)
-     SELECT $1, id, number, queue_position(1, now())
+     SELECT $1, id, number, queue_position(${urgencies.changes}, now())
        FROM unnest($2::text[]) AS id, nextval('rewrite_requests') AS number ORDER BY id COLLATE "C"
      ON CONFLICT (warehouse, call_id) DO UPDATE
         SET pending = true, rewrite = excluded.rewrite, queue_position = excluded.queue_position`,
@@ -179,6 +185,7 @@ const readQueue = async (
     `SELECT call_id AS id, queue_position AS position FROM warehouse_calls w
       WHERE warehouse = $1 AND pending
         AND (queue_position, call_id) > ($4, $5::text COLLATE "C") AND (queue_position, call_id) < ($6, $7::text COLLATE "C")
+        AND (NOT $9 OR applied_revision = 0 OR rewrite IS NOT NULL OR queue_position / 1000000000000 <> ${urgencies.changes})
         AND (applied_flatten < $3 OR applied_epoch < (SELECT max(epoch) FROM epochs)
              OR applied_revision < (SELECT h.revision FROM ledger h WHERE h.call_id = w.call_id)
              OR applied_flatten = $3 AND $3 >= coalesce((SELECT flatten_version FROM warehouses WHERE name = $1), 0))
@@ -194,6 +201,7 @@ const readQueue = async (
       ...(range.after ?? beforeAll),
       ...(range.before ?? afterAll),
       rules.graceSeconds,
+      rules.newOnly === true,
     ],
   );
 };

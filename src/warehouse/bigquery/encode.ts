@@ -11,6 +11,8 @@ import { isMoved } from './dedupe-batch.ts';
 export interface EncodedBatch {
   readonly media: readonly Buffer[];
   readonly rows: number;
+  /** Before compression, about: characters. */
+  readonly bytes: number;
 }
 
 /** With `compress`, gzip at its fastest: upload time is what it saves. */
@@ -18,8 +20,10 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
   const chunks: Buffer[] = [];
   let pending = '';
   let rows = 0;
+  let bytes = 0;
   const add = (line: string): void => {
     rows += 1;
+    bytes += line.length;
     pending += `${line}\n`;
     if (pending.length > 1 << 20) {
       chunks.push(Buffer.from(pending));
@@ -36,7 +40,7 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
     }
   }
   chunks.push(Buffer.from(pending));
-  return { media: compress ? await compressChunks(chunks) : chunks, rows };
+  return { media: compress ? await compressChunks(chunks) : chunks, rows, bytes };
 };
 
 const compressChunks = async (chunks: readonly Buffer[]): Promise<Buffer[]> => {

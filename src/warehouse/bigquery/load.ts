@@ -4,6 +4,8 @@ import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses
 import { tableOf } from '../../../schemas/tables.ts';
 import { transient } from '../../errors.ts';
 import type { LoadBatch, LoadResult } from '../warehouse.ts';
+import { type DaySizes, estimateBilledBytes } from './billing.ts';
+import { callTablesOf } from './ddl.ts';
 import { datesOf, dedupeBatch, isMoved, splitByPartitions } from './dedupe-batch.ts';
 import { type EncodedBatch, encodeBatch } from './encode.ts';
 import { faultOf, judge } from './errors.ts';
@@ -22,6 +24,7 @@ export interface LoadDeps {
   readonly queries: Queries;
   readonly staging: Staging;
   readonly quota: Quota;
+  readonly daySizes: DaySizes;
   readonly pause: Pause;
   readonly compress: boolean;
   /** Whether an earlier ledger than that of the epoch has written here. */
@@ -89,9 +92,40 @@ const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal): Pro
     }
   } finally {
     // One load job a staging table.
-    await deps.quota.spend(Math.max(1, names.count.tables));
+    await deps.quota.spend(Math.max(1, names.count.tables), {
+      billedBytes: await estimateCommit(deps, task.part, encoded),
+      hasChanges: task.part.calls.some(isSentBefore),
+    });
+    await deps.daySizes.add(bytesByDay(task.part, encoded));
   }
   throw transient('BIGQUERY_STAGING_LOST', `The staging table of ${task.part.loadId} was lost ${maxRestages} times.`);
+};
+
+const isSentBefore = ({ partitions }: LoadBatch['calls'][number]): boolean => partitions.length > 0;
+
+const estimateCommit = async (deps: LoadDeps, part: LoadBatch, { bytes }: EncodedBatch): Promise<number> => {
+  const replaced = [...part.calls.filter(isSentBefore), ...part.tombstones].flatMap(datesOf);
+  const days = [...new Set(replaced.filter((day) => day !== null))];
+  const held = days.length === 0 ? new Map<string, number>() : await deps.daySizes.read(days);
+  return estimateBilledBytes({
+    tables: callTablesOf(deps.config).length,
+    stagedBytes: bytes,
+    hasCalls: part.calls.length > 0,
+    hasTombstones: part.tombstones.length > 0,
+    hasMoves: part.calls.some(isMoved),
+    logs: logDates(part).size,
+    replacedBytes: replaced.length === 0 ? 0 : 1 + [...held.values()].reduce((sum, size) => sum + size, 0),
+  });
+};
+
+/** New calls make their days larger by about what the calls of the batch take on average; changed ones keep theirs. */
+const bytesByDay = (part: LoadBatch, { bytes }: EncodedBatch): ReadonlyMap<string, number> => {
+  const days = new Map<string, number>();
+  for (const call of part.calls) {
+    const day = partitionOf(call.callTimestamp);
+    if (day !== null && !isSentBefore(call)) days.set(day, (days.get(day) ?? 0) + bytes / part.calls.length);
+  }
+  return days;
 };
 
 const awaitQuota = async (deps: LoadDeps, origin: string, signal?: AbortSignal): Promise<void> => {

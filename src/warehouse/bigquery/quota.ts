@@ -13,6 +13,8 @@ export interface QuotaLimits {
   /** Commits in any 10 s. */
   readonly burst: number;
   readonly commitIntervalMs: number;
+  /** Between two commits that change calls which the warehouse has already. */
+  readonly changesIntervalMs: number;
 }
 
 /** One commit as the quota remembers it. */
@@ -21,17 +23,23 @@ export interface SpentCommit {
   readonly at: number;
   /** Load jobs submitted, including those that failed: BigQuery counts them too. */
   readonly jobs: number;
+  /** Bytes that it is estimated to bill. */
+  readonly billedBytes?: number;
+  /** When the last commit began that changed calls, up to this one. */
+  readonly changedAt?: number | undefined;
 }
 
 /**
  * `interval`: when continuous work is next due. `quota`: when only the quotas forbid a commit. `bulk`: the same for
- * backfill, rebuild and fill, which leave a part of the day's quota to the rest.
+ * backfill, rebuild and fill, which leave a part of the day's quota to the rest. `changes`: when changed calls are next due.
  */
-export type Pace = 'interval' | 'quota' | 'bulk';
+export type Pace = 'interval' | 'quota' | 'bulk' | 'changes';
 
 const dayMs = 86_400_000;
 const burstMs = 10_000;
 const bucketMs = 600_000;
+/** What was billed in less than this says little of a day. */
+const leastSpanMs = 3_600_000;
 /** Commits in any 10 s: tables without partitions allow 5 metadata updates in that time, and a commit makes one. */
 const maxBurst = 4;
 /** Part of a day's quota that bulk work may use; the rest is kept for calls that arrive meanwhile. */
@@ -39,13 +47,16 @@ const bulkShare = 0.8;
 /** Part that the steady interval uses, so that it never waits for a whole bucket to expire. */
 const steadyShare = 0.98;
 
+const defaultChangesIntervalS = 600;
+
 /** An emulator has no quotas, only the interval. */
 export const limitsOf = (config: BigqueryWarehouseConfig): QuotaLimits => {
   const commitIntervalMs = config.commit_interval_s * 1000;
-  if (config.api_endpoint === undefined) {
-    return { jobsPerDay: config.quota.jobs_per_day, burst: maxBurst, commitIntervalMs };
-  }
-  return { jobsPerDay: Number.MAX_SAFE_INTEGER, burst: Number.MAX_SAFE_INTEGER, commitIntervalMs };
+  const isEmulated = config.api_endpoint !== undefined;
+  const changesIntervalMs = (config.changes_interval_s ?? (isEmulated ? 0 : defaultChangesIntervalS)) * 1000;
+  const intervals = { commitIntervalMs, changesIntervalMs };
+  if (!isEmulated) return { jobsPerDay: config.quota.jobs_per_day, burst: maxBurst, ...intervals };
+  return { jobsPerDay: Number.MAX_SAFE_INTEGER, burst: Number.MAX_SAFE_INTEGER, ...intervals };
 };
 
 /** Earliest time, not before `now`, at which a commit may start; milliseconds since the epoch. Pure. */
@@ -56,9 +67,11 @@ const nextCommitAt = (
 ): number => {
   const daily = Math.floor((pace === 'bulk' ? bulkShare : 1) * limits.jobsPerDay);
   const last = spent.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
+  const lastChanges = spent.at(-1)?.changedAt ?? Number.NEGATIVE_INFINITY;
   return Math.max(
     now,
     pace === 'interval' ? last + steadyIntervalMs(limits) : now,
+    pace === 'changes' ? lastChanges + limits.changesIntervalMs : now,
     afterWindow(spent, { now, lengthMs: burstMs, limit: limits.burst, weigh: () => 1 }),
     afterWindow(spent, { now, lengthMs: dayMs, limit: daily, weigh: ({ jobs }) => jobs }),
   );
@@ -94,6 +107,8 @@ export interface QuotaStatus {
   readonly jobs: { readonly used: number; readonly limit: number };
   /** Milliseconds until a commit of continuous sync may start. */
   readonly nextCommitInMs: number;
+  /** Estimated bytes that a day bills at the pace of the last 24 hours. */
+  readonly billedBytesPerDay: number;
 }
 
 /** Where the commits of the last 24 hours are kept, oldest first: shared by all processes that load the warehouse. */
@@ -105,8 +120,8 @@ export interface QuotaMemory {
 export interface Quota {
   /** Milliseconds to wait before a commit of that pace; 0 = start now. */
   waitMs(pace: Pace): Promise<number>;
-  /** Records a commit and its load jobs. */
-  spend(jobs: number): Promise<void>;
+  /** Records a commit: its load jobs, what it is estimated to bill, and whether it changed calls. */
+  spend(jobs: number, commit?: { readonly billedBytes: number; readonly hasChanges: boolean }): Promise<void>;
   status(): Promise<QuotaStatus>;
 }
 
@@ -126,12 +141,21 @@ export const createQuota = (
   };
   return {
     waitMs,
-    async spend(jobs) {
-      await memory.write(compactSpent([...(await read()), { at: clock(), jobs }], clock()));
+    async spend(jobs, { billedBytes, hasChanges } = { billedBytes: 0, hasChanges: false }) {
+      const before = await read();
+      const at = clock();
+      const changedAt = hasChanges ? at : before.at(-1)?.changedAt;
+      await memory.write(compactSpent([...before, { at, jobs, billedBytes, changedAt }], at));
     },
     async status() {
-      const used = (await read()).reduce((sum, { jobs }) => sum + jobs, 0);
-      return { jobs: { used, limit: limits.jobsPerDay }, nextCommitInMs: await waitMs('interval') };
+      const spent = await read();
+      const sum = (of: (commit: SpentCommit) => number) => spent.reduce((total, commit) => total + of(commit), 0);
+      const span = Math.min(dayMs, Math.max(clock() - (spent[0]?.at ?? clock()), leastSpanMs));
+      return {
+        jobs: { used: sum(({ jobs }) => jobs), limit: limits.jobsPerDay },
+        nextCommitInMs: await waitMs('interval'),
+        billedBytesPerDay: (sum(({ billedBytes = 0 }) => billedBytes) * dayMs) / span,
+      };
     },
   };
 };
@@ -150,17 +174,21 @@ const createLocalMemory = (): QuotaMemory => {
 export const compactSpent = (spent: readonly SpentCommit[], now: number): readonly SpentCommit[] => {
   const buckets = new Map<number, SpentCommit>();
   const recent: SpentCommit[] = [];
-  for (const { at, jobs } of spent) {
-    const bucket = Math.floor(at / bucketMs);
-    if (at > now - bucketMs) recent.push({ at, jobs });
-    else buckets.set(bucket, { at, jobs: jobs + (buckets.get(bucket)?.jobs ?? 0) });
+  for (const commit of spent) {
+    const bucket = Math.floor(commit.at / bucketMs);
+    const before = buckets.get(bucket);
+    if (commit.at > now - bucketMs) recent.push(commit);
+    else {
+      const billedBytes = (commit.billedBytes ?? 0) + (before?.billedBytes ?? 0);
+      buckets.set(bucket, { ...commit, jobs: commit.jobs + (before?.jobs ?? 0), billedBytes });
+    }
   }
   return [...buckets.values(), ...recent];
 };
 
 /** One line for `callsync status`. */
-export const describeQuota = ({ jobs: { used, limit }, nextCommitInMs }: QuotaStatus): string => {
+export const describeQuota = ({ jobs: { used, limit }, nextCommitInMs, billedBytesPerDay }: QuotaStatus): string => {
   const jobs = limit === Number.MAX_SAFE_INTEGER ? String(used) : `${used}/${limit}`;
   const next = nextCommitInMs === 0 ? 'at once' : `in ${Math.ceil(nextCommitInMs / 1000)} s`;
-  return `load jobs ${jobs} in 24 h; next commit ${next}`;
+  return `load jobs ${jobs} in 24 h; next commit ${next}; bills an estimated ${(billedBytesPerDay / 1e9).toFixed(1)} GB a day`;
 };

@@ -3,6 +3,7 @@ import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses
 import { terminal, transient } from '../../errors.ts';
 import { digestTables } from '../digest.ts';
 import type { Lease, Warehouse } from '../warehouse.ts';
+import { createLocalDaySizes, type DaySizes } from './billing.ts';
 import { createClient, createRest } from './client.ts';
 import { countQuery } from './counts.ts';
 import { digestCalls } from './digest-calls.ts';
@@ -33,6 +34,8 @@ export interface BigqueryWarehouseOptions {
   readonly quota?: Quota;
   /** Shared by all processes that load this warehouse and kept over restarts; of this process by default. */
   readonly quotaMemory?: QuotaMemory;
+  /** What days hold, for the estimate of what commits bill; of this process by default. */
+  readonly daySizes?: DaySizes;
   readonly pause?: Pause;
   readonly requestTimeoutMs?: number;
   /** Gzip of uploads; by default where there is a network between. */
@@ -67,6 +70,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     queries,
     staging,
     quota,
+    daySizes: options.daySizes ?? createLocalDaySizes(),
     pause,
     hasUnknownPartitions: fence.hasUnknownPartitions,
     compress: options.compress ?? !emulated,
@@ -117,7 +121,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     listCallIds: (range) => listCallIds(queries, dataset, range),
     listOrphans: () => listOrphans(queries, dataset, config),
     statements: () => listStatements(config),
-    nextCommitInMs: () => quota.waitMs('interval'),
+    nextCommitInMs: (of = undefined) => quota.waitMs(of ?? 'interval'),
     describeQuota: async () => describeQuota(await quota.status()),
     jobsSubmitted: () => jobs.submitted(),
     close: async () => undefined,

@@ -13,6 +13,7 @@ import { issueEpoch } from '../../../src/store/loads/epochs.ts';
 import { abandonLoads, completeLoad, keepLoad, planLoad } from '../../../src/store/loads/loads.ts';
 import { countPending, markPending, readPending } from '../../../src/store/loads/pending.ts';
 import { requestWalk, walkToEnd } from '../../../src/store/loads/walk.ts';
+import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { deliver, observationOf, openPipeline, type Pipeline, register } from '../../support/pipeline.ts';
 import { until } from '../../webhook/support/until.ts';
 
@@ -140,6 +141,41 @@ describe('a warehouse that is away', () => {
       { state: 'failed', n: 3 },
     ]);
     expect((await pipeline.store.pool.query('SELECT 1 FROM load_calls')).rowCount).toBe(0);
+  });
+
+  test('gathers changed calls while new calls and erasures go on, where a commit of changes has a price', async () => {
+    const { store, target } = pipeline;
+    const loaded: string[][] = [];
+    let dueInMs = 0;
+    const warehouse: Warehouse = {
+      ...target.warehouse,
+      name: 'priced',
+      immediate: false,
+      nextCommitInMs: async (of) => (of === 'changes' ? dueInMs : 0),
+      load: async ({ calls, tombstones }) => {
+        loaded.push([...calls, ...tombstones].map(({ callId }) => callId));
+        return { changed: calls.length + tombstones.length, unchanged: 0 };
+      },
+    };
+    await register(store, 'priced');
+    const deps = { ...pipeline.deps, targets: [{ ...target, warehouse }] };
+    const sweep = () => loadPending(deps, { warehouse: 'priced', origin: 'pending' });
+    await foldOnly([observation('a', 1), observation('b', 1)], deps);
+    await sweep();
+    dueInMs = 60_000;
+    await foldOnly([observation('a', 2), observation('c', 1)], deps);
+    await sweep();
+    await store.transaction(async (tx) => {
+      await eraseFromLedger(tx, ['b']);
+      await markPending(tx, ['priced'], ['b']);
+    });
+    await sweep();
+    expect(loaded).toEqual([['a', 'b'], ['c'], ['b']]);
+    expect(await pending('priced')).toBe(1);
+    dueInMs = 0;
+    await sweep();
+    expect(loaded.at(-1)).toEqual(['a']);
+    expect(await pending('priced')).toBe(0);
   });
 
   test('holds back no other warehouse', async () => {

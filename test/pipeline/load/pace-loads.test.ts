@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { callsToLoad } from '../../../src/pipeline/load/pace-loads.ts';
+import { callsToLoad, takesChanges } from '../../../src/pipeline/load/pace-loads.ts';
 
 const ask = (origin: string, waiting: number, dueInMs?: number) =>
   callsToLoad({
@@ -16,4 +16,15 @@ test.each([
   ['a backfill does not wait', 'backfill:x', 7, 5_000, 7],
 ])('%s', async (_name, origin, waiting, dueInMs, expected) => {
   expect(await ask(origin, waiting, dueInMs)).toBe(expected);
+});
+
+test('the sweep takes changed calls when they are due; everybody else at once', async () => {
+  const warehouse = (dueInMs: number) => ({
+    maxCallsPerLoad: 100,
+    nextCommitInMs: async (of?: 'changes') => (of === 'changes' ? dueInMs : 0),
+  });
+  expect(await takesChanges({ origin: 'pending', warehouse: warehouse(5_000) })).toBe(false);
+  expect(await takesChanges({ origin: 'pending', warehouse: warehouse(0) })).toBe(true);
+  expect(await takesChanges({ origin: 'fill', warehouse: warehouse(5_000) })).toBe(true);
+  expect(await takesChanges({ origin: 'pending', warehouse: { maxCallsPerLoad: 100 } })).toBe(true);
 });

@@ -130,7 +130,7 @@ describe('one load', () => {
   });
 
   test('submits nothing when the quota is used up, and says when to come back', async () => {
-    const quota = createQuota({ jobsPerDay: 2, burst: 9, commitIntervalMs: 0 }, Date.now);
+    const quota = createQuota({ jobsPerDay: 2, burst: 9, commitIntervalMs: 0, changesIntervalMs: 0 }, Date.now);
     const warehouse = setup.open({ quota });
     await warehouse.load(newBatch());
     await warehouse.load(newBatch());

@@ -88,6 +88,25 @@ test('what is remembered of a day stays small, forgets nothing and expires no ea
   }
 });
 
+test('changed calls are due once their interval has passed, also when what is remembered was summed up meanwhile', async () => {
+  const clock = { now: 0 };
+  const quota = createQuota(limits, () => clock.now);
+  expect(await quota.waitMs('changes')).toBe(0);
+  await quota.spend(1, { billedBytes: 5e9, hasChanges: true });
+  for (let minute = 1; minute < 10; minute += 1) {
+    clock.now = minute * 60_000;
+    expect(await quota.waitMs('changes')).toBe((10 - minute) * 60_000);
+    await quota.spend(1, { billedBytes: 1e8, hasChanges: false });
+  }
+  clock.now = 600_000;
+  expect(await quota.waitMs('changes')).toBe(0);
+  clock.now = 12 * hourMs;
+  await quota.spend(1, { billedBytes: 1e8, hasChanges: true });
+  const { billedBytesPerDay } = await quota.status();
+  expect(billedBytesPerDay).toBeGreaterThan(2 * 6e9);
+  expect(billedBytesPerDay).toBeLessThan(2.1 * 6e9);
+});
+
 test('an idle warehouse spends nothing and commits at once', async () => {
   const clock = { now: 0 };
   const quota = createQuota(limits, () => clock.now);
@@ -95,5 +114,7 @@ test('an idle warehouse spends nothing and commits at once', async () => {
   expect((await quota.status()).nextCommitInMs).toBeGreaterThan(60_000);
   clock.now += hourMs;
   expect((await quota.status()).nextCommitInMs).toBe(0);
-  expect(describeQuota(await quota.status())).toBe('load jobs 1/1400 in 24 h; next commit at once');
+  expect(describeQuota(await quota.status())).toBe(
+    'load jobs 1/1400 in 24 h; next commit at once; bills an estimated 0.0 GB a day',
+  );
 });

@@ -1,5 +1,4 @@
 /** Migrations against what analysts and administrators do: open transactions, schemas made beforehand. */
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { checkPostgresAccess } from '../../../src/warehouse/postgres/check-access.ts';
@@ -7,6 +6,9 @@ import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehou
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
 import { makeBatch, makeCall } from '../batches.ts';
+import { describeOpenTransaction } from './open-transaction-cases.ts';
+
+describeOpenTransaction({ seconds: 0 });
 
 const config = { schema: 'calls', documents: true } as const;
 let database: TestDatabase;
@@ -29,45 +31,6 @@ const open = (url = database.url): Warehouse => {
   opened.push(warehouse);
   return warehouse;
 };
-
-const viewText = async (): Promise<string> =>
-  (await admin.query(`SELECT pg_get_viewdef('calls.words'::regclass) AS text`)).rows[0].text;
-
-test('an open transaction on words delays a changed view, and neither loads nor starts', async () => {
-  await open().migrate();
-  const wanted = await viewText();
-  await admin.query(`CREATE OR REPLACE VIEW calls.words AS SELECT * FROM (${wanted.replace(';', '')}) older`);
-  await admin.query('DROP INDEX calls.calls_call_timestamp');
-  await admin.query('COMMENT ON TABLE calls.tags IS NULL');
-  const analyst = new pg.Client({ connectionString: database.url });
-  await analyst.connect();
-  await analyst.query('BEGIN; SELECT count(*) FROM calls.words');
-
-  const loader = open();
-  const loads: number[] = [];
-  let started = false;
-  const load = async (): Promise<void> => {
-    for (let n = 0; !started || n < 5; n += 1) {
-      const begin = performance.now();
-      await loader.load(makeBatch({ calls: [makeCall({ callId: `c-${n}` })] }));
-      loads.push(performance.now() - begin);
-    }
-  };
-  const starts = [open(), open(), open()].map((warehouse) => warehouse.migrate());
-  await Promise.all([load(), Promise.all(starts).then(() => (started = true))]);
-  expect(Math.max(...loads)).toBeLessThan(2_000);
-  expect(await viewText()).not.toBe(wanted);
-
-  await analyst.query('COMMIT');
-  await analyst.end();
-  for (const end = Date.now() + 20_000; (await viewText()) !== wanted && Date.now() < end; ) await delay(50);
-  expect(await viewText()).toBe(wanted);
-  await open().migrate();
-  const index = await admin.query(`SELECT to_regclass('calls.calls_call_timestamp') AS name`);
-  expect(index.rows[0].name).not.toBeNull();
-  const comment = await admin.query(`SELECT obj_description('calls.tags'::regclass) AS text`);
-  expect(comment.rows[0].text).toContain('One row per tag');
-});
 
 test('a column that a newer version needs waits for an open transaction with an error that says so', async () => {
   await open().migrate();

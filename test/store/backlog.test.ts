@@ -1,0 +1,3 @@
+import { describeBacklog } from './backlog-cases.ts';
+
+describeBacklog({ pending: 3_000, perCommit: 100 });

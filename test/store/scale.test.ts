@@ -1,0 +1,3 @@
+import { describeScale } from './scale-cases.ts';
+
+describeScale({ calls: 20_000, maxBuffers: 5_000 });

@@ -1,0 +1,77 @@
+/** Workers that start one after the other while an analyst's transaction holds the view `words`. */
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
+import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
+import { createDatabase } from '../../support/postgres.ts';
+import { makeBatch, makeCall } from '../batches.ts';
+
+const config = { schema: 'calls', documents: true } as const;
+
+/** @param options.seconds how long the transaction is open at least; it is, until all workers have started. */
+export const describeOpenTransaction = ({ seconds }: { seconds: number }): void => {
+  const title = `an open transaction on words${seconds === 0 ? '' : ` for ${seconds} s`} delays a changed view, and neither loads nor starts`;
+  test(title, async () => {
+    const database = await createDatabase();
+    const connect = async (): Promise<pg.Client> => {
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      return client;
+    };
+    const [admin, analyst] = [await connect(), await connect()];
+    const opened: Warehouse[] = [];
+    const open = (): Warehouse => {
+      const warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config, migrationRetryMs: 100 });
+      opened.push(warehouse);
+      return warehouse;
+    };
+    const viewText = async (): Promise<string> =>
+      (await admin.query(`SELECT pg_get_viewdef('calls.words'::regclass) AS text`)).rows[0].text;
+
+    await open().migrate();
+    const wanted = await viewText();
+    await admin.query(`CREATE OR REPLACE VIEW calls.words AS SELECT * FROM (${wanted.replace(';', '')}) older`);
+    await admin.query('DROP INDEX calls.calls_call_timestamp');
+    await admin.query('COMMENT ON TABLE calls.tags IS NULL');
+    await analyst.query('BEGIN; SELECT count(*) FROM calls.words');
+
+    const loader = open();
+    const loads: number[] = [];
+    let started = false;
+    const load = async (): Promise<void> => {
+      for (let n = 0; !started || n < 5; n += 1) {
+        const begin = performance.now();
+        await loader.load(makeBatch({ calls: [makeCall({ callId: `c-${n}` })] }));
+        loads.push(performance.now() - begin);
+        if (seconds > 0) await delay(100);
+      }
+    };
+    const startAll = async (): Promise<void> => {
+      const starts: Promise<void>[] = [];
+      for (const warehouse of [open(), open(), open()]) {
+        starts.push(warehouse.migrate());
+        await delay((seconds / 3) * 1_000);
+      }
+      await Promise.all(starts);
+      started = true;
+    };
+    await Promise.all([load(), startAll()]);
+    if (seconds > 0) console.log({ seconds, loads: loads.length, slowestLoadMs: Math.round(Math.max(...loads)) });
+    expect(Math.max(...loads)).toBeLessThan(2_000);
+    expect(await viewText()).not.toBe(wanted);
+
+    await analyst.query('COMMIT');
+    await analyst.end();
+    for (const end = Date.now() + 20_000; (await viewText()) !== wanted && Date.now() < end; ) await delay(50);
+    expect(await viewText()).toBe(wanted);
+    await open().migrate();
+    const index = await admin.query(`SELECT to_regclass('calls.calls_call_timestamp') AS name`);
+    expect(index.rows[0].name).not.toBeNull();
+    const comment = await admin.query(`SELECT obj_description('calls.tags'::regclass) AS text`);
+    expect(comment.rows[0].text).toContain('One row per tag');
+    for (const warehouse of opened) await warehouse.close();
+    await admin.end();
+    await database.drop();
+  });
+};
