@@ -15,6 +15,26 @@ export const operationsConfigSchema = z
       .min(1)
       .optional()
       .describe('File of a token that /metrics then asks for (Authorization: Bearer …). Health never needs one.'),
+    page: z
+      .boolean()
+      .default(true)
+      .describe('Whether the status page is served at /; away from loopback only with a token.'),
+    hosts: z
+      .array(z.string().regex(/^[A-Za-z0-9.-]{1,253}$/))
+      .default([])
+      .describe('Host names under which browsers may ask for the page, besides localhost and addresses.'),
+    actors: z
+      .array(
+        z.strictObject({
+          name: z
+            .string()
+            .regex(/^[A-Za-z0-9._-]{1,64}$/)
+            .describe('Who acts, as the timeline tells it; the user name that the browser asks for.'),
+          token_file: z.string().min(1).describe('File of the token, which is the password; read at each request.'),
+        }),
+      )
+      .default([])
+      .describe('Who may look at the page, and act on it: each has a token of its own.'),
     process_metrics: z
       .boolean()
       .default(true)

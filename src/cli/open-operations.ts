@@ -2,6 +2,7 @@
 import type { Registry } from 'prom-client';
 import type { Config } from '../../schemas/config.ts';
 import { CallsyncError } from '../errors.ts';
+import type { Page } from '../operations/page/page.ts';
 import { serveOperations } from '../operations/server.ts';
 import { openSecret } from '../secret.ts';
 import type { Services } from './services/services.ts';
@@ -12,14 +13,20 @@ import type { Services } from './services/services.ts';
  */
 export const openOperations = async (
   services: Services<Pick<Config, 'operations'>>,
-  input: { readonly registry: Registry; readonly ready: () => boolean; readonly portMayBeTaken?: boolean },
+  input: {
+    readonly registry: Registry;
+    readonly ready: () => boolean;
+    readonly portMayBeTaken?: boolean;
+    /** The status page; a process that does no work has none. */
+    readonly page?: Page | undefined;
+  },
 ): Promise<string | undefined> => {
   const { enabled, listen, port, token_file: file } = services.config.operations;
   if (!enabled) return undefined;
-  const { registry, ready, portMayBeTaken = false } = input;
+  const { registry, ready, portMayBeTaken = false, page } = input;
   const token = openSecret({ key: 'operations.token', file })?.read;
   try {
-    const server = await serveOperations({ listen, port, registry, ready, token });
+    const server = await serveOperations({ listen, port, registry, ready, token, page });
     services.defer(() => server.close());
     return server.address;
   } catch (error) {

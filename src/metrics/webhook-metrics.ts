@@ -19,11 +19,15 @@ export const createWebhookMetrics = (registry: Registry) => {
   const registers = [registry];
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
     new Counter<Label>({ name: `callsync_webhook_${name}`, help, labelNames, registers });
+  const accepted = counter(
+    'accepted_total',
+    'Deliveries answered 2XX. stored_in: inbox or spool; key: empty = unsigned.',
+    ['stored_in', 'key'],
+  );
+  // From the first scrape on: the rule that notices silence needs a series that does not grow.
+  accepted.inc({ stored_in: 'inbox', key: '' }, 0);
   return {
-    accepted: counter('accepted_total', 'Deliveries answered 2XX. stored_in: inbox or spool; key: empty = unsigned.', [
-      'stored_in',
-      'key',
-    ]),
+    accepted,
     /** Not let in, by address or signature. */
     rejected: counter('rejected_total', 'Deliveries answered 403, by reason.', ['reason']),
     refused: counter('refused_total', 'Deliveries not taken for want of room or time, or cut off.', ['reason']),

@@ -1,9 +1,10 @@
 /** Health, readiness and metrics of a process on a port of their own: nobody who reaches the webhook reaches them. */
-import { createHash, timingSafeEqual } from 'node:crypto';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { terminal } from '../errors.ts';
+import { isSameText } from './page/access.ts';
+import type { Page } from './page/page.ts';
 
 export interface OperationsOptions {
   readonly listen: string;
@@ -13,6 +14,8 @@ export interface OperationsOptions {
   readonly ready: () => boolean;
   /** The token that /metrics asks for; undefined = none. Read at each request. */
   readonly token: (() => string) | undefined;
+  /** The status page; absent where there is none. */
+  readonly page?: Page | undefined;
 }
 
 export interface OperationsServer {
@@ -33,7 +36,7 @@ const json = 'application/json; charset=utf-8';
 export const serveOperations = async (options: OperationsOptions): Promise<OperationsServer> => {
   const { listen, port, registry } = options;
   const mayRead = (authorization = ''): boolean =>
-    options.token === undefined || sameText(authorization, `Bearer ${options.token()}`);
+    options.token === undefined || isSameText(authorization, `Bearer ${options.token()}`);
 
   const routes: Readonly<Record<string, (authorization?: string) => Answer | Promise<Answer>>> = {
     '/healthz': () => ({ status: 200, type: json, body: '{"alive":true}' }),
@@ -51,6 +54,10 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
     // Idle connections would keep others out.
     response.setHeader('connection', 'close');
     const path = request.url?.split('?', 1)[0] ?? '';
+    if (options.page?.serves(path)) {
+      await options.page.handle(request, response).catch(() => failed(response));
+      return;
+    }
     const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
     if (route === undefined) return response.writeHead(404).end();
     if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -60,7 +67,7 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
       const { status, type, body } = await route(request.headers.authorization);
       return response.writeHead(status, type === undefined ? {} : { 'content-type': type }).end(body);
     } catch {
-      return response.writeHead(500).end();
+      return failed(response);
     }
   });
   server.maxConnections = 100;
@@ -79,6 +86,7 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
   return {
     address: `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`,
     async close() {
+      options.page?.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
       await closed;
@@ -86,8 +94,7 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
   };
 };
 
-/** In a time that says nothing of where they differ. */
-const sameText = (left: string, right: string): boolean => {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(left), digest(right));
+const failed = (response: ServerResponse): void => {
+  if (response.headersSent) response.destroy();
+  else response.writeHead(500).end();
 };

@@ -25,6 +25,24 @@ export interface IngestDeps {
   readonly log: (event: string, fields: Record<string, unknown>) => void;
   /** Sees every folded observation; absent where drift is not reported. */
   readonly drift?: DriftWatch;
+  /** Is told of finished work; absent where nobody counts. */
+  readonly observer?: WorkObserver;
+}
+
+export interface WorkObserver {
+  /** @param batch.origin of `IncomingBatch`; its part before a colon names the kind of work. */
+  folded(batch: {
+    readonly origin: string;
+    readonly changed: number;
+    readonly unchanged: number;
+    readonly rejected: number;
+  }): void;
+  loaded(load: {
+    readonly warehouse: string;
+    readonly outcome: 'committed' | 'failed';
+    readonly calls: number;
+    readonly seconds: number;
+  }): void;
 }
 
 /** Reading the service as well. */

@@ -1,7 +1,7 @@
 /** Workers of one process: workflows, reading and loading each poll their own task queue. */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { DefaultLogger, type NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { DefaultLogger, MetricsBuffer, type NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import {
   type ActivityDeps,
   createLiveActivities,
@@ -46,14 +46,29 @@ const activityFactories = { live: createLiveActivities, read: createReadActiviti
 
 let runtimeInstalled = false;
 
-/** Sends the SDK's warnings to our log; once per process, before the first connection. */
-export const installRuntime = (log: (level: string, message: string) => void): void => {
+/** A worker under load makes some hundred updates a second, and they are fetched once a second. */
+const bufferedMetrics = 50_000;
+
+/**
+ * Sends the SDK's warnings to our log; once per process, before the first connection. With `countInto`, the SDK also
+ * counts: it is called with the buffer of the updates, which somebody then has to empty.
+ */
+export const installRuntime = (
+  log: (level: string, message: string) => void,
+  countInto?: (buffer: Pick<MetricsBuffer, 'retrieveUpdates'>) => void,
+): void => {
   if (runtimeInstalled) return;
   runtimeInstalled = true;
+  const buffer =
+    countInto === undefined
+      ? undefined
+      : new MetricsBuffer({ maxBufferSize: bufferedMetrics, useSecondsForDurations: true });
   Runtime.install({
     logger: new DefaultLogger('WARN', ({ level, message }) => log(level, message)),
     shutdownSignals: [],
+    ...(buffer === undefined ? {} : { telemetryOptions: { metrics: { buffer } } }),
   });
+  if (buffer !== undefined) countInto?.(buffer);
 };
 
 export const startWorkers = async (input: {

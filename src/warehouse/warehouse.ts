@@ -117,7 +117,18 @@ export interface Warehouse {
   nextCommitInMs?(of?: 'changes'): Promise<number>;
   /** One line for status: what is used of the quota; absent where there is none. */
   describeQuota?(): Promise<string>;
+  /** The same as figures, for metrics and the status page. @throws CallsyncError DATABASE_… */
+  readUsage?(): Promise<WarehouseUsage>;
   close(): Promise<void>;
+}
+
+export interface WarehouseUsage {
+  /** Load jobs of the last 24 hours, and how many there may be; infinite where nothing limits them. */
+  readonly jobs: { readonly used: number; readonly limit: number };
+  /** Bytes that this process was billed for since its start. */
+  readonly billedBytes: number;
+  /** Milliseconds until a commit of continuous sync may start. */
+  readonly nextCommitInMs: number;
 }
 
 export interface Statement {

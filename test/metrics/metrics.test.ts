@@ -29,8 +29,12 @@ test('counts and shows what the receiver does', async () => {
 });
 
 test('counts memory and event loop of the process on demand', async () => {
-  expect(await createRegistry({ process_metrics: true }).metrics()).toContain('process_resident_memory_bytes');
-  expect(await createRegistry({ process_metrics: false }).metrics()).not.toContain('process_resident_memory_bytes');
+  expect(await createRegistry({ process_metrics: true, version: '1.2.3' }).metrics()).toContain(
+    'process_resident_memory_bytes',
+  );
+  expect(await createRegistry({ process_metrics: false, version: '1.2.3' }).metrics()).not.toContain(
+    'process_resident_memory_bytes',
+  );
 });
 
 test('shows depth and age of the inbox, and nothing when the store does not answer', async () => {

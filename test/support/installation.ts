@@ -36,6 +36,7 @@ export interface Installation {
   /** Between callsync and the simulated service; open at first. */
   readonly gate: Gate;
   readonly client: Client;
+  readonly databaseUrl: string;
   readonly store: Store;
   readonly warehouse: Warehouse;
   /** Resolves once it polls. Killed at the end if it still runs. */
@@ -112,6 +113,7 @@ export const install = async (input: {
     control,
     gate,
     client,
+    databaseUrl: database.url,
     store,
     warehouse,
     startWorker: async (args = []) => {

@@ -12,6 +12,7 @@ import { openReceiver } from '../open-receiver.ts';
 import { openStoreService } from '../services/open-store.ts';
 import { openTemporal, type TemporalService } from '../services/open-temporal.ts';
 import type { Services } from '../services/services.ts';
+import { readVersion } from '../version.ts';
 
 const open = (services: Services<ReceiverConfig>): Promise<Pick<TemporalService, 'client'>> => {
   const { temporal } = services.config;
@@ -44,7 +45,7 @@ export const addServe = (command: Command): void => {
         const { store } = services.config;
         const configured = openSecret({ key: 'store.url', value: store.url, file: store.url_file });
         const storeUrl = configured?.read ?? (await openStoreService(services)).url;
-        const registry = createRegistry(services.config.operations);
+        const registry = createRegistry({ ...services.config.operations, version: readVersion() });
         const receiver = await openReceiver(services, {
           storeUrl,
           registry,

@@ -2,10 +2,12 @@ import type { Command } from 'commander';
 import { createRegistry } from '../../metrics/registry.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { openOperations } from '../open-operations.ts';
+import { openPage } from '../open-page.ts';
 import { openReceiverBesideWorkers } from '../open-receiver.ts';
 import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
+import { readVersion } from '../version.ts';
 
 export const addUp = (command: Command): void => {
   withCommonOptions(command)
@@ -14,9 +16,9 @@ export const addUp = (command: Command): void => {
     .action((options: CommonOptions & { schedules: boolean }) =>
       withServices(options, async (services) => {
         const { stopped } = untilStopped();
-        const parts = await openParts(services);
+        const registry = createRegistry({ ...services.config.operations, version: readVersion() });
+        const parts = await openParts(services, registry);
         const workers = await openWorkers(services, parts);
-        const registry = createRegistry(services.config.operations);
         let address: string | undefined;
         let ready = () => true;
         if (services.config.webhook.enabled) {
@@ -24,7 +26,7 @@ export const addUp = (command: Command): void => {
           address = `${receiver.address}${services.config.webhook.path}`;
           ready = receiver.ready;
         }
-        const operations = await openOperations(services, { registry, ready });
+        const operations = await openOperations(services, { registry, ready, page: openPage(services, parts) });
         await ensureConfiguredSchedules(services, parts.temporal, options.schedules ? 'all' : 'sweep');
         const addresses = {
           webhook: address,

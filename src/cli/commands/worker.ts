@@ -4,9 +4,11 @@ import { triggerSweep } from '../../temporal/schedules.ts';
 import { type WorkerRole, workerRoles } from '../../temporal/worker.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
 import { openOperations } from '../open-operations.ts';
+import { openPage } from '../open-page.ts';
 import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
+import { readVersion } from '../version.ts';
 
 export const addWorker = (command: Command): void => {
   withCommonOptions(command)
@@ -17,13 +19,18 @@ export const addWorker = (command: Command): void => {
       withServices(options, async (services) => {
         const { config } = services;
         const { stopped } = untilStopped();
-        const parts = await openParts(services);
+        const registry = createRegistry({ ...config.operations, version: readVersion() });
+        const parts = await openParts(services, registry);
         const workers = await openWorkers(services, parts, options.roles);
         const { temporal } = parts;
         if (options.schedules) await ensureConfiguredSchedules(services, temporal);
         else await triggerSweep(temporal.client, config.temporal.task_queue);
-        const registry = createRegistry(config.operations);
-        const operations = await openOperations(services, { registry, ready: () => true, portMayBeTaken: true });
+        const operations = await openOperations(services, {
+          registry,
+          ready: () => true,
+          portMayBeTaken: true,
+          page: openPage(services, parts),
+        });
         print(
           options,
           { worker: options.roles, temporal: temporal.address, operations },

@@ -5,9 +5,9 @@ import { sanitize } from '../../calls/sanitize.ts';
 import type { IngestDeps, WarehouseTarget } from '../../pipeline/deps.ts';
 import { createDriftWatch } from '../../pipeline/load/watch-drift.ts';
 import { defaultAxis, endOfProcessingAxis } from '../../source/list/list-query.ts';
-import type { Source } from '../../source/source.ts';
 import type { Store } from '../../store/store.ts';
 import { readVersion } from '../version.ts';
+import type { Parts } from './open-parts.ts';
 import { openProof } from './open-proof.ts';
 import type { Services } from './services.ts';
 
@@ -34,12 +34,13 @@ export const ingestDeps = (
 /** Everything that activities need. */
 export const activityDeps = (
   services: Services,
-  parts: { readonly store: Store; readonly targets: readonly WarehouseTarget[]; readonly source: Source },
+  parts: Pick<Parts, 'store' | 'targets' | 'source' | 'observer'>,
 ): ActivityDeps => {
   const { sync, store: storeConfig, source } = services.config;
   const axis = defaultAxis(source.list);
   return {
     ...ingestDeps(services, parts),
+    ...(parts.observer === undefined ? {} : { observer: parts.observer }),
     source: parts.source,
     now: () => new Date(),
     windows: {

@@ -14,11 +14,14 @@ export const openSource = (services: Services, store?: Store): Source => {
   return opened;
 };
 
+/** Length in milliseconds of the rolling window of the request limit, as it is kept. */
+export const limitSpanMs = (rules: ReturnType<typeof budgetRules>): number => rules.perMs + budgetMarginMs(rules);
+
 const slotsOf = (store: Store, rules: ReturnType<typeof budgetRules>) =>
   createSharedSlots(store, {
     name: 'source',
     requests: rules.requests,
     live: rules.live,
     liveIdleMs,
-    spanMs: rules.perMs + budgetMarginMs(rules),
+    spanMs: limitSpanMs(rules),
   });

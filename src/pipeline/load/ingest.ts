@@ -49,10 +49,12 @@ export interface FoldedBatch {
  */
 export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<FoldedBatch> => {
   let seen: readonly Observation[] = [];
+  let origin: string | undefined;
   const folded = await deps.store.transaction(async (tx): Promise<FoldedBatch> => {
     const batch = typeof incoming === 'function' ? await incoming(tx) : incoming;
     if (batch === undefined) return { changed: [], unchanged: 0, rejected: 0, loads: [] };
     seen = batch.observations;
+    origin = batch.origin;
     const prepared: PreparedObservation[] = [];
     const rejected: RejectedRecord[] = [...(batch.rejected ?? [])];
     for (const observation of batch.observations) {
@@ -72,6 +74,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     return { changed, unchanged, rejected: rejected.length, loads };
   });
   await deps.drift?.see(seen);
+  if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
   return folded;
 };
 
@@ -148,6 +151,9 @@ const refuseById =
     receivedAt: new Date(),
   });
 
+/** What was asked for by a command, however much it is, keeps nothing waiting that happens now. */
+const isBacklog = (origin: string): boolean => origin === 'import' || origin.startsWith('backfill:');
+
 /** Marks the calls pending in every warehouse and plans one load for each immediate one. */
 const planLoads = async (
   deps: IngestDeps,
@@ -160,6 +166,7 @@ const planLoads = async (
     tx,
     deps.targets.map(({ warehouse }) => warehouse.name),
     changed.map(({ callId }) => callId),
+    isBacklog(origin) ? 'backlog' : 'change',
   );
   const loads: { plan: PlannedLoad; target: WarehouseTarget }[] = [];
   for (const target of deps.targets.filter(({ warehouse }) => warehouse.immediate)) {

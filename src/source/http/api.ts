@@ -25,6 +25,10 @@ export interface ApiCounts {
   rateLimited: number;
   wireBytes: number;
   bodyBytes: number;
+  /** Milliseconds spent waiting for the request limit, summed over requests. */
+  waitedMs: number;
+  /** Answers by the first digit of their status, `2` to `5`. */
+  readonly answers: Map<string, number>;
 }
 
 export interface GetOptions {
@@ -58,7 +62,15 @@ export const createApi = ({ config, http, tokens, budget, clock }: ApiDeps): Api
   const { limits, version } = config;
   const base = baseAddress(config);
   const backoff = { baseMs: limits.retry_base_ms, maxMs: limits.retry_max_ms };
-  const counts: ApiCounts = { requests: 0, retries: 0, rateLimited: 0, wireBytes: 0, bodyBytes: 0 };
+  const counts: ApiCounts = {
+    requests: 0,
+    retries: 0,
+    rateLimited: 0,
+    wireBytes: 0,
+    bodyBytes: 0,
+    waitedMs: 0,
+    answers: new Map(),
+  };
   const refusals = createRefusals();
   let accessProven = false;
 
@@ -74,9 +86,13 @@ export const createApi = ({ config, http, tokens, budget, clock }: ApiDeps): Api
     }
     for (let rejections = 0; ; rejections++) {
       const token = await tokens.get(signal);
+      const askedAt = performance.now();
       await budget.acquire(signal);
+      counts.waitedMs += performance.now() - askedAt;
       counts.requests++;
       const response = await http.send({ url, headers: headersOf(config, token.value), signal });
+      const digit = String(response.status).slice(0, 1);
+      counts.answers.set(digit, (counts.answers.get(digit) ?? 0) + 1);
       counts.wireBytes += response.wireBytes;
       counts.bodyBytes += response.body.length;
       if (response.status !== 401) return response;

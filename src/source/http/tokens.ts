@@ -22,6 +22,14 @@ export interface TokenSource {
   invalidate(rejected: string): void;
   /** A token requested at most `maxAgeMs` ago. */
   fresh(maxAgeMs: number, signal?: AbortSignal): Promise<Token>;
+  /** Since the start. */
+  readonly counts: Readonly<TokenCounts>;
+}
+
+export interface TokenCounts {
+  /** Requests to the identity provider. */
+  requests: number;
+  failures: number;
 }
 
 export interface TokenRules {
@@ -48,9 +56,15 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
   let notBefore = 0;
   const refusals = createRefusals(rules.refusalGraceMs, now);
 
+  const counts: TokenCounts = { requests: 0, failures: 0 };
+
   const requestOnce = async (): Promise<Token> => {
     const requestedAt = now();
-    const grant = await requestGrant();
+    counts.requests += 1;
+    const grant = await requestGrant().catch((error: unknown) => {
+      counts.failures += 1;
+      throw error;
+    });
     const lifetime = grant.expiresIn === undefined ? rules.assumedLifetimeMs : grant.expiresIn * 1000;
     return { value: grant.accessToken, requestedAt, expiresAt: requestedAt + lifetime };
   };
@@ -91,6 +105,7 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
   const usable = (token: Token | undefined): boolean => token !== undefined && now() < token.expiresAt - guard(token);
 
   return {
+    counts,
     get: async (signal) => {
       const token = current;
       if (token !== undefined && now() < token.expiresAt - margin(token)) return token;
@@ -135,5 +150,5 @@ export const createFixedTokenSource = (secret: SecretSource): TokenSource => {
     requestedAt: performance.now(),
     expiresAt: Number.POSITIVE_INFINITY,
   });
-  return { get, invalidate: () => undefined, fresh: get };
+  return { get, invalidate: () => undefined, fresh: get, counts: { requests: 0, failures: 0 } };
 };

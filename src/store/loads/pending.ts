@@ -40,13 +40,22 @@ const batchBytes = 8 * 1024 * 1024;
 /** Of this many calls of a batch, one is the oldest that waits: newer ones never keep it waiting for good. */
 const oldestShare = 8;
 
-/** The first digit of `queue_position`. */
-const urgencies = { erasures: 0, changes: 1 } as const;
+/** `change`: what is new now. `backlog`: what a backfill or an import brought; it waits behind changes, by call date. */
+export type PendingKind = 'change' | 'backlog';
 
-const markPendingSql = `INSERT INTO warehouse_calls (warehouse, call_id, queue_position)
-     SELECT $1, l.call_id, queue_position(CASE WHEN l.tombstone THEN ${urgencies.erasures} ELSE ${urgencies.changes} END, now())
+/** The first digit of `queue_position`. */
+const urgencies = { erasures: 0, changes: 1, backlog: 2 } as const;
+
+const markPendingSql = `INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position)
+     SELECT $1, l.call_id,
+            CASE WHEN l.tombstone THEN queue_position(${urgencies.erasures}, now())
+                 WHEN $3::boolean THEN queue_position(${urgencies.backlog}, l.call_timestamp)
+                 ELSE queue_position(${urgencies.changes}, now()) END
        FROM ledger l WHERE l.call_id = ANY($2) ORDER BY l.call_id
-     ON CONFLICT (warehouse, call_id) DO UPDATE SET pending = true, queue_position = excluded.queue_position`;
+     ON CONFLICT (warehouse, call_id) DO UPDATE
+        SET pending = true,
+            queue_position = CASE WHEN w.pending AND $3::boolean THEN least(w.queue_position, excluded.queue_position)
+                                  ELSE excluded.queue_position END`;
 
 /**
  * Makes changed calls pending in every warehouse, inside the transaction that changed them: the configured ones, and
@@ -56,10 +65,11 @@ export const markPending = async (
   tx: Transaction,
   warehouses: readonly string[],
   callIds: readonly string[],
+  kind: PendingKind = 'change',
 ): Promise<void> => {
   if (callIds.length === 0) return;
   const concerned = await tx.query<{ warehouse: string }>(`${concernedWarehouses('$1')} ORDER BY 1`, [warehouses]);
-  for (const { warehouse } of concerned) await tx.query(markPendingSql, [warehouse, callIds]);
+  for (const { warehouse } of concerned) await tx.query(markPendingSql, [warehouse, callIds, kind === 'backlog']);
 };
 
 /**

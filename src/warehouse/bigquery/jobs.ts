@@ -9,6 +9,7 @@ export interface JobResource {
     readonly state: 'PENDING' | 'RUNNING' | 'DONE';
     readonly errorResult?: { readonly reason?: string; readonly message?: string };
   };
+  readonly statistics?: { readonly query?: { readonly totalBytesBilled?: string } };
 }
 
 export interface JobRequest {
@@ -23,6 +24,8 @@ export interface Jobs {
   run(request: JobRequest, signal?: AbortSignal): Promise<void>;
   /** Jobs submitted since the start. */
   submitted(): number;
+  /** Bytes that BigQuery billed for finished queries since the start. */
+  billedBytes(): number;
 }
 
 const attempts = 12;
@@ -38,6 +41,7 @@ export const createJobs = (deps: {
 }): Jobs => {
   const { rest, project, location, pause } = deps;
   let submitted = 0;
+  let billedBytes = 0;
 
   /** The job of that id, whatever its state; undefined if there is none. */
   const find = async (jobId: string): Promise<JobResource | undefined> => {
@@ -68,6 +72,7 @@ export const createJobs = (deps: {
 
   return {
     submitted: () => submitted,
+    billedBytes: () => billedBytes,
     async run(request, signal) {
       let job: JobResource | undefined = await retry(pause, () => submitOnce(request), { attempts, signal });
       for (let wait = pollFirstMs; job.status.state !== 'DONE'; wait = Math.min(pollCapMs, wait * 1.5)) {
@@ -75,6 +80,7 @@ export const createJobs = (deps: {
         job = await find(request.jobId);
         if (job === undefined) throw { message: 'the job is gone', lost: true };
       }
+      billedBytes += Number(job.statistics?.query?.totalBytesBilled ?? 0);
       const { errorResult } = job.status;
       if (errorResult === undefined) return;
       const { message = 'no reason given', reason } = errorResult;

@@ -123,6 +123,11 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     statements: () => listStatements(config),
     nextCommitInMs: (of = undefined) => quota.waitMs(of ?? 'interval'),
     describeQuota: async () => describeQuota(await quota.status()),
+    readUsage: async () => {
+      const { jobs: spent, nextCommitInMs } = await quota.status();
+      const limit = spent.limit === Number.MAX_SAFE_INTEGER ? Number.POSITIVE_INFINITY : spent.limit;
+      return { jobs: { used: spent.used, limit }, billedBytes: jobs.billedBytes(), nextCommitInMs };
+    },
     jobsSubmitted: () => jobs.submitted(),
     close: async () => undefined,
   };

@@ -1,0 +1,65 @@
+/** One reading for many gauges: a scrape asks the store once, however many gauges show parts of the answer. */
+import { Gauge, type Registry } from 'prom-client';
+
+export interface SharedReading<T> {
+  /** The last answer while it is younger than `cacheMs`; undefined while none came within `deadlineMs`. */
+  read(): Promise<T | undefined>;
+}
+
+export const shareReading = <T>(
+  read: () => Promise<T>,
+  { cacheMs = 5_000, deadlineMs = 3_000 }: { readonly cacheMs?: number; readonly deadlineMs?: number } = {},
+): SharedReading<T> => {
+  let cached: { readonly at: number; readonly answer: Promise<T | undefined> } | undefined;
+  return {
+    read: () => {
+      if (cached === undefined || performance.now() - cached.at > cacheMs) {
+        const answer = within(read(), deadlineMs).catch(() => undefined);
+        cached = { at: performance.now(), answer };
+      }
+      return cached.answer;
+    },
+  };
+};
+
+export type Labels = Readonly<Record<string, string>>;
+/** A figure with its labels; without any, the one series of the gauge. */
+export type Sample = readonly [value: number, labels?: Labels];
+
+/** A gauge over a shared reading; it has no series while there is no reading. */
+export const gaugeOver = <T>(
+  registry: Registry,
+  reading: SharedReading<T>,
+  gauge: {
+    readonly name: string;
+    readonly help: string;
+    readonly labels?: readonly string[];
+    readonly samples: (state: T) => readonly Sample[];
+  },
+): void => {
+  new Gauge({
+    name: gauge.name,
+    help: gauge.help,
+    labelNames: [...(gauge.labels ?? [])],
+    registers: [registry],
+    async collect() {
+      const state = await reading.read();
+      if (gauge.labels === undefined) this.remove();
+      else this.reset();
+      for (const [value, labels = {}] of state === undefined ? [] : gauge.samples(state))
+        this.set({ ...labels }, value);
+    },
+  });
+};
+
+const within = async <T>(answer: Promise<T>, ms: number): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('too late')), ms);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};

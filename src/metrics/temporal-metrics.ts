@@ -1,0 +1,80 @@
+/** The metrics of Temporal's SDK, which counts in native code: its updates are applied to metrics of this process. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+/** As the SDK's buffer hands them out: a counter's value is what was added, the others' the value itself. */
+export interface SdkUpdate {
+  readonly metric: {
+    readonly name: string;
+    readonly kind: 'counter' | 'gauge' | 'histogram' | 'up-down-counter';
+    readonly unit?: string;
+    readonly description?: string;
+  };
+  readonly value: number;
+  readonly attributes: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** Labels that are kept. Everything else is left out: no id of a workflow or a call may become a series. */
+const labelNames = [
+  'namespace',
+  'task_queue',
+  'workflow_type',
+  'activity_type',
+  'worker_type',
+  'poller_type',
+  'operation',
+  'status_code',
+  'failure_reason',
+  'eager',
+] as const;
+const drainEveryMs = 1_000;
+
+type Apply = (labels: Record<string, string>, value: number) => void;
+
+/**
+ * Applies updates once a second; a buffer that nobody empties drops them.
+ * @param retrieve hands out, and forgets, what has come since it was last asked.
+ */
+export const mergeTemporalMetrics = (registry: Registry, retrieve: () => Iterable<SdkUpdate>): { stop(): void } => {
+  const known = new Map<string, Apply>();
+  const drain = (): void => {
+    for (const { metric, value, attributes } of retrieve()) {
+      let apply = known.get(metric.name);
+      if (apply === undefined) {
+        apply = create(registry, metric);
+        known.set(metric.name, apply);
+      }
+      const labels: Record<string, string> = {};
+      for (const name of labelNames) if (attributes[name] !== undefined) labels[name] = String(attributes[name]);
+      apply(labels, value);
+    }
+  };
+  const timer = setInterval(drain, drainEveryMs).unref();
+  return {
+    stop: () => {
+      clearInterval(timer);
+      drain();
+    },
+  };
+};
+
+const create = (registry: Registry, { name, kind, unit, description = '' }: SdkUpdate['metric']): Apply => {
+  const options = {
+    help: description === '' ? `${name} of Temporal's SDK.` : description,
+    labelNames: [...labelNames],
+    registers: [registry],
+  };
+  if (kind === 'counter') {
+    const counter = new Counter({ ...options, name: endingIn(name, '_total') });
+    return (labels, value) => counter.inc(labels, value);
+  }
+  if (kind === 'histogram') {
+    const isTime = unit === 's';
+    const buckets = isTime ? [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 60, 600] : [1, 10, 100, 1_000];
+    const histogram = new Histogram({ ...options, buckets, name: isTime ? endingIn(name, '_seconds') : name });
+    return (labels, value) => histogram.observe(labels, value);
+  }
+  const gauge = new Gauge({ ...options, name });
+  return kind === 'gauge' ? (labels, value) => gauge.set(labels, value) : (labels, value) => gauge.inc(labels, value);
+};
+
+const endingIn = (name: string, ending: string): string => (name.endsWith(ending) ? name : `${name}${ending}`);

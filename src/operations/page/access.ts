@@ -1,0 +1,90 @@
+/** Who may look and who may act. Requests are judged by their own facts: no session, no cookie. */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+
+export interface Actor {
+  readonly name: string;
+  /** Read at each request, so that a changed file takes effect. */
+  readonly token: () => string;
+}
+
+export interface AccessRules {
+  /** Reading needs no token: the port listens on loopback alone. */
+  readonly isOpen: boolean;
+  /** May read, and may not act: the token of /metrics. */
+  readonly readToken: (() => string) | undefined;
+  /** May read and act, each under its own name. */
+  readonly actors: readonly Actor[];
+  /** Names besides `localhost` under which browsers may ask. */
+  readonly hosts: readonly string[];
+}
+
+/** In a time that says nothing of where they differ. */
+export const isSameText = (left: string, right: string): boolean => {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(left), digest(right));
+};
+
+export interface Access {
+  /**
+   * False for a name that is not ours. A page of somebody else may have its name resolve to our address (DNS rebinding)
+   * and would then count as the same origin; an address has no such name.
+   */
+  isOurHost(request: IncomingMessage): boolean;
+  mayRead(request: IncomingMessage): boolean;
+  /** Whose token the request carries; undefined = of nobody who may act. */
+  actorOf(request: IncomingMessage): string | undefined;
+  /** Whether a form of our own page sent it, and not that of another origin (CSRF). */
+  isOurForm(request: IncomingMessage, formToken: string): boolean;
+  /** Is in every form of the page. */
+  readonly formToken: string;
+}
+
+export const createAccess = (rules: AccessRules): Access => {
+  const formToken = randomBytes(32).toString('base64url');
+  const hosts = new Set(['localhost', ...rules.hosts.map((host) => host.toLowerCase())]);
+
+  const actorOf = (request: IncomingMessage): string | undefined => {
+    const given = credentialsOf(request.headers.authorization);
+    if (given === undefined) return undefined;
+    return rules.actors.find(
+      ({ name, token }) => (given.name === undefined || given.name === name) && isSameText(given.secret, token()),
+    )?.name;
+  };
+
+  return {
+    formToken,
+    actorOf,
+    isOurHost: ({ headers: { host = '' } }) => {
+      const name = nameOf(host);
+      return name !== undefined && (hosts.has(name) || isIP(name.replace(/^\[|\]$/g, '')) !== 0);
+    },
+    mayRead: (request) => {
+      if (rules.isOpen) return true;
+      if (actorOf(request) !== undefined) return true;
+      const given = credentialsOf(request.headers.authorization);
+      return given !== undefined && rules.readToken !== undefined && isSameText(given.secret, rules.readToken());
+    },
+    isOurForm: (request, token) => {
+      const { origin, host, 'sec-fetch-site': site } = request.headers;
+      if (origin === undefined || host === undefined) return false;
+      if (site !== undefined && site !== 'same-origin') return false;
+      return (origin === `http://${host}` || origin === `https://${host}`) && isSameText(token, formToken);
+    },
+  };
+};
+
+/** Of a Host header, without its port. */
+const nameOf = (host: string): string | undefined =>
+  /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/.exec(host.toLowerCase())?.[1];
+
+/** Bearer, or Basic as browsers ask for it. */
+const credentialsOf = (authorization = ''): { readonly name?: string; readonly secret: string } | undefined => {
+  const [, scheme = '', value = ''] = /^(Bearer|Basic) (\S+)$/i.exec(authorization) ?? [];
+  if (scheme.toLowerCase() === 'bearer') return { secret: value };
+  if (scheme.toLowerCase() !== 'basic') return undefined;
+  const text = Buffer.from(value, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  return colon < 0 ? undefined : { name: text.slice(0, colon), secret: text.slice(colon + 1) };
+};

@@ -1,0 +1,108 @@
+/** The status page over HTTP. Every limit is its own: what a slow or hostile client costs does not grow with its requests. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Access } from './access.ts';
+import { drawVerdicts } from './draw-page.ts';
+import { createEventStream } from './event-stream.ts';
+import type { DayVerdict, PageState } from './page-state.ts';
+import { script } from './script.ts';
+import { createSnapshots } from './snapshots.ts';
+import { style } from './style.ts';
+
+export interface PageOptions {
+  readonly access: Access;
+  /** Says itself what does not answer. */
+  readonly readState: () => Promise<PageState>;
+  /** @param day `YYYY-MM-DD`. */
+  readonly readVerdicts: (warehouse: string, day: string) => Promise<readonly DayVerdict[]>;
+  /** Milliseconds for which what was read is shown to everybody. */
+  readonly everyMs?: number;
+}
+
+export interface Page {
+  /** False where the path is none of the page's. */
+  serves(path: string): boolean;
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  close(): void;
+}
+
+/** A client that takes nothing for so long is cut off. */
+const idleMs = 15_000;
+/** Questions for single days under way at once; each costs one query. */
+const maxQuestions = 4;
+
+const headers = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+} as const;
+
+const types = {
+  html: 'text/html; charset=utf-8',
+  text: 'text/plain; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  script: 'text/javascript; charset=utf-8',
+} as const;
+
+export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000 }: PageOptions): Page => {
+  const snapshots = createSnapshots(readState, everyMs);
+  const stream = createEventStream(snapshots, everyMs);
+  let questions = 0;
+
+  const answer = (response: ServerResponse, status: number, type: keyof typeof types, body: string): void => {
+    response.writeHead(status, { ...headers, 'content-type': types[type] }).end(body);
+  };
+
+  const showVerdicts = async (response: ServerResponse, params: URLSearchParams): Promise<void> => {
+    const warehouse = params.get('warehouse') ?? '';
+    const day = params.get('day') ?? '';
+    if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(Date.parse(day)) || warehouse.length > 200) {
+      return answer(response, 400, 'text', 'A day as 2026-01-31 and a warehouse are needed.\n');
+    }
+    if (questions >= maxQuestions) return answer(response, 503, 'text', 'Too many questions at once; try again.\n');
+    questions += 1;
+    try {
+      answer(response, 200, 'html', drawVerdicts({ warehouse, day }, await readVerdicts(warehouse, day)));
+    } finally {
+      questions -= 1;
+    }
+  };
+
+  const routes: Readonly<Record<string, (response: ServerResponse, params: URLSearchParams) => Promise<void> | void>> =
+    {
+      '/': async (response) => answer(response, 200, 'html', (await snapshots.read()).page),
+      '/verdicts': showVerdicts,
+      '/style.css': (response) => answer(response, 200, 'css', style),
+      '/script.js': (response) => answer(response, 200, 'script', script),
+      '/events': (response) => {
+        if (!stream.join(response)) return answer(response, 503, 'text', 'Too many readers.\n');
+        response.writeHead(200, { ...headers, 'content-type': 'text/event-stream' });
+        response.write('retry: 5000\n\n');
+      },
+    };
+
+  return {
+    serves: (path) => Object.hasOwn(routes, path),
+    close: () => stream.close(),
+    handle: async (request, response) => {
+      response.setTimeout(idleMs, () => response.destroy());
+      if (!access.isOurHost(request)) {
+        return answer(response, 421, 'text', 'This name is not ours. Add it to operations.hosts, or ask by address.\n');
+      }
+      if (!access.mayRead(request)) {
+        response.setHeader('www-authenticate', 'Basic realm="callsync", charset="UTF-8"');
+        return answer(response, 401, 'text', 'A token is needed: any name and the token as password.\n');
+      }
+      if (request.method !== 'GET' && request.method !== 'HEAD') {
+        response.setHeader('allow', 'GET, HEAD');
+        return answer(response, 405, 'text', '');
+      }
+      const [path = '', query = ''] = request.url?.split('?', 2) ?? [];
+      await routes[path]?.(response, new URLSearchParams(query));
+    },
+  };
+};

@@ -1,0 +1,48 @@
+/**
+ * The script of the page: replaces sections that changed, as server-sent events bring them, and copies commands. A section
+ * in which the reader is at work keeps still until the focus leaves it. Without the script, the page is a document.
+ */
+export const script = `'use strict';
+const live = document.getElementById('live');
+const parse = (text) => new DOMParser().parseFromString(text, 'text/html').body.firstElementChild;
+const waiting = new Map();
+const replace = (id, text) => {
+  const present = document.getElementById(id);
+  if (present === null) return;
+  const active = document.activeElement;
+  if (active !== null && present.contains(active) && active.closest('form, .command') !== null) {
+    waiting.set(id, text);
+    return;
+  }
+  waiting.delete(id);
+  const places = active !== null && present.contains(active) ? [...present.querySelectorAll('a, button, [tabindex]')] : [];
+  const place = places.indexOf(active);
+  const next = parse(text);
+  const scrolled = [...present.querySelectorAll('.scroll')].map((one) => one.scrollLeft);
+  present.replaceWith(next);
+  next.querySelectorAll('.scroll').forEach((one, index) => { one.scrollLeft = scrolled[index] ?? 0; });
+  if (place >= 0) [...next.querySelectorAll('a, button, [tabindex]')][place]?.focus();
+};
+document.addEventListener('focusout', () => setTimeout(() => { for (const [id, text] of waiting) replace(id, text); }, 0));
+document.addEventListener('click', async (event) => {
+  const button = event.target instanceof Element ? event.target.closest('button.copy') : null;
+  if (button === null) return;
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = 'Copied';
+  } catch {
+    const range = document.createRange();
+    range.selectNodeContents(button.previousElementSibling);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    button.textContent = 'Selected';
+  }
+});
+const source = new EventSource('/events');
+source.addEventListener('section', (event) => {
+  const { id, html } = JSON.parse(event.data);
+  replace(id, html);
+});
+source.addEventListener('drawn', (event) => { live.textContent = 'Live, drawn ' + event.data + ' UTC'; });
+source.addEventListener('error', () => { live.textContent = 'Not connected; what is shown may be old'; });
+`;

@@ -1,0 +1,45 @@
+/** The timeline: what operators did, and what the parts of the store noticed by themselves. */
+import type { Queryable } from '../../postgres/database.ts';
+
+export interface TimelineEvent {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly kind: string;
+  /** In words; names and counts, no personal data. */
+  readonly what: string;
+  /** Name of the token that somebody used; null where nobody acted. */
+  readonly actor: string | null;
+}
+
+/** Tells once that another version runs. */
+export const recordVersion = async (db: Queryable, version: string): Promise<void> => {
+  await db.query(
+    `INSERT INTO events (kind, what) SELECT 'version', $1
+      WHERE $1 IS DISTINCT FROM (SELECT what FROM events WHERE kind = 'version' ORDER BY at DESC LIMIT 1)`,
+    [`callsync ${version} runs`],
+  );
+};
+
+/** Newest first. */
+export const listEvents = async (db: Queryable, limit: number): Promise<TimelineEvent[]> =>
+  await db.query<TimelineEvent>(
+    `SELECT (extract(epoch FROM at) * 1000)::float8 AS at, kind, what, actor FROM (
+       (SELECT at, kind, what, actor FROM events ORDER BY at DESC LIMIT $1)
+       UNION ALL
+       (SELECT min(first_at) AS at, 'key', 'Signing key ' || signing_key || ' verified its first delivery', NULL
+          FROM delivery_senders WHERE signing_key IS NOT NULL GROUP BY signing_key ORDER BY at DESC LIMIT $1)
+       UNION ALL
+       (SELECT min(first_at) AS at, 'agent', 'First delivery by ' || coalesce(left(agent, 100), 'an agent without a name'), NULL
+          FROM delivery_senders GROUP BY agent ORDER BY at DESC LIMIT $1)
+       UNION ALL
+       (SELECT first_seen, 'drift', 'Field ' || left(field, 100) || ' of ' || source || ' records: ' || kind, NULL
+          FROM drift ORDER BY first_seen DESC LIMIT $1)
+       UNION ALL
+       (SELECT issued_at, 'ledger', 'Epoch ' || epoch || ': ' || reason, NULL FROM epochs ORDER BY issued_at DESC LIMIT $1)
+       UNION ALL
+       (SELECT seen_at, 'window', problem, NULL FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT $1)
+       UNION ALL
+       (SELECT updated_at, 'go-live', 'Went live', NULL FROM meta WHERE key = 'go_live' AND value ? 'schedules')
+     ) AS timeline ORDER BY at DESC LIMIT $1`,
+    [limit],
+  );

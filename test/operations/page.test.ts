@@ -1,0 +1,233 @@
+/** The status page without any server behind it: what it says, what it escapes, whom it answers. */
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Registry } from 'prom-client';
+import { afterEach, expect, test } from 'vitest';
+import { createAccess } from '../../src/operations/page/access.ts';
+import { html } from '../../src/operations/page/html.ts';
+import { createPage } from '../../src/operations/page/page.ts';
+import type { PageState } from '../../src/operations/page/page-state.ts';
+import { provenThrough, sumUp } from '../../src/operations/page/sum-up.ts';
+import { type OperationsServer, serveOperations } from '../../src/operations/server.ts';
+
+const evil = `<img src=x onerror="alert(1)">'&`;
+const day = (date: string, state: PageState['warehouses'][number]['days'][number]['state']) => ({
+  date,
+  state,
+  calls: 7,
+});
+const warehouse = {
+  name: 'main',
+  pending: 0,
+  liveOldestAge: null,
+  lastLoadAge: 3,
+  lastError: null,
+  newestVisible: 1_000_000,
+  days: [
+    day('2026-01-01', 'unread'),
+    day('2026-01-02', 'proven'),
+    day('2026-01-03', 'healed'),
+    day('2026-01-04', 'unproven'),
+  ],
+};
+const calm: PageState = {
+  at: 1_005_000,
+  version: '1.2.3',
+  storeAnswers: true,
+  sync: { lag: 4, watermarkAge: 9, lastError: null },
+  warehouses: [warehouse],
+  calls: 1_234,
+  waiting: [{ what: 'Inbox', count: 0, oldestAge: null, command: 'callsync status' }],
+  funnel: [{ step: 'Arrival to ledger', calls: 9, p50: 0.2, p95: 1.5 }],
+  ways: { both: 8, pollOnly: 1, webhookOnly: 1, importOnly: 0 },
+  backfills: [],
+  limits: [{ what: 'Requests', used: 20, limit: 40, note: '' }],
+  openProblems: 0,
+  events: [],
+};
+
+test('sums everything up in one sentence', () => {
+  expect(sumUp(calm)).toMatchObject({
+    mood: 'good',
+    sentence: 'The newest visible call is 5.0 s old; all is proven through 2026-01-03.',
+  });
+  expect(sumUp({ ...calm, sync: null }).word).toBe('Not started');
+  expect(sumUp({ ...calm, storeAnswers: false, warehouses: [] })).toMatchObject({
+    mood: 'action',
+    command: 'callsync doctor',
+  });
+  expect(
+    sumUp({ ...calm, warehouses: [{ ...warehouse, liveOldestAge: 901, lastError: 'DATABASE_ERROR' }] }).sentence,
+  ).toBe('Warehouse main lacks changes since 15 min; its last load failed with DATABASE_ERROR.');
+  expect(sumUp({ ...calm, sync: { lag: 3_000, watermarkAge: 9, lastError: null } }).word).toBe('Delayed');
+  // A backlog of years delays nothing.
+  expect(
+    sumUp({
+      ...calm,
+      sync: { lag: 4, watermarkAge: 9e8, lastError: null },
+      warehouses: [{ ...warehouse, pending: 4e6 }],
+    }).mood,
+  ).toBe('good');
+  const empty = { ...warehouse, days: [...warehouse.days, day('2026-01-05', 'suspicious_empty')] };
+  expect(sumUp({ ...calm, warehouses: [empty] }).word).toBe('Action required');
+});
+
+test('calls proven only what every warehouse has without a gap', () => {
+  const other = {
+    ...warehouse,
+    days: [day('2026-01-02', 'proven'), day('2026-01-03', 'unproven'), day('2026-01-04', 'proven')],
+  };
+  expect(provenThrough([warehouse, other])).toBe('2026-01-02');
+  expect(provenThrough([warehouse, { ...warehouse, days: [day('2026-01-02', 'unproven')] }])).toBeNull();
+});
+
+test('escapes whatever is put into HTML', () => {
+  expect(html`<p title="${evil}">${[evil, html`<b>${evil}</b>`, null, false, 3]}</p>`.text).toBe(
+    '<p title="&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&#39;&amp;">&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&#39;&amp;<b>&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&#39;&amp;</b>3</p>',
+  );
+});
+
+let server: OperationsServer | undefined;
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+});
+
+const serve = async (rules: Partial<Parameters<typeof createAccess>[0]> = {}, state: PageState = calm) => {
+  let reads = 0;
+  const page = createPage({
+    access: createAccess({ isOpen: true, readToken: undefined, actors: [], hosts: [], ...rules }),
+    readState: async () => {
+      reads += 1;
+      return { ...state, calls: reads };
+    },
+    readVerdicts: async () => [],
+    everyMs: 50,
+  });
+  server = await serveOperations({
+    listen: '127.0.0.1',
+    port: 0,
+    registry: new Registry(),
+    ready: () => true,
+    token: undefined,
+    page,
+  });
+  const { address } = server;
+  return { address, port: Number(new URL(address).port), reads: () => reads };
+};
+
+/** fetch does not let a test choose the Host header. */
+const ask = (port: number, head: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${head}\r\n\r\n`));
+    let said = '';
+    socket.on('data', (chunk) => {
+      said += chunk.toString('utf8');
+    });
+    socket.on('close', () => resolve(said));
+    socket.on('error', reject);
+  });
+
+test('shows hostile names as text, under a policy that runs nothing but its own script', async () => {
+  const hostile: PageState = {
+    ...calm,
+    warehouses: [{ ...warehouse, name: evil, lastError: evil }],
+    waiting: [{ what: evil, count: 1, oldestAge: 2, command: evil }],
+    backfills: [
+      { name: evil, status: evil, startedAt: '2026-01-01T00:00:00Z', link: 'http://127.0.0.1/', progress: null },
+    ],
+    events: [{ at: 0, kind: evil, what: evil, actor: evil }],
+    limits: [{ what: evil, used: 1, limit: 2, note: evil }],
+    funnel: [{ step: evil, calls: 1, p50: 1, p95: 1 }],
+  };
+  const { address } = await serve({}, hostile);
+  const answer = await fetch(address);
+  const text = await answer.text();
+  expect(text).not.toMatch(/<img|onerror="/);
+  expect(text).toContain('&lt;img src=x onerror=&quot;');
+  expect(answer.headers.get('content-security-policy')).toMatch(/default-src 'none'; script-src 'self'/);
+  expect(
+    [...text.matchAll(/(?:src|href)="([^"]*)"/g)]
+      .map(([, target]) => target)
+      .filter((one) => /^(https?:)?\/\//.test(one ?? '')),
+  ).toEqual(['http://127.0.0.1/']);
+  expect(text).not.toMatch(/style="|<style|<script>/);
+  const verdicts = await fetch(`${address}/verdicts?warehouse=${encodeURIComponent(evil)}&day=2026-01-02`);
+  expect([verdicts.status, (await verdicts.text()).includes('<img')]).toEqual([200, false]);
+  for (const query of ['', '?day=2026-99-99&warehouse=a', '?day=<script>']) {
+    expect((await fetch(`${address}/verdicts${query}`)).status).toBe(400);
+  }
+  expect((await fetch(`${address}/script.js`)).headers.get('content-type')).toContain('text/javascript');
+});
+
+test('answers only under its own names, so that a page whose name resolves here reads nothing', async () => {
+  const { port } = await serve({ hosts: ['status.example'] });
+  for (const [host, status] of [
+    ['attacker.example', 421],
+    [`127.0.0.1.attacker.example:${port}`, 421],
+    ['', 421],
+    ['status.example', 200],
+    [`localhost:${port}`, 200],
+    [`[::1]:${port}`, 200],
+    ['10.1.2.3:80', 200],
+  ] as const) {
+    expect((await ask(port, `GET / HTTP/1.1\r\nHost: ${host}`)).split('\r\n')[0], host).toContain(` ${status} `);
+  }
+});
+
+test('asks for a token where it is not open, and takes none by half', async () => {
+  const { address } = await serve({
+    isOpen: false,
+    readToken: () => 'read',
+    actors: [{ name: 'ann', token: () => 'act' }],
+  });
+  const status = async (authorization?: string) =>
+    (await fetch(address, authorization === undefined ? {} : { headers: { authorization } })).status;
+  const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+  for (const wrong of [
+    undefined,
+    'Bearer ',
+    'Bearer rea',
+    basic('bob:act'),
+    basic('ann:'),
+    basic('ann'),
+    'Digest read',
+  ]) {
+    expect(await status(wrong), wrong ?? 'none').toBe(401);
+  }
+  for (const right of ['Bearer read', basic('anybody:read'), basic('ann:act'), 'Bearer act'])
+    expect(await status(right)).toBe(200);
+  expect((await fetch(`${address}/events`)).status).toBe(401);
+  expect((await fetch(address, { method: 'POST', headers: { authorization: 'Bearer act' } })).status).toBe(405);
+});
+
+test('reads its state once for many clients, and not at all for nobody', async () => {
+  const { address, reads } = await serve();
+  await Promise.all(Array.from({ length: 60 }, async () => await (await fetch(address)).text()));
+  expect(reads()).toBeLessThan(20);
+  await delay(150);
+  const before = reads();
+  await delay(300);
+  expect(reads()).toBe(before);
+});
+
+test('sends sections that changed, and has room for few readers', async () => {
+  const { address } = await serve();
+  const aborts: AbortController[] = [];
+  const open = async () => {
+    const abort = new AbortController();
+    aborts.push(abort);
+    return await fetch(`${address}/events`, { signal: abort.signal });
+  };
+  const first = await open();
+  const reader = first.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  while (!text.includes('event: drawn')) text += (await reader?.read())?.value ?? '';
+  const sections = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data ?? '') as { id: string });
+  expect(sections.map(({ id }) => id)).toContain('headline');
+  const others = await Promise.all(Array.from({ length: 20 }, open));
+  expect(others.filter(({ status }) => status === 503)).toHaveLength(5);
+  for (const abort of aborts) abort.abort();
+  await expect.poll(async () => (await open()).status).toBe(200);
+  for (const abort of aborts) abort.abort();
+});

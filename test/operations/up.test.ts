@@ -1,0 +1,12 @@
+/** What operators see of one running installation. */
+import { afterAll, beforeAll } from 'vitest';
+import { testMonitoring } from './monitoring-cases.ts';
+import { openSite, type Site } from './support/site.ts';
+
+let site: Site;
+beforeAll(async () => {
+  site = await openSite();
+});
+afterAll(() => site?.dispose());
+
+testMonitoring(() => site);
