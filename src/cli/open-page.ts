@@ -4,6 +4,7 @@ import { createPage, type Page } from '../operations/page/page.ts';
 import { openSecret } from '../secret.ts';
 import { recordVersion } from '../store/status/events.ts';
 import type { Parts } from './services/open-parts.ts';
+import { createPageActions } from './services/page-actions.ts';
 import { createPageReader } from './services/read-page.ts';
 import type { Services } from './services/services.ts';
 import { readVersion } from './version.ts';
@@ -27,5 +28,6 @@ export const openPage = (services: Services, parts: Parts): Page | undefined => 
   }
   recordVersion(parts.store, readVersion()).catch(() => undefined);
   const access = createAccess({ isOpen: isLocal && readToken === undefined, readToken, actors, hosts });
-  return createPage({ access, ...createPageReader(services, parts) });
+  const actions = actors.length === 0 ? undefined : createPageActions(services, parts);
+  return createPage({ access, actions, ...createPageReader(services, parts) });
 };

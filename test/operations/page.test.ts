@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { afterEach, expect, test } from 'vitest';
+import { terminal } from '../../src/errors.ts';
 import { createAccess } from '../../src/operations/page/access.ts';
 import { html } from '../../src/operations/page/html.ts';
 import { createPage } from '../../src/operations/page/page.ts';
@@ -95,8 +96,25 @@ afterEach(async () => {
 
 const serve = async (rules: Partial<Parameters<typeof createAccess>[0]> = {}, state: PageState = calm) => {
   let reads = 0;
+  const access = createAccess({ isOpen: true, readToken: undefined, actors: [], hosts: [], ...rules });
+  const acted: string[] = [];
+  const act = (name: string) => async (fields: URLSearchParams, actor: string) => {
+    if (fields.get('name') === 'gone') throw terminal('USAGE_BACKFILL', 'There is none.');
+    acted.push(`${actor} ${name} ${fields.get('name')}`);
+    return name;
+  };
   const page = createPage({
-    access: createAccess({ isOpen: true, readToken: undefined, actors: [], hosts: [], ...rules }),
+    access,
+    actions:
+      rules.actors === undefined
+        ? undefined
+        : {
+            pause: act('pause'),
+            resume: act('resume'),
+            backfill: act('backfill'),
+            reconcile: act('reconcile'),
+            replay: act('replay'),
+          },
     readState: async () => {
       reads += 1;
       return { ...state, calls: reads };
@@ -113,7 +131,7 @@ const serve = async (rules: Partial<Parameters<typeof createAccess>[0]> = {}, st
     page,
   });
   const { address } = server;
-  return { address, port: Number(new URL(address).port), reads: () => reads };
+  return { address, port: Number(new URL(address).port), reads: () => reads, acted };
 };
 
 /** fetch does not let a test choose the Host header. */
@@ -230,4 +248,47 @@ test('sends sections that changed, and has room for few readers', async () => {
   for (const abort of aborts) abort.abort();
   await expect.poll(async () => (await open()).status).toBe(200);
   for (const abort of aborts) abort.abort();
+});
+
+test('acts only for whoever has a token of an own name, and only by a form of its own page', async () => {
+  const { address, acted } = await serve({ actors: [{ name: 'ann', token: () => 'act' }] });
+  const page = await (await fetch(address)).text();
+  const form = /name="form" value="([^"]+)"/.exec(page)?.[1] ?? '';
+  const authorization = `Basic ${Buffer.from('ann:act').toString('base64')}`;
+  const good = { origin: address, authorization };
+  const post = async (headers: Record<string, string>, body: string, path = 'pause', method = 'POST') =>
+    (
+      await fetch(`${address}/actions/${path}`, {
+        method,
+        headers,
+        ...(method === 'POST' && { body }),
+        redirect: 'manual',
+      })
+    ).status;
+  const fields = (more: Record<string, string>) => new URLSearchParams({ form, name: 'big', ...more }).toString();
+  for (const [status, headers, body, path, method] of [
+    [403, { authorization }, fields({})],
+    [403, { ...good, origin: 'null' }, fields({})],
+    [403, { ...good, origin: 'http://attacker.example' }, fields({})],
+    [403, { ...good, 'sec-fetch-site': 'cross-site' }, fields({})],
+    [403, good, fields({ form: 'guessed' })],
+    [403, good, ''],
+    [401, { origin: address }, fields({})],
+    [401, { ...good, authorization: 'Bearer wrong' }, fields({})],
+    [413, good, fields({ more: 'x'.repeat(9_000) })],
+    [404, good, fields({}), 'constructor'],
+    [405, good, fields({}), 'pause', 'GET'],
+    [400, good, fields({ name: 'gone' })],
+  ] as [number, Record<string, string>, string, string?, string?][]) {
+    expect(await post(headers, body, path, method), `${status} ${JSON.stringify(headers)} ${body}`).toBe(status);
+  }
+  expect(acted).toEqual([]);
+  expect(await post({ ...good, 'sec-fetch-site': 'same-origin' }, fields({}))).toBe(303);
+  expect(acted).toEqual(['ann pause big']);
+});
+
+test('has no form and no action where nobody may act', async () => {
+  const { address } = await serve();
+  expect(await (await fetch(address)).text()).not.toContain('<form');
+  expect((await fetch(`${address}/actions/pause`, { method: 'POST' })).status).toBe(404);
 });

@@ -1,6 +1,7 @@
 /** The status page over HTTP. Every limit is its own: what a slow or hostile client costs does not grow with its requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Access } from './access.ts';
+import { type Actions, createActionRunner, isActionPath } from './actions.ts';
 import { drawVerdicts } from './draw-page.ts';
 import { createEventStream } from './event-stream.ts';
 import type { DayVerdict, PageState } from './page-state.ts';
@@ -16,6 +17,8 @@ export interface PageOptions {
   readonly readVerdicts: (warehouse: string, day: string) => Promise<readonly DayVerdict[]>;
   /** Milliseconds for which what was read is shown to everybody. */
   readonly everyMs?: number;
+  /** What may be done; absent where nobody may act. */
+  readonly actions?: Actions | undefined;
 }
 
 export interface Page {
@@ -35,7 +38,8 @@ const headers = {
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
+  // With `no-referrer`, browsers post forms under the origin `null`.
+  'referrer-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'cache-control': 'no-store',
@@ -48,8 +52,10 @@ const types = {
   script: 'text/javascript; charset=utf-8',
 } as const;
 
-export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000 }: PageOptions): Page => {
-  const snapshots = createSnapshots(readState, everyMs);
+export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, actions }: PageOptions): Page => {
+  const formToken = actions === undefined ? null : access.formToken;
+  const snapshots = createSnapshots(readState, { everyMs, formToken });
+  const runAction = actions === undefined ? undefined : createActionRunner(access, actions);
   const stream = createEventStream(snapshots, everyMs);
   let questions = 0;
 
@@ -86,12 +92,17 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000 }:
     };
 
   return {
-    serves: (path) => Object.hasOwn(routes, path),
+    serves: (path) => Object.hasOwn(routes, path) || (runAction !== undefined && isActionPath(path)),
     close: () => stream.close(),
     handle: async (request, response) => {
       response.setTimeout(idleMs, () => response.destroy());
       if (!access.isOurHost(request)) {
         return answer(response, 421, 'text', 'This name is not ours. Add it to operations.hosts, or ask by address.\n');
+      }
+      const [path = '', query = ''] = request.url?.split('?', 2) ?? [];
+      if (runAction !== undefined && isActionPath(path)) {
+        const { status, text } = await runAction(request, response);
+        return answer(response, status, 'text', text);
       }
       if (!access.mayRead(request)) {
         response.setHeader('www-authenticate', 'Basic realm="callsync", charset="UTF-8"');
@@ -101,7 +112,6 @@ export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000 }:
         response.setHeader('allow', 'GET, HEAD');
         return answer(response, 405, 'text', '');
       }
-      const [path = '', query = ''] = request.url?.split('?', 2) ?? [];
       await routes[path]?.(response, new URLSearchParams(query));
     },
   };

@@ -1,6 +1,7 @@
 /** The parts of the status page, each under an id by which the script replaces it. */
 import { drawCalendar, stateMarks } from './draw-calendar.ts';
 import { formatCount, formatInstant, formatShare, formatSpan } from './format.ts';
+import { drawForms, drawToggle } from './forms.ts';
 import { type Html, html, type Part } from './html.ts';
 import type { PageBackfill, PageState, UsedLimit } from './page-state.ts';
 import { sumUp } from './sum-up.ts';
@@ -90,7 +91,13 @@ const drawProgress = ({ name, progress }: PageBackfill): Part =>
     ? '–'
     : html`<progress max="1" value="${progress.share.toFixed(4)}" aria-label="Progress of ${name}"></progress> ${formatShare(progress.share)}, ${formatCount(progress.windows)} windows, ${formatCount(progress.calls)} calls`;
 
-const backfills = ({ backfills: all }: PageState): Section =>
+/** Its state, and what can be done about it. */
+const drawState = ({ name, status, progress }: PageBackfill, formToken: string | null): Part =>
+  progress === null || progress.state === 'done'
+    ? (progress?.state ?? status.toLowerCase())
+    : [progress.state, ' ', formToken !== null && drawToggle(formToken, name, progress.state)];
+
+const backfills = ({ backfills: all }: PageState, formToken: string | null): Section =>
   section(
     'backfills',
     'Backfills',
@@ -101,7 +108,7 @@ const backfills = ({ backfills: all }: PageState): Section =>
           ['Name', 'State', 'Progress', 'Rate', 'Left', 'Started (UTC)'],
           all.map((one) => [
             one.link === null ? one.name : html`<a href="${one.link}">${one.name}</a>`,
-            one.progress?.state ?? one.status.toLowerCase(),
+            drawState(one, formToken),
             drawProgress(one),
             one.progress === null ? '–' : `${formatCount(one.progress.callsPerSecond)} calls/s`,
             formatSpan(one.progress?.secondsLeft ?? null),
@@ -156,5 +163,10 @@ const events = ({ events: all }: PageState): Section =>
       : html`<ol class="timeline">${all.map((one) => html`<li><time datetime="${new Date(one.at).toISOString()}">${formatInstant(one.at)}</time> <span class="kind">${one.kind}</span> ${one.what}${one.actor !== null && html` <span class="actor">by ${one.actor}</span>`}</li>`)}</ol>`,
   );
 
-export const drawSections = (state: PageState): readonly Section[] =>
-  [headline, coverage, warehouses, waiting, backfills, latency, limits, ways, events].map((draw) => draw(state));
+/** @param formToken for the forms of actions; null = nobody may act. */
+export const drawSections = (state: PageState, formToken: string | null): readonly Section[] => [
+  ...[headline, coverage, warehouses, waiting].map((draw) => draw(state)),
+  backfills(state, formToken),
+  ...(formToken === null ? [] : [section('actions', 'Actions', drawForms(formToken))]),
+  ...[latency, limits, ways, events].map((draw) => draw(state)),
+];

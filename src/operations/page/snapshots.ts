@@ -16,11 +16,14 @@ export interface Snapshots {
   read(): Promise<Snapshot>;
 }
 
-export const createSnapshots = (readState: () => Promise<PageState>, everyMs: number): Snapshots => {
+export const createSnapshots = (
+  readState: () => Promise<PageState>,
+  { everyMs, formToken }: { readonly everyMs: number; readonly formToken: string | null },
+): Snapshots => {
   let last: { readonly at: number; readonly snapshot: Promise<Snapshot> } | undefined;
   const draw = async (): Promise<Snapshot> => {
     const state = await readState();
-    const sections = drawSections(state);
+    const sections = drawSections(state, formToken);
     return { at: state.at, sections, page: drawPage(state, sections) };
   };
   return {

@@ -11,6 +11,11 @@ export interface TimelineEvent {
   readonly actor: string | null;
 }
 
+/** @param event.what without personal data. */
+export const recordEvent = async (db: Queryable, event: Omit<TimelineEvent, 'at'>): Promise<void> => {
+  await db.query('INSERT INTO events (kind, what, actor) VALUES ($1, $2, $3)', [event.kind, event.what, event.actor]);
+};
+
 /** Tells once that another version runs. */
 export const recordVersion = async (db: Queryable, version: string): Promise<void> => {
   await db.query(
