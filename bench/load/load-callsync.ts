@@ -34,6 +34,8 @@ export const loadThroughCallsync = async (input: {
   calls: number;
   /** Records a page; 100 by default. */
   pageSize?: number;
+  /** Changes the database before the first call comes; the worker has made its tables. */
+  prepare?: ((databaseUrl: string) => Promise<void>) | undefined;
 }): Promise<CallsyncLoad> => {
   const database = await createDatabase(input.serverUrl, input.database);
   const { simulator } = input;
@@ -63,6 +65,7 @@ export const loadThroughCallsync = async (input: {
   const { client, connection } = await connectClient(temporalConfigSchema.parse({}), input.temporalAddress);
   try {
     await once(worker.stdout, 'data');
+    await input.prepare?.(database.url);
     const first = await timeBackfill(client, prefix, 'first', simulator);
     if (first.progress.totals.calls !== input.calls)
       throw new Error(`${first.progress.totals.calls} of ${input.calls} calls were read`);

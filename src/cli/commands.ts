@@ -71,8 +71,13 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/verdicts.ts')).addVerdicts,
   },
   {
+    name: 'search',
+    does: 'find words and phrases in transcripts, with accents and inflections; needs a search index',
+    load: async () => (await import('./commands/search.ts')).addSearch,
+  },
+  {
     name: 'warehouse',
-    does: 'fill or rebuild a warehouse from the ledger, without asking the service; needs a running worker',
+    does: 'fill or rebuild a warehouse from the ledger, without asking the service; its search index',
     load: async () => (await import('./commands/warehouse.ts')).addWarehouse,
   },
   {

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { terminal } from '../../errors.ts';
 import { countPending } from '../../store/loads/pending.ts';
 import { requestWalk, walkToEnd } from '../../store/loads/walk.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
@@ -9,15 +8,13 @@ import { followWorkflow } from '../follow-workflow.ts';
 import { withExamples } from '../help.ts';
 import { openStoreService } from '../services/open-store.ts';
 import { openTemporal } from '../services/open-temporal.ts';
+import { configuredWarehouse } from '../services/open-warehouse.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
+import { addSearchIndex } from './search-index.ts';
 
 const run = (name: string, options: CommonOptions, force: boolean): Promise<void> =>
   withServices(options, async (services) => {
-    if (!(name in services.config.warehouses)) {
-      throw terminal('USAGE_WAREHOUSE', `There is no warehouse “${name}” in the configuration.`, {
-        hint: `Use one of: ${Object.keys(services.config.warehouses).join(', ')}.`,
-      });
-    }
+    configuredWarehouse(services.config, name);
     const store = await openStoreService(services);
     await openWarehouses(services, store);
     await requestWalk(store, { warehouse: name, rewrite: force });
@@ -59,11 +56,16 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
   });
 
 export const addWarehouse = (command: Command): void => {
-  const warehouse = withExamples(command, ['callsync warehouse fill bigquery', 'callsync warehouse rebuild postgres']);
+  const warehouse = withExamples(command, [
+    'callsync warehouse fill bigquery',
+    'callsync warehouse rebuild postgres',
+    'callsync warehouse search-index create postgres',
+  ]);
   withExamples(withCommonOptions(warehouse.command('fill <name>')), ['callsync warehouse fill bigquery'])
     .description('load every call that the warehouse does not have in its present revision')
     .action((name: string, options: CommonOptions) => run(name, options, false));
   withExamples(withCommonOptions(warehouse.command('rebuild <name>')), ['callsync warehouse rebuild postgres'])
     .description('write the rows of every call again')
     .action((name: string, options: CommonOptions) => run(name, options, true));
+  addSearchIndex(warehouse);
 };

@@ -8,6 +8,7 @@ import { clearFenceQuery } from './fence.ts';
 import { callIdsQuery, guardsQuery, orphansQuery } from './guards.ts';
 import { type ScriptInput, writeLoadScript } from './load-script.ts';
 import { removeOrphansScript, removeScript } from './remove.ts';
+import { createSearchIndexSql, dropSearchIndexSql, searchSql, searchStatusSql } from './search.ts';
 import { stateQuery } from './state.ts';
 
 const exampleGuard = {
@@ -86,6 +87,16 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     { name: 'reconcile/digests', sql: `${digestCallsQuery(dataset, ['2026-03-01'])};` },
     { name: 'reconcile/ids of a range', sql: `${callIdsQuery(dataset, { from: 0, to: 86_400_000_000 })};` },
     { name: 'reconcile/orphans', sql: `${orphansQuery(dataset, config)};` },
+    { name: 'search index/create', sql: `${createSearchIndexSql(dataset)};` },
+    { name: 'search index/drop', sql: `${dropSearchIndexSql(dataset)};` },
+    { name: 'search index/status', sql: `${searchStatusSql(dataset)};` },
+    {
+      name: 'search',
+      sql: `-- @param terms STRING\n-- @param from_micros INT64\n-- @param to_micros INT64\n-- @param side STRING\n${searchSql(
+        dataset,
+        { from: 0, to: 1, side: 'out', limit: 20 },
+      )};`,
+    },
     { name: 'read/words', sql: `SELECT * FROM \`${dataset}.words\`;` },
   ];
 };

@@ -19,6 +19,7 @@ import { createQuota, describeQuota, limitsOf, type Quota, type QuotaMemory } fr
 import { listTable, rowsOf } from './read.ts';
 import { removeOrphansScript, removeScript } from './remove.ts';
 import { type Pause, pause as realPause } from './retry.ts';
+import { createTranscriptSearch } from './search.ts';
 import { createStaging } from './staging.ts';
 import { stateQuery } from './state.ts';
 import { listStatements } from './statements.ts';
@@ -120,6 +121,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     digestCalls: (callIds, dates) => digestCalls(queries, dataset, callIds, dates),
     listCallIds: (range) => listCallIds(queries, dataset, range),
     listOrphans: () => listOrphans(queries, dataset, config),
+    search: createTranscriptSearch(queries, config),
     statements: () => listStatements(config),
     nextCommitInMs: (of = undefined) => quota.waitMs(of ?? 'interval'),
     describeQuota: async () => describeQuota(await quota.status()),

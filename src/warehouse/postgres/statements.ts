@@ -10,6 +10,17 @@ import type { Layout } from './layout.ts';
 import { loadSql } from './load-sql.ts';
 import { rowsSql } from './read.ts';
 import { claimSurplusSql, removeOrphansSql, removeSql } from './remove.ts';
+import {
+  createGinSql,
+  createSearchSql,
+  dropGinSql,
+  dropSearchSql,
+  fillSql,
+  lockCallsSql,
+  nextCallsSql,
+  searchStateSql,
+} from './search-ddl.ts';
+import { findSql, hitsSql, languageQueriesSql } from './search-query.ts';
 import { stateSql } from './state.ts';
 
 export const listStatements = (layout: Layout): readonly Statement[] => {
@@ -37,5 +48,16 @@ export const listStatements = (layout: Layout): readonly Statement[] => {
     { name: 'ids by time', sql: callIdsSql(layout, 'range') },
     { name: 'ids without a time', sql: callIdsSql(layout, 'undated') },
     { name: 'ids of orphans', sql: orphansSql(layout) },
+    ...createSearchSql(layout, layout.schema).map((sql) => ({ name: 'search index: create', sql })),
+    { name: 'search index: next calls', sql: nextCallsSql(layout) },
+    { name: 'search index: lock calls', sql: lockCallsSql(layout) },
+    { name: 'search index: fill', sql: fillSql(layout) },
+    { name: 'search index: create, last', sql: createGinSql(layout) },
+    { name: 'search index: drop what was not finished', sql: dropGinSql(layout) },
+    ...dropSearchSql(layout).map((sql) => ({ name: 'search index: drop', sql })),
+    { name: 'search index: state', sql: searchStateSql(layout) },
+    { name: 'search: languages', sql: languageQueriesSql(layout) },
+    { name: 'search: calls', sql: findSql(layout) },
+    { name: 'search: utterances', sql: hitsSql(layout) },
   ];
 };

@@ -12,6 +12,7 @@ import { createLoader } from './load.ts';
 import { createMigration } from './migrate.ts';
 import { readRows } from './read.ts';
 import { removeCalls, removeOrphans } from './remove.ts';
+import { createTranscriptSearch } from './search.ts';
 import { stateSql } from './state.ts';
 import { listStatements } from './statements.ts';
 
@@ -69,6 +70,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     digestCalls: (callIds) => digestCalls(pool, layout, callIds),
     listCallIds: (range) => listCallIds(slow, layout, range),
     listOrphans: () => listOrphans(slow, layout),
+    search: createTranscriptSearch({ pool: slow, purpose, layout }),
     statements: () => listStatements(layout),
     close: async () => {
       await migration.stop();

@@ -123,7 +123,8 @@ if (!hasAnalyzer) {
 test.skipIf(!hasAnalyzer).each(layouts)("Google's analyzer accepts every statement of %j", async (layout) => {
   const folder = await mkdtemp(join(tmpdir(), 'callsync-sql-'));
   try {
-    const statements = listStatements(configOf(layout));
+    // The analyzer's catalog has the dataset's own tables only.
+    const statements = listStatements(configOf(layout)).filter(({ sql }) => !sql.includes('INFORMATION_SCHEMA'));
     // As printed by the command, all of it in one file.
     const all = join(folder, 'all.sql');
     await writeFile(all, statements.map(({ sql }) => `${sql.trim().replace(/;$/, '')};`).join('\n\n'));

@@ -1575,5 +1575,34 @@ SELECT t.call_id AS call_id FROM `acme-prod.calls.contacts` AS t
 WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
 ORDER BY call_id;
 
+-- search index/create
+CREATE SEARCH INDEX IF NOT EXISTS transcript_search ON `acme-prod.calls.utterances` (content) OPTIONS (analyzer = 'LOG_ANALYZER');
+
+-- search index/drop
+DROP SEARCH INDEX IF EXISTS transcript_search ON `acme-prod.calls.utterances`;
+
+-- search index/status
+SELECT coverage_percentage, total_storage_bytes FROM `acme-prod.calls`.INFORMATION_SCHEMA.SEARCH_INDEXES
+ WHERE index_name = 'transcript_search';
+
+-- search
+-- @param terms STRING
+-- @param from_micros INT64
+-- @param to_micros INT64
+-- @param side STRING
+SELECT u.call_id AS call_id, u.call_timestamp AS call_timestamp, c.lang AS language,
+       ARRAY_AGG(STRUCT(u.utterance_index AS utterance_index, u.side AS side, u.content AS content)
+                 ORDER BY u.utterance_index LIMIT 3) AS hits
+  FROM `acme-prod.calls.utterances` AS u
+  JOIN `acme-prod.calls.calls` AS c
+    ON c.call_id = u.call_id AND (c.call_timestamp = u.call_timestamp OR (c.call_timestamp IS NULL AND u.call_timestamp IS NULL))
+ WHERE SEARCH(u.content, @terms, analyzer => 'LOG_ANALYZER')
+   AND u.call_timestamp >= TIMESTAMP_MICROS(@from_micros)
+   AND u.call_timestamp < TIMESTAMP_MICROS(@to_micros)
+   AND u.side = @side
+ GROUP BY call_id, call_timestamp, language
+ ORDER BY call_timestamp DESC, call_id
+ LIMIT 21;
+
 -- read/words
 SELECT * FROM `acme-prod.calls.words`;

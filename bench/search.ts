@@ -1,0 +1,207 @@
+/**
+ * Full-text search on PostgreSQL: latency over 50,000 calls of 480 words (frequencies as in speech: each word half as
+ * frequent as one of half its rank), and what the index costs: time of the first load through the whole path and space,
+ * with it against without, on the same generated calls. About 10 minutes.
+ */
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { flattenCall } from '../src/calls/flatten.ts';
+import { startSimulatorProcess } from '../src/cli/demo/simulator-process.ts';
+import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
+import { startTemporalDevServer } from '../src/local/temporal/dev-server.ts';
+import { createPostgresWarehouse } from '../src/warehouse/postgres/warehouse.ts';
+import type { CallLoad, Warehouse } from '../src/warehouse/warehouse.ts';
+import { createDatabase } from './load/create-database.ts';
+import { loadThroughCallsync } from './load/load-callsync.ts';
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '3' },
+    calls: { type: 'string', default: '5000' },
+    searched: { type: 'string', default: '50000' },
+    queries: { type: 'string', default: '40' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const config = { schema: 'calls', documents: false } as const;
+const note = (text: string): void => {
+  process.stderr.write(`${text}\n`);
+};
+const quantile = (numbers: readonly number[], share: number): number => {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+};
+const median = (numbers: readonly number[]): number => quantile(numbers, 0.5);
+
+let seed = 7;
+const random = (): number => {
+  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+  return seed / 2 ** 32;
+};
+const ranks = 20_000;
+/** By rank; frequency falls as 1 / rank. */
+const randomRank = (): number => Math.floor(Math.exp(random() * Math.log(ranks + 1))) - 1;
+const syllables = 'ba cé di fou gra hé jo ka lè mo nu pré ri sa té vou xi zo chan plo'.split(' ');
+/** A word of its own for each rank. */
+const wordOf = (rank: number): string => {
+  let text = '';
+  for (let left = rank + 20; left > 0; left = Math.floor(left / 20)) text += syllables[left % 20];
+  return text;
+};
+const sentence = (): string => Array.from({ length: 12 }, () => wordOf(randomRank())).join(' ');
+
+const makeCall = (index: number): CallLoad => {
+  const callId = `call-${String(index).padStart(6, '0')}`;
+  const callData = Array.from({ length: 40 }, (_, at) => ({
+    from: at % 2 === 0 ? 'out' : 'in',
+    content: sentence(),
+    words: [],
+  }));
+  const document = {
+    unique_id: callId,
+    timestamp: new Date(Date.parse('2026-01-01T00:00:00Z') + index * 60_000).toISOString(),
+    transcript_json: { callData, meta: { lang: index % 10 === 0 ? 'en' : 'fr' } },
+  };
+  const flat = flattenCall({ callId, document, firstSeenAt: null, lastSeenAt: null, missingSince: null });
+  return { callId, revision: 1, callTimestamp: flat.callTimestamp, flatten: () => flat.rows, partitions: [] };
+};
+
+const fill = async (warehouse: Warehouse, calls: number): Promise<void> => {
+  for (let start = 0; start < calls; start += 500) {
+    await warehouse.load({
+      loadId: `bench-${start}`,
+      epoch: 1,
+      flattenVersion: 1,
+      origin: 'bench',
+      calls: Array.from({ length: Math.min(500, calls - start) }, (_, at) => makeCall(start + at)),
+      tombstones: [],
+      logs: {},
+      keyOf: (id) => id,
+    });
+  }
+};
+
+/** What is asked; each kind as often as the others. */
+const kinds: Readonly<Record<string, () => string>> = {
+  'a word of the 20 most frequent': () => wordOf(Math.floor(random() * 20)),
+  'a word': () => wordOf(randomRank()),
+  'a rare word': () => wordOf(10_000 + Math.floor(random() * 10_000)),
+  'a word that nobody says': () => `q${wordOf(randomRank())}`,
+  'two words': () => `${wordOf(randomRank())} ${wordOf(randomRank())}`,
+  'a phrase of frequent words': () => `"${wordOf(Math.floor(random() * 40))} ${wordOf(Math.floor(random() * 40))}"`,
+  'a phrase': () => `"${wordOf(Math.floor(random() * 400))} ${wordOf(Math.floor(random() * 400))}"`,
+  'a frequent word but not another': () => `${wordOf(Math.floor(random() * 20))} -${wordOf(randomRank())}`,
+};
+
+const measureSearches = async (warehouse: Warehouse) => {
+  const took: Record<string, number[]> = {};
+  for (let run = 0; run < Number(values.queries); run += 1) {
+    for (const [kind, textOf] of Object.entries(kinds)) {
+      const text = textOf();
+      const side = run % 3 === 0 ? 'out' : undefined;
+      const begin = performance.now();
+      await warehouse.search.find({ text, side, limit: 20 });
+      took[kind] = [...(took[kind] ?? []), performance.now() - begin];
+    }
+  }
+  return took;
+};
+
+const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-'));
+// As root, PostgreSQL runs as another account, which must reach its data.
+await chmod(folder, 0o711);
+const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+try {
+  const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres') });
+  closers.push(() => postgres.stop());
+
+  const searched = Number(values.searched);
+  note(`Loading ${searched} calls to search in …`);
+  const database = await createDatabase(postgres.url, 'searched');
+  const warehouse = createPostgresWarehouse({ name: 'bench', url: database.url, config });
+  closers.push(() => warehouse.close());
+  await warehouse.migrate();
+  await fill(warehouse, searched);
+  const begin = performance.now();
+  await warehouse.search.create();
+  const createSeconds = (performance.now() - begin) / 1000;
+  const { bytes } = await warehouse.search.status();
+  const [sizes] = await warehouse.query(`SELECT pg_total_relation_size('calls.utterances')::float8 AS bytes`);
+  await measureSearches(warehouse);
+  const took = await measureSearches(warehouse);
+  const all = Object.values(took).flat();
+
+  const calls = Number(values.calls);
+  const without: number[] = [];
+  const withIndex: number[] = [];
+  const megabytes: { without: number; withIndex: number } = { without: 0, withIndex: 0 };
+  if (Number(values.runs) > 0) {
+    note(`Loading ${calls} calls through the whole path, without and with the index …`);
+    const simulator = await startSimulatorProcess({
+      seed: 7,
+      calls: { count: calls, to: '2026-01-31T00:00:00Z', lateShare: 0, otherShare: 0 },
+      staticPages: true,
+      rateLimit: { requests: 0 },
+    });
+    closers.push(() => simulator.stop());
+    const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
+    closers.push(() => temporal.stop());
+    const load = (name: string, run: number, prepare?: (url: string) => Promise<void>) =>
+      loadThroughCallsync({
+        serverUrl: postgres.url,
+        database: name,
+        simulator,
+        temporalAddress: temporal.address,
+        folder,
+        run,
+        calls,
+        prepare,
+      });
+    for (let run = 1; run <= Number(values.runs); run += 1) {
+      const plain = await load(`plain_${run}`, 2 * run);
+      const indexed = await load(`indexed_${run}`, 2 * run + 1, createIndexAt);
+      without.push(plain.firstSeconds);
+      withIndex.push(indexed.firstSeconds);
+      megabytes.without = plain.megabytes;
+      megabytes.withIndex = indexed.megabytes;
+      note(`run ${run}: without ${plain.firstSeconds.toFixed(2)} s, with ${indexed.firstSeconds.toFixed(2)} s`);
+    }
+  }
+  const result = {
+    searched_calls: searched,
+    p50_ms: Number(quantile(all, 0.5).toFixed(1)),
+    p95_ms: Number(quantile(all, 0.95).toFixed(1)),
+    max_ms: Number(Math.max(...all).toFixed(1)),
+    p95_ms_by_kind: Object.fromEntries(
+      Object.entries(took).map(([kind, numbers]) => [kind, Number(quantile(numbers, 0.95).toFixed(1))]),
+    ),
+    create_s: Number(createSeconds.toFixed(1)),
+    index_mb: Math.round(Number(bytes) / 1e6),
+    utterances_mb: Math.round(Number(sizes?.bytes) / 1e6),
+    loaded_calls: calls,
+    load_without_s: Number(median(without).toFixed(2)),
+    load_with_s: Number(median(withIndex).toFixed(2)),
+    ratio_load_with_to_without: Number((median(withIndex) / median(without)).toFixed(3)),
+    database_without_mb: Math.round(megabytes.without),
+    database_with_mb: Math.round(megabytes.withIndex),
+  };
+  process.stdout.write(
+    values.json
+      ? `${JSON.stringify(result)}\n`
+      : `${Object.entries(result)
+          .map(([name, value]) => `${name.padEnd(28)} ${typeof value === 'object' ? JSON.stringify(value) : value}`)
+          .join('\n')}\n`,
+  );
+} finally {
+  for (const close of closers.reverse()) await close().catch((error: unknown) => note(String(error)));
+}
+process.exit(0);
+
+async function createIndexAt(url: string): Promise<void> {
+  const warehouse = createPostgresWarehouse({ name: 'bench', url, config });
+  await warehouse.migrate();
+  await warehouse.search.create();
+  await warehouse.close();
+}

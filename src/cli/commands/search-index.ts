@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import type { SearchIndexStatus } from '../../warehouse/search.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
+import { withExamples } from '../help.ts';
+import { openWarehouse } from '../services/open-warehouse.ts';
+
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
+
+const describe = (name: string, { state, calls, bytes }: SearchIndexStatus): string =>
+  [
+    `${name}: search index ${state}`,
+    ...(calls === null ? [] : [`${calls} calls`]),
+    ...(bytes === null ? [] : [megabytes(bytes)]),
+  ].join(', ');
+
+const act = (action: 'create' | 'drop' | 'status') => (name: string | undefined, options: CommonOptions) =>
+  withStore(options, async (store, services) => {
+    const warehouse = openWarehouse(services, store, name);
+    if (action === 'create') {
+      await warehouse.migrate();
+      await warehouse.search.create((indexed) => {
+        if (indexed % 10_000 === 0) services.say(`${indexed} calls indexed …`);
+      });
+    }
+    if (action === 'drop') await warehouse.search.drop();
+    const status = await warehouse.search.status();
+    print(options, { warehouse: warehouse.name, ...status }, describe(warehouse.name, status));
+  });
+
+export const addSearchIndex = (warehouse: Command): void => {
+  const index = withExamples(warehouse.command('search-index').description('the index of callsync search'), [
+    'callsync warehouse search-index create postgres',
+    'callsync warehouse search-index status',
+  ]);
+  const commands = {
+    create: 'make the index from the rows that are there, beside running loads; from then on every load keeps it',
+    drop: 'remove the index; nothing else changes',
+    status: 'whether it is there, how many calls it has, and its size',
+  } as const;
+  for (const action of ['create', 'drop', 'status'] as const) {
+    withExamples(withCommonOptions(index.command(`${action} [name]`)), [
+      `callsync warehouse search-index ${action} postgres`,
+    ])
+      .description(commands[action])
+      .action(act(action));
+  }
+};

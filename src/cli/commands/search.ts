@@ -1,0 +1,86 @@
+import type { Command } from 'commander';
+import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
+import { type CommonOptions, print, wholeNumber, withCommonOptions, withStore } from '../command.ts';
+import { openWarehouse } from '../services/open-warehouse.ts';
+import { parseTimestampArgument } from './backfill.ts';
+
+interface SearchOptions extends CommonOptions {
+  readonly from?: number;
+  readonly to?: number;
+  readonly side?: string;
+  readonly limit: number;
+  readonly warehouse?: string;
+}
+
+/** Bold on a terminal, brackets elsewhere. Control characters of a transcript do not reach the terminal. */
+const highlight = ({ text, highlights }: SearchHit): string => {
+  const [open, close] = process.stdout.isTTY ? ['\u001b[1m', '\u001b[22m'] : ['[', ']'];
+  const plain = (part: string): string => part.replace(/\p{Cc}/gu, ' ');
+  let shown = '';
+  let at = 0;
+  for (const [start, end] of highlights) {
+    shown += `${plain(text.slice(at, start))}${open}${plain(text.slice(start, end))}${close}`;
+    at = end;
+  }
+  return shown + plain(text.slice(at));
+};
+
+const instant = (micros: number | null): string =>
+  micros === null ? 'no time' : new Date(micros / 1000).toISOString();
+
+const renderCall = (call: FoundCall): string =>
+  [
+    `${call.callId}  ${instant(call.callTimestamp)}  ${call.language ?? ''}`.trimEnd(),
+    ...call.hits.map(
+      (hit) => `  ${String(hit.utteranceIndex).padStart(4)} ${(hit.side ?? '-').padEnd(4)} ${highlight(hit)}`,
+    ),
+  ].join('\n');
+
+const render = ({ calls, more }: SearchResult): string =>
+  [
+    ...calls.map(renderCall),
+    calls.length === 0 ? 'No call has it.' : `${calls.length} calls${more ? ', and more: --limit shows them' : ''}`,
+  ].join('\n');
+
+const toJson = ({ calls, more }: SearchResult) => ({
+  calls: calls.map((call) => ({
+    call_id: call.callId,
+    call_timestamp: call.callTimestamp === null ? null : instant(call.callTimestamp),
+    language: call.language,
+    hits: call.hits.map(({ utteranceIndex, ...hit }) => ({ utterance_index: utteranceIndex, ...hit })),
+  })),
+  more,
+});
+
+export const addSearch = (command: Command): void => {
+  withCommonOptions(command)
+    .argument(
+      '<text...>',
+      'words and "phrases in quotes"; or between alternatives, a minus sign before what is excluded',
+    )
+    .option('--from <instant>', 'calls from then on (UTC)', parseTimestampArgument)
+    .option('--to <instant>', 'calls before then (UTC)', parseTimestampArgument)
+    .option('--side <side>', 'said by this side, such as in or out')
+    .option('--limit <n>', 'most calls to show, newest first', wholeNumber(1, 1_000), 20)
+    .option('--warehouse <name>', 'where to search (default: the first Postgres warehouse)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  callsync warehouse search-index create
+  callsync search résilier contrat --side out
+  callsync search '"numéro de client" -rappel' --from 2025-01-01 --json
+
+Words are found in all their inflections, by the language of each call, and without regard to accents and case; all words
+must be said by one side of a call, a phrase within one utterance. BigQuery compares whole words as they are written. With
+--json, highlights are [start, end) offsets into text.`,
+    )
+    .action((words: readonly string[], options: SearchOptions) =>
+      withStore(options, async (store, services) => {
+        const warehouse = openWarehouse(services, store, options.warehouse);
+        const { from, to, side, limit } = options;
+        const result = await warehouse.search.find({ text: words.join(' '), from, to, side, limit });
+        print(options, toJson(result), render(result));
+      }),
+    );
+};

@@ -1,0 +1,26 @@
+import type { WarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import type { Config } from '../../../schemas/config.ts';
+import { terminal } from '../../errors.ts';
+import type { Store } from '../../store/store.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
+import { createWarehouse } from '../create-warehouse.ts';
+import type { Services } from './services.ts';
+
+/** The settings of a warehouse by its name. @throws CallsyncError USAGE_WAREHOUSE */
+export const configuredWarehouse = (config: Config, name: string): WarehouseConfig => {
+  const found = Object.hasOwn(config.warehouses, name) ? config.warehouses[name] : undefined;
+  if (found !== undefined) return found;
+  throw terminal('USAGE_WAREHOUSE', `There is no warehouse “${name}” in the configuration.`, {
+    hint: `Use one of: ${Object.keys(config.warehouses).join(', ')}.`,
+  });
+};
+
+/** One warehouse, to ask it something; nothing is migrated. Without a name: the first Postgres one, else the first. */
+export const openWarehouse = (services: Services, store: Store, name?: string): Warehouse => {
+  const { warehouses } = services.config;
+  const byKind = Object.keys(warehouses).find((candidate) => warehouses[candidate]?.type === 'postgres');
+  const chosen = name ?? byKind ?? Object.keys(warehouses)[0] ?? '';
+  const warehouse = createWarehouse(chosen, configuredWarehouse(services.config, chosen), store);
+  services.defer(() => warehouse.close());
+  return warehouse;
+};

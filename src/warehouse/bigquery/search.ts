@@ -1,0 +1,112 @@
+/**
+ * Searching in BigQuery. SEARCH compares whole words without regard to case; it neither stems nor ignores accents, and
+ * all that is searched for is found within one utterance. Its index is kept by BigQuery itself.
+ */
+import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import { terminal } from '../../errors.ts';
+import {
+  type FoundCall,
+  hitsPerCall,
+  readSearchText,
+  type SearchHit,
+  type SearchIndexStatus,
+  type SearchRequest,
+  type SearchResult,
+  type SearchText,
+  type TranscriptSearch,
+} from '../search.ts';
+import type { Queries } from './queries.ts';
+
+export const createTranscriptSearch = (
+  queries: Queries,
+  config: Pick<BigqueryWarehouseConfig, 'project' | 'dataset'>,
+): TranscriptSearch => {
+  const dataset = `${config.project}.${config.dataset}`;
+  return {
+    create: async () => void (await queries.run({ sql: createSearchIndexSql(dataset) })),
+    drop: async () => void (await queries.run({ sql: dropSearchIndexSql(dataset) })),
+    status: async () => toStatus(await queries.run({ sql: searchStatusSql(dataset) })),
+    find: (request) => find(queries, dataset, request),
+  };
+};
+
+export const createSearchIndexSql = (dataset: string): string =>
+  `CREATE SEARCH INDEX IF NOT EXISTS transcript_search ON \`${dataset}.utterances\` (content) OPTIONS (analyzer = 'LOG_ANALYZER')`;
+
+export const dropSearchIndexSql = (dataset: string): string =>
+  `DROP SEARCH INDEX IF EXISTS transcript_search ON \`${dataset}.utterances\``;
+
+export const searchStatusSql = (dataset: string): string =>
+  `SELECT coverage_percentage, total_storage_bytes FROM \`${dataset}\`.INFORMATION_SCHEMA.SEARCH_INDEXES
+ WHERE index_name = 'transcript_search'`;
+
+/** Utterances, newest call first. Parameters: terms, and each of the conditions that are asked for. */
+export const searchSql = (dataset: string, request: Pick<SearchRequest, 'from' | 'to' | 'side' | 'limit'>): string => {
+  const conditions = [
+    'SEARCH(u.content, @terms)',
+    ...(request.from === undefined ? [] : ['u.call_timestamp >= TIMESTAMP_MICROS(@from_micros)']),
+    ...(request.to === undefined ? [] : ['u.call_timestamp < TIMESTAMP_MICROS(@to_micros)']),
+    ...(request.side === undefined ? [] : ['u.side = @side']),
+  ];
+  return `SELECT u.call_id AS call_id, u.call_timestamp AS call_timestamp, c.lang AS language,
+       ARRAY_AGG(STRUCT(u.utterance_index AS utterance_index, u.side AS side, u.content AS content)
+                 ORDER BY u.utterance_index LIMIT ${hitsPerCall}) AS hits
+  FROM \`${dataset}.utterances\` AS u
+  JOIN \`${dataset}.calls\` AS c
+    ON c.call_id = u.call_id AND (c.call_timestamp = u.call_timestamp OR (c.call_timestamp IS NULL AND u.call_timestamp IS NULL))
+ WHERE ${conditions.join('\n   AND ')}
+ GROUP BY call_id, call_timestamp, language
+ ORDER BY call_timestamp DESC, call_id
+ LIMIT ${request.limit + 1}`;
+};
+
+/** Words and phrases as SEARCH reads them: in backticks, so that nothing in them is an operator. */
+export const searchTerms = (text: SearchText): string =>
+  [...text.words, ...text.phrases].map((term) => `\`${term.replaceAll('`', ' ')}\``).join(' ');
+
+const find = async (queries: Queries, dataset: string, request: SearchRequest): Promise<SearchResult> => {
+  const text = readSearchText(request.text);
+  if (text.hasOr || text.hasExclusion) {
+    throw terminal('USAGE_SEARCH', 'BigQuery searches for words and phrases that are all there, nothing else.', {
+      hint: 'Leave out “or” and excluded words, or search a Postgres warehouse.',
+    });
+  }
+  const { from, to, side } = request;
+  const rows = await queries.run({
+    sql: searchSql(dataset, request),
+    parameters: {
+      terms: searchTerms(text),
+      ...(from === undefined ? {} : { from_micros: from }),
+      ...(to === undefined ? {} : { to_micros: to }),
+      ...(side === undefined ? {} : { side }),
+    },
+    types: { from_micros: 'INT64', to_micros: 'INT64' },
+  });
+  const calls = rows.slice(0, request.limit).map(
+    (row): FoundCall => ({
+      callId: row.call_id as string,
+      callTimestamp: row.call_timestamp as number | null,
+      language: row.language as string | null,
+      hits: (row.hits as readonly Record<string, unknown>[]).map((hit) => toHit(hit, text)),
+    }),
+  );
+  return { calls, more: rows.length > request.limit };
+};
+
+const toHit = (hit: Record<string, unknown>, text: SearchText): SearchHit => {
+  const content = String(hit.content);
+  const wanted = new Set([...text.words, ...text.phrases].flatMap((term) => term.toLowerCase().match(word) ?? []));
+  const highlights = [...content.matchAll(word)]
+    .filter(([found]) => wanted.has(found.toLowerCase()))
+    .map(({ 0: found, index }): [number, number] => [index, index + found.length]);
+  const side = typeof hit.side === 'string' ? hit.side : null;
+  return { utteranceIndex: Number(hit.utterance_index), side, text: content, highlights };
+};
+
+const word = /[\p{L}\p{N}]+/gu;
+
+const toStatus = ([row]: readonly Record<string, unknown>[]): SearchIndexStatus => {
+  if (row === undefined) return { state: 'absent', calls: null, bytes: null };
+  const state = Number(row.coverage_percentage) === 100 ? 'ready' : 'building';
+  return { state, calls: null, bytes: row.total_storage_bytes === null ? null : Number(row.total_storage_bytes) };
+};

@@ -1,0 +1,171 @@
+/**
+ * The search index of a Postgres warehouse: a side table with a row per call and side, kept by triggers on utterances.
+ * The triggers belong to the database, so that every load keeps it, in the same transaction and whatever version of
+ * callsync runs it, from the moment at which the index is created to the moment at which it is dropped.
+ */
+import { type Layout, qualified, quote } from './layout.ts';
+
+/** Raised when what is stored changes its meaning; an index of another number is made again. */
+const definition = 'Search index of callsync, definition 1.';
+
+/** Text search configurations that PostgreSQL ships, by language code; any other language is not stemmed. */
+const configurations: Readonly<Record<string, string>> = {
+  da: 'danish',
+  de: 'german',
+  en: 'english',
+  es: 'spanish',
+  fi: 'finnish',
+  fr: 'french',
+  hu: 'hungarian',
+  it: 'italian',
+  nl: 'dutch',
+  no: 'norwegian',
+  nb: 'norwegian',
+  nn: 'norwegian',
+  pt: 'portuguese',
+  ro: 'romanian',
+  ru: 'russian',
+  sv: 'swedish',
+  tr: 'turkish',
+};
+
+const triggers = ['insert', 'update', 'delete', 'truncate'] as const;
+
+const names = (layout: Layout) => ({
+  table: qualified(layout, 'transcript_search'),
+  calls: qualified(layout, 'calls'),
+  utterances: qualified(layout, 'utterances'),
+  fold: qualified(layout, 'transcript_fold'),
+  document: qualified(layout, 'transcript_document'),
+  refresh: qualified(layout, 'transcript_search_refresh'),
+});
+
+const languageSql = (column: string): string =>
+  `CASE lower(left(${column}, 2)) ${Object.entries(configurations)
+    .map(([code, name]) => `WHEN '${code}' THEN '${name}'`)
+    .join(' ')} ELSE 'simple' END`;
+
+/** Indexes the utterances of calls that have no rows yet; `ids` is an array of call ids. */
+const addSql = (layout: Layout, ids: string): string => {
+  const { table, calls, utterances, document } = names(layout);
+  return `INSERT INTO ${table} (call_id, side, call_timestamp, language, document, clipped)
+SELECT t.call_id, t.side, t.call_timestamp, t.language, d.document, d.clipped
+  FROM (SELECT c.call_id, coalesce(u.side, '') AS side, c.call_timestamp, ${languageSql('c.lang')} AS language,
+               string_agg(u.content, ' ' ORDER BY u.utterance_index) AS content
+          FROM ${calls} c JOIN ${utterances} u ON u.call_id = c.call_id
+         WHERE c.call_id = ANY(${ids}) AND u.content <> ''
+         GROUP BY c.call_id, coalesce(u.side, '')) t
+ CROSS JOIN LATERAL ${document}(t.language, t.content) d`;
+};
+
+/**
+ * Words are stemmed before their accents go, because stemmers need them (annulée, annuler); a query goes the same way.
+ * tsvector keeps 255 positions a word and none past 16,383: `clipped` says that some are missing.
+ */
+const documentFunction = (
+  layout: Layout,
+): string => `CREATE OR REPLACE FUNCTION ${names(layout).document}(language text, content text, OUT document tsvector, OUT clipped boolean)
+LANGUAGE sql STABLE AS $$
+SELECT coalesce(string_agg('''' || replace(replace(f.word, '\\', '\\\\'), '''', '''''') || ''':' || array_to_string(w.positions, ','), ' '), '')::tsvector,
+       coalesce(bool_or(cardinality(w.positions) >= 255 OR 16383 = ANY(w.positions)), false)
+  FROM unnest(to_tsvector(language::regconfig, content)) AS w
+ CROSS JOIN LATERAL (SELECT left(${names(layout).fold}(w.lexeme), 500) AS word) f
+ WHERE f.word <> ''
+$$`;
+
+/** One function for every trigger: what the statement touched is indexed anew from what is there now. */
+const refreshFunction = (
+  layout: Layout,
+): string => `CREATE OR REPLACE FUNCTION ${names(layout).refresh}() RETURNS trigger
+LANGUAGE plpgsql AS $$
+DECLARE ids text[];
+BEGIN
+  IF TG_OP = 'TRUNCATE' THEN
+    TRUNCATE ${names(layout).table};
+    RETURN NULL;
+  END IF;
+  ids := ARRAY(SELECT DISTINCT call_id FROM changed);
+  DELETE FROM ${names(layout).table} WHERE call_id = ANY(ids);
+  ${addSql(layout, 'ids')};
+  RETURN NULL;
+END
+$$`;
+
+/** An update of a call id or side is seen by its new rows; loads never update. */
+const createTrigger = (layout: Layout, event: (typeof triggers)[number]): string => {
+  const transition = { insert: 'NEW', update: 'NEW', delete: 'OLD', truncate: undefined }[event];
+  return `CREATE OR REPLACE TRIGGER transcript_search_${event} AFTER ${event.toUpperCase()} ON ${names(layout).utterances}
+${transition === undefined ? '' : `REFERENCING ${transition} TABLE AS changed `}FOR EACH STATEMENT EXECUTE FUNCTION ${names(layout).refresh}()`;
+};
+
+/**
+ * What creates the table and its triggers, in one transaction. Creating a trigger waits for the loads that have written
+ * utterances, and every later one runs it: what is not indexed then is committed, and can be seen by the fill.
+ * @param unaccentSchema schema of the extension unaccent
+ */
+export const createSearchSql = (layout: Layout, unaccentSchema: string): readonly string[] => {
+  const { table, fold } = names(layout);
+  const unaccent = quote(unaccentSchema);
+  return [
+    `CREATE TABLE IF NOT EXISTS ${table} (
+  call_id text NOT NULL,
+  side text NOT NULL,
+  call_timestamp timestamptz,
+  language text NOT NULL,
+  clipped boolean NOT NULL,
+  document tsvector NOT NULL,
+  PRIMARY KEY (call_id, side)
+)`,
+    `COMMENT ON TABLE ${table} IS '${definition}'`,
+    `CREATE INDEX IF NOT EXISTS transcript_search_time ON ${table} (language, call_timestamp DESC NULLS LAST, call_id)`,
+    `CREATE OR REPLACE FUNCTION ${fold}(word text) RETURNS text LANGUAGE sql STABLE AS $$SELECT ${unaccent}.unaccent('${unaccent}.unaccent'::regdictionary, word)$$`,
+    documentFunction(layout),
+    refreshFunction(layout),
+    ...triggers.map((event) => createTrigger(layout, event)),
+  ];
+};
+
+export const dropSearchSql = (layout: Layout): readonly string[] => {
+  const { table, fold, document, refresh, utterances } = names(layout);
+  return [
+    ...triggers.map((event) => `DROP TRIGGER IF EXISTS transcript_search_${event} ON ${utterances}`),
+    `DROP FUNCTION IF EXISTS ${refresh}()`,
+    `DROP FUNCTION IF EXISTS ${document}(text, text)`,
+    `DROP FUNCTION IF EXISTS ${fold}(text)`,
+    `DROP TABLE IF EXISTS ${table}`,
+  ];
+};
+
+/** One step of the fill. Parameters: the last id of the step before, and how many calls. */
+export const nextCallsSql = (layout: Layout): string =>
+  `SELECT call_id FROM ${names(layout).calls} WHERE call_id > $1 ORDER BY call_id LIMIT $2`;
+
+/** Holds up loads of these calls, so that none of them changes between reading and indexing. In key order, as loads lock. */
+export const lockCallsSql = (layout: Layout): string =>
+  `SELECT call_id FROM ${names(layout).calls} c WHERE call_id = ANY($1)
+   AND NOT EXISTS (SELECT FROM ${names(layout).table} s WHERE s.call_id = c.call_id)
+ ORDER BY call_id COLLATE "C" FOR SHARE OF c`;
+
+export const fillSql = (layout: Layout): string => addSql(layout, '$1::text[]');
+
+/** Built beside running loads; that it is there and valid says that the index is complete. */
+export const createGinSql = (layout: Layout): string =>
+  `CREATE INDEX CONCURRENTLY transcript_search_document ON ${names(layout).table} USING gin (document)`;
+
+export const dropGinSql = (layout: Layout): string =>
+  `DROP INDEX CONCURRENTLY IF EXISTS ${qualified(layout, 'transcript_search_document')}`;
+
+/** Whether table, triggers and index are there, and of this definition. */
+export const searchStateSql = (layout: Layout): string => {
+  const { table, utterances } = names(layout);
+  const index = qualified(layout, 'transcript_search_document');
+  return `SELECT to_regclass('${table}') IS NOT NULL AS present,
+       coalesce(obj_description(to_regclass('${table}'), 'pg_class') = '${definition}', false) AS current,
+       (SELECT count(*) = ${triggers.length} FROM pg_trigger
+         WHERE tgrelid = to_regclass('${utterances}') AND tgname LIKE 'transcript\\_search\\_%' AND tgenabled IN ('O', 'A')) AS kept,
+       (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('${index}')) AS valid,
+       pg_total_relation_size(to_regclass('${table}')) AS bytes`;
+};
+
+export const countSearchSql = (layout: Layout): string =>
+  `SELECT count(DISTINCT call_id) AS calls FROM ${names(layout).table}`;

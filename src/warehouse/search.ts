@@ -1,0 +1,106 @@
+/** Full-text search over transcripts: what a warehouse offers, and how a search text is read. */
+import { terminal } from '../errors.ts';
+
+export interface SearchRequest {
+  /** As typed: words, "a phrase", or, -without. */
+  readonly text: string;
+  /** The call's own time, `[from, to)` in microseconds since the epoch. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+  /** Speaker side as sent, such as `out`; any side by default. */
+  readonly side?: string | undefined;
+  /** Most calls to return, newest first. */
+  readonly limit: number;
+}
+
+export interface SearchHit {
+  readonly utteranceIndex: number;
+  readonly side: string | null;
+  readonly text: string;
+  /** `[start, end)` of each found word, in UTF-16 units of `text`. */
+  readonly highlights: readonly (readonly [number, number])[];
+}
+
+export interface FoundCall {
+  readonly callId: string;
+  /** Microseconds since the epoch. */
+  readonly callTimestamp: number | null;
+  readonly language: string | null;
+  /** The first utterances that have one of the words, or a phrase, at most `hitsPerCall`. */
+  readonly hits: readonly SearchHit[];
+}
+
+export interface SearchResult {
+  readonly calls: readonly FoundCall[];
+  /** More calls match than were asked for. */
+  readonly more: boolean;
+}
+
+export interface SearchIndexStatus {
+  /** `building`: it was not finished, or holds an older definition; `create` goes on with it. */
+  readonly state: 'absent' | 'building' | 'ready';
+  /** Calls whose transcript is indexed; null where the warehouse does not tell. */
+  readonly calls: number | null;
+  readonly bytes: number | null;
+}
+
+export interface TranscriptSearch {
+  /**
+   * Makes the index and fills it from the rows that are there, beside running loads, which keep it fresh from its first
+   * moment on. Goes on where an interrupted call stopped. @throws CallsyncError DATABASE_…, BIGQUERY_…
+   */
+  create(onProgress?: (indexedCalls: number) => void): Promise<void>;
+  /** Removes the index; nothing else changes. */
+  drop(): Promise<void>;
+  status(): Promise<SearchIndexStatus>;
+  /** @throws CallsyncError SEARCH_INDEX_MISSING, USAGE_SEARCH */
+  find(request: SearchRequest): Promise<SearchResult>;
+}
+
+/** A search text taken apart; `positive` is the text without what is excluded. */
+export interface SearchText {
+  readonly full: string;
+  readonly positive: string;
+  readonly words: readonly string[];
+  readonly phrases: readonly string[];
+  readonly hasOr: boolean;
+  readonly hasExclusion: boolean;
+}
+
+export const hitsPerCall = 3;
+
+/** @throws CallsyncError USAGE_SEARCH when nothing is left to find */
+export const readSearchText = (text: string): SearchText => {
+  // Apostrophe-like letters separate words, as the apostrophe itself does.
+  const spaced = text.replace(/[\p{Lm}\p{Sk}\p{Cc}\\ŉ]/gu, ' ').trim();
+  const terms = spaced.match(/-?"[^"]*"?|[^\s"]+/gu) ?? [];
+  const included = terms.filter((term) => !term.startsWith('-'));
+  const phrases = included.filter((term) => term.startsWith('"')).map((term) => term.replaceAll('"', ''));
+  const hasOr = included.some((term) => term.toLowerCase() === 'or');
+  const words = included.filter((term) => !term.startsWith('"') && term.toLowerCase() !== 'or');
+  if (!/[\p{L}\p{N}]/u.test([...words, ...phrases].join(' '))) {
+    throw terminal('USAGE_SEARCH', 'The search has no word to find.', {
+      hint: 'Write words, a "phrase in quotes", or both; a minus sign excludes a word.',
+    });
+  }
+  const hasExclusion = included.length < terms.length;
+  return { full: terms.join(' '), positive: included.join(' '), words, phrases, hasOr, hasExclusion };
+};
+
+/** Around what was found, on its way out of the database: private-use characters, which transcripts do not hold. */
+export const marks = { start: '\uE000', end: '\uE001' } as const;
+
+/** Takes the marks out of a text and says where they were. */
+export const readMarks = (marked: string): Pick<SearchHit, 'text' | 'highlights'> => {
+  const highlights: [number, number][] = [];
+  let text = '';
+  let start: number | undefined;
+  for (const part of marked.split(/([\uE000\uE001])/u)) {
+    if (part === marks.start) start = text.length;
+    else if (part === marks.end) {
+      if (start !== undefined && start < text.length) highlights.push([start, text.length]);
+      start = undefined;
+    } else text += part;
+  }
+  return { text, highlights };
+};

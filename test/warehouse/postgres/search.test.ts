@@ -1,0 +1,236 @@
+/** The search index of a Postgres warehouse: what is found, and that every load, erasure and removal keeps it right. */
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
+import type { SearchRequest } from '../../../src/warehouse/search.ts';
+import type { CallLoad, Warehouse } from '../../../src/warehouse/warehouse.ts';
+import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
+import { makeBatch, makeCall, makeTombstone } from '../batches.ts';
+
+const config = { schema: 'calls', documents: false } as const;
+let database: TestDatabase;
+let admin: pg.Client;
+let warehouse: Warehouse;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  admin = new pg.Client({ connectionString: database.url });
+  await admin.connect();
+  warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
+  await warehouse.migrate();
+});
+beforeEach(async () => {
+  await warehouse.search.drop();
+  await admin.query('TRUNCATE calls.calls, calls.utterances, calls.tombstones');
+});
+afterAll(async () => {
+  await warehouse.close();
+  await admin.end();
+  await database.drop();
+});
+
+interface Spoken {
+  readonly callId: string;
+  readonly lang?: string;
+  readonly revision?: number;
+  readonly minute?: number;
+  /** Side and text of each utterance. */
+  readonly says: readonly (readonly [string, string])[];
+}
+
+const spoken = ({ callId, lang = 'fr-FR', revision = 1, minute = 0, says }: Spoken): CallLoad =>
+  makeCall({
+    callId,
+    revision,
+    timestamp: `2026-01-05T10:${String(minute).padStart(2, '0')}:00Z`,
+    extra: {
+      transcript_json: { callData: says.map(([from, content]) => ({ from, content, words: [] })), meta: { lang } },
+    },
+  });
+
+const load = (...calls: readonly Spoken[]) => warehouse.load(makeBatch({ calls: calls.map(spoken) }));
+
+const find = async (text: string, over: Partial<SearchRequest> = {}): Promise<string[]> => {
+  const { calls } = await warehouse.search.find({ text, limit: 20, ...over });
+  return calls.map(({ callId }) => callId);
+};
+
+/** What the index holds must be what an index made anew holds. */
+const expectFresh = async (): Promise<void> => {
+  const read = async () =>
+    (await admin.query('SELECT call_id, side, language, document FROM calls.transcript_search ORDER BY call_id, side'))
+      .rows;
+  const kept = await read();
+  await warehouse.search.drop();
+  await warehouse.search.create();
+  expect(kept).toEqual(await read());
+};
+
+test('accents, inflections in French and English, phrases, exclusions, sides and times', async () => {
+  await load(
+    {
+      callId: 'fr-1',
+      minute: 1,
+      says: [
+        ['out', "Je voudrais résilier mon contrat, aujourd'hui."],
+        ['in', 'Entendu, un instant.'],
+      ],
+    },
+    {
+      callId: 'fr-2',
+      minute: 2,
+      says: [
+        ['out', 'Mes factures sont annulées !'],
+        ['in', 'Pourquoi résilier votre vieux contrat ?'],
+      ],
+    },
+    {
+      callId: 'en-1',
+      minute: 3,
+      lang: 'en',
+      says: [
+        ['out', 'I was cancelling my subscriptions'],
+        ['in', 'of course'],
+      ],
+    },
+    { callId: 'xx-1', minute: 4, lang: 'xx', says: [['out', 'naïve überschall']] },
+    {
+      callId: 'two',
+      minute: 5,
+      says: [
+        ['out', 'le dernier mot'],
+        ['out', 'magique de la fin'],
+      ],
+    },
+  );
+  await warehouse.search.create();
+  expect(await find('résilier contrat')).toEqual(['fr-2', 'fr-1']);
+  expect(await find('RESILIER contrats')).toEqual(['fr-2', 'fr-1']);
+  expect(await find('résiliation')).toEqual(['fr-2', 'fr-1']);
+  expect(await find('résilier contrat', { side: 'out' })).toEqual(['fr-1']);
+  expect(await find('"résilier mon contrat"')).toEqual(['fr-1']);
+  expect(await find('"mot magique"')).toEqual([]);
+  expect(await find('mot magique')).toEqual(['two']);
+  expect(await find('résilier -vieux')).toEqual(['fr-1']);
+  expect(await find('annuler facture')).toEqual(['fr-2']);
+  expect(await find('annulé or cancelled')).toEqual(['en-1', 'fr-2']);
+  expect(await find('subscription cancel')).toEqual(['en-1']);
+  expect(await find('naive uberschall')).toEqual(['xx-1']);
+  const to = Date.parse('2026-01-05T10:02:00Z') * 1000;
+  expect(await find('résilier', { to })).toEqual(['fr-1']);
+  expect(await find('résilier', { from: to })).toEqual(['fr-2']);
+  expect(await warehouse.search.find({ text: 'résilier', limit: 1 })).toMatchObject({
+    calls: [{ callId: 'fr-2' }],
+    more: true,
+  });
+  const [call] = (await warehouse.search.find({ text: 'contrats "voudrais resilier"', limit: 1 })).calls;
+  expect(call).toMatchObject({ callTimestamp: Date.parse('2026-01-05T10:01:00Z') * 1000, language: 'french' });
+  const [hit] = call?.hits ?? [];
+  expect(hit?.text).toBe("Je voudrais résilier mon contrat, aujourd'hui.");
+  expect(hit?.highlights.map(([start, end]) => hit.text.slice(start, end))).toEqual([
+    'voudrais',
+    'résilier',
+    'contrat',
+  ]);
+});
+
+test('words that the index cannot hold break nothing, and phrases are found where positions ran out', async () => {
+  const often = Array.from({ length: 300 }, () => 'bonjour').join(' ');
+  await load({
+    callId: 'odd',
+    says: [
+      ['out', often],
+      ['out', 'bonjour madame'],
+      ['in', "ŉ l\u02BCété \\ ' '' \u0301 résumé"],
+    ],
+  });
+  await warehouse.search.create();
+  await load({
+    callId: 'odd',
+    revision: 2,
+    says: [
+      ['out', often],
+      ['out', 'bonjour madame'],
+      ['in', "ŉ l\u02BCété \\ ' '' \u0301 résumé"],
+    ],
+  });
+  expect(await find('"bonjour madame"')).toEqual(['odd']);
+  expect(await find('"madame bonjour"')).toEqual([]);
+  expect(await find("resume ŉ \u02BC ' \\")).toEqual(['odd']);
+  await expect(find('-seul')).rejects.toMatchObject({ code: 'USAGE_SEARCH' });
+  expect(await find('le la')).toEqual([]);
+});
+
+test('loads keep the index: new, changed, erased, removed and rolled-back calls, and by hand', async () => {
+  await load({ callId: 'a', says: [['out', 'bonjour']] }, { callId: 'b', says: [['out', 'bonjour']] });
+  await warehouse.search.create();
+  await load(
+    { callId: 'c', says: [['out', 'bonjour']] },
+    { callId: 'a', revision: 2, says: [['in', 'au revoir']] },
+    { callId: 'd', says: [['out', 'bonjour']] },
+  );
+  expect(await find('bonjour')).toEqual(['b', 'c', 'd']);
+  expect(await find('revoir')).toEqual(['a']);
+  await warehouse.load(makeBatch({ tombstones: [makeTombstone('b', 2, [])] }));
+  expect(await find('bonjour')).toEqual(['c', 'd']);
+  const guards = [];
+  for await (const guard of warehouse.listGuards({ callIds: ['d'] })) guards.push(guard);
+  await warehouse.removeCalls(guards);
+  expect(await find('bonjour')).toEqual(['c']);
+  await admin.query('BEGIN');
+  await admin.query(`UPDATE calls.utterances SET content = 'salut' WHERE call_id = 'c'`);
+  await admin.query('ROLLBACK');
+  expect(await find('bonjour')).toEqual(['c']);
+  await admin.query(`UPDATE calls.utterances SET content = 'salut' WHERE call_id = 'c'`);
+  expect(await find('salut')).toEqual(['c']);
+  await expectFresh();
+  await admin.query('TRUNCATE calls.utterances');
+  expect(await find('salut')).toEqual([]);
+});
+
+test('an index made while a load is under way holds what that load brings', async () => {
+  await load({ callId: 'before', says: [['out', 'bonjour']] });
+  const open = new pg.Client({ connectionString: database.url });
+  await open.connect();
+  // A load that has claimed its call and written its utterances, and has not committed.
+  await open.query(`BEGIN; INSERT INTO calls.calls (call_id, utterance_count, word_count, tag_count, ledger_epoch, revision, flatten_version, load_id)
+    VALUES ('during', 1, 0, 0, 1, 1, 1, 'x'); INSERT INTO calls.utterances (call_id, utterance_index, content, word_count) VALUES ('during', 0, 'bonjour', 0)`);
+  const created = warehouse.search.create();
+  await expect.poll(waitingForUtterances).toBe(true);
+  await open.query('COMMIT');
+  await open.end();
+  await created;
+  expect(await find('bonjour')).toEqual(['before', 'during']);
+  await expectFresh();
+});
+
+const waitingForUtterances = async (): Promise<boolean> => {
+  const { rows } = await admin.query(
+    `SELECT FROM pg_locks WHERE relation = 'calls.utterances'::regclass AND mode = 'ShareRowExclusiveLock'`,
+  );
+  return rows.length > 0;
+};
+
+test('an index that is absent, unfinished, of another definition or unkept is noticed, and made again', async () => {
+  await load({ callId: 'a', says: [['out', 'bonjour']] });
+  expect(await warehouse.search.status()).toMatchObject({ state: 'absent' });
+  await expect(find('bonjour')).rejects.toMatchObject({ code: 'SEARCH_INDEX_MISSING' });
+  await warehouse.search.create();
+  expect(await warehouse.search.status()).toMatchObject({ state: 'ready', calls: 1 });
+  const harms = [
+    'DROP INDEX calls.transcript_search_document',
+    "COMMENT ON TABLE calls.transcript_search IS 'older'; UPDATE calls.transcript_search SET document = ''",
+    "ALTER TABLE calls.utterances DISABLE TRIGGER transcript_search_insert; UPDATE calls.transcript_search SET document = ''",
+    "DROP TRIGGER transcript_search_delete ON calls.utterances; UPDATE calls.transcript_search SET document = ''",
+  ];
+  for (const harm of harms) {
+    await admin.query(harm);
+    expect(await warehouse.search.status(), harm).toMatchObject({ state: 'building' });
+    await expect(find('bonjour')).rejects.toMatchObject({ code: 'SEARCH_INDEX_MISSING' });
+    await warehouse.search.create();
+    expect(await find('bonjour'), harm).toEqual(['a']);
+  }
+  await warehouse.search.drop();
+  expect(await warehouse.search.status()).toMatchObject({ state: 'absent' });
+  await load({ callId: 'b', says: [['out', 'bonjour']] });
+});
