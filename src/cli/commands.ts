@@ -81,6 +81,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/warehouse.ts')).addWarehouse,
   },
   {
+    name: 'grants',
+    does: 'roles that read a warehouse: analysts, and others who see no transcript, telephone number or free field',
+    load: async () => (await import('./commands/grants.ts')).addGrants,
+  },
+  {
     name: 'sql',
     does: 'print every statement that can be sent to a warehouse',
     load: async () => (await import('./commands/sql.ts')).addSql,

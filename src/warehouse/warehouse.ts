@@ -1,5 +1,6 @@
 /** What every warehouse can do. Postgres and BigQuery implement it; one conformance suite runs over both. */
 import type { CallTableName, LogTableName, TableName } from '../../schemas/tables.ts';
+import type { Grants } from './grants.ts';
 import type { TranscriptSearch } from './search.ts';
 
 /** Values in the column order of the table's definition, guard columns left out. */
@@ -109,6 +110,8 @@ export interface Warehouse {
    * reconciliation and not once a window.
    */
   listOrphans(): AsyncIterable<string>;
+  /** Rights of those who read. */
+  readonly grants: Grants;
   /** Full-text search; its index is made on demand. */
   readonly search: TranscriptSearch;
   /** Every statement this warehouse can send, by name, for review (`callsync sql`). */

@@ -61,7 +61,7 @@ export const searchSql = (dataset: string, request: Pick<SearchRequest, 'from' |
 };
 
 /** Words and phrases as SEARCH reads them: in backticks, so that nothing in them is an operator. */
-export const searchTerms = (text: SearchText): string =>
+const searchTerms = (text: SearchText): string =>
   [...text.words, ...text.phrases].map((term) => `\`${term.replaceAll('`', ' ')}\``).join(' ');
 
 const find = async (queries: Queries, dataset: string, request: SearchRequest): Promise<SearchResult> => {

@@ -5,6 +5,7 @@ import { countQuery } from './counts.ts';
 import { createStagingSql, createTableSql, createViewSql, relationsOf } from './ddl.ts';
 import { digestCallsQuery } from './digest-calls.ts';
 import { clearFenceQuery } from './fence.ts';
+import { grantsSql } from './grants.ts';
 import { callIdsQuery, guardsQuery, orphansQuery } from './guards.ts';
 import { type ScriptInput, writeLoadScript } from './load-script.ts';
 import { removeOrphansScript, removeScript } from './remove.ts';
@@ -87,6 +88,12 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     { name: 'reconcile/digests', sql: `${digestCallsQuery(dataset, ['2026-03-01'])};` },
     { name: 'reconcile/ids of a range', sql: `${callIdsQuery(dataset, { from: 0, to: 86_400_000_000 })};` },
     { name: 'reconcile/orphans', sql: `${orphansQuery(dataset, config)};` },
+    ...grantsSql(config, { analyst: 'group:analysts@example.com', restricted: 'group:others@example.com' }).map(
+      (sql) => ({
+        name: 'grants',
+        sql: `${sql};`,
+      }),
+    ),
     { name: 'search index/create', sql: `${createSearchIndexSql(dataset)};` },
     { name: 'search index/drop', sql: `${dropSearchIndexSql(dataset)};` },
     { name: 'search index/status', sql: `${searchStatusSql(dataset)};` },

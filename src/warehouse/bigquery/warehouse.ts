@@ -8,6 +8,7 @@ import { createClient, createRest } from './client.ts';
 import { countQuery } from './counts.ts';
 import { digestCalls } from './digest-calls.ts';
 import { createFence, fenceColumns } from './fence.ts';
+import { createGrants } from './grants.ts';
 import { listCallIds, listGuards, listOrphans } from './guards.ts';
 import { createJobs } from './jobs.ts';
 import { createLocalLease } from './lease.ts';
@@ -121,6 +122,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     digestCalls: (callIds, dates) => digestCalls(queries, dataset, callIds, dates),
     listCallIds: (range) => listCallIds(queries, dataset, range),
     listOrphans: () => listOrphans(queries, dataset, config),
+    grants: createGrants(queries, rest, config),
     search: createTranscriptSearch(queries, config),
     statements: () => listStatements(config),
     nextCommitInMs: (of = undefined) => quota.waitMs(of ?? 'interval'),

@@ -6,6 +6,7 @@ import { digestTables } from '../digest.ts';
 import type { Warehouse } from '../warehouse.ts';
 import { countSql } from './counts.ts';
 import { digestCalls } from './digest-calls.ts';
+import { createGrants } from './grants.ts';
 import { listCallIds, listGuards, listOrphans } from './guards.ts';
 import type { Layout } from './layout.ts';
 import { createLoader } from './load.ts';
@@ -70,6 +71,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     digestCalls: (callIds) => digestCalls(pool, layout, callIds),
     listCallIds: (range) => listCallIds(slow, layout, range),
     listOrphans: () => listOrphans(slow, layout),
+    grants: createGrants(slow, purpose, layout),
     search: createTranscriptSearch({ pool: slow, purpose, layout }),
     statements: () => listStatements(layout),
     close: async () => {

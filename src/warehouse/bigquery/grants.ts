@@ -1,0 +1,68 @@
+/**
+ * Rights of readers in BigQuery: analysts view the dataset; the restricted view another one, whose views the first one
+ * authorises. Whoever may read the whole project is not held back by this.
+ */
+import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import { restrictedColumns } from '../../../schemas/restricted-columns.ts';
+import { terminal } from '../../errors.ts';
+import { type Grants, type Readers, restrictedName } from '../grants.ts';
+import type { Rest } from './client.ts';
+import { relationsOf } from './ddl.ts';
+import type { Queries } from './queries.ts';
+import { failTo } from './retry.ts';
+
+export const createGrants = (queries: Queries, rest: Rest, config: BigqueryWarehouseConfig): Grants => ({
+  statements: (readers) => [...grantsSql(config, readers), authorisationNote(config)],
+  async apply(readers) {
+    for (const sql of grantsSql(config, readers)) await queries.run({ sql });
+    await authorise(rest, config).catch(failTo('authorise the restricted views'));
+  },
+});
+
+/** A principal as GRANT takes it; anything else could end the statement. */
+const principal = /^(user|group|domain|serviceAccount|specialGroup):[\w.+@-]+$/;
+
+const grantee = (reader: string): string => {
+  if (principal.test(reader)) return `"${reader}"`;
+  throw terminal('USAGE_GRANTS', 'BigQuery grants to principals, not to roles of its own.', {
+    hint: 'Name them like group:analysts@example.com, user:… or serviceAccount:….',
+  });
+};
+
+export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): readonly string[] => {
+  const { project, location } = config;
+  const dataset = `${project}.${config.dataset}`;
+  const views = `${project}.${restrictedName(config.dataset)}`;
+  const relations = [...relationsOf(config).map(({ name }) => name), 'words'];
+  const shown = Object.entries(restrictedColumns).filter(([name]) => relations.includes(name));
+  return [
+    `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${dataset}\` TO ${grantee(readers.analyst)}`,
+    `CREATE SCHEMA IF NOT EXISTS \`${views}\` OPTIONS (location = '${location}')`,
+    ...shown.map(
+      ([name, columns]) =>
+        `CREATE OR REPLACE VIEW \`${views}.${name}\` AS SELECT ${columns.join(', ')} FROM \`${dataset}.${name}\``,
+    ),
+    `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${views}\` TO ${grantee(readers.restricted)}, ${grantee(readers.analyst)}`,
+    `REVOKE \`roles/bigquery.dataViewer\` ON SCHEMA \`${dataset}\` FROM ${grantee(readers.restricted)}`,
+  ];
+};
+
+interface Access {
+  readonly dataset?: { readonly dataset?: { readonly datasetId?: string; readonly projectId?: string } };
+}
+
+const entryOf = ({ project, dataset }: BigqueryWarehouseConfig) => ({
+  dataset: { dataset: { projectId: project, datasetId: restrictedName(dataset) }, targetTypes: ['VIEWS'] },
+});
+
+const authorisationNote = (config: BigqueryWarehouseConfig): string =>
+  `-- No SQL: add to the access of dataset ${config.dataset} (datasets.patch): ${JSON.stringify(entryOf(config))}`;
+
+/** No SQL statement can do this. */
+const authorise = async (rest: Rest, config: BigqueryWarehouseConfig): Promise<void> => {
+  const path = `/datasets/${config.dataset}`;
+  const { access = [] } = await rest<{ readonly access?: readonly Access[] }>({ path });
+  const views = restrictedName(config.dataset);
+  if (access.some((entry) => entry.dataset?.dataset?.datasetId === views)) return;
+  await rest({ method: 'PATCH', path, json: { access: [...access, entryOf(config)] } });
+};

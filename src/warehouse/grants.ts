@@ -1,0 +1,17 @@
+/** Who may read a warehouse: analysts everything, the restricted no transcript, telephone number or free field. */
+
+/** Postgres: names of group roles. BigQuery: principals such as `group:analysts@example.com`. */
+export interface Readers {
+  readonly analyst: string;
+  readonly restricted: string;
+}
+
+export interface Grants {
+  /** What `apply` does, as SQL for review; what is no SQL is a comment. Running it again changes nothing. */
+  statements(readers: Readers): readonly string[];
+  /** Makes roles and views as needed, gives the rights, and takes back whatever else the restricted were given here. */
+  apply(readers: Readers): Promise<void>;
+}
+
+/** Schema or dataset of the views that the restricted may read. */
+export const restrictedName = (name: string): string => `${name}_restricted`;

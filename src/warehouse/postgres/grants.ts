@@ -1,0 +1,64 @@
+/**
+ * Rights of readers in a Postgres warehouse. The restricted role reads views in a schema of their own, which run with the
+ * rights of their owner; it may not enter the schema of the tables, so that nothing that is added there is open to it.
+ */
+import type pg from 'pg';
+import { restrictedColumns } from '../../../schemas/restricted-columns.ts';
+import { inTransaction } from '../../postgres/connection.ts';
+import { type Grants, type Readers, restrictedName } from '../grants.ts';
+import { type Layout, qualified, quote, tablesOf } from './layout.ts';
+
+export const createGrants = (pool: pg.Pool, purpose: string, layout: Layout): Grants => ({
+  statements: (readers) => grantsSql(layout, readers),
+  apply: (readers) =>
+    inTransaction(pool, purpose, async (client) => {
+      for (const sql of grantsSql(layout, readers)) await client.query(sql);
+    }),
+});
+
+const quoteRole = (role: string): string => `"${role.replaceAll('"', '""')}"`;
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+const createRole = (role: string): string => {
+  const create = `CREATE ROLE ${quoteRole(role)} NOLOGIN`;
+  return `DO $callsync$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)}) THEN EXECUTE ${literal(create)}; END IF;
+END $callsync$`;
+};
+
+const revokeAll = (schema: string, role: string): readonly string[] => [
+  `REVOKE ALL ON ALL TABLES IN SCHEMA ${schema} FROM ${role}`,
+  `REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${schema} FROM ${role}`,
+  `REVOKE ALL ON SCHEMA ${schema} FROM ${role}`,
+];
+
+const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
+  const schema = quote(layout.schema);
+  const views: Layout = { ...layout, schema: restrictedName(layout.schema) };
+  const viewSchema = quote(views.schema);
+  const [analyst, restricted] = [quoteRole(readers.analyst), quoteRole(readers.restricted)];
+  const relations = [...tablesOf(layout).map(({ name }) => name), 'words' as const];
+  const shown = relations.flatMap((name) => {
+    const columns = restrictedColumns[name];
+    return columns === undefined ? [] : [{ name, columns }];
+  });
+  return [
+    createRole(readers.analyst),
+    `GRANT USAGE ON SCHEMA ${schema} TO ${analyst}`,
+    `GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${analyst}`,
+    `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT SELECT ON TABLES TO ${analyst}`,
+    createRole(readers.restricted),
+    ...revokeAll(schema, `PUBLIC, ${restricted}`),
+    // The analysts' own; what everybody may do here would be open to the restricted, too.
+    `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${schema} TO ${analyst}`,
+    `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} REVOKE ALL ON TABLES FROM ${restricted}`,
+    `CREATE SCHEMA IF NOT EXISTS ${viewSchema}`,
+    ...revokeAll(viewSchema, `PUBLIC, ${restricted}`),
+    ...shown.flatMap(({ name, columns }) => [
+      `DROP VIEW IF EXISTS ${qualified(views, name)}`,
+      `CREATE VIEW ${qualified(views, name)} WITH (security_barrier) AS SELECT ${columns.map(quote).join(', ')} FROM ${qualified(layout, name)}`,
+      `GRANT SELECT ON ${qualified(views, name)} TO ${restricted}, ${analyst}`,
+    ]),
+    `GRANT USAGE ON SCHEMA ${viewSchema} TO ${restricted}, ${analyst}`,
+  ];
+};

@@ -1,0 +1,140 @@
+/** What the two roles of readers see: every relation and function that there is, tried as the restricted role. */
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { restrictedColumns } from '../../../schemas/restricted-columns.ts';
+import { tables, wordsView } from '../../../schemas/tables.ts';
+import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
+import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
+import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
+import { makeBatch, makeCall } from '../batches.ts';
+
+const config = { schema: 'calls', documents: true } as const;
+const secrets = ['transcriptcanary', '33199001234', 'freecanary'];
+/** Roles belong to the whole server, which other tests share. */
+const mark = `${process.pid}_${Date.now()}`;
+const readers = { analyst: `analyst "${mark}"`, restricted: `restricted '${mark}'` };
+const quote = (role: string): string => `"${role.replaceAll('"', '""')}"`;
+
+let database: TestDatabase;
+let admin: pg.Client;
+let warehouse: Warehouse;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  admin = new pg.Client({ connectionString: database.url });
+  await admin.connect();
+  warehouse = createPostgresWarehouse({ name: 'pg', url: database.url, config });
+  await warehouse.migrate();
+  const contact = { label: 'freecanary', data: '+33 199 00 12 34', type: 'PHONE' };
+  const extra = {
+    in: { ...contact, data: '33199001234' },
+    out: contact,
+    metadata: {
+      ANI: '33199001234',
+      ClientID: 'freecanary',
+      AudioFileLocation: '/33199001234.wav',
+      ClientCaptureDate: 'freecanary',
+      UDF_num_01: '33199001234',
+      UDF_text_01: 'freecanary',
+      freecanary: 'freecanary',
+    },
+    tags: [
+      { unique_id: 't', display_name: 'Tag', type: 'text', value: 'freecanary' },
+      { unique_id: 'u', display_name: 'Tag', type: 'number', value: 33199001234 },
+    ],
+    visit: { page: 'freecanary' },
+    tracking_info: { page: 'freecanary' },
+    qualification: { page: 'freecanary' },
+    freecanary: 'freecanary',
+    ivr_end: { freecanary: 1 },
+  };
+  await warehouse.load(makeBatch({ calls: [makeCall({ callId: 'a', text: 'transcriptcanary', extra })] }));
+  await warehouse.search.create();
+  // What others keep in the same database, such as marts and the operational store.
+  await admin.query(`CREATE SCHEMA marts; CREATE VIEW marts.transcripts AS SELECT * FROM calls.utterances;
+    CREATE SCHEMA callsync; CREATE TABLE callsync.ledger AS SELECT 'freecanary' AS document`);
+});
+afterAll(async () => {
+  await warehouse.close();
+  await admin.end();
+  await database.drop();
+});
+
+const relations = async (): Promise<string[]> => {
+  const { rows } = await admin.query<{ name: string }>(
+    `SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') ORDER BY 1`,
+  );
+  return rows.map((row) => row.name);
+};
+
+/** The text of every row that the role can read, by relation. */
+const readAs = async (role: string): Promise<Map<string, string>> => {
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  await client.query(`SET SESSION AUTHORIZATION ${quote(role)}`);
+  const read = new Map<string, string>();
+  for (const name of await relations()) {
+    await client.query(`SELECT t::text AS row FROM ${name} t`).then(
+      ({ rows }) => read.set(name, rows.map((row: { row: string }) => row.row).join('\n')),
+      () => undefined,
+    );
+  }
+  await client.end();
+  return read;
+};
+
+test('the restricted role reads its views, and finds no transcript, number or free field anywhere', async () => {
+  // What the role was given by mistake goes.
+  await admin.query(`CREATE ROLE ${quote(readers.restricted)}; GRANT USAGE ON SCHEMA calls TO PUBLIC;
+    GRANT SELECT ON calls.utterances TO ${quote(readers.restricted)}; GRANT SELECT ON calls.metadata TO PUBLIC`);
+  await warehouse.grants.apply(readers);
+  await warehouse.grants.apply(readers);
+  const read = await readAs(readers.restricted);
+  const own = [...read.keys()].filter((name) => !/^(pg_catalog|information_schema)\./.test(name));
+  expect(own).toEqual(
+    Object.keys(restrictedColumns)
+      .sort()
+      .map((name) => `calls_restricted.${name}`),
+  );
+  expect(read.get('calls_restricted.calls')).toContain('spring');
+  const leaks = [...read].filter(([, rows]) => secrets.some((secret) => rows.includes(secret))).map(([name]) => name);
+  expect(leaks).toEqual([]);
+
+  // The analyst reads all of it, so that what is looked for is there.
+  const all = await readAs(readers.analyst);
+  for (const secret of secrets) expect([...all.values()].join('\n')).toContain(secret);
+  expect([...all.keys()]).toEqual(expect.arrayContaining(tables.map(({ name }) => `calls.${name}`)));
+
+  const { rows: functions } = await admin.query(
+    `SELECT p.oid::regprocedure AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+      WHERE n.nspname NOT IN ('pg_catalog', 'information_schema')
+        AND has_schema_privilege($1, n.oid, 'USAGE') AND has_function_privilege($1, p.oid, 'EXECUTE')`,
+    [readers.restricted],
+  );
+  expect(functions).toEqual([]);
+});
+
+test('what is added later is open to analysts and hidden from the restricted', async () => {
+  await warehouse.search.drop();
+  await warehouse.search.create();
+  await admin.query(`CREATE TABLE calls.later AS SELECT 'freecanary' AS text;
+    CREATE FUNCTION calls.tell() RETURNS text LANGUAGE sql SECURITY DEFINER AS $$ SELECT content FROM calls.utterances $$`);
+  expect((await readAs(readers.analyst)).get('calls.later')).toContain('freecanary');
+  const restricted = await readAs(readers.restricted);
+  expect([...restricted.keys()].filter((name) => name.startsWith('calls.'))).toEqual([]);
+  await admin.query(`SET SESSION AUTHORIZATION ${quote(readers.restricted)}`);
+  await expect(admin.query('SELECT calls.tell()')).rejects.toThrow(/permission denied/);
+  await admin.query('RESET SESSION AUTHORIZATION');
+});
+
+test('every column that is listed exists', () => {
+  for (const [name, columns] of Object.entries(restrictedColumns)) {
+    const table = name === 'words' ? wordsView : tables.find((one) => one.name === name);
+    const known = [...(table?.columns.map((column) => column.name) ?? [])];
+    const guard = ['ledger_epoch', 'revision', 'flatten_version', 'load_id'];
+    expect(
+      columns.filter((column) => !known.includes(column) && !(name === 'calls' && guard.includes(column))),
+    ).toEqual([]);
+  }
+});
