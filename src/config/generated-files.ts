@@ -1,4 +1,5 @@
 /** Everything in the repository that derives from the configuration's schema, by path. */
+import { renderContract } from './contract.ts';
 import { renderDictionary } from './dictionary.ts';
 import { renderConfigExample } from './example.ts';
 import { renderConfigReference } from './reference.ts';
@@ -9,6 +10,7 @@ export const renderGeneratedFiles = (): Readonly<Record<string, string>> => {
     'callsync.example.yaml': renderConfigExample(),
     'docs/config.md': renderConfigReference(),
     'docs/tables.md': renderDictionary(),
+    'docs/datacontract.yaml': renderContract(),
     'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
   };
 };

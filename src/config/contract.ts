@@ -1,0 +1,74 @@
+/** The data contract of the warehouse tables after the Open Data Contract Standard, from the one definition of the tables. */
+import { stringify } from 'yaml';
+import { restrictedColumns } from '../../schemas/restricted-columns.ts';
+import { type Column, type ColumnType, guardColumns, type Table, tables, wordsView } from '../../schemas/tables.ts';
+
+/** Raised with every change of tables, columns or their meaning: the contract's own version. */
+const contractVersion = '1.0.0';
+
+const logicalTypes: Readonly<Record<ColumnType, string>> = {
+  text: 'string',
+  timestamp: 'timestamp',
+  float: 'number',
+  int: 'integer',
+  bool: 'boolean',
+  json: 'object',
+  decimal: 'number',
+  words: 'array',
+};
+
+const property = (column: Column, key: readonly string[], open: readonly string[]) => {
+  const position = key.indexOf(column.name);
+  return {
+    name: column.name,
+    logicalType: logicalTypes[column.type],
+    description: column.description,
+    required: column.required === true,
+    ...(position < 0 ? {} : { primaryKey: true, primaryKeyPosition: position + 1 }),
+    // Transcripts, telephone numbers and free fields are what the restricted role does not read.
+    classification: open.includes(column.name) ? 'internal' : 'restricted',
+    ...(column.type === 'words' ? { items: { logicalType: 'object' } } : {}),
+  };
+};
+
+const tableObject = (table: Table) => {
+  const open = restrictedColumns[table.name] ?? [];
+  const columns = table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns;
+  return {
+    name: table.name,
+    physicalType: 'table',
+    description: table.description,
+    dataGranularityDescription: `One row per ${table.grain}.`,
+    properties: columns.map((column) => property(column, table.key, open)),
+  };
+};
+
+const viewObject = {
+  name: wordsView.name,
+  physicalType: 'view',
+  description: wordsView.description,
+  dataGranularityDescription: 'One row per call × utterance × word.',
+  properties: wordsView.columns.map((column) =>
+    property(column, ['call_id', 'utterance_index', 'word_index'], restrictedColumns.words ?? []),
+  ),
+};
+
+export const renderContract = (): string =>
+  `# Written by npm run generate from schemas/tables.ts. Servers, team and prices are yours to add in a copy.\n${stringify(
+    {
+      version: contractVersion,
+      apiVersion: 'v3.2.0',
+      kind: 'DataContract',
+      id: 'urn:callsync:calls',
+      name: 'Call data',
+      status: 'active',
+      description: {
+        purpose: 'Calls of a call-data service with transcripts, tags and metadata, flat, in PostgreSQL and BigQuery.',
+        usage:
+          'The same tables, columns and meanings in both warehouses; each uses its own types. Columns are added, never removed or renamed. Table verdicts and sync_state say what is proven complete.',
+        limitations: 'Units that the service does not state are stored as sent.',
+      },
+      schema: [...tables.map(tableObject), viewObject],
+    },
+    { lineWidth: 0, aliasDuplicateObjects: false },
+  )}`;
