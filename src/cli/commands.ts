@@ -81,6 +81,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/warehouse.ts')).addWarehouse,
   },
   {
+    name: 'export',
+    does: 'write calls of a range to files: whole documents as NDJSON, or the rows of all tables as Parquet',
+    load: async () => (await import('./commands/export.ts')).addExport,
+  },
+  {
     name: 'grants',
     does: 'roles that read a warehouse: analysts, and others who see no transcript, telephone number or free field',
     load: async () => (await import('./commands/grants.ts')).addGrants,

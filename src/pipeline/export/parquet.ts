@@ -1,0 +1,119 @@
+/** A Parquet file for each table, with the rows that warehouses get; words as rows of their own. */
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SchemaElement } from 'hyparquet';
+import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
+import { type Column, type ColumnType, callTables, type WordArrays, wordsView } from '../../../schemas/tables.ts';
+import { flattenCall } from '../../calls/flatten.ts';
+import type { ExportWriter } from './export-calls.ts';
+
+type Cell = string | number | bigint | boolean | null;
+
+/** Rows of a file that wait for their row group; a row group is what a reader holds at once, too. */
+const rowsPerGroup = 20_000;
+
+/** Types of Parquet. JSON and exact decimals stay text: readers differ in what they make of the others. */
+const elements: Readonly<Record<Exclude<ColumnType, 'words'>, Omit<SchemaElement, 'name'>>> = {
+  text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
+  json: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
+  decimal: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
+  timestamp: { type: 'INT64', converted_type: 'TIMESTAMP_MICROS' },
+  float: { type: 'DOUBLE' },
+  int: { type: 'INT64' },
+  bool: { type: 'BOOLEAN' },
+};
+
+const toCell = (type: ColumnType, value: unknown): Cell => {
+  if (value === null || value === undefined) return null;
+  if (type === 'int' || type === 'timestamp') return BigInt(Math.trunc(Number(value)));
+  if (type === 'float') return Number(value);
+  return type === 'bool' ? value === true : String(value);
+};
+
+interface TableFile {
+  readonly name: string;
+  add(row: readonly unknown[]): void;
+  finish(): number;
+}
+
+/** One file whose row groups go to disk as they fill. */
+const openTable = (folder: string, table: string, columns: readonly Column[]): TableFile => {
+  const name = `${table}.parquet`;
+  const typed = columns.flatMap((column) => (column.type === 'words' ? [] : [{ ...column, type: column.type }]));
+  const root: SchemaElement = { name: 'root', num_children: typed.length };
+  const schema = typed.map(
+    (column): SchemaElement => ({ ...elements[column.type], name: column.name, repetition_type: 'OPTIONAL' }),
+  );
+  const file = openSync(join(folder, name), 'wx', 0o600);
+  const bytes = new ByteWriter();
+  const parquet = new ParquetWriter({ writer: bytes, schema: [root, ...schema], createdBy: 'callsync' });
+  let cells: Cell[][] = typed.map(() => []);
+  let waiting = 0;
+  let rows = 0;
+  const toDisk = (): void => {
+    writeSync(file, new Uint8Array(bytes.buffer, 0, bytes.index));
+    // Its count of bytes since the start goes on, from which the file's offsets are taken.
+    bytes.index = 0;
+  };
+  const endGroup = (): void => {
+    if (waiting === 0) return;
+    const columnData = typed.map((column, index) => ({ name: column.name, data: cells[index] ?? [] }));
+    parquet.write({ columnData, rowGroupSize: rowsPerGroup });
+    cells = typed.map(() => []);
+    waiting = 0;
+    toDisk();
+  };
+  return {
+    name,
+    add(row) {
+      let at = 0;
+      for (const [index, column] of columns.entries()) {
+        if (column.type === 'words') continue;
+        cells[at]?.push(toCell(column.type, row[index]));
+        at += 1;
+      }
+      waiting += 1;
+      rows += 1;
+      if (waiting === rowsPerGroup) endGroup();
+    },
+    finish() {
+      endGroup();
+      parquet.finish();
+      toDisk();
+      closeSync(file);
+      return rows;
+    },
+  };
+};
+
+export const createParquetWriter = (folder: string, processedField: string): ExportWriter => {
+  const tables = callTables
+    .filter(({ name }) => name !== 'documents')
+    .map((table) => ({ table: table.name, file: openTable(folder, table.name, table.columns) }));
+  const words = openTable(folder, wordsView.name, wordsView.columns);
+  const columns = callTables.find(({ name }) => name === 'utterances')?.columns ?? [];
+  const place = (name: string): number => columns.findIndex((column) => column.name === name);
+  const [index, side, arrays] = [place('utterance_index'), place('side'), place('words')];
+  return {
+    async write(row) {
+      const { rows } = flattenCall({
+        callId: row.callId,
+        document: row.document ?? {},
+        firstSeenAt: row.firstSeenAt,
+        lastSeenAt: row.changedAt,
+        missingSince: row.missingSince,
+        processedField,
+      });
+      for (const { table, file } of tables) for (const one of rows[table as keyof typeof rows]) file.add(one);
+      for (const utterance of rows.utterances) {
+        const { value, start, length, score } = utterance[arrays] as WordArrays;
+        for (const [at, word] of value.entries()) {
+          const [callId, time] = utterance;
+          words.add([callId, time, utterance[index], at, utterance[side], word, start[at], length[at], score[at]]);
+        }
+      }
+    },
+    finish: async () =>
+      Object.fromEntries([...tables.map(({ file }) => file), words].map((file) => [file.name, file.finish()])),
+  };
+};

@@ -1,0 +1,123 @@
+/** Exports read back: NDJSON by the import, Parquet by a library, against what the ledger and the warehouse hold. */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { callTables, wordsView } from '../../../schemas/tables.ts';
+import { type ExportFormat, exportCalls } from '../../../src/pipeline/export/export-calls.ts';
+import { importFile } from '../../../src/pipeline/import/import-file.ts';
+import { eraseCalls } from '../../../src/store/loads/erase.ts';
+import { digestedColumns } from '../../../src/warehouse/digest.ts';
+import type { DigestedName } from '../../../src/warehouse/warehouse.ts';
+import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+
+let pipeline: Pipeline;
+let folder: string;
+const calls = 230;
+const start = Date.parse('2024-01-01T00:00:00Z');
+const micros = (index: number): number => (start + index * 60_000) * 1000;
+
+/** Several calls of one instant, so that pages end between them. */
+const record = (index: number): Record<string, unknown> => ({
+  unique_id: `c${String(index).padStart(4, '0')}`,
+  timestamp: new Date(start + Math.floor(index / 3) * 180_000).toISOString(),
+  duration: index % 2 === 0 ? '61.25' : 'long',
+  metadata: { Agent: 'Zoë “é” \u2028', UDF_num_01: '12345678901234567890.5', UDF_num_02: 'n/a' },
+  in: { data: '+1 555 0100', type: 'PHONE' },
+  tags: [
+    { unique_id: 't', value: index % 2 === 0 },
+    { unique_id: 'u', value: 1.5 },
+  ],
+  visit: { depth: [1, null] },
+  transcript_json: {
+    callData: [
+      {
+        from: 'out',
+        content: 'bonjour là',
+        words: [
+          { value: 'bonjour', start: 0.5 },
+          { value: null, score: 1 },
+        ],
+      },
+    ],
+    meta: { lang: 'fr', obfuscated: 'true' },
+  },
+});
+
+beforeAll(async () => {
+  pipeline = await openPipeline();
+  folder = await mkdtemp(join(tmpdir(), 'callsync-export-'));
+  const path = join(folder, 'all.ndjson');
+  await writeFile(path, Array.from({ length: calls }, (_, index) => JSON.stringify(record(index))).join('\n'));
+  await importFile(pipeline.deps, { from: path }, {});
+  await pipeline.drain();
+});
+afterAll(async () => {
+  await pipeline.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const never = new AbortController().signal;
+const run = (name: string, format: ExportFormat, over: { from?: number; to?: number; signal?: AbortSignal } = {}) => {
+  const { from = micros(0), to = micros(calls), signal = never } = over;
+  const input = { format, folder: join(folder, name), from, to, processedField: 'qualified', version: 'test' };
+  return exportCalls(pipeline.store, input, { signal, onProgress: () => undefined });
+};
+
+/** In the columns' order, as flatten makes them. */
+const readParquet = async (path: string, columns: readonly { name: string; type: string }[]): Promise<unknown[][]> => {
+  const rows = await parquetReadObjects({ file: await asyncBufferFromFile(path), utf8: true });
+  return rows.map((row) =>
+    columns.map(({ name }) => {
+      const value: unknown = row[name];
+      if (value instanceof Date) return value.getTime() * 1000;
+      return typeof value === 'bigint' ? Number(value) : value;
+    }),
+  );
+};
+
+test('NDJSON: every document once, in order of time, and the import takes it', async () => {
+  const result = await run('documents', 'ndjson');
+  expect(result).toEqual({ calls, files: { 'calls.ndjson': calls } });
+  const lines = (await readFile(join(folder, 'documents/calls.ndjson'), 'utf8')).trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line))).toEqual(Array.from({ length: calls }, (_, index) => record(index)));
+  const again = await importFile(pipeline.deps, { from: join(folder, 'documents/calls.ndjson') }, {});
+  expect(again).toMatchObject({ records: calls, refused: 0, changed: 0 });
+  const part = await run('part', 'ndjson', { from: micros(30), to: micros(60) });
+  expect(part.calls).toBe(30);
+  expect(JSON.parse(await readFile(join(folder, 'part/manifest.json'), 'utf8'))).toMatchObject({
+    calls: 30,
+    format: 'ndjson',
+  });
+});
+
+test('Parquet: a file for each table, with the rows that the warehouse has', async () => {
+  const { files } = await run('tables', 'parquet');
+  const tables = callTables.filter(({ name }) => name !== 'documents').map(({ name }) => name as DigestedName);
+  for (const name of [...tables, wordsView.name]) {
+    const columns = digestedColumns(name);
+    const held: unknown[][] = [];
+    for await (const row of pipeline.warehouse.rowsOf(name)) held.push([...row]);
+    // The guard is the warehouse's own, and word arrays are a file of their own.
+    const kept = columns.flatMap(({ name: column, type }, index) => {
+      const definition = name === 'words' ? wordsView : callTables.find((table) => table.name === name);
+      return type !== 'words' && definition?.columns.some((one) => one.name === column) ? [index] : [];
+    });
+    const pick = (row: readonly unknown[]) => JSON.stringify(kept.map((index) => row[index]));
+    const read = await readParquet(join(folder, 'tables', `${name}.parquet`), columns);
+    expect(read.length, name).toBe(files[`${name}.parquet`]);
+    expect(read.map(pick).sort(), name).toEqual(held.map(pick).sort());
+  }
+});
+
+test('erased calls are left out, what is there is not replaced, and a stopped export leaves nothing', async () => {
+  await eraseCalls(pipeline.store, ['c0001'], ['main']);
+  expect((await run('erased', 'ndjson')).calls).toBe(calls - 1);
+  await expect(run('erased', 'ndjson')).rejects.toMatchObject({ code: 'USAGE_FILE' });
+  await mkdir(join(folder, 'empty'));
+  await run('empty', 'parquet', { from: micros(0), to: micros(3) });
+  const before = await readdir(folder);
+  await expect(run('stopped', 'parquet', { signal: AbortSignal.abort() })).rejects.toThrow();
+  expect(await readdir(folder)).toEqual(before);
+});
