@@ -1575,6 +1575,45 @@ SELECT t.call_id AS call_id FROM `acme-prod.calls.contacts` AS t
 WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
 ORDER BY call_id;
 
+-- grants
+GRANT `roles/bigquery.dataViewer` ON SCHEMA `acme-prod.calls` TO "group:analysts@example.com";
+
+-- grants
+CREATE SCHEMA IF NOT EXISTS `acme-prod.calls_restricted` OPTIONS (location = 'EU');
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.calls` AS SELECT call_id, call_timestamp, processed_at, status, campaign, duration, ivr_end, audio_state, lang, asr_model, obfuscated, in_type, out_type, agent, direction, dept, utterance_count, word_count, tag_count, first_seen_at, last_seen_at, missing_since, ledger_epoch, revision, flatten_version, load_id FROM `acme-prod.calls.calls`;
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.utterances` AS SELECT call_id, call_timestamp, utterance_index, side, start_offset, duration, score, word_count FROM `acme-prod.calls.utterances`;
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.words` AS SELECT call_id, call_timestamp, utterance_index, word_index, side, start_offset, length, score FROM `acme-prod.calls.words`;
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.tags` AS SELECT call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool FROM `acme-prod.calls.tags`;
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.contacts` AS SELECT call_id, call_timestamp, side, type FROM `acme-prod.calls.contacts`;
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.deliveries` AS SELECT seq, arrival_id, hook_id, agent, received_at, signing_key, call_id, outcome FROM `acme-prod.calls.deliveries`;
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.loads` AS SELECT load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at FROM `acme-prod.calls.loads`;
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.verdicts` AS SELECT verdict_id, axis, window_from, window_to, outcome, confirmed, missing, different, healed, gone, surplus, compared_at FROM `acme-prod.calls.verdicts`;
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.sync_state` AS SELECT warehouse, watermark, newest_call, proven_axis, proven_through, pending, last_load_at, last_error, ledger_epoch, heartbeat_at FROM `acme-prod.calls.sync_state`;
+
+-- grants
+GRANT `roles/bigquery.dataViewer` ON SCHEMA `acme-prod.calls_restricted` TO "group:others@example.com", "group:analysts@example.com";
+
+-- grants
+REVOKE `roles/bigquery.dataViewer` ON SCHEMA `acme-prod.calls` FROM "group:others@example.com";
+
 -- search index/create
 CREATE SEARCH INDEX IF NOT EXISTS transcript_search ON `acme-prod.calls.utterances` (content) OPTIONS (analyzer = 'LOG_ANALYZER');
 
@@ -1596,7 +1635,7 @@ SELECT u.call_id AS call_id, u.call_timestamp AS call_timestamp, c.lang AS langu
   FROM `acme-prod.calls.utterances` AS u
   JOIN `acme-prod.calls.calls` AS c
     ON c.call_id = u.call_id AND (c.call_timestamp = u.call_timestamp OR (c.call_timestamp IS NULL AND u.call_timestamp IS NULL))
- WHERE SEARCH(u.content, @terms, analyzer => 'LOG_ANALYZER')
+ WHERE SEARCH(u.content, @terms)
    AND u.call_timestamp >= TIMESTAMP_MICROS(@from_micros)
    AND u.call_timestamp < TIMESTAMP_MICROS(@to_micros)
    AND u.side = @side
