@@ -82,7 +82,7 @@ export const temporalConfigSchema = z
       .min(1)
       .optional()
       .describe(
-        'Path of the Temporal CLI for the development server; otherwise from PATH, the cache, or built with Go.',
+        'Path of the Temporal CLI for the development server; otherwise from PATH, the cache, the official release, or built with Go.',
       ),
     port: ownPortSchema('the development server'),
     ui_port: ownPortSchema('its web interface'),

@@ -95,8 +95,9 @@ describe('locateTemporalCli', () => {
       kind: 'terminal',
     });
     const emptyCache = await mkdtemp(join(tmpdir(), 'callsync-cache-'));
-    await expect(locateTemporalCli({ env: { PATH: '', XDG_CACHE_HOME: emptyCache }, log })).rejects.toMatchObject({
-      message: 'The Temporal CLI was not found and Go is not installed to build it.',
+    const env = { PATH: '', XDG_CACHE_HOME: emptyCache, CALLSYNC_TEMPORAL_RELEASES: 'http://127.0.0.1:1' };
+    await expect(locateTemporalCli({ env, log })).rejects.toMatchObject({
+      message: 'The Temporal CLI was not found, could not be downloaded, and Go is not installed to build it.',
     });
     await rm(emptyCache, { recursive: true });
   });

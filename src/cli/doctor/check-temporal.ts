@@ -44,7 +44,7 @@ const openPresent = async (services: Services): Promise<TemporalService> => {
   const { temporal } = services.config;
   if (temporal.address === undefined && (await findTemporalCli({ configured: temporal.cli })) === undefined) {
     throw terminal('TEMPORAL_CLI', 'The Temporal CLI for the development server is not here yet.', {
-      hint: 'callsync up builds it once with Go (3 minutes); or set temporal.address to a server.',
+      hint: 'callsync up downloads it once, or builds it with Go (3 minutes) where the download is blocked; or set temporal.address.',
     });
   }
   return openTemporal(services);

@@ -1,9 +1,10 @@
-/** Finds the Temporal CLI, which holds the development server; builds it with Go when there is none. */
+/** Finds the Temporal CLI, which holds the development server; downloads or builds it when there is none. */
 import { spawn } from 'node:child_process';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { terminal } from '../../errors.ts';
 import { cacheFolderOf, findOnPath, isExecutable } from '../locate-program.ts';
+import { downloadTemporalCli } from './download-cli.ts';
 
 const temporalCliVersion = '1.5.1';
 const program = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
@@ -15,17 +16,18 @@ export interface LocateTemporalCliOptions {
   readonly log: (message: string) => void;
 }
 
-/** In this order: configured, CALLSYNC_TEMPORAL_CLI, PATH, our cache, a build into the cache. Returns its path. */
+/** In this order: configured, CALLSYNC_TEMPORAL_CLI, PATH, our cache, the official release, a build by Go. Returns its path. */
 export const locateTemporalCli = async (options: LocateTemporalCliOptions): Promise<string> => {
   const found = await findTemporalCli(options);
   if (found !== undefined) return found;
   const { env = process.env, log } = options;
   const cached = join(cacheFolder(env), program);
-  await build(cached, env, log);
+  const downloaded = await downloadTemporalCli({ version: temporalCliVersion, target: cached, env, log });
+  if (!downloaded) await build(cached, env, log);
   return cached;
 };
 
-/** The same without the build: undefined where that would be needed. */
+/** The same without download and build: undefined where one of them would be needed. */
 export const findTemporalCli = async ({
   configured,
   env = process.env,
@@ -81,10 +83,14 @@ const runGo = (env: NodeJS.ProcessEnv): Promise<void> => {
     });
     child.once('error', (cause) => {
       fail(
-        terminal('TEMPORAL_CLI', 'The Temporal CLI was not found and Go is not installed to build it.', {
-          hint,
-          cause,
-        }),
+        terminal(
+          'TEMPORAL_CLI',
+          'The Temporal CLI was not found, could not be downloaded, and Go is not installed to build it.',
+          {
+            hint,
+            cause,
+          },
+        ),
       );
     });
     child.once('exit', (code) => {

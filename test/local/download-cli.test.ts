@@ -1,0 +1,139 @@
+/** The official release of the Temporal CLI, played by a local server with a real archive. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { downloadTemporalCli } from '../../src/local/temporal/download-cli.ts';
+import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
+
+const run = promisify(execFile);
+const version = '1.5.1';
+const program = '#!/bin/sh\necho temporal version 1.5.1\n';
+const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
+const archive = `temporal_cli_${version}_${process.platform}_${architecture}.tar.gz`;
+
+let folder: string;
+let bytes: Buffer;
+let checksum: string;
+const servers: Server[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'callsync-download-'));
+  await writeFile(join(folder, 'temporal'), program);
+  await chmod(join(folder, 'temporal'), 0o755);
+  await writeFile(join(folder, 'LICENSE'), 'MIT');
+  await run('tar', ['-czf', join(folder, archive), '-C', folder, 'LICENSE', 'temporal']);
+  bytes = await readFile(join(folder, archive));
+  checksum = createHash('sha256').update(bytes).digest('hex');
+});
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const listen = async (answer: RequestListener): Promise<Server & { readonly url: string }> => {
+  const server = createServer(answer);
+  servers.push(server);
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return Object.assign(server, { url: `http://127.0.0.1:${port}` });
+};
+
+const serve =
+  (files: Readonly<Record<string, string | Buffer>>): RequestListener =>
+  (request, response) => {
+    const found = files[request.url ?? ''];
+    response.writeHead(found === undefined ? 404 : 200).end(found);
+  };
+const release = (sums = `${'0'.repeat(64)}  other.tar.gz\n${checksum}  ${archive}\n`) => ({
+  [`/v${version}/checksums.txt`]: sums,
+  [`/v${version}/${archive}`]: bytes,
+});
+
+let caches = 0;
+const newTarget = (): string => {
+  caches += 1;
+  return join(folder, `cache-${caches}`, 'temporal');
+};
+const download = (target: string, env: NodeJS.ProcessEnv) =>
+  downloadTemporalCli({ version, target, env: { PATH: process.env.PATH, ...env }, log: () => undefined });
+
+test('an archive with its published checksum becomes the program, and nothing else is left', async () => {
+  const { url } = await listen(serve(release()));
+  const cache = join(folder, 'cache');
+  const env = { PATH: '/nowhere', XDG_CACHE_HOME: cache, CALLSYNC_TEMPORAL_RELEASES: `${url}/` };
+  const said: string[] = [];
+  const path = await locateTemporalCli({ env, log: (message) => said.push(message) });
+  expect((await run(path)).stdout).toBe('temporal version 1.5.1\n');
+  expect(await readdir(join(path, '..'))).toEqual(['temporal']);
+  expect(said).toEqual([expect.stringMatching(/^Downloading the Temporal CLI 1.5.1/)]);
+  // From the cache, without any request.
+  expect(
+    await locateTemporalCli({
+      env: { ...env, CALLSYNC_TEMPORAL_RELEASES: 'http://127.0.0.1:1' },
+      log: () => undefined,
+    }),
+  ).toBe(path);
+});
+
+test('another checksum is refused, and nothing is kept', async () => {
+  const { url } = await listen(serve(release(`${'0'.repeat(64)}  ${archive}\n`)));
+  const target = newTarget();
+  await expect(download(target, { CALLSYNC_TEMPORAL_RELEASES: url })).rejects.toMatchObject({
+    code: 'TEMPORAL_CLI',
+    message: expect.stringContaining('checksum'),
+  });
+  expect(await readdir(join(target, '..'))).toEqual([]);
+});
+
+test('a silent host is given up after five seconds; no release, nothing for this platform and a broken transfer at once', async () => {
+  const silent = await listen(() => undefined);
+  const began = performance.now();
+  const answers = await Promise.all([
+    download(newTarget(), { CALLSYNC_TEMPORAL_RELEASES: silent.url }),
+    ...[
+      serve({}),
+      serve(release('\n')),
+      serve({ [`/v${version}/checksums.txt`]: release()[`/v${version}/checksums.txt`] ?? '' }),
+    ].map(async (answer) => download(newTarget(), { CALLSYNC_TEMPORAL_RELEASES: (await listen(answer)).url })),
+    listen((request, response) => {
+      if (request.url?.endsWith('.txt')) return void serve(release())(request, response);
+      response.writeHead(200, { 'content-length': bytes.length });
+      response.write(bytes.subarray(0, 10), () => response.destroy());
+    }).then(({ url }) => download(newTarget(), { CALLSYNC_TEMPORAL_RELEASES: url })),
+  ]);
+  expect(answers).toEqual([false, false, false, false, false]);
+  expect(performance.now() - began).toBeGreaterThan(4_900);
+  expect(performance.now() - began).toBeLessThan(20_000);
+});
+
+test('goes through the configured proxy, and past it where NO_PROXY says so', async () => {
+  const { url } = await listen(serve(release()));
+  let tunnels = 0;
+  const proxy = await listen(serve({}));
+  proxy.on('connect', (request, socket) => {
+    tunnels += 1;
+    const [host = '', port] = (request.url ?? '').split(':');
+    const upstream = connect(Number(port), host, () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      upstream.pipe(socket).pipe(upstream);
+    });
+    upstream.on('error', () => socket.destroy());
+    socket.on('error', () => upstream.destroy());
+  });
+  expect(await download(newTarget(), { CALLSYNC_TEMPORAL_RELEASES: url, HTTP_PROXY: proxy.url })).toBe(true);
+  expect(tunnels).toBeGreaterThan(0);
+  const before = tunnels;
+  const env = { CALLSYNC_TEMPORAL_RELEASES: url, HTTP_PROXY: proxy.url, NO_PROXY: '127.0.0.1' };
+  expect(await download(newTarget(), env)).toBe(true);
+  expect(tunnels).toBe(before);
+});
