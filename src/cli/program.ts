@@ -2,6 +2,7 @@ import { Command, Help } from 'commander';
 import { commands } from './commands.ts';
 import { exitCodeHelp } from './exit-codes.ts';
 import { addHelp } from './help.ts';
+import { addCompletion } from './shell/add-completion.ts';
 import { readVersion } from './version.ts';
 
 /**
@@ -25,6 +26,7 @@ export const createProgram = async (isAsked: (name: string) => boolean): Promise
     const command = program.command(name).description(does);
     if (isAsked(name)) (await load())(command);
   }
+  addCompletion(program, () => createProgram(() => true));
   addHelp(program);
   return program;
 };

@@ -1,7 +1,6 @@
 /** Calls of the ledger to files: a folder that is there, whole, or not at all. */
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { LedgerRow } from '../../calls/fold.ts';
 import { terminal } from '../../errors.ts';
 import { readLedgerRange } from '../../store/ledger/read-range.ts';
 import type { Store } from '../../store/store.ts';
@@ -10,13 +9,6 @@ import { createParquetWriter } from './parquet.ts';
 
 export const exportFormats = ['ndjson', 'parquet'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
-
-/** Takes calls one by one; memory holds what waits for the disk, and no more. */
-export interface ExportWriter {
-  write(row: LedgerRow): Promise<void>;
-  /** Ends every file; returns rows by file name. */
-  finish(): Promise<Readonly<Record<string, number>>>;
-}
 
 export interface ExportInput {
   readonly format: ExportFormat;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import type { ExportWriter } from './export-calls.ts';
+import type { ExportWriter } from './writer.ts';
 
 export const createNdjsonWriter = (folder: string): ExportWriter => {
   const file = createWriteStream(join(folder, 'calls.ndjson'), { mode: 0o600 });

@@ -5,7 +5,7 @@ import type { SchemaElement } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { type Column, type ColumnType, callTables, type WordArrays, wordsView } from '../../../schemas/tables.ts';
 import { flattenCall } from '../../calls/flatten.ts';
-import type { ExportWriter } from './export-calls.ts';
+import type { ExportWriter } from './writer.ts';
 
 type Cell = string | number | bigint | boolean | null;
 

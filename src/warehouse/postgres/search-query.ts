@@ -1,4 +1,5 @@
 /** Searching: one query a language, because each stems in its own way. */
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import type { SearchText } from '../search.ts';
 import { hitsPerCall, marks } from '../search.ts';
 import { type Layout, qualified } from './layout.ts';
@@ -65,8 +66,8 @@ export const findParameters = (query: LanguageQuery, text: SearchText, range: Fi
 ];
 
 export interface FindRange {
-  readonly from: string | null;
-  readonly to: string | null;
+  readonly from: number | null;
+  readonly to: number | null;
   readonly side: string | null;
   readonly limit: number;
 }
@@ -78,12 +79,12 @@ export interface FindRange {
  */
 export const findSql = (layout: Layout): string => {
   const document = qualified(layout, 'transcript_document');
-  return `SELECT s.call_id, s.side, s.language, (extract(epoch FROM s.call_timestamp) * 1000000)::bigint AS micros
+  return `SELECT s.call_id, s.side, s.language, ${toMicros('s.call_timestamp')} AS micros
   FROM (SELECT call_id, side, call_timestamp, language
           FROM ${qualified(layout, 'transcript_search')}
          WHERE language = $3 AND document @@ $2::tsquery AND (clipped OR document @@ $1::tsquery)
-           AND ($4::timestamptz IS NULL OR call_timestamp >= $4::timestamptz)
-           AND ($5::timestamptz IS NULL OR call_timestamp < $5::timestamptz)
+           AND ($4::bigint IS NULL OR call_timestamp >= ${toTimestamp('$4')})
+           AND ($5::bigint IS NULL OR call_timestamp < ${toTimestamp('$5')})
            AND ($6::text IS NULL OR side = $6::text)
          ORDER BY call_timestamp DESC NULLS LAST, call_id
         OFFSET 0) s

@@ -165,9 +165,6 @@ const find = async (options: SearchOptions, request: SearchRequest): Promise<Sea
   });
 };
 
-const timeOf = (micros: number | undefined): string | null =>
-  micros === undefined ? null : new Date(micros / 1000).toISOString();
-
 const findIn = async (
   client: pg.PoolClient,
   layout: Layout,
@@ -177,8 +174,8 @@ const findIn = async (
   const { rows: languages } = await client.query(languageQueriesSql(layout), [text.full, text.positive]);
   const queries = languages.flatMap((row) => toLanguageQuery(row) ?? []);
   const range = {
-    from: timeOf(request.from),
-    to: timeOf(request.to),
+    from: request.from ?? null,
+    to: request.to ?? null,
     side: request.side ?? null,
     // A call may be found by each of its sides, and one more call tells whether there are more.
     limit: 2 * (request.limit + 1),

@@ -1,0 +1,101 @@
+/** Completion scripts: made once from the command definitions, so that a press of the tab key starts no process. */
+import { type DescribedCommand, type DescribedOption, listCommands } from './describe-commands.ts';
+
+export const shells = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof shells)[number];
+
+export const renderCompletion = (shell: Shell, root: DescribedCommand): string =>
+  shell === 'fish' ? renderFish(root) : shell === 'zsh' ? renderZsh(root) : renderBash(root);
+
+const namesOf = (options: readonly DescribedOption[]): readonly string[] =>
+  options.flatMap(({ short, long }) => (short === undefined ? [long] : [short, long]));
+
+/** Names hold no character that a shell reads. */
+const bashCase = (pattern: string, words: readonly string[]): string =>
+  `    '${pattern}') words='${words.join(' ')}' ;;`;
+
+const renderBash = (root: DescribedCommand): string => {
+  const all = listCommands(root);
+  const key = ({ path }: DescribedCommand): string => path.join(' ');
+  const values = all.flatMap((command) =>
+    command.options.flatMap((option) =>
+      option.choices.length === 0
+        ? []
+        : namesOf([option]).map((name) => bashCase(`${key(command)} ${name}`.trim(), option.choices)),
+    ),
+  );
+  const takers = [...new Set(all.flatMap(({ options }) => namesOf(options.filter(({ takesValue }) => takesValue))))];
+  return `# Completion of callsync for bash: source <(callsync completion bash)
+_callsync_words() {
+  local words=''
+  case "$1" in
+${all.map((command) => bashCase(key(command), [...command.commands.map(({ path }) => path.at(-1) ?? ''), ...namesOf(command.options)])).join('\n')}
+  esac
+  echo "$words"
+}
+_callsync_choices() {
+  local words=''
+  case "$1" in
+${values.join('\n')}
+  esac
+  echo "$words"
+}
+_callsync() {
+  local path='' word previous='' index
+  local current="\${COMP_WORDS[COMP_CWORD]}"
+  for ((index = 1; index < COMP_CWORD; index++)); do
+    word="\${COMP_WORDS[index]}"
+    if [[ " ${takers.join(' ')} " != *" $previous "* && "$word" != -* ]]; then
+      local next="\${path:+$path }$word"
+      [[ -n "$(_callsync_words "$next")" ]] && path="$next"
+    fi
+    previous="$word"
+  done
+  local choices
+  choices="$(_callsync_choices "\${path:+$path }$previous")"
+  if [[ -n "$choices" ]]; then
+    COMPREPLY=($(compgen -W "$choices" -- "$current"))
+  elif [[ -n "$previous" && " ${takers.join(' ')} " == *" $previous "* ]]; then
+    COMPREPLY=($(compgen -f -- "$current"))
+  else
+    COMPREPLY=($(compgen -W "$(_callsync_words "$path")" -- "$current"))
+  fi
+}
+complete -o default -F _callsync callsync
+`;
+};
+
+/** zsh runs completions of bash. */
+const renderZsh = (root: DescribedCommand): string => `#compdef callsync
+# Completion of callsync for zsh: source <(callsync completion zsh)
+autoload -U +X compinit && compinit
+autoload -U +X bashcompinit && bashcompinit
+${renderBash(root).replace(/^#.*\n/, '')}`;
+
+const fishQuote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+
+const renderFish = (root: DescribedCommand): string => {
+  const lines = listCommands(root).flatMap((command) => {
+    const at = `-n ${fishQuote(`__callsync_at ${command.path.join(' ')}`.trim())}`;
+    return [
+      ...command.commands.map(
+        ({ path, description }) => `complete -c callsync -f ${at} -a ${path.at(-1)} -d ${fishQuote(description)}`,
+      ),
+      ...command.options.map((option) => {
+        const short = option.short === undefined ? '' : ` -s ${option.short.slice(1)}`;
+        const value = option.takesValue
+          ? ` -r${option.choices.length > 0 ? ` -f -a ${fishQuote(option.choices.join(' '))}` : ''}`
+          : '';
+        return `complete -c callsync ${at}${short} -l ${option.long.slice(2)}${value} -d ${fishQuote(option.description)}`;
+      }),
+    ];
+  });
+  return `# Completion of callsync for fish: callsync completion fish | source
+function __callsync_at
+    set -l words (commandline -opc | string match -v -- '-*')
+    set -e words[1]
+    test "$words[1..(count $argv)]" = "$argv"
+end
+${lines.join('\n')}
+`;
+};

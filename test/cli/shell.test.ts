@@ -1,0 +1,85 @@
+/** Completion scripts in a real shell, and manual pages through a real formatter, for every command. */
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
+import { renderCompletion } from '../../src/cli/shell/completions.ts';
+import { describeCommands, listCommands } from '../../src/cli/shell/describe-commands.ts';
+import { renderManPages } from '../../src/cli/shell/man-pages.ts';
+
+const run = promisify(execFile);
+const root = describeCommands(await createProgram(() => true));
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'callsync-shell-'));
+  await writeFile(join(folder, 'bash'), renderCompletion('bash', root));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** What bash offers after these words; the last one is being typed. */
+const complete = async (...words: readonly string[]): Promise<string[]> => {
+  const script = `source ${join(folder, 'bash')}
+COMP_WORDS=(callsync ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _callsync
+printf '%s\\n' "\${COMPREPLY[@]}"`;
+  return (await run('bash', ['-c', script])).stdout.trim().split('\n');
+};
+
+test('bash completes commands, subcommands, options and their choices', async () => {
+  expect(await complete('sta')).toEqual(['status']);
+  expect(await complete('')).toEqual(expect.arrayContaining(['up', 'backfill', 'search', 'completion', 'help']));
+  expect(await complete('backfill', '--con')).toEqual(['--config', '--concurrency']);
+  expect(await complete('warehouse', 'search-index', 'c')).toEqual(['create']);
+  expect(await complete('export', 'folder', '--format', 'p')).toEqual(['parquet']);
+  expect(await complete('sql', '--dialect', '')).toEqual(['postgres', 'bigquery']);
+  // The value of an option is no command.
+  expect(await complete('status', '--config', 'warehouse', '--js')).toEqual(['--json']);
+  expect(await complete('status', '--config', join(folder, 'ba'))).toEqual([join(folder, 'bash')]);
+});
+
+test('every shell gets every command and option', () => {
+  for (const shell of ['bash', 'zsh', 'fish'] as const) {
+    const script = renderCompletion(shell, root);
+    for (const command of listCommands(root)) {
+      for (const { long } of command.options) expect(script).toContain(long.replace(/^--/, ''));
+      if (command.path.length > 0) expect(script).toContain(command.path.join(' '));
+    }
+  }
+});
+
+const has = (program: string): boolean => {
+  try {
+    execFileSync('which', [program], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+test.runIf(has('zsh'))('zsh reads its script', () => run('zsh', ['-n', '-c', renderCompletion('zsh', root)]));
+test.runIf(has('fish'))('fish reads its script', () => run('fish', ['-n', '-c', renderCompletion('fish', root)]));
+
+test('a manual page for each command, with its options, examples and exit codes', () => {
+  const pages = renderManPages(root, '1.2.3');
+  expect(Object.keys(pages)).toHaveLength(root.commands.length + 1);
+  expect(pages['callsync-search.1']).toContain('callsync warehouse search\\-index create');
+  for (const [name, text] of Object.entries(pages)) {
+    expect(text, name).toContain('.SH EXIT STATUS');
+    expect(text, name).toContain('.SH NAME');
+  }
+});
+
+test.runIf(has('groff'))('a formatter reads the pages without complaint', async () => {
+  const pages = renderManPages(root, '1.2.3');
+  const files = await Promise.all(
+    Object.entries(pages).map(async ([name, text]) => {
+      await writeFile(join(folder, name), text);
+      return join(folder, name);
+    }),
+  );
+  const { stdout, stderr } = await run('groff', ['-man', '-Tutf8', '-ww', ...files], { maxBuffer: 1e8 });
+  expect(stderr).toBe('');
+  expect(stdout).toContain('--observed-at');
+});
