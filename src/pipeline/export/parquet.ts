@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { SchemaElement } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { type Column, type ColumnType, callTables, type WordArrays, wordsView } from '../../../schemas/tables.ts';
-import { flattenCall } from '../../calls/flatten.ts';
+import { flattenRow } from '../load/commit-load.ts';
 import type { ExportWriter } from './writer.ts';
 
 type Cell = string | number | bigint | boolean | null;
@@ -96,14 +96,7 @@ export const createParquetWriter = (folder: string, processedField: string): Exp
   const [index, side, arrays] = [place('utterance_index'), place('side'), place('words')];
   return {
     async write(row) {
-      const { rows } = flattenCall({
-        callId: row.callId,
-        document: row.document ?? {},
-        firstSeenAt: row.firstSeenAt,
-        lastSeenAt: row.changedAt,
-        missingSince: row.missingSince,
-        processedField,
-      });
+      const { rows } = flattenRow({ processedField }, { documents: false }, row);
       for (const { table, file } of tables) for (const one of rows[table as keyof typeof rows]) file.add(one);
       for (const utterance of rows.utterances) {
         const { value, start, length, score } = utterance[arrays] as WordArrays;

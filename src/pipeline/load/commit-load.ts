@@ -49,7 +49,7 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
 /** A ledger row as the rows of one warehouse's tables. */
 export const flattenRow = (
   deps: Pick<IngestDeps, 'processedField'>,
-  target: WarehouseTarget,
+  target: Pick<WarehouseTarget, 'documents'>,
   row: LedgerRow,
 ): FlatCall =>
   flattenCall({
