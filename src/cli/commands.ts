@@ -16,6 +16,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/demo.ts')).addDemo,
   },
   {
+    name: 'init',
+    does: 'write a first configuration file: asks, finds out how the call list works, and checks everything',
+    load: async () => (await import('./commands/init.ts')).addInit,
+  },
+  {
     name: 'up',
     does: 'run everything in one process: receiver, worker, schedules; embedded servers where none are configured',
     load: async () => (await import('./commands/up.ts')).addUp,

@@ -20,7 +20,8 @@ const render = (findings: readonly CheckedFinding[]): string => {
     .join('\n');
 };
 
-const run = (options: CommonOptions & { readonly deadline: number }): Promise<void> =>
+/** Checks everything, prints the findings and sets the exit code. `deadline`: seconds for one check. */
+export const runDoctor = (options: CommonOptions & { readonly deadline: number }): Promise<void> =>
   withServices(options, async (services) => {
     const store = openStoreService(services);
     store.catch(() => undefined);
@@ -67,5 +68,5 @@ It starts embedded servers that do not run, sends one sample delivery to webhook
 changes nothing else. Exit code 0: nothing failed (warnings are allowed); 4: all that failed did not answer; 2 and 3: something
 is wrong in the configuration, or refused.`,
     )
-    .action(run);
+    .action(runDoctor);
 };

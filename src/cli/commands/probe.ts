@@ -9,6 +9,8 @@ import { exitCodes } from '../exit-codes.ts';
 
 interface ProbeCommandOptions extends CommonOptions {
   readonly write?: boolean;
+  /** Writes without showing. */
+  readonly quiet?: boolean;
   readonly maxRequests: number;
   readonly tryParam: readonly (readonly [from: string, to: string])[];
 }
@@ -32,7 +34,8 @@ const writeConfig = async (path: string, report: ProbeReport): Promise<void> => 
   await rename(partial, path);
 };
 
-const run = async (options: ProbeCommandOptions): Promise<void> => {
+/** Asks the service and shows, or writes, what was found. */
+export const runProbe = async (options: ProbeCommandOptions): Promise<void> => {
   const { config, path } = await loadConfig({ path: options.config });
   if (options.write && path === undefined) {
     throw terminal(
@@ -49,7 +52,7 @@ const run = async (options: ProbeCommandOptions): Promise<void> => {
     maxRequests: options.maxRequests,
     bounds: options.tryParam,
   });
-  print(options, report, renderProbe(report));
+  if (options.quiet !== true) print(options, report, renderProbe(report));
   if (options.write && path !== undefined) {
     await writeConfig(path, report);
     say(`Written to ${path}.`);
@@ -73,5 +76,5 @@ Examples:
 It needs source.base_url and credentials only. It prints names of fields and parameters, never their content.
 Exit code 5: the requests were used up before every question was answered.`,
     )
-    .action(run);
+    .action(runProbe);
 };

@@ -1,11 +1,12 @@
-import type { Command } from 'commander';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Command, InvalidArgumentError } from 'commander';
 import { CallsyncError } from '../../errors.ts';
 import { type LateEditStatus, readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { type Agent, listAgents } from '../../store/delivery/agents.ts';
 import { listDrift, type RecordedDrift } from '../../store/status/drift.ts';
 import { type StoreSummary, summarizeStore } from '../../store/status/summary.ts';
 import type { Store } from '../../store/store.ts';
-import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
+import { type CommonOptions, untilStopped, withCommonOptions, withStore } from '../command.ts';
 import { createWarehouse } from '../create-warehouse.ts';
 import { activityDeps } from '../services/activity-deps.ts';
 import { openSource } from '../services/open-source.ts';
@@ -81,19 +82,51 @@ const days = (micros: number): string => `${(micros / 86_400_000_000).toFixed(1)
 const describeLateEdits = ({ horizon, fixed, tailShare, history }: LateEditStatus): string =>
   `late edits  ${fixed ? 'fixed' : 'learned'} horizon ${days(horizon.horizon)} from ${Math.round(horizon.changes)} changes${tailShare === null ? '' : `, ${(tailShare * 100).toFixed(3)} % came later`}; ${history.requests7d} requests in 7 days`;
 
+const readStatus = async (services: Services, store: Store): Promise<StoreSummary & Shapes> => ({
+  ...(await summarizeStore(store)),
+  drift: await listDrift(store),
+  agents: await listAgents(store),
+  budgets: await describeBudgets(services, store),
+  lateEdits: await readLateEdits(services, store),
+});
+
+const defaultSeconds = 2;
+
+const parseSeconds = (text: string): number => {
+  const seconds = Number(text);
+  if (!(seconds >= 0.1 && seconds <= 86_400)) throw new InvalidArgumentError('Use a number of seconds, at least 0.1.');
+  return seconds;
+};
+
+/** On a terminal each picture takes the place of the one before; elsewhere, and as JSON, they follow one another. */
+const showUntilStopped = async (show: () => Promise<string>, seconds: number, plain: boolean): Promise<void> => {
+  const { signal } = untilStopped();
+  while (!signal.aborted) {
+    const text = await show();
+    const clear = process.stdout.isTTY && !plain ? '\u001b[2J\u001b[H' : '';
+    process.stdout.write(`${clear}${text}\n`);
+    await delay(seconds * 1000, undefined, { signal }).catch(() => undefined);
+  }
+};
+
 export const addStatus = (command: Command): void => {
   withCommonOptions(command)
-    .addHelpText('after', '\nExamples:\n  callsync status --json')
-    .action((options: CommonOptions) =>
+    .option('--watch [seconds]', 'show it again and again, until Ctrl-C', parseSeconds)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  callsync status --json\n  callsync status --watch\n  callsync status --watch 10',
+    )
+    .action((options: CommonOptions & { readonly watch?: number | true }) =>
       withStore(options, async (store, services) => {
-        const summary = {
-          ...(await summarizeStore(store)),
-          drift: await listDrift(store),
-          agents: await listAgents(store),
-          budgets: await describeBudgets(services, store),
-          lateEdits: await readLateEdits(services, store),
+        const show = async (): Promise<string> => {
+          const summary = await readStatus(services, store);
+          return options.json === true
+            ? JSON.stringify(summary)
+            : render(summary, services.config.webhook.allow_unsigned);
         };
-        print(options, summary, render(summary, services.config.webhook.allow_unsigned));
+        if (options.watch === undefined) process.stdout.write(`${await show()}\n`);
+        else
+          await showUntilStopped(show, options.watch === true ? defaultSeconds : options.watch, options.json === true);
       }),
     );
 };

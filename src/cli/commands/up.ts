@@ -4,6 +4,7 @@ import { type CommonOptions, print, untilStopped, withCommonOptions, withService
 import { openOperations } from '../open-operations.ts';
 import { openPage } from '../open-page.ts';
 import { openReceiverBesideWorkers } from '../open-receiver.ts';
+import { psqlLine } from '../psql-line.ts';
 import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
@@ -31,6 +32,7 @@ export const addUp = (command: Command): void => {
         const addresses = {
           webhook: address,
           operations,
+          postgres: psqlLine(services.config, parts.store.url),
           temporal: parts.temporal.address,
           ui: parts.temporal.uiUrl,
         };
