@@ -10,9 +10,9 @@ export interface ErrorCode {
   readonly files: ReadonlySet<string>;
 }
 
-/** Literals of the same form that are no codes of ours: of Node, OpenSSL, undici, BigQuery, Temporal, the environment. */
+/** Literals of the same form that are no codes of ours: of Node, OpenSSL, undici, BigQuery, Parquet, Temporal, the environment. */
 const foreign =
-  /^(AUTO_UPGRADE|CERT_HAS_EXPIRED|CREATE_NEVER|DEPTH_ZERO_.*|EAI_AGAIN|ERR_.*|LC_ALL|LD_LIBRARY_PATH|NEWLINE_DELIMITED_JSON|PG_VERSION|SELF_SIGNED_.*|SQLITE_BUSY|UNABLE_TO_.*|UND_ERR_.*|WRITE_EMPTY|(LOAD|INVALID|INTERNAL)_ARGUMENT|HTTPS?_PROXY|NO_PROXY|.*_DIR|ALLOW_.*|USE_.*|TERMINATE_.*)$/;
+  /^(AUTO_UPGRADE|BYTE_ARRAY|CERT_HAS_EXPIRED|CREATE_NEVER|DEPTH_ZERO_.*|EAI_AGAIN|ERR_.*|LC_ALL|LD_LIBRARY_PATH|LOG_ANALYZER|NEWLINE_DELIMITED_JSON|PG_VERSION|SELF_SIGNED_.*|SQLITE_BUSY|TIMESTAMP_MICROS|UNABLE_TO_.*|UND_ERR_.*|WRITE_EMPTY|(LOAD|INVALID|INTERNAL)_ARGUMENT|HTTPS?_PROXY|NO_PROXY|.*_DIR|ALLOW_.*|USE_.*|TERMINATE_.*)$/;
 const literal = /'([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)'/g;
 const roots = ['src', 'activities', 'workflows'];
 
