@@ -157,7 +157,7 @@ try {
   const delivered = [];
   for (const [index, body] of bodies.entries()) {
     const time = alone[index];
-    if (time === undefined) throw new Error('Too few calls lie alone.');
+    if (time === undefined) throw new Error('Too few calls have no neighbour within five minutes.');
     const call = {
       empty: await recorder.record(() => read(time - 120 * second, 0)),
       one: await recorder.record(() => read(time, 1)),

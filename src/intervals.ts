@@ -16,7 +16,7 @@ export const unite = (intervals: readonly Interval[]): Interval[] => {
   return united;
 };
 
-/** What of `whole` lies outside `others`. */
+/** The parts of `whole` outside `others`. */
 export const subtract = (whole: readonly Interval[], others: readonly Interval[]): Interval[] => {
   let left = unite(whole);
   for (const other of unite(others)) {

@@ -66,7 +66,7 @@ export const listConfigSchema = z.strictObject({
     .string()
     .optional()
     .describe(
-      'Preset whose settings lie under the ones given here: a name (`callsync presets`) or the path of a YAML file.',
+      'Preset whose settings the ones given here override: a name (`callsync presets`) or the path of a YAML file.',
     ),
   path: z.string().default('/calls').describe('Path of the call list under `base_url`.'),
   records: z

@@ -26,7 +26,7 @@ export const storeConfigSchema = z
       .min(1)
       .optional()
       .describe(
-        'File with the key of the proof chain, at least 16 bytes; every worker needs the same. Default: `proof.key` in `data_dir`, made at the first start. Keep it outside the store: whoever has both can rewrite verdicts.',
+        'File with the key of the proof chain, at least 16 bytes; every worker needs the same. Default: `proof.key` in `data_dir`, made at the first start. Keep it outside the store: verdicts can be rewritten with access to both.',
       ),
     former_proof_key_files: z
       .array(z.string().min(1))

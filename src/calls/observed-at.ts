@@ -30,7 +30,7 @@ export const webhookObservedAt = (deliveryId: string | null, arrivedAt: number, 
 
 /**
  * observed_at of an imported record: the given time, else the end of its processing, else its own timestamp. Never now:
- * an old file must not win over what was seen since. Undefined when there is none, or only ones that lie ahead.
+ * an old file must not win over what was seen since. Undefined when there is none, or only future ones.
  */
 export const importObservedAt = (
   record: Readonly<Record<string, unknown>>,

@@ -57,7 +57,7 @@ export const watchWorkers = (
     const prefix = (await handle.describe()).taskQueue;
     let since: number | undefined;
     for (;;) {
-      // When the server does not answer, whoever waits for its result tells so.
+      // When the server does not answer, the command that waits for the result reports it.
       const missing = await unpolledQueues(client, client.options.namespace, prefix, roles).catch(() => []);
       const where = `task queue${missing.length > 1 ? 's' : ''} ${missing.join(', ')}`;
       if (missing.length === 0) since = undefined;

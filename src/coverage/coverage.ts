@@ -28,7 +28,7 @@ export interface CoverageInput extends Interval {
   readonly warehouses: readonly string[];
   /** Ranges that were read. */
   readonly read: readonly Interval[];
-  /** In the order in which they were given; a later one stands above an earlier one. */
+  /** In the order in which they were given; a later one overrides an earlier one. */
   readonly verdicts: readonly StoredVerdict[];
   readonly deliveries: readonly DayDeliveries[];
   readonly webhooks: WebhookQuality;

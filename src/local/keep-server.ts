@@ -9,8 +9,8 @@ export interface KeptServer {
 const lookEveryMs = 1_000;
 
 /**
- * Watches the server until `stop`. `start` must bring it back at the same address: whoever uses it connects again by
- * itself. A start that fails is tried again.
+ * Watches the server until `stop`. `start` must bring it back at the same address, where its clients connect again by
+ * themselves. A start that fails is tried again.
  */
 export const keepServer = (
   first: KeptServer,

@@ -35,7 +35,7 @@ export interface Horizon {
   /** Oldest age that is re-read. */
   readonly horizon: number;
   readonly changes: number;
-  /** Share of the changes whose age lies in `bands`; null before any was seen. */
+  /** Share of the changes whose age is in `bands`; null before any was seen. */
   readonly expectedShare: number | null;
 }
 

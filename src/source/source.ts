@@ -5,7 +5,7 @@ import { openSecret } from '../secret.ts';
 import { type Api, createApi } from './http/api.ts';
 import { createGrant, tokenEndpoint } from './http/grant.ts';
 import { createHttp, type Http } from './http/http.ts';
-import { type BudgetRules, createLocalBudget, type RequestBudget } from './http/limiter.ts';
+import { createLocalRequestLimiter, type RequestLimiter, type RequestLimitRules } from './http/limiter.ts';
 import { createServiceClock, type ServiceClock } from './http/service-clock.ts';
 import { createFixedTokenSource, createTokenSource, type TokenSource } from './http/tokens.ts';
 import { createListClient, type ListClient } from './list/list-client.ts';
@@ -20,8 +20,8 @@ export interface Source {
 }
 
 export interface SourceDeps {
-  /** The budget that all workers share; without it, one of this process alone. */
-  readonly budget?: RequestBudget | undefined;
+  /** The limiter that all workers share; without it, one of this process alone. */
+  readonly limiter?: RequestLimiter | undefined;
   /** Milliseconds that the service's clock may be ahead of ours. */
   readonly clockSkewMs?: number;
 }
@@ -33,12 +33,12 @@ export const createSource = (config: SourceConfig, deps: SourceDeps = {}): Sourc
   const http = createHttp(config.limits);
   const tokens = tokensFor(config, http);
   const clock = createServiceClock(Math.max(leastClockSkewMs, deps.clockSkewMs ?? 0));
-  const budget = deps.budget ?? createLocalBudget(budgetRules(config));
-  const api = createApi({ config, http, tokens, budget, clock });
+  const limiter = deps.limiter ?? createLocalRequestLimiter(requestLimitRules(config));
+  const api = createApi({ config, http, tokens, limiter, clock });
   return { config, list: createListClient(api, config.list), api, tokens, clock, close: () => http.close() };
 };
 
-export const budgetRules = ({ limits }: SourceConfig): BudgetRules => ({
+export const requestLimitRules = ({ limits }: SourceConfig): RequestLimitRules => ({
   requests: limits.requests,
   perMs: limits.per_s * 1000,
   live: Math.min(limits.requests - 1, Math.ceil(limits.requests * limits.live_share)),

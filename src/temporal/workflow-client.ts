@@ -55,7 +55,7 @@ export const startBackfill = async (
 export const backfillHandle = (client: Client, prefix: string, name: string): WorkflowHandle =>
   client.workflow.getHandle(backfillId(prefix, name));
 
-/** Loads what is pending in a warehouse, or joins the load that runs; what is to be written again stands in the store. */
+/** Loads what is pending in a warehouse, or joins the load that runs; the store knows what is to be written again. */
 export const startLoadWarehouse = async (
   client: Client,
   prefix: string,

@@ -21,9 +21,9 @@ export interface Difference {
   readonly table: DigestedName;
   /** Name and value of each key column, such as `call_id=c-1 tag_index=0`. */
   readonly key: string;
-  /** Columns whose values differ; empty where the row is missing or stands more than once. */
+  /** Columns whose values differ; empty where the row is missing or is there more than once. */
   readonly columns: readonly string[];
-  /** How often the row stands in each, where that is not once in both. */
+  /** How often each warehouse has the row, where that is not once in both. */
   readonly counts?: readonly [number, number];
 }
 

@@ -55,7 +55,7 @@ describe('startEmbeddedPostgres', () => {
     expect(await query(first.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  test('is ended by the last who uses it, whoever started it; those who were killed do not count', async () => {
+  test('is ended by its last user, which need not have started it; killed users do not count', async () => {
     const first = await start();
     const second = await start();
     const gone = spawnSync('true').pid;

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import {
-  type BudgetRules,
-  budgetMarginMs,
-  createBudget,
   createLocalSlots,
+  createRequestLimiter,
   liveIdleMs,
+  type RequestLimitRules,
+  requestLimitMarginMs,
   type SlotSource,
 } from '../../src/source/http/limiter.ts';
 import { createSharedSlots } from '../../src/store/request-limit.ts';
@@ -31,19 +31,19 @@ const openWorker = async (): Promise<Store> => {
   return store;
 };
 
-const sharedSlots = (store: Store, name: string, rules: BudgetRules): SlotSource =>
+const sharedSlots = (store: Store, name: string, rules: RequestLimitRules): SlotSource =>
   createSharedSlots(store, {
     name,
     requests: rules.requests,
     live: rules.live,
     liveIdleMs,
-    spanMs: rules.perMs + budgetMarginMs(rules),
+    spanMs: rules.perMs + requestLimitMarginMs(rules),
   });
 
 const rules = { requests: 10, perMs: 500, live: 3 };
 
 /** Hands out slots as fast as they are asked for; what counts is when they lie, not when we got them. */
-describe.each<[string, (of?: BudgetRules) => Promise<SlotSource[]>]>([
+describe.each<[string, (of?: RequestLimitRules) => Promise<SlotSource[]>]>([
   ['of one process', async (of = rules) => [createLocalSlots(of)]],
   [
     'shared by three workers',
@@ -59,7 +59,7 @@ describe.each<[string, (of?: BudgetRules) => Promise<SlotSource[]>]>([
     return grants.map((grant) => grant?.at ?? 0).sort((a, b) => a - b);
   };
 
-  test('never exceed the budget in any window, and use at least 90% of it', async () => {
+  test('never exceed the limiter in any window, and use at least 90% of it', async () => {
     const slots = await take(await make(), 300);
     for (const [index, at] of slots.entries()) {
       const tenth = slots[index + rules.requests];
@@ -107,30 +107,30 @@ describe.each<[string, (of?: BudgetRules) => Promise<SlotSource[]>]>([
   test('that others wait for are taken back when one of them is told that it was too many', async () => {
     const single = { requests: 1, perMs: 300, live: 0 };
     const sources = await make(single);
-    const budgets = [sources[0], sources.at(-1)].map((slots) => createBudget(slots as SlotSource, single));
-    await budgets[0]?.acquire();
+    const limiters = [sources[0], sources.at(-1)].map((slots) => createRequestLimiter(slots as SlotSource, single));
+    await limiters[0]?.acquire();
     const started = performance.now();
-    const waiting = budgets[0]?.acquire();
-    await budgets[1]?.penalize(900);
+    const waiting = limiters[0]?.acquire();
+    await limiters[1]?.penalize(900);
     await waiting;
     expect(performance.now() - started).toBeGreaterThan(890);
   });
 });
 
-describe('a budget', () => {
+describe('a limiter', () => {
   test('waits for its slot, takes another when a block covers it, and stops when it is told to', async () => {
     const single = { requests: 1, perMs: 200, live: 0 };
-    const budget = createBudget(createLocalSlots(single), single);
+    const limiter = createRequestLimiter(createLocalSlots(single), single);
     const started = performance.now();
-    await budget.acquire();
-    const second = budget.acquire();
-    await budget.penalize(600);
+    await limiter.acquire();
+    const second = limiter.acquire();
+    await limiter.penalize(600);
     await second;
     // Timers count whole milliseconds.
     expect(performance.now() - started).toBeGreaterThan(598);
-    await budget.penalize(60_000);
+    await limiter.penalize(60_000);
     const stop = new AbortController();
-    const waiting = budget.acquire(stop.signal);
+    const waiting = limiter.acquire(stop.signal);
     setTimeout(() => stop.abort(new Error('enough')), 20);
     await expect(waiting).rejects.toThrow('enough');
   });
@@ -151,8 +151,8 @@ describe('three workers reading at the documented limit', () => {
     const sources = await Promise.all(
       Array.from({ length: 3 }, async () => {
         const documented = { requests: 40, perMs: 5_000, live: 10 };
-        const budget = createBudget(sharedSlots(await openWorker(), 'documented', documented), documented);
-        const source = await simulatedSource(simulator, { list: { preset: 'activate' }, limits }, { budget });
+        const limiter = createRequestLimiter(sharedSlots(await openWorker(), 'documented', documented), documented);
+        const source = await simulatedSource(simulator, { list: { preset: 'activate' }, limits }, { limiter });
         closers.push(source.close);
         return source;
       }),

@@ -60,7 +60,7 @@ type Handle = ReturnType<typeof backfillHandle>;
 const start = (options: StartOptions): Promise<void> =>
   withServices(options, async (services) => {
     const { sync, source, temporal: config } = services.config;
-    // A window that lies ahead would count as read, and continuous sync would begin behind it.
+    // A future window would count as read, and continuous sync would begin behind it.
     const to = Math.min(options.to ?? Number.POSITIVE_INFINITY, Date.now() * 1000);
     if (options.from >= to)
       throw terminal('USAGE_RANGE', 'The range is empty: --from must be before --to and before now.');

@@ -15,20 +15,20 @@ import type { Services } from '../services/services.ts';
 interface Shapes {
   readonly drift: readonly RecordedDrift[];
   readonly agents: readonly Agent[];
-  readonly budgets: Readonly<Record<string, string>>;
+  readonly quotas: Readonly<Record<string, string>>;
   readonly lateEdits: LateEditStatus | null;
 }
 
-/** What is used of the budget of each warehouse that has one. Asks nothing of the warehouses themselves. */
-const describeBudgets = async (services: Services, store: Store): Promise<Record<string, string>> => {
-  const budgets: Record<string, string> = {};
+/** What is used of the quota of each warehouse that has one. Asks nothing of the warehouses themselves. */
+const describeQuotas = async (services: Services, store: Store): Promise<Record<string, string>> => {
+  const quotas: Record<string, string> = {};
   for (const [name, config] of Object.entries(services.config.warehouses)) {
     const warehouse = createWarehouse(name, config, store);
-    const budget = await warehouse.describeQuota?.();
-    if (budget !== undefined) budgets[name] = budget;
+    const quota = await warehouse.describeQuota?.();
+    if (quota !== undefined) quotas[name] = quota;
     await warehouse.close();
   }
-  return budgets;
+  return quotas;
 };
 
 const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
@@ -44,7 +44,7 @@ const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
         `warehouse   ${name}: ${state.pending} pending, last load ${state.lastLoadAt ?? 'never'}${state.lastError === null ? '' : `, last failed with ${state.lastError}`}`,
     ),
     ...(summary.lateEdits === null ? [] : [describeLateEdits(summary.lateEdits)]),
-    ...Object.entries(summary.budgets).map(([name, budget]) => `budget      ${name}: ${budget}`),
+    ...Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
     ...(summary.sync === null ? [] : [describeSync(summary.sync)]),
     ...Object.entries(summary.watermarks).map(([name, at]) => `watermark   ${name}: ${at}`),
     `windows     ${summary.windowsRead} read`,
@@ -86,7 +86,7 @@ const readStatus = async (services: Services, store: Store): Promise<StoreSummar
   ...(await summarizeStore(store)),
   drift: await listDrift(store),
   agents: await listAgents(store),
-  budgets: await describeBudgets(services, store),
+  quotas: await describeQuotas(services, store),
   lateEdits: await readLateEdits(services, store),
 });
 

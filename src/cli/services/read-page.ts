@@ -12,7 +12,7 @@ import type {
   UsedLimit,
   WaitingRow,
 } from '../../operations/page/page-state.ts';
-import { budgetRules } from '../../source/source.ts';
+import { requestLimitRules } from '../../source/source.ts';
 import { listEvents } from '../../store/status/events.ts';
 import { readStoreGauges, type StoreGauges } from '../../store/status/gauges.ts';
 import { measureLatency } from '../../store/status/latency.ts';
@@ -43,7 +43,7 @@ export const createPageReader = (
   { store, targets, temporal }: Pick<Parts, 'store' | 'targets' | 'temporal'>,
 ): PageReader => {
   const warehouses = targets.map(({ warehouse }) => warehouse.name);
-  const rules = budgetRules(services.config.source);
+  const rules = requestLimitRules(services.config.source);
   const gauges = shareReading(() => readStoreGauges(store, { warehouses, limitSpanMs: limitSpanMs(rules) }), {
     cacheMs: 1_000,
   });

@@ -5,7 +5,7 @@ import { watchSource } from '../../metrics/source-metrics.ts';
 import { watchStore, watchUsage } from '../../metrics/store-gauges.ts';
 import { createWorkMetrics } from '../../metrics/work-metrics.ts';
 import type { WarehouseTarget, WorkObserver } from '../../pipeline/deps.ts';
-import { budgetRules, type Source } from '../../source/source.ts';
+import { requestLimitRules, type Source } from '../../source/source.ts';
 import { readStoreGauges, readVerdictGauges } from '../../store/status/gauges.ts';
 import type { Store } from '../../store/store.ts';
 import type { WarehouseUsage } from '../../warehouse/warehouse.ts';
@@ -27,7 +27,7 @@ export const watchParts = (
   }: { readonly store: Store; readonly targets: readonly WarehouseTarget[]; readonly source: Source },
 ): WorkObserver => {
   const warehouses = targets.map(({ warehouse }) => warehouse.name);
-  const rules = budgetRules(services.config.source);
+  const rules = requestLimitRules(services.config.source);
   watchSource(registry, source);
   watchStore(
     registry,

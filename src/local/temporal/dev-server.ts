@@ -34,7 +34,7 @@ export interface TemporalDevServer {
   readonly pid: number;
   /** False: the server was running already. */
   readonly started: boolean;
-  /** Ends our use of it; the last user, in this process or another, ends the server, whoever started it. */
+  /** Ends our use of it; the last user, in this process or another, ends the server, also when another one started it. */
   stop(): Promise<void>;
 }
 

@@ -11,7 +11,7 @@ export interface CountedRange {
   readonly windowLength: number;
   /** The service cannot cut the list by the axis: readers of parts of the range would each read all of it. */
   readonly indivisible?: boolean;
-  /** The range up to the service's now less the settling time: a window that lies ahead would count as read. */
+  /** The range up to the service's now less the settling time: a future window would count as read. */
   readonly range: Range;
 }
 

@@ -44,7 +44,7 @@ const triesPerRun = 10;
 /** In seconds: a run lasts about two intervals within these, so that the rest is planned anew with what became due. */
 const [shortestRun, longestRun] = [5, 120];
 
-/** The watermark decides where to begin: it stands still while the sync is down, unlike a start relative to now. */
+/** The watermark decides where to begin: it does not move while the sync is down, unlike a start relative to now. */
 export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: AbortSignal): Promise<PlannedSync> => {
   const { axis, settle, overlap, start, direction } = sync;
   const watermark = (await advanceWatermark(store, { name: continuousSync, axis, start })) ?? start;

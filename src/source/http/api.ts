@@ -1,10 +1,10 @@
-/** Requests to the call API: token, version, budget, retries (interface §4.2, §5.1, §9). */
+/** Requests to the call API: token, version, request limit, retries (interface §4.2, §5.1, §9). */
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { backoffMs } from '../../backoff.ts';
 import { CallsyncError, terminal, transient } from '../../errors.ts';
 import type { Micros } from '../list/timestamps.ts';
 import type { Http, HttpResponse } from './http.ts';
-import type { RequestBudget } from './limiter.ts';
+import type { RequestLimiter } from './limiter.ts';
 import { createRefusals } from './refusals.ts';
 import type { ServiceClock } from './service-clock.ts';
 import { failureOf } from './service-failure.ts';
@@ -51,14 +51,14 @@ export interface ApiDeps {
   readonly config: SourceConfig;
   readonly http: Http;
   readonly tokens: TokenSource;
-  readonly budget: RequestBudget;
+  readonly limiter: RequestLimiter;
   readonly clock: ServiceClock;
 }
 
-/** Each takes minutes: whoever asks does better with a smaller question, or later. */
+/** Each takes minutes: a smaller question, or a later attempt, has better chances. */
 const retriesOfTimeouts = 1;
 
-export const createApi = ({ config, http, tokens, budget, clock }: ApiDeps): Api => {
+export const createApi = ({ config, http, tokens, limiter, clock }: ApiDeps): Api => {
   const { limits, version } = config;
   const base = baseAddress(config);
   const backoff = { baseMs: limits.retry_base_ms, maxMs: limits.retry_max_ms };
@@ -87,7 +87,7 @@ export const createApi = ({ config, http, tokens, budget, clock }: ApiDeps): Api
     for (let rejections = 0; ; rejections++) {
       const token = await tokens.get(signal);
       const askedAt = performance.now();
-      await budget.acquire(signal);
+      await limiter.acquire(signal);
       counts.waitedMs += performance.now() - askedAt;
       counts.requests++;
       const response = await http.send({ url, headers: headersOf(config, token.value), signal });
@@ -112,7 +112,7 @@ export const createApi = ({ config, http, tokens, budget, clock }: ApiDeps): Api
       const failure = failureOf(response);
       if (response.status === 429) {
         counts.rateLimited++;
-        await budget.penalize(failure.retryAfterMs ?? (limits.per_s * 1000) / 10);
+        await limiter.penalize(failure.retryAfterMs ?? (limits.per_s * 1000) / 10);
       }
       throw refusals.judge(failure, url.href);
     }

@@ -1,21 +1,21 @@
-/** A budget of requests in a rolling window, such as 40 in any 10 seconds. */
+/** Limits requests in a rolling window, such as 40 in any 10 seconds. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { wait } from './wait.ts';
 
 /** Live work (sync, re-reads of single calls) has a share of the limit that nothing else may use. */
 const liveWork = new AsyncLocalStorage<true>();
 
-/** Requests made within `work` are live. Carried with the work: between it and the limit lie all layers of the source. */
+/** Requests made within `work` are live. Carried with the work: all layers of the source are between it and the limiter. */
 export const asLive = <T>(work: () => Promise<T>): Promise<T> => liveWork.run(true, work);
 
-export interface RequestBudget {
+export interface RequestLimiter {
   /** Resolves when one request may be sent. */
   acquire(signal?: AbortSignal): Promise<void>;
   /** No request for `ms` from now: the service said that it was too many. */
   penalize(ms: number): Promise<void>;
 }
 
-export interface BudgetRules {
+export interface RequestLimitRules {
   readonly requests: number;
   readonly perMs: number;
   /** Of `requests`: kept for live work as long as there is some. */
@@ -29,12 +29,12 @@ export const liveIdleMs = 5 * 60_000;
  * The service counts arrivals, we count departures: requests travel for unequal times, and a busy process sends late, so
  * the window is taken a little longer than it is. At 3% and 2 busy cores, 1 to 2 of 100 requests were answered 429.
  */
-export const budgetMarginMs = (rules: BudgetRules): number => Math.max(5, rules.perMs * 0.05);
+export const requestLimitMarginMs = (rules: RequestLimitRules): number => Math.max(5, rules.perMs * 0.05);
 
 export interface Grant {
   /** Milliseconds until the granted slot, from now. */
   readonly waitMs: number;
-  /** The slot itself, in milliseconds on the clock of whoever hands slots out. */
+  /** The slot itself, in milliseconds on the clock of the source of slots. */
   readonly at: number;
 }
 
@@ -51,10 +51,10 @@ export interface SlotSource {
 
 /**
  * Waits for granted slots. One that is used late, because a process was busy, is moved to when it was used, so that the
- * service never sees more than it allows; one that lies within a block announced later is left unused.
+ * service never sees more than it allows; a slot within a block that is announced later is not used.
  */
-export const createBudget = (slots: SlotSource, rules: BudgetRules): RequestBudget => {
-  const tolerance = budgetMarginMs(rules) / 4;
+export const createRequestLimiter = (slots: SlotSource, rules: RequestLimitRules): RequestLimiter => {
+  const tolerance = requestLimitMarginMs(rules) / 4;
   return {
     acquire: async (signal) => {
       for (;;) {
@@ -77,8 +77,8 @@ export const createBudget = (slots: SlotSource, rules: BudgetRules): RequestBudg
  * Slots of one process. Two rolling windows that together make the limit: one for all work, one for live work. Live work
  * takes the earlier slot of both, so that it may use the whole limit. @param now monotonic milliseconds.
  */
-export const createLocalSlots = (rules: BudgetRules, now: () => number = () => performance.now()): SlotSource => {
-  const span = rules.perMs + budgetMarginMs(rules);
+export const createLocalSlots = (rules: RequestLimitRules, now: () => number = () => performance.now()): SlotSource => {
+  const span = rules.perMs + requestLimitMarginMs(rules);
   const shared = { size: rules.requests - rules.live, granted: [] as number[] };
   const live = { size: rules.live, granted: [] as number[] };
   let blockedUntil = 0;
@@ -116,4 +116,5 @@ export const createLocalSlots = (rules: BudgetRules, now: () => number = () => p
 };
 
 /** The rolling window of one process. */
-export const createLocalBudget = (rules: BudgetRules): RequestBudget => createBudget(createLocalSlots(rules), rules);
+export const createLocalRequestLimiter = (rules: RequestLimitRules): RequestLimiter =>
+  createRequestLimiter(createLocalSlots(rules), rules);

@@ -87,7 +87,7 @@ export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules)
               backoff,
               error instanceof CallsyncError ? error.retryAfterMs : undefined,
             );
-            // Whoever still holds a good token goes on with it and asks again later.
+            // A request that still has a good token goes on with it and renews it later.
             if (!again || usable(current)) {
               notBefore = now() + Math.max(pause, 250);
               throw error;

@@ -23,7 +23,7 @@ export interface FieldTally {
 
 export const createTally = (): FieldTally => ({ records: 0, fields: new Map() });
 
-/** Counts the top-level fields of one record; those that stand as bytes are not parsed for it. */
+/** Counts the top-level fields of one record; those that are kept as bytes are not parsed for it. */
 export const countFields = (tally: FieldTally, document: CallDocument, encoded?: EncodedFields): void => {
   tally.records++;
   for (const name of Object.keys(document)) {
@@ -36,7 +36,7 @@ export const countFields = (tally: FieldTally, document: CallDocument, encoded?:
   }
 };
 
-/** No number and no literal is as long as what stands as bytes. */
+/** No number and no literal is long enough to be kept as bytes. */
 const typeOfBytes = (bytes: Buffer): string => (bytes[0] === 0x7b ? 'object' : bytes[0] === 0x5b ? 'array' : 'string');
 
 const typeOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);

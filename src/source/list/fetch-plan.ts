@@ -54,7 +54,7 @@ export const planFetches = (
     }
     const range = { from: from.time, to: Math.floor(to.time / rules.step) * rules.step + rules.step };
     const before = windows.at(-1);
-    // Neighbours are one window: nothing lies between them.
+    // Neighbours are one window: nothing is between them.
     if (before !== undefined && (places[first] as number) === before.last + 1) {
       before.to = range.to;
       before.ids.push(...members);

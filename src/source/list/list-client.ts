@@ -160,7 +160,7 @@ async function* readAhead(
     const key = `${request.url ?? ''}${JSON.stringify(request.params)}`;
     const answer = asked.has(key) ? Promise.reject(loops()) : fetchPage(guarded, request);
     asked.add(key);
-    // Whoever awaits it sees the failure; until then it must not count as unhandled.
+    // The caller that awaits it gets the failure; until then it must not count as unhandled.
     answer.then(([page]) => permit.fill(page.bytes)).catch(() => undefined);
     return { permit, answer };
   };

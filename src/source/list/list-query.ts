@@ -10,7 +10,7 @@ export interface ListQuery {
   readonly window?: Window | undefined;
   /** A second window on another axis, to cut an instant that is too large. */
   readonly also?: Window | undefined;
-  /** Bounds without slack: only where all times are known to lie on the API's steps. */
+  /** Bounds without slack: only where all times are known to be multiples of the API's step. */
   readonly tight?: boolean | undefined;
   /** Leave the heavy fields out, where the API can. */
   readonly summary?: boolean | undefined;
@@ -81,7 +81,10 @@ export const listParams = (list: ListConfig, query: ListQuery): Map<string, stri
   return params;
 };
 
-/** The bounds sent for a window of the query. Those of the other axis are never tight: its times need not lie on steps. */
+/**
+ * The bounds sent for a window of the query. Those of the other axis are never tight: its times need not be multiples of
+ * the step.
+ */
 const boundsOf = (
   list: ListConfig,
   query: ListQuery,
@@ -91,7 +94,7 @@ const boundsOf = (
   return query.tight && window === query.window ? tightBounds(window, rules) : wideBounds(window, rules);
 };
 
-/** Microseconds by which a time lies outside the bounds that the query sends; 0 on a side that it cannot send. */
+/** Microseconds by which a time is outside the bounds that the query sends; 0 on a side that it cannot send. */
 export const outsideBounds = (list: ListConfig, query: ListQuery, time: Micros): Micros => {
   if (query.window === undefined) return 0;
   const axis = axisOf(list, query.window.axis);

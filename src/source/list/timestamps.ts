@@ -38,7 +38,7 @@ const fromEpoch = (value: number): Micros | undefined => {
   return value <= 8.64e15 ? Math.round(value) : undefined;
 };
 
-/** Writes an instant as a bound, which must lie on a step of the format. */
+/** Writes an instant as a bound, which must be a multiple of the format's step. */
 export const formatTimestamp = (micros: Micros, format: TimeFormat): string => {
   const ms = Math.floor(micros / 1000);
   if (format === 'epoch_ms') return String(ms);

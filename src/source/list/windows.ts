@@ -13,7 +13,7 @@ export interface Window {
 export const contains = (window: Window, instant: Micros): boolean => instant >= window.from && instant < window.to;
 
 /**
- * Cuts a window into `parts` of about equal length whose inner borders lie on multiples of `step`. Fewer parts, down
+ * Cuts a window into `parts` of about equal length whose inner borders are multiples of `step`. Fewer parts, down
  * to the window itself, where there are not enough steps in it.
  */
 export const splitWindow = (window: Window, parts: number, step: Micros): Window[] => {
@@ -25,7 +25,7 @@ export const splitWindow = (window: Window, parts: number, step: Micros): Window
     if (border > previous && border < window.to) borders.push(border);
   }
   if (borders.length === 1) {
-    // The rounded middle may have left the window although one border lies inside it.
+    // The rounded middle may have left the window although one border is inside it.
     const inner = (Math.floor(window.from / step) + 1) * step;
     if (parts > 1 && inner < window.to) borders.push(inner);
   }
@@ -57,7 +57,7 @@ export const wideBounds = (window: Window, rules: BoundRules): { readonly from: 
 };
 
 /**
- * The bounds of a window for an API whose times all lie on its steps: an inclusive upper bound stops one step earlier,
+ * The bounds of a window for an API whose times are all multiples of its step: an inclusive upper bound stops one step earlier,
  * so that a single step can be asked for alone.
  */
 export const tightBounds = (window: Window, rules: BoundRules): { readonly from: Micros; readonly to: Micros } => {

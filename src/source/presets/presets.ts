@@ -1,4 +1,4 @@
-/** Presets: plain configuration files that lie under the user's own settings. */
+/** Presets: plain configuration files, which the user's own settings override. */
 import { readdir, readFile } from 'node:fs/promises';
 import { isAbsolute, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';

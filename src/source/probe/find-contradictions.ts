@@ -30,7 +30,7 @@ export const findContradictions = (
       ),
     );
   }
-  // Calls may have come since the total was read, or lie within the last minute: a tenth may differ.
+  // Calls may have come since the total was read, or be of the last minute: a tenth may differ.
   if (total !== undefined && reachable !== undefined && reachable > total * 1.1 + 10) {
     findings.push(
       between('the total and the records', `the total says ${total}, and ${reachable} records can be reached`),

@@ -150,7 +150,7 @@ const identifyAxis = async (
         });
       const cutBy = likelyFirst(fields, fromParam).filter(holds);
       const [best] = cutBy;
-      // Whatever lies outside the part in the sample must be gone.
+      // Records of the sample that are outside the part must be gone.
       if (best === undefined || sample.ids.every((id) => look.ids.includes(id))) continue;
       const processing = /qualif|process|complet|finish|updat|modif/i.test(best);
       return {
@@ -202,7 +202,7 @@ const findBounds = async (
         key: 'from_inclusive',
         found: 'exclusive',
         confidence: 'guess',
-        evidence: 'no record lies on a bound that can be written; asking wider is always right',
+        evidence: 'no record is exactly on a bound that can be written; asking wider is always right',
       },
     };
   }

@@ -2,7 +2,7 @@
 import { type ListConfig, listConfigSchema } from '../../../schemas/config/list.ts';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal } from '../../errors.ts';
-import type { RequestBudget } from '../http/limiter.ts';
+import type { RequestLimiter } from '../http/limiter.ts';
 import { wait } from '../http/wait.ts';
 import { createSource, findTokenFormat, type Source } from '../source.ts';
 import { findCap } from './find-cap.ts';
@@ -20,7 +20,7 @@ export interface ProbeOptions {
   readonly maxRequests?: number;
   /** Further pairs of window parameters to try, before the usual ones. */
   readonly bounds?: readonly BoundNames[];
-  readonly budget?: RequestBudget;
+  readonly limiter?: RequestLimiter;
 }
 
 export interface ProbeReport {
@@ -153,12 +153,12 @@ interface Opened {
 
 /** The first look, with the configured authorization scheme, else with the other usual one. */
 const openList = async (options: ProbeOptions, maxRequests: number): Promise<Opened> => {
-  const { budget } = options;
+  const { limiter } = options;
   const config = { ...options.config, token_format: await findTokenFormat(options.config) };
   const schemes = [...new Set([config.auth_scheme, 'bearer', 'Token'])];
   let refused: unknown;
   for (const authScheme of schemes) {
-    const source = createSource({ ...config, auth_scheme: authScheme }, budget === undefined ? {} : { budget });
+    const source = createSource({ ...config, auth_scheme: authScheme }, limiter === undefined ? {} : { limiter });
     const session = createProbeSession(source.api, config.list, maxRequests - 2 * schemes.indexOf(authScheme));
     try {
       const base = await session.look(config.list.params);

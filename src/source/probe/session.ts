@@ -14,7 +14,7 @@ export type Params = Readonly<Record<string, string>>;
 export interface Look {
   readonly status: number;
   readonly records: readonly Record<string, unknown>[];
-  /** Ids of the records, or of what stands for them, in order. */
+  /** Ids of the records, or of what identifies them, in order. */
   readonly ids: readonly string[];
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string>>;

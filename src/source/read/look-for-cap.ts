@@ -21,7 +21,7 @@ export type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
 
 /**
  * A capped query gives a count that is never passed, so only a window with as many records as any query before is
- * suspected: its halves together must name no further calls. A total that lies above its count speaks for it too.
+ * suspected: its halves together must name no further calls. A total above its count is evidence for a cap too.
  * @param pass the reading of `query.window`.
  * @throws CallsyncError of a request that failed for good, or the signal's reason.
  */
@@ -41,8 +41,8 @@ export const lookForCap = async (context: ReadContext, query: WindowQuery, pass:
 };
 
 /**
- * A list that cannot be cut has nothing to be compared with, and its total may be capped like its rows: whoever
- * configured it has to say what it can give. One whose paging nobody configured is a problem anyway.
+ * A list that cannot be cut has nothing to be compared with, and its total may be capped like its rows: its
+ * configuration has to say what it can give. One whose paging nobody configured is a problem anyway.
  */
 const isTakenOnTrust = ({ max_results, pagination }: ListConfig, rows: number): boolean =>
   rows < smallestCap || max_results !== undefined || pagination === undefined;
@@ -79,9 +79,9 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
   return again.rows >= pass.rows + further.size ? 'changed' : 'found';
 };
 
-/** Cuts a window in the middle of its calls; undefined where they lie in one step. */
+/** Cuts a window in the middle of its calls; undefined where all are within one step. */
 const cutAmidCalls = (window: Window, { span }: Pass, step: Micros): readonly Window[] | undefined => {
-  // Times in records may lie outside the window, such as those of another zone.
+  // Times in records may be outside the window, such as those of another zone.
   if (span.first > span.last || span.first < window.from || span.last >= window.to) return halveWindow(window, step);
   const middle = Math.ceil((span.first + span.last) / 2 / step) * step;
   if (middle <= span.first || middle > span.last) return undefined;

@@ -7,7 +7,7 @@ import type { Window } from '../list/windows.ts';
 export interface PageMeta {
   /** The part of the window that is being read. */
   readonly window: Window | undefined;
-  /** Call ids of the page whose time lies outside that part: folded like the others, counted in none but their own. */
+  /** Call ids of the page whose time is outside that part: folded like the others, counted in none but their own. */
   readonly outside: ReadonlySet<string>;
   readonly observedAt: Micros;
   readonly receivedAt: Date;

@@ -10,7 +10,7 @@ import { contains, type Window } from '../list/windows.ts';
 import type { ReadContext } from './read-context.ts';
 
 export interface Pass {
-  /** Every distinct record that came, and whether it lies inside the window. */
+  /** Every distinct record that came, and whether its time is inside the window. */
   readonly ids: ReadonlyMap<string, boolean>;
   /** Rows that came, those repeated included, the overlap of pages not. */
   readonly rows: number;
@@ -26,11 +26,11 @@ export interface Pass {
   /** Stopped because the query holds more than one query can give. */
   readonly tooLarge: boolean;
   readonly overlapBroken: boolean;
-  /** Whether every time that came lies on a step of the API's bounds. */
+  /** Whether every time that came is a multiple of the step of the API's bounds. */
   readonly aligned: boolean;
   /** Times of the first and last call inside the window, as the list prints them; first > last where no dated call came. */
   readonly span: Span;
-  /** Records whose time lies further outside the requested bounds than the list may print them. */
+  /** Records whose time is further outside the requested bounds than the list may print them. */
   readonly strays: Strays;
 }
 
@@ -174,7 +174,7 @@ export const takePage = async (
   }
 };
 
-/** Remembers a record by its time; returns whether it lies inside the window. A record without a time lies in any. */
+/** Remembers a record by its time; returns whether that is inside the window. A record without a time counts as inside. */
 const placeRecord = (
   client: ListClient,
   query: ListQuery,

@@ -1,4 +1,4 @@
-/** The ledger by window: which calls lie in it, with what a warehouse should have of them. Times in microseconds. */
+/** The ledger by window: which calls are in it, and the rows that a warehouse should have of them. Times in microseconds. */
 
 import type { LedgerRow } from '../../calls/fold.ts';
 import type { Queryable } from '../../postgres/database.ts';
@@ -66,7 +66,7 @@ export const revisionsDigest = async (
   return row?.digest ?? '';
 };
 
-/** What is known to stand in a warehouse, and whether something newer waits to be loaded. */
+/** What a warehouse is known to have, and whether something newer waits to be loaded. */
 export interface AppliedGuard {
   readonly pending: boolean;
   readonly epoch: number;

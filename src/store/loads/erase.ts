@@ -9,7 +9,7 @@ import { markPending } from './pending.ts';
 type Erase = (store: Store, callIds: readonly string[], warehouses: readonly string[]) => Promise<LedgerRow[]>;
 
 /**
- * Erases calls for good: their keys go to the erasure log, which lies outside store and warehouses, then each call becomes
+ * Erases calls for good: their keys go to the erasure log, which is kept outside store and warehouses, then each call becomes
  * a tombstone in the ledger, also one that the ledger has never seen, and its tombstone is the next that the named and the
  * registered warehouses are sent. Inbox, quarantine and rereads are not touched. May be repeated. After a crash between
  * log and ledger, the next ledger check (`check-ledger.ts`) carries the rest out, because it replays the log.

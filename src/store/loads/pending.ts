@@ -153,7 +153,7 @@ const choosePending = async (
 
 /**
  * The cursor behind the first `taken` of the chosen calls. It goes on below the last of them: where that is one that came
- * before the front, what lies between it and the old front is read again.
+ * before the front, the calls between it and the old front are read again.
  */
 const advance = (cursor: QueueCursor | undefined, chosen: Chosen, taken: number): QueueCursor | undefined => {
   const forwards = [...chosen.fresh, ...chosen.next];

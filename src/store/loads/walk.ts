@@ -1,7 +1,7 @@
 /**
  * A walk goes over the whole ledger in key order and marks as pending what a warehouse lacks: after a new epoch, a new
  * warehouse, a new flatten version, a warehouse restored from a backup, or on request (rebuild). It goes a batch at a
- * time, so that nothing waits for it; where it has come to stands in the store, so that any worker carries it on.
+ * time, so that nothing waits for it; its position is kept in the store, so that any worker can continue it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';

@@ -53,7 +53,7 @@ const settledKey = (source: string): string => `fields:${source}`;
 export const readSettledFields = async (db: Queryable, source: string): Promise<readonly string[]> =>
   (await readMeta<string[]>(db, settledKey(source))) ?? [];
 
-/** Adds to them, whoever else does at the same time. Returns all of them. */
+/** Adds to the fields of the source, also while others add to them. Returns all of them. */
 export const addSettledFields = (
   db: Queryable,
   source: string,

@@ -39,7 +39,7 @@ const inventedPrefix = 'sample-';
 
 /**
  * Over the calls that ended processing in the range (by their own time where the service does not tell that). A webhook
- * record does not tell it: one that came after the range may have been processed after it, and stand in no list of it.
+ * record does not tell it: one that came after the range may have been processed after it, and be in no list of it.
  */
 export const measureOverlap = async (
   db: Queryable,

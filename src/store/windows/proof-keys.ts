@@ -1,4 +1,4 @@
-/** Keys of the proof chain: whoever can write the store, but has no key, cannot rewrite a verdict unseen. */
+/** Keys of the proof chain: with write access to the store but without a key, nobody can rewrite a verdict unnoticed. */
 import { createHash, createHmac } from 'node:crypto';
 import { terminal } from '../../errors.ts';
 

@@ -81,7 +81,7 @@ export const uncoveredRanges = async (
 
 /**
  * Moves a watermark to the end of the contiguous prefix of windows that were shown complete or have a recorded problem,
- * which is tried again later; never back. With `start` it is set where there is none yet; where it lies on another axis,
+ * which is tried again later; never back. With `start` it is set where there is none yet; where it is on another axis,
  * whose windows say nothing about this one, it begins again at the earlier of both.
  * Returns it; undefined when none was set and `start` is not given.
  */
@@ -116,7 +116,7 @@ export const advanceWatermark = async (
 
 /**
  * Joins windows that were read more than `olderThanHours` ago where they touch or overlap, so that the table stays
- * small. A window that lies within others counts for no calls. The same range shown complete in two ways stays once.
+ * small. A window within others counts for no calls. The same range shown complete in two ways stays once.
  * Returns by how many.
  */
 export const compactWindows = async (db: Queryable, olderThanHours: number): Promise<number> => {

@@ -1,7 +1,7 @@
 /**
  * Brings the analysts' schema up to the definition: creates what is missing, never drops anything. A statement runs only
- * where the catalogue differs, in a transaction of its own and with a short lock time-out, because whoever waits for a
- * lock lets every later load and query wait, too.
+ * where the catalogue differs, in a transaction of its own and with a short lock time-out, because a statement that
+ * waits for a lock makes every later load and query wait too.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';

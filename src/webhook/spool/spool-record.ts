@@ -23,7 +23,7 @@ type Meta = readonly [
   reason?: string,
 ];
 
-/** @param reason why the store refused the delivery, for whoever looks into a parked file; never read back. */
+/** @param reason why the store refused the delivery, for a person who opens a parked file; never read back. */
 export const encodeRecord = (delivery: Delivery, reason?: string): Buffer => {
   const meta: [...Meta] = [
     delivery.arrivalId,
