@@ -1,5 +1,6 @@
 /** The whole configuration, composed of its sections. Example file, JSON Schema and reference derive from this. */
 import { z } from 'zod';
+import { analyticsConfigSchema } from './config/analytics.ts';
 import { operationsConfigSchema } from './config/operations.ts';
 import { sourceConfigSchema } from './config/source.ts';
 import { storeConfigSchema } from './config/store.ts';
@@ -17,6 +18,7 @@ export const configSchema = z
     temporal: temporalConfigSchema.prefault({}),
     sync: syncConfigSchema.prefault({}),
     operations: operationsConfigSchema.prefault({}),
+    analytics: analyticsConfigSchema.prefault({}),
   })
   .describe('Configuration of callsync.');
 

@@ -1,17 +1,9 @@
 /** Config entries of `sync.backfills`: ranges that are read again and again, at times of a schedule. */
 import { z } from 'zod';
 import { durationSchema } from './duration.ts';
+import { isTimeZone } from './time-zone.ts';
 
 const whole = (least: number, most: number) => z.array(z.number().int().min(least).max(most)).min(1).optional();
-
-const isTimeZone = (name: string): boolean => {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 const weekdays = ['MONDAY', 'TUESDAY', 'WEDNESDAY', 'THURSDAY', 'FRIDAY', 'SATURDAY', 'SUNDAY'] as const;
 

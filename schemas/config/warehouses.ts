@@ -6,6 +6,15 @@ const common = {
     .boolean()
     .default(false)
     .describe('Also keep the full folded document of each call in a table of its own.'),
+  marts: z
+    .boolean()
+    .default(true)
+    .describe('Create the marts: views for analysts, in a schema or dataset of their own.'),
+  marts_schema: z
+    .string()
+    .regex(/^[a-z_][a-z0-9_]{0,62}$/)
+    .optional()
+    .describe('Schema or dataset of the marts; by default that of the tables, followed by _marts.'),
 };
 
 export const postgresWarehouseSchema = z.strictObject({
@@ -85,7 +94,7 @@ export const bigqueryWarehouseSchema = z.strictObject({
 export const warehouseConfigSchema = z.discriminatedUnion('type', [postgresWarehouseSchema, bigqueryWarehouseSchema]);
 export const warehousesConfigSchema = z
   .record(z.string().regex(/^[a-z][a-z0-9_-]{0,40}$/), warehouseConfigSchema)
-  .default({ postgres: { type: 'postgres', schema: 'calls', documents: false } })
+  .default({ postgres: { type: 'postgres', schema: 'calls', documents: false, marts: true } })
   .describe('Where call data is loaded, by a name of your choice; several at once.');
 
 export type PostgresWarehouseConfig = z.infer<typeof postgresWarehouseSchema>;

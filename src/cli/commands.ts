@@ -116,6 +116,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/doctor.ts')).addDoctor,
   },
   {
+    name: 'calibrate',
+    does: 'find out from loaded calls whether durations are seconds or milliseconds, for the marts',
+    load: async () => (await import('./commands/calibrate.ts')).addCalibrate,
+  },
+  {
     name: 'presets',
     does: 'settings of documented services, as plain configuration files to use, copy and change',
     load: async () => (await import('./commands/presets.ts')).addPresets,

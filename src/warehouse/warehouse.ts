@@ -65,6 +65,12 @@ export interface Warehouse {
   /** Creates or extends schema, tables, views, descriptions. Idempotent; additive only. */
   migrate(): Promise<void>;
   /**
+   * Creates views in a schema or dataset of their own, in this order, and replaces those whose version differs. Returns
+   * the names of the ones that it created or replaced. Idempotent. In Postgres a view that loses columns is dropped, and
+   * grants on it with it.
+   */
+  ensureViews(schema: string, views: readonly View[]): Promise<readonly string[]>;
+  /**
    * Commits one load, atomically over all tables. Idempotent: may run twice, late, concurrently or after a crash; a
    * call changes only when (epoch, revision, flatten version) is higher than what stands, and never past a tombstone.
    */
@@ -135,6 +141,16 @@ export interface WarehouseUsage {
   readonly billedBytes: number;
   /** Milliseconds until a commit of continuous sync may start. */
   readonly nextCommitInMs: number;
+}
+
+export interface View {
+  readonly name: string;
+  readonly description: string;
+  readonly columns: readonly { readonly name: string; readonly description: string }[];
+  /** The query, in the warehouse's own dialect, with qualified names. */
+  readonly sql: string;
+  /** Changes whenever anything above does. */
+  readonly version: string;
 }
 
 export interface Statement {

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
 import { type CheckedFinding, exitCodeOfFindings, runChecks } from '../doctor/check.ts';
+import { analyticsCheck } from '../doctor/check-analytics.ts';
 import { operationsCheck } from '../doctor/check-operations.ts';
 import { sourceChecks } from '../doctor/check-source.ts';
 import { diskCheck, storeCheck, warehouseChecks } from '../doctor/check-store.ts';
@@ -34,6 +35,7 @@ export const runDoctor = (options: CommonOptions & { readonly deadline: number }
         ...temporalChecks(services),
         operationsCheck(services),
         diskCheck(services),
+        analyticsCheck(services),
       ],
       { deadlineMs: options.deadline * 1000 },
     );

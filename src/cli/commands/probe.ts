@@ -1,11 +1,12 @@
-import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import { terminal } from '../../errors.ts';
-import { defaultProbeRequests, type ProbeReport, probeSource } from '../../source/probe/probe.ts';
+import { defaultProbeRequests, probeSource } from '../../source/probe/probe.ts';
 import { renderProbe, writeListSection } from '../../source/probe/render-probe.ts';
 import { type CommonOptions, print, say, wholeNumber, withCommonOptions } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { replaceFile } from '../replace-file.ts';
 
 interface ProbeCommandOptions extends CommonOptions {
   readonly write?: boolean;
@@ -24,14 +25,6 @@ const collectPairs = (
     throw new InvalidArgumentError('Use the names of a lower and an upper bound, such as created_from,created_to.');
   }
   return [...before, [from, to]];
-};
-
-/** Keeps comments and everything else; a reader never sees half a file. */
-const writeConfig = async (path: string, report: ProbeReport): Promise<void> => {
-  const text = writeListSection(await readFile(path, 'utf8'), report);
-  const partial = `${path}.${process.pid}.partial`;
-  await writeFile(partial, text, { mode: (await stat(path)).mode });
-  await rename(partial, path);
 };
 
 /** Asks the service and shows, or writes, what was found. */
@@ -54,7 +47,7 @@ export const runProbe = async (options: ProbeCommandOptions): Promise<void> => {
   });
   if (options.quiet !== true) print(options, report, renderProbe(report));
   if (options.write && path !== undefined) {
-    await writeConfig(path, report);
+    await replaceFile(path, writeListSection(await readFile(path, 'utf8'), report));
     say(`Written to ${path}.`);
   }
   if (!report.complete) process.exitCode = exitCodes.incomplete;

@@ -8,6 +8,7 @@ import { registerWarehouse } from '../../store/loads/warehouses.ts';
 import type { Store } from '../../store/store.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { createWarehouse } from '../create-warehouse.ts';
+import { openMarts } from './open-marts.ts';
 import type { Services } from './services.ts';
 
 /**
@@ -26,6 +27,7 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
       services.say(`Warehouse ${name} does not answer; what it misses stays pending. ${error.message}`);
     });
     await registerWarehouse(store, name, flattenVersion);
+    await openMarts(services, warehouse);
     warehouses.push(warehouse);
     targets.push({ warehouse: checkBeforeLoad(warehouse, ledgerCheck), documents: config.documents });
   }

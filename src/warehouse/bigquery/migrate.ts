@@ -28,7 +28,7 @@ export const migrate = async (deps: MigrateDeps): Promise<void> => {
   await ensureWordsView(deps);
 };
 
-const ensureDataset = async (deps: MigrateDeps, name: string, extra: Record<string, unknown>): Promise<void> => {
+export const ensureDataset = async (deps: MigrateDeps, name: string, extra: Record<string, unknown>): Promise<void> => {
   const { config } = deps;
   const found = await tryGet<{ location?: string }>(deps, `/datasets/${name}`);
   if (found === undefined) {
@@ -177,13 +177,13 @@ const refuseKind = (name: string, found: TableResource, wanted: 'TABLE' | 'VIEW'
 const sameLabels = (found: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>>): boolean =>
   Object.entries(wanted).every(([key, value]) => found[key] === value);
 
-const tryGet = <T>({ rest, pause }: MigrateDeps, path: string): Promise<T | undefined> =>
+export const tryGet = <T>({ rest, pause }: MigrateDeps, path: string): Promise<T | undefined> =>
   retry(pause, () => rest<T>({ path })).catch((fault: Fault) =>
     judge(fault).meaning === 'missing' ? undefined : failTo('read the dataset')(fault),
   );
 
 /** A repeated creation finds what the first one created. */
-const change = ({ rest, pause }: MigrateDeps, request: RestRequest): Promise<unknown> =>
+export const change = ({ rest, pause }: MigrateDeps, request: RestRequest): Promise<unknown> =>
   retry(pause, () => rest(request)).catch((fault: Fault) =>
     judge(fault).meaning === 'duplicate' ? undefined : failTo('change the dataset')(fault),
   );

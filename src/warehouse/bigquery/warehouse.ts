@@ -7,6 +7,7 @@ import { createLocalDaySizes, type DaySizes } from './billing.ts';
 import { createClient, createRest } from './client.ts';
 import { countQuery } from './counts.ts';
 import { digestCalls } from './digest-calls.ts';
+import { ensureViews } from './ensure-views.ts';
 import { createFence, fenceColumns } from './fence.ts';
 import { createGrants } from './grants.ts';
 import { listCallIds, listGuards, listOrphans } from './guards.ts';
@@ -92,6 +93,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     maxCallsPerLoad: config.max_calls_per_load,
     partitionOf,
     migrate: () => migrate({ config, rest, pause }),
+    ensureViews: (name, views) => ensureViews({ config, rest, pause }, queries, name, views),
     load: (batch) =>
       lease.run(`bigquery ${name}`, async (signal) => {
         try {

@@ -16,6 +16,7 @@ import { removeCalls, removeOrphans } from './remove.ts';
 import { createTranscriptSearch } from './search.ts';
 import { stateSql } from './state.ts';
 import { listStatements } from './statements.ts';
+import { ensureViews } from './views.ts';
 
 export interface PostgresWarehouseOptions {
   readonly name: string;
@@ -54,6 +55,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     maxCallsPerLoad: 500,
     partitionOf: () => undefined,
     migrate: () => migration.run(),
+    ensureViews: (schema, views) => ensureViews(slow, purpose, schema, views),
     load: (batch) => inTransaction(pool, purpose, (client) => applyLoad(client, batch)),
     heartbeatMs: 15_000,
     recordState: async (row) => void (await runQuery(pool, purpose, stateSql(layout), [...row])),

@@ -1,0 +1,72 @@
+/** Config section `analytics:`: what marts need to know and the service does not say. */
+import { z } from 'zod';
+import { isTimeZone } from './time-zone.ts';
+
+const unitSchema = z.enum(['unknown', 'seconds', 'milliseconds']).default('unknown');
+const sideSchema = z.enum(['unknown', 'in', 'out']);
+const columnName = /^[a-z][a-z0-9_]{0,62}$/;
+
+/** Fields whose unit the interface does not state, by their names in `analytics.units`. */
+export const unitFields = [
+  'call_duration',
+  'ivr_end',
+  'utterance_start',
+  'utterance_duration',
+  'word_start',
+  'word_length',
+] as const;
+export type UnitField = (typeof unitFields)[number];
+export type Unit = z.infer<typeof unitSchema>;
+
+export const analyticsConfigSchema = z
+  .strictObject({
+    time_zone: z
+      .string()
+      .regex(/^[A-Za-z0-9_+\-/]+$/)
+      .refine(isTimeZone, { error: 'must be an IANA time zone such as Europe/Paris' })
+      .default('UTC')
+      .describe('Time zone of business days in marts (IANA name). Proof is given for UTC days.'),
+    agent_side: z
+      .strictObject({
+        default: sideSchema.default('unknown').describe('Side of the agent in transcripts, whatever the direction.'),
+        by_direction: z
+          .record(z.string().regex(/^[\w .-]{1,40}$/), sideSchema)
+          .default({})
+          .describe('Side of the agent by metadata.Direction (in any case), such as {IN: out, OUT: in}.'),
+      })
+      .prefault({})
+      .describe(
+        'Which side of a transcript is the agent; figures that need it are empty and say so while it is unknown.',
+      ),
+    units: z
+      .strictObject({
+        call_duration: unitSchema.describe('Field duration of a call.'),
+        ivr_end: unitSchema.describe('Field ivr_end of a call.'),
+        utterance_start: unitSchema.describe('Field datetime of an utterance.'),
+        utterance_duration: unitSchema.describe('Field duration of an utterance.'),
+        word_start: unitSchema.describe('Field start of a word.'),
+        word_length: unitSchema.describe('Field length of a word.'),
+      })
+      .prefault({})
+      .describe('Units of fields that the service does not state; `callsync calibrate` finds them out.'),
+    silence_gap_s: z.number().min(0).default(0).describe('Shortest gap that counts as silence, in seconds.'),
+    fields: z
+      .record(
+        z.string().regex(/^[^'"\\{}%\n]{1,100}$/),
+        z.strictObject({
+          name: z.string().regex(columnName).describe('Name of the column in calls_wide.'),
+          type: z
+            .enum(['text', 'numeric', 'integer', 'boolean', 'date'])
+            .default('text')
+            .describe('Type of the column; what cannot be read as it is null.'),
+        }),
+      )
+      .default({})
+      .refine((fields) => new Set(Object.values(fields).map(({ name }) => name)).size === Object.keys(fields).length, {
+        error: 'names must differ',
+      })
+      .describe('Metadata keys, user-defined fields among them, that become columns of calls_wide.'),
+  })
+  .describe('What marts need to know and the service does not say.');
+
+export type AnalyticsConfig = z.infer<typeof analyticsConfigSchema>;

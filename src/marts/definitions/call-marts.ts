@@ -1,0 +1,236 @@
+/** Marts of one row a call, or a part of a call. */
+import { columnsOf, type Mart } from '../mart.ts';
+
+const identity = `
+call_id text Identifier of the call.
+call_timestamp timestamp The call's own time (UTC).
+business_day date The day of call_timestamp in the business time zone; null for a call without a time.`;
+
+export const fieldTexts: Mart = {
+  name: 'field_texts',
+  intermediate: true,
+  grain: 'call',
+  description: 'The configured metadata keys of each call, as text.',
+  key: ['call_id'],
+  columns: columnsOf('call_id text Identifier of the call.'),
+  query: (d) => `SELECT
+  call_id${d.field_pivots()}
+FROM ${d.table('metadata')}
+GROUP BY call_id`,
+};
+
+export const callsWide: Mart = {
+  name: 'calls_wide',
+  grain: 'call',
+  description: 'One row per call: its fields in known units, and the configured metadata keys as typed columns.',
+  key: ['call_id'],
+  columns: columnsOf(`${identity}
+processed_at timestamp End of processing, where the service sends it.
+status text Status of the call, such as qualified or void.
+campaign text Campaign identifier.
+agent text metadata.Agent.
+direction text metadata.Direction.
+dept text metadata.Dept.
+client_id text metadata.ClientID.
+lang text Language code of the transcript.
+audio_state text State of the audio, such as AVAILABLE.
+in_data text Data of the inbound contact, a telephone number when in_type is PHONE.
+in_type text Type of the inbound contact.
+out_data text Data of the outbound contact, a telephone number when out_type is PHONE.
+out_type text Type of the outbound contact.
+agent_side text Side of the agent in the transcript (in or out), by the setting analytics.agent_side; null while it is unknown.
+duration_as_sent float Duration of the call as sent; its unit is not stated by the service.
+duration_seconds float Duration of the call in seconds; null while its unit is unknown.
+ivr_end_seconds float End of the interactive voice response part in seconds; null while its unit is unknown.
+duration_status text ok, or why duration_seconds is null.
+utterance_count int Number of utterances.
+word_count int Number of words.
+tag_count int Number of tags.
+first_seen_at timestamp Service time of the earliest observation of the call.
+last_seen_at timestamp Service time of the observation that brought this revision.
+missing_since timestamp Since when the service no longer lists the call; null while it does.`),
+  query: (d) => `SELECT
+  c.call_id,
+  c.call_timestamp,
+  ${d.day('c.call_timestamp')} AS business_day,
+  c.processed_at,
+  c.status,
+  c.campaign,
+  c.agent,
+  c.direction,
+  c.dept,
+  c.client_id,
+  c.lang,
+  c.audio_state,
+  c.in_data,
+  c.in_type,
+  c.out_data,
+  c.out_type,
+  ${d.agent_side('c.direction')} AS agent_side,
+  c.duration AS duration_as_sent,
+  c.duration * ${d.factor('call_duration')} AS duration_seconds,
+  c.ivr_end * ${d.factor('ivr_end')} AS ivr_end_seconds,
+  CASE
+    WHEN ${d.factor('call_duration')} IS NULL THEN 'unit unknown: set analytics.units.call_duration (callsync calibrate)'
+    WHEN c.duration IS NULL THEN 'not sent'
+    ELSE 'ok'
+  END AS duration_status,
+  c.utterance_count,
+  c.word_count,
+  c.tag_count,
+  c.first_seen_at,
+  c.last_seen_at,
+  c.missing_since${d.field_columns('f')}
+FROM ${d.table('calls')} AS c
+LEFT JOIN ${d.mart('field_texts')} AS f ON f.call_id = c.call_id`,
+};
+
+/** Who says a line: the agent or the customer where the side of the agent is known, else the side. */
+const speaker = `CASE
+      WHEN u.side = c.agent_side THEN 'agent'
+      WHEN u.side IS NOT NULL AND c.agent_side IS NOT NULL THEN 'customer'
+      ELSE COALESCE(u.side, 'unknown')
+    END`;
+
+export const transcripts: Mart = {
+  name: 'transcripts',
+  grain: 'call with at least one utterance',
+  description: 'One row per transcript: the dialogue as readable text.',
+  key: ['call_id'],
+  columns: columnsOf(`${identity}
+lang text Language code of the transcript.
+agent_side text Side of the agent; null while it is unknown.
+utterances int Number of utterances.
+words int Number of words.
+dialogue text The utterances in order, one a line: agent or customer where the side of the agent is known, else the side, then the text.`),
+  query: (d) => `WITH spoken AS (
+  SELECT
+    u.call_id,
+    u.utterance_index,
+    u.word_count,
+    CONCAT(${speaker}, ': ', COALESCE(u.content, '')) AS line
+  FROM ${d.table('utterances')} AS u
+  JOIN ${d.mart('calls_wide')} AS c ON c.call_id = u.call_id
+),
+joined AS (
+  SELECT
+    call_id,
+    COUNT(*) AS utterances,
+    ${d.int('SUM(word_count)')} AS words,
+    ${d.lines('line', 'utterance_index')} AS dialogue
+  FROM spoken
+  GROUP BY call_id
+)
+SELECT
+  c.call_id,
+  c.call_timestamp,
+  c.business_day,
+  c.lang,
+  c.agent_side,
+  j.utterances,
+  j.words,
+  j.dialogue
+FROM joined AS j
+JOIN ${d.mart('calls_wide')} AS c ON c.call_id = j.call_id`,
+};
+
+export const callTags: Mart = {
+  name: 'call_tags',
+  grain: 'call × tag',
+  description: 'One row per tag of a call, with what the call is filtered by.',
+  key: ['call_id', 'tag_index'],
+  columns: columnsOf(`${identity}
+status text Status of the call.
+campaign text Campaign identifier.
+agent text metadata.Agent.
+tag_index int Position in the list of tags, from 0.
+tag_id text Identifier of the tag.
+tag_name text Name of the tag.
+tag_type text Type of the value, such as bool.
+confidence float Confidence as sent.
+is_true bool The value when it is a boolean.
+value_number float The value when it is a number.
+value_text text The value when it is text.`),
+  query: (d) => `SELECT
+  c.call_id,
+  c.call_timestamp,
+  c.business_day,
+  c.status,
+  c.campaign,
+  c.agent,
+  t.tag_index,
+  t.tag_id,
+  t.display_name AS tag_name,
+  t.type AS tag_type,
+  t.confidence,
+  t.value_bool AS is_true,
+  t.value_number,
+  t.value_text
+FROM ${d.table('tags')} AS t
+JOIN ${d.mart('calls_wide')} AS c ON c.call_id = t.call_id`,
+};
+
+export const documentChunks: Mart = {
+  name: 'document_chunks',
+  grain: 'call × chunk',
+  description: 'Transcripts cut between utterances into chunks of about 200 words, for retrieval.',
+  key: ['call_id', 'chunk_index'],
+  columns: columnsOf(`
+chunk_id text call_id and chunk_index, joined by a colon.
+${identity.trim()}
+campaign text Campaign identifier.
+agent text metadata.Agent.
+lang text Language code of the transcript.
+chunk_index int Position of the chunk in its call, from 0.
+first_utterance int Index of its first utterance.
+last_utterance int Index of its last utterance.
+words int Number of its words.
+chunk_text text Its utterances in order, one a line, as in transcripts.`),
+  query: (d) => `WITH spoken AS (
+  SELECT
+    u.call_id,
+    u.utterance_index,
+    u.word_count,
+    CONCAT(${speaker}, ': ', COALESCE(u.content, '')) AS line,
+    SUM(u.word_count) OVER (
+      PARTITION BY u.call_id ORDER BY u.utterance_index ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - u.word_count AS words_before
+  FROM ${d.table('utterances')} AS u
+  JOIN ${d.mart('calls_wide')} AS c ON c.call_id = u.call_id
+),
+cut AS (
+  SELECT
+    call_id,
+    utterance_index,
+    word_count,
+    line,
+    DENSE_RANK() OVER (PARTITION BY call_id ORDER BY FLOOR(${d.float('words_before')} / 200)) - 1 AS chunk_index
+  FROM spoken
+),
+joined AS (
+  SELECT
+    call_id,
+    chunk_index,
+    MIN(utterance_index) AS first_utterance,
+    MAX(utterance_index) AS last_utterance,
+    ${d.int('SUM(word_count)')} AS words,
+    ${d.lines('line', 'utterance_index')} AS chunk_text
+  FROM cut
+  GROUP BY call_id, chunk_index
+)
+SELECT
+  CONCAT(c.call_id, ':', ${d.text('j.chunk_index')}) AS chunk_id,
+  c.call_id,
+  c.call_timestamp,
+  c.business_day,
+  c.campaign,
+  c.agent,
+  c.lang,
+  j.chunk_index,
+  j.first_utterance,
+  j.last_utterance,
+  j.words,
+  j.chunk_text
+FROM joined AS j
+JOIN ${d.mart('calls_wide')} AS c ON c.call_id = j.call_id`,
+};

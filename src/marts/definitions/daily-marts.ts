@@ -1,0 +1,256 @@
+/** Marts of one row a day and something, each with what part of the day is proven. */
+import type { Dialect } from '../dialect.ts';
+import { columnsOf, type Mart } from '../mart.ts';
+
+const good = `('proven', 'healed')`;
+const provenShare =
+  'proven_share float Part of the day that has a good verdict of this warehouse, 0 to 1, on the axis of sync_state.proven_axis; the latest verdict counts.';
+
+/** Verdicts that still say something: of the present ledger, on the axis that is proven now, the latest of each window. */
+const latestVerdicts = (d: Dialect): string => `numbered AS (
+  SELECT
+    v.verdict_id,
+    v.window_from,
+    v.window_to,
+    v.outcome,
+    v.warehouse_level,
+    v.calls_listed,
+    v.missing,
+    v.different,
+    v.healed,
+    v.compared_at,
+    ROW_NUMBER() OVER (PARTITION BY v.window_from, v.window_to ORDER BY v.verdict_id DESC) AS nth
+  FROM ${d.table('verdicts')} AS v
+  JOIN ${d.table('sync_state')} AS s ON s.proven_axis = v.axis AND s.ledger_epoch = v.ledger_epoch
+),
+latest AS (
+  SELECT * FROM numbered WHERE nth = 1
+)`;
+
+export const provenDays: Mart = {
+  name: 'proven_days',
+  intermediate: true,
+  grain: 'business day with calls or verdicts',
+  description:
+    'What part of each business day is proven: verdicts are of UTC windows, so a day is as proven as those that it touches.',
+  key: ['business_day'],
+  columns: columnsOf(`
+business_day date Day in the business time zone.
+day_start timestamp Its first instant (UTC).
+day_end timestamp The first instant of the next day (UTC).
+${provenShare}
+last_compared_at timestamp When the newest verdict that touches the day was given.`),
+  query: (d) => `WITH ${latestVerdicts(d)},
+spans AS (
+  SELECT DISTINCT ${d.day('window_from')} AS first_day, ${d.day(d.just_before('window_to'))} AS last_day FROM latest
+  UNION DISTINCT
+  SELECT DISTINCT ${d.day('call_timestamp')} AS first_day, ${d.day('call_timestamp')} AS last_day
+  FROM ${d.table('calls')}
+  WHERE call_timestamp IS NOT NULL
+),
+named AS (
+  ${d.days_of_spans('spans', 'first_day', 'last_day')}
+),
+days AS (
+  SELECT business_day, ${d.day_start('business_day')} AS day_start, ${d.day_start(d.next_day('business_day'))} AS day_end
+  FROM named
+),
+touching AS (
+  SELECT
+    y.business_day,
+    v.verdict_id,
+    v.outcome,
+    v.compared_at,
+    GREATEST(v.window_from, y.day_start) AS part_from,
+    LEAST(v.window_to, y.day_end) AS part_to
+  FROM days AS y
+  JOIN latest AS v ON v.window_from < y.day_end AND v.window_to > y.day_start
+),
+edges AS (
+  SELECT business_day, part_from AS edge FROM touching
+  UNION DISTINCT
+  SELECT business_day, part_to AS edge FROM touching
+),
+pieces AS (
+  SELECT
+    business_day,
+    edge AS piece_from,
+    LEAD(edge) OVER (PARTITION BY business_day ORDER BY edge) AS piece_to
+  FROM edges
+),
+judged AS (
+  SELECT
+    p.business_day,
+    p.piece_from,
+    p.piece_to,
+    t.outcome,
+    ROW_NUMBER() OVER (PARTITION BY p.business_day, p.piece_from ORDER BY t.verdict_id DESC) AS nth
+  FROM pieces AS p
+  JOIN touching AS t
+    ON t.business_day = p.business_day AND t.part_from <= p.piece_from AND t.part_to >= p.piece_to
+),
+proven AS (
+  SELECT business_day, SUM(${d.seconds_between('piece_from', 'piece_to')}) AS seconds
+  FROM judged
+  WHERE nth = 1 AND outcome IN ${good}
+  GROUP BY business_day
+),
+compared AS (
+  SELECT business_day, MAX(compared_at) AS last_compared_at FROM touching GROUP BY business_day
+)
+SELECT
+  y.business_day,
+  y.day_start,
+  y.day_end,
+  COALESCE(p.seconds, 0) / ${d.seconds_between('y.day_start', 'y.day_end')} AS proven_share,
+  c.last_compared_at
+FROM days AS y
+LEFT JOIN proven AS p ON p.business_day = y.business_day
+LEFT JOIN compared AS c ON c.business_day = y.business_day`,
+};
+
+const figures = `
+calls int Number of calls.
+qualified_calls int Of those, calls of status qualified.
+void_calls int Of those, calls of status void.
+duration_seconds float Duration of all calls; null while its unit is unknown.
+mean_duration_seconds float Mean duration; null while its unit is unknown.
+calls_with_talk int Calls with figures of call_talk.
+mean_agent_talk_share float Mean part of the agent in the talk, 0 to 1; null while side or units are unknown.
+mean_silence_share float Mean part of silence, 0 to 1; null while units are unknown.
+words_per_minute float Words per minute of talk, over all calls; null while units are unknown.
+${provenShare}`;
+
+/** The figures of calls by day and one of their columns. */
+const byDayAnd = (column: string, meaning: string): Mart => ({
+  name: `${column}_daily`,
+  grain: `business day × ${column}`,
+  description: `Calls, durations and talk by business day and ${column}.`,
+  key: ['business_day', column],
+  keyMayBeNull: true,
+  columns: columnsOf(`
+business_day date Day in the business time zone; null for calls without a time.
+${column} text ${meaning}
+${figures.trim()}`),
+  query: (d) => `SELECT
+  c.business_day,
+  c.${column},
+  COUNT(*) AS calls,
+  SUM(CASE WHEN c.status = 'qualified' THEN 1 ELSE 0 END) AS qualified_calls,
+  SUM(CASE WHEN c.status = 'void' THEN 1 ELSE 0 END) AS void_calls,
+  SUM(c.duration_seconds) AS duration_seconds,
+  AVG(c.duration_seconds) AS mean_duration_seconds,
+  SUM(CASE WHEN t.talk_status = 'ok' THEN 1 ELSE 0 END) AS calls_with_talk,
+  AVG(t.agent_talk_share) AS mean_agent_talk_share,
+  AVG(t.silence_share) AS mean_silence_share,
+  SUM(CASE WHEN t.talk_status = 'ok' THEN t.words END)
+    / NULLIF(SUM(t.speech_seconds + t.overlap_seconds), 0) * 60 AS words_per_minute,
+  COALESCE(MAX(p.proven_share), 0) AS proven_share
+FROM ${d.mart('calls_wide')} AS c
+LEFT JOIN ${d.mart('call_talk')} AS t ON t.call_id = c.call_id
+LEFT JOIN ${d.mart('proven_days')} AS p ON p.business_day = c.business_day
+GROUP BY c.business_day, c.${column}`,
+});
+
+export const agentDaily = byDayAnd('agent', 'metadata.Agent; null where it was not sent.');
+export const campaignDaily = byDayAnd('campaign', 'Campaign identifier; null where it was not sent.');
+
+export const tagDaily: Mart = {
+  name: 'tag_daily',
+  grain: 'business day × tag',
+  description: 'How often each tag was found, by business day.',
+  key: ['business_day', 'tag_id', 'tag_name'],
+  keyMayBeNull: true,
+  columns: columnsOf(`
+business_day date Day in the business time zone; null for calls without a time.
+tag_id text Identifier of the tag.
+tag_name text Name of the tag.
+calls int Calls that have the tag.
+calls_true int Of those, calls in which its value is true.
+mean_confidence float Mean confidence.
+${provenShare}`),
+  query: (d) => `SELECT
+  t.business_day,
+  t.tag_id,
+  t.tag_name,
+  COUNT(DISTINCT t.call_id) AS calls,
+  COUNT(DISTINCT CASE WHEN t.is_true THEN t.call_id END) AS calls_true,
+  AVG(t.confidence) AS mean_confidence,
+  COALESCE(MAX(p.proven_share), 0) AS proven_share
+FROM ${d.mart('call_tags')} AS t
+LEFT JOIN ${d.mart('proven_days')} AS p ON p.business_day = t.business_day
+GROUP BY t.business_day, t.tag_id, t.tag_name`,
+};
+
+export const completenessDaily: Mart = {
+  name: 'completeness_daily',
+  grain: 'business day × warehouse',
+  description: 'How many calls a day has here, and what part of it is proven complete.',
+  key: ['business_day', 'warehouse'],
+  columns: columnsOf(`
+business_day date Day in the business time zone.
+warehouse text Name of this warehouse.
+calls int Calls of the day in this warehouse.
+missing_calls int Of those, calls that the service no longer lists.
+${provenShare}
+completeness text proven, partly proven, or not proven.
+last_compared_at timestamp When the newest verdict that touches the day was given.
+proven_through timestamp Everything that was read before it is proven, without a gap (sync_state).
+heartbeat_at timestamp When sync_state was last brought up to date.`),
+  query: (d) => `WITH counted AS (
+  SELECT
+    business_day,
+    COUNT(*) AS calls,
+    SUM(CASE WHEN missing_since IS NULL THEN 0 ELSE 1 END) AS missing_calls
+  FROM ${d.mart('calls_wide')}
+  WHERE business_day IS NOT NULL
+  GROUP BY business_day
+)
+SELECT
+  p.business_day,
+  s.warehouse,
+  COALESCE(n.calls, 0) AS calls,
+  COALESCE(n.missing_calls, 0) AS missing_calls,
+  p.proven_share,
+  CASE
+    WHEN p.proven_share >= 1 THEN 'proven'
+    WHEN p.proven_share > 0 THEN 'partly proven'
+    ELSE 'not proven'
+  END AS completeness,
+  p.last_compared_at,
+  s.proven_through,
+  s.heartbeat_at
+FROM ${d.mart('proven_days')} AS p
+CROSS JOIN ${d.table('sync_state')} AS s
+LEFT JOIN counted AS n ON n.business_day = p.business_day`,
+};
+
+export const deliveryDaily: Mart = {
+  name: 'delivery_daily',
+  grain: 'business day × webhook',
+  description: 'Webhook deliveries by the business day of their arrival.',
+  key: ['business_day', 'hook_id'],
+  keyMayBeNull: true,
+  columns: columnsOf(`
+business_day date Day of arrival in the business time zone.
+hook_id text Identifier of the webhook; null where none was sent.
+deliveries int Number of deliveries.
+accepted int Deliveries that were folded.
+duplicates int Deliveries that came again under the same id.
+repeats int Deliveries whose body came again under another id.
+quarantined int Deliveries that could not be read.
+rejected int Deliveries that were refused.
+calls int Calls that they brought.`),
+  query: (d) => `SELECT
+  ${d.day('v.received_at')} AS business_day,
+  v.hook_id,
+  COUNT(*) AS deliveries,
+  SUM(CASE WHEN v.outcome = 'accepted' THEN 1 ELSE 0 END) AS accepted,
+  SUM(CASE WHEN v.outcome = 'duplicate' THEN 1 ELSE 0 END) AS duplicates,
+  SUM(CASE WHEN v.outcome = 'repeat' THEN 1 ELSE 0 END) AS repeats,
+  SUM(CASE WHEN v.outcome = 'quarantined' THEN 1 ELSE 0 END) AS quarantined,
+  SUM(CASE WHEN v.outcome = 'rejected' THEN 1 ELSE 0 END) AS rejected,
+  COUNT(DISTINCT v.call_id) AS calls
+FROM ${d.table('deliveries')} AS v
+GROUP BY 1, v.hook_id`,
+};

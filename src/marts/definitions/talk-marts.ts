@@ -1,0 +1,244 @@
+/** Who talks when: merged intervals of speech, turns, and the figures of a call made from them. */
+import type { Dialect } from '../dialect.ts';
+import { columnsOf, type Mart } from '../mart.ts';
+
+const start = (d: Dialect): string => `u.start_offset * ${d.factor('utterance_start')}`;
+const end = (d: Dialect): string => `${start(d)} + u.duration * ${d.factor('utterance_duration')}`;
+
+export const speechIntervals: Mart = {
+  name: 'speech_intervals',
+  intermediate: true,
+  grain: 'call × speaker × interval',
+  description:
+    'When each side talks: utterances of a side that overlap or touch, merged. Speaker * is anybody. Empty while the units of utterances are unknown.',
+  key: ['call_id', 'speaker', 'interval_number'],
+  columns: columnsOf(`
+call_id text Identifier of the call.
+speaker text Side, or * for anybody.
+interval_number int Number of the interval, from 1.
+start_seconds float Start of the interval, in seconds.
+end_seconds float End of the interval, in seconds.`),
+  query: (d) => `WITH timed AS (
+  SELECT
+    u.call_id,
+    u.side,
+    ${start(d)} AS start_seconds,
+    ${end(d)} AS end_seconds
+  FROM ${d.table('utterances')} AS u
+  WHERE u.side IS NOT NULL AND u.duration >= 0
+),
+spoken AS (
+  SELECT call_id, side AS speaker, start_seconds, end_seconds FROM timed WHERE end_seconds IS NOT NULL
+  UNION ALL
+  SELECT call_id, '*' AS speaker, start_seconds, end_seconds FROM timed WHERE end_seconds IS NOT NULL
+),
+marked AS (
+  SELECT
+    call_id,
+    speaker,
+    start_seconds,
+    end_seconds,
+    CASE
+      WHEN start_seconds <= MAX(end_seconds) OVER (
+        PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+      ) THEN 0
+      ELSE 1
+    END AS begins
+  FROM spoken
+),
+numbered AS (
+  SELECT
+    call_id,
+    speaker,
+    start_seconds,
+    end_seconds,
+    SUM(begins) OVER (
+      PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS interval_number
+  FROM marked
+)
+SELECT
+  call_id,
+  speaker,
+  interval_number,
+  MIN(start_seconds) AS start_seconds,
+  MAX(end_seconds) AS end_seconds
+FROM numbered
+GROUP BY call_id, speaker, interval_number`,
+};
+
+export const speechTurns: Mart = {
+  name: 'speech_turns',
+  intermediate: true,
+  grain: 'call × turn',
+  description: 'Utterances of one side that no other side interrupts, in the order of their start.',
+  key: ['call_id', 'turn_index'],
+  columns: columnsOf(`
+call_id text Identifier of the call.
+turn_index int Number of the turn, from 1.
+side text Who talks.
+utterances int Number of utterances.
+words int Number of words.
+length_seconds float From the start of the first utterance to the latest end, in seconds; null while the units of utterances are unknown.`),
+  query: (d) => `WITH spoken AS (
+  SELECT
+    u.call_id,
+    u.side,
+    u.word_count,
+    u.utterance_index,
+    COALESCE(u.start_offset, 0) AS place,
+    ${start(d)} AS start_seconds,
+    ${end(d)} AS end_seconds
+  FROM ${d.table('utterances')} AS u
+  WHERE u.side IS NOT NULL
+),
+marked AS (
+  SELECT
+    call_id,
+    side,
+    word_count,
+    utterance_index,
+    place,
+    start_seconds,
+    end_seconds,
+    CASE
+      WHEN side = LAG(side) OVER (PARTITION BY call_id ORDER BY place, utterance_index) THEN 0
+      ELSE 1
+    END AS begins
+  FROM spoken
+),
+numbered AS (
+  SELECT
+    call_id,
+    side,
+    word_count,
+    start_seconds,
+    end_seconds,
+    SUM(begins) OVER (
+      PARTITION BY call_id ORDER BY place, utterance_index
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS turn_index
+  FROM marked
+)
+SELECT
+  call_id,
+  turn_index,
+  side,
+  COUNT(*) AS utterances,
+  ${d.int('SUM(word_count)')} AS words,
+  MAX(end_seconds) - MIN(start_seconds) AS length_seconds
+FROM numbered
+GROUP BY call_id, turn_index, side`,
+};
+
+export const callTalk: Mart = {
+  name: 'call_talk',
+  grain: 'call',
+  description: 'Who talks how much: talk per side, silence, overlap, longest monologue, turns, words per minute.',
+  key: ['call_id'],
+  columns: columnsOf(`
+call_id text Identifier of the call.
+call_timestamp timestamp The call's own time (UTC).
+business_day date The day of call_timestamp in the business time zone.
+campaign text Campaign identifier.
+agent text metadata.Agent.
+agent_side text Side of the agent; null while it is unknown.
+talk_status text ok, or why the figures in seconds are null.
+agent_status text ok, or why the figures of agent and customer are null.
+turns int Number of turns: utterances of one side that no other side interrupts.
+words int Number of words of utterances that have a side.
+talk_in_seconds float Time in which side in talks.
+talk_out_seconds float Time in which side out talks.
+talk_agent_seconds float Time in which the agent talks.
+talk_customer_seconds float Time in which the customer talks.
+agent_talk_share float Part of the agent in the time that both talk in all, 0 to 1.
+speech_seconds float Time in which anybody talks.
+overlap_seconds float Time in which both sides talk: the talk of the sides less speech_seconds.
+silence_seconds float Gaps between the first and the last utterance in which nobody talks, each longer than analytics.silence_gap_s.
+silence_share float Part of silence in the time from the first utterance to the end of the last one, 0 to 1.
+longest_monologue_seconds float The longest turn.
+longest_monologue_side text Who holds it.
+words_per_minute float Words per minute of talk.`),
+  query: (d) => `WITH talk AS (
+  SELECT
+    call_id,
+    SUM(CASE WHEN speaker = 'in' THEN end_seconds - start_seconds ELSE 0 END) AS talk_in,
+    SUM(CASE WHEN speaker = 'out' THEN end_seconds - start_seconds ELSE 0 END) AS talk_out,
+    SUM(CASE WHEN speaker <> '*' THEN end_seconds - start_seconds ELSE 0 END) AS talk_all,
+    SUM(CASE WHEN speaker = '*' THEN end_seconds - start_seconds ELSE 0 END) AS speech,
+    MAX(end_seconds) - MIN(start_seconds) AS span
+  FROM ${d.mart('speech_intervals')}
+  GROUP BY call_id
+),
+gaps AS (
+  SELECT
+    call_id,
+    start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id ORDER BY start_seconds) AS gap
+  FROM ${d.mart('speech_intervals')}
+  WHERE speaker = '*'
+),
+silences AS (
+  SELECT call_id, SUM(CASE WHEN gap > ${d.silence_gap()} THEN gap ELSE 0 END) AS silence
+  FROM gaps
+  GROUP BY call_id
+),
+turns AS (
+  SELECT call_id, COUNT(*) AS turns, ${d.int('SUM(words)')} AS words
+  FROM ${d.mart('speech_turns')}
+  GROUP BY call_id
+),
+ranked AS (
+  SELECT
+    call_id,
+    side,
+    length_seconds,
+    ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY length_seconds DESC, turn_index) AS nth
+  FROM ${d.mart('speech_turns')}
+  WHERE length_seconds IS NOT NULL
+),
+sides AS (
+  SELECT
+    c.call_id,
+    CASE WHEN c.agent_side = 'in' THEN t.talk_in WHEN c.agent_side = 'out' THEN t.talk_out END AS talk_agent,
+    CASE WHEN c.agent_side = 'in' THEN t.talk_out WHEN c.agent_side = 'out' THEN t.talk_in END AS talk_customer
+  FROM ${d.mart('calls_wide')} AS c
+  JOIN talk AS t ON t.call_id = c.call_id
+)
+SELECT
+  c.call_id,
+  c.call_timestamp,
+  c.business_day,
+  c.campaign,
+  c.agent,
+  c.agent_side,
+  CASE
+    WHEN ${d.factor('utterance_start')} IS NULL OR ${d.factor('utterance_duration')} IS NULL
+      THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
+    WHEN c.utterance_count = 0 THEN 'no transcript'
+    WHEN t.speech IS NULL THEN 'no utterance has a side and times'
+    ELSE 'ok'
+  END AS talk_status,
+  CASE WHEN c.agent_side IS NULL THEN 'side unknown: set analytics.agent_side' ELSE 'ok' END AS agent_status,
+  COALESCE(n.turns, 0) AS turns,
+  COALESCE(n.words, 0) AS words,
+  t.talk_in AS talk_in_seconds,
+  t.talk_out AS talk_out_seconds,
+  s.talk_agent AS talk_agent_seconds,
+  s.talk_customer AS talk_customer_seconds,
+  s.talk_agent / NULLIF(s.talk_agent + s.talk_customer, 0) AS agent_talk_share,
+  t.speech AS speech_seconds,
+  t.talk_all - t.speech AS overlap_seconds,
+  g.silence AS silence_seconds,
+  g.silence / NULLIF(t.span, 0) AS silence_share,
+  r.length_seconds AS longest_monologue_seconds,
+  r.side AS longest_monologue_side,
+  n.words / NULLIF(t.talk_all, 0) * 60 AS words_per_minute
+FROM ${d.mart('calls_wide')} AS c
+LEFT JOIN talk AS t ON t.call_id = c.call_id
+LEFT JOIN silences AS g ON g.call_id = c.call_id
+LEFT JOIN turns AS n ON n.call_id = c.call_id
+LEFT JOIN ranked AS r ON r.call_id = c.call_id AND r.nth = 1
+LEFT JOIN sides AS s ON s.call_id = c.call_id`,
+};

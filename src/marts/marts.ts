@@ -1,0 +1,29 @@
+/** Every mart, in an order in which each comes after those that it reads. */
+import { callsWide, callTags, documentChunks, fieldTexts, transcripts } from './definitions/call-marts.ts';
+import {
+  agentDaily,
+  campaignDaily,
+  completenessDaily,
+  deliveryDaily,
+  provenDays,
+  tagDaily,
+} from './definitions/daily-marts.ts';
+import { callTalk, speechIntervals, speechTurns } from './definitions/talk-marts.ts';
+import type { Mart } from './mart.ts';
+
+export const marts: readonly Mart[] = [
+  fieldTexts,
+  callsWide,
+  transcripts,
+  callTags,
+  documentChunks,
+  speechIntervals,
+  speechTurns,
+  callTalk,
+  provenDays,
+  agentDaily,
+  campaignDaily,
+  tagDaily,
+  completenessDaily,
+  deliveryDaily,
+];

@@ -1,0 +1,66 @@
+/** Views in a schema of their own: created, and replaced only where their definition has changed. */
+import type pg from 'pg';
+import { CallsyncError } from '../../errors.ts';
+import { inTransaction, runQuery } from '../../postgres/connection.ts';
+import type { View } from '../warehouse.ts';
+import { quote } from './layout.ts';
+
+/** The version stands at the end of the view's comment. */
+const commentOf = ({ description, version }: View): string => `${description} [callsync ${version}]`;
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** @returns the names of the views that were created or replaced. @throws CallsyncError DATABASE_… */
+export const ensureViews = async (
+  pool: pg.Pool,
+  purpose: string,
+  schema: string,
+  views: readonly View[],
+): Promise<readonly string[]> => {
+  const found = await runQuery<{ name: string; comment: string | null }>(
+    pool,
+    purpose,
+    `SELECT c.relname AS name, obj_description(c.oid, 'pg_class') AS comment
+       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'v'`,
+    [schema],
+  );
+  const comments = new Map(found.map(({ name, comment }) => [name, comment]));
+  const changed = views.filter((view) => comments.get(view.name) !== commentOf(view));
+  if (changed.length === 0) return [];
+  const apply = (statements: readonly string[]): Promise<void> =>
+    inTransaction(pool, purpose, async (client) => {
+      // Who waits for a lock on a view that somebody reads lets all later readers wait, too.
+      await client.query(`SET LOCAL lock_timeout = '500ms'`);
+      await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`callsync.views.${schema}`]);
+      for (const statement of statements) await client.query(statement);
+    });
+  const create = viewStatements(schema, changed);
+  try {
+    await apply(create);
+  } catch (error) {
+    if (!changesColumns(error)) throw error;
+    const drop = views.map(({ name }) => `DROP VIEW IF EXISTS ${quote(schema)}.${quote(name)}`).reverse();
+    await apply([...drop, ...viewStatements(schema, views)]);
+  }
+  return changed.map(({ name }) => name);
+};
+
+/** Every statement that creates or replaces these views. */
+const viewStatements = (schema: string, views: readonly View[]): readonly string[] => [
+  `CREATE SCHEMA IF NOT EXISTS ${quote(schema)}`,
+  ...views.flatMap((view) => {
+    const relation = `${quote(schema)}.${quote(view.name)}`;
+    return [
+      `CREATE OR REPLACE VIEW ${relation} AS\n${view.sql}`,
+      [
+        `COMMENT ON VIEW ${relation} IS ${literal(commentOf(view))}`,
+        ...view.columns.map(
+          ({ name, description }) => `COMMENT ON COLUMN ${relation}.${quote(name)} IS ${literal(description)}`,
+        ),
+      ].join(';\n'),
+    ];
+  }),
+];
+
+/** SQLSTATE invalid_table_definition: columns cannot be taken away or change their order or type in place. */
+const changesColumns = (error: unknown): boolean =>
+  error instanceof CallsyncError && (error.cause as { readonly code?: unknown } | undefined)?.code === '42P16';

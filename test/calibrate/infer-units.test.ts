@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { type UnitField, unitFields } from '../../schemas/config/analytics.ts';
+import { inferUnits, type SampledCall } from '../../src/calibrate/infer-units.ts';
+import { sampleCall } from '../../src/calibrate/sample-call.ts';
+
+/** mulberry32 */
+const randomOf = (seed: number) => {
+  let state = seed;
+  return (): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+};
+
+type Units = Readonly<Record<UnitField, 1 | 1000>>;
+
+/** A service: how fast people talk, how long they pause, how its words are cut, and a unit for each field. */
+const generateService = (
+  seed: number,
+  calls = 40,
+  unitsOfCall?: (random: () => number) => Units,
+): { calls: SampledCall[]; units: Units } => {
+  const random = randomOf(seed * 7919);
+  const randomUnits = (): Units =>
+    Object.fromEntries(unitFields.map((field) => [field, random() < 0.5 ? 1 : 1000])) as Units;
+  const service = randomUnits();
+  const letters = seed % 4 === 0 ? 1.5 : 3 + random() * 5;
+  const rate = seed % 4 === 0 ? 5 : 9 + random() * 14;
+  const pause = random() * 6;
+  const made = Array.from({ length: calls }, (): SampledCall => {
+    const units = unitsOfCall?.(random) ?? service;
+    let at = 1 + random() * 40;
+    const ivrEnd = at * (0.5 + random() / 2);
+    const utterances = Array.from({ length: 2 + Math.floor(random() * 40) }, () => {
+      const start = at;
+      const words = Array.from({ length: 1 + Math.floor(random() * 20) }, () => {
+        const characters = Math.max(1, Math.round(letters * (0.5 + random())));
+        const length = characters / rate;
+        const word = { start: at * units.word_start, length: length * units.word_length, characters };
+        at += length + random() * 0.1;
+        return word;
+      });
+      const characters = words.reduce((sum, word) => sum + word.characters + 1, -1);
+      const utterance = {
+        start: start * units.utterance_start,
+        duration: (at - start) * units.utterance_duration,
+        characters,
+        words,
+      };
+      at += random() * pause;
+      return utterance;
+    });
+    return { duration: (at + random() * 30) * units.call_duration, ivrEnd: ivrEnd * units.ivr_end, utterances };
+  });
+  return { calls: made, units: service };
+};
+
+const unitsFound = (calls: readonly SampledCall[]) =>
+  Object.fromEntries(inferUnits(calls).map(({ field, unit }) => [field, unit]));
+
+describe('units of fields', () => {
+  test.each(Array.from({ length: 20 }, (_, index) => index + 1))(
+    'are told of service %i, whatever they are',
+    (seed) => {
+      const { calls, units } = generateService(seed);
+      const findings = inferUnits(calls);
+      const expected = Object.fromEntries(
+        unitFields.map((field) => [field, units[field] === 1 ? 'seconds' : 'milliseconds']),
+      );
+      expect(Object.fromEntries(findings.map(({ field, unit }) => [field, unit]))).toEqual(expected);
+      for (const { confidence } of findings) expect(confidence).toBeGreaterThan(0.8);
+    },
+  );
+
+  const nothing = Object.fromEntries(unitFields.map((field) => [field, 'cannot tell']));
+
+  test('cannot be told of a service without transcripts', () => {
+    const { calls } = generateService(21);
+    expect(unitsFound(calls.map((call) => ({ ...call, utterances: [] })))).toEqual(nothing);
+  });
+
+  test('cannot be told where they change from call to call', () => {
+    const units = (random: () => number): Units =>
+      Object.fromEntries(unitFields.map((field) => [field, random() < 0.5 ? 1 : 1000])) as Units;
+    expect(unitsFound(generateService(22, 60, units).calls)).toEqual(nothing);
+  });
+
+  test('cannot be told of three calls', () => {
+    expect(unitsFound(generateService(23, 3).calls)).toEqual(nothing);
+  });
+});
+
+test('a document of any shape is sampled without a fault', () => {
+  expect(sampleCall({ duration: '12.5', transcript_json: null })).toEqual({
+    duration: 12.5,
+    ivrEnd: undefined,
+    utterances: [],
+  });
+  const odd = {
+    duration: 'long',
+    ivr_end: 3,
+    transcript_json: { callData: [7, { words: 'no', datetime: '4', content: 'abc' }] },
+  };
+  expect(sampleCall(odd)).toEqual({
+    duration: undefined,
+    ivrEnd: 3,
+    utterances: [
+      { start: undefined, duration: undefined, characters: 0, words: [] },
+      { start: 4, duration: undefined, characters: 3, words: [] },
+    ],
+  });
+});

@@ -1,0 +1,47 @@
+/** Settings of marts, and calls that need each of them. */
+import type { ChangeCall } from './two-warehouses.ts';
+
+export interface Utterance {
+  from: string;
+  datetime: number;
+  duration: number;
+  words: unknown[];
+}
+
+export const analytics = {
+  time_zone: 'Europe/Paris',
+  agent_side: { default: 'unknown', by_direction: { IN: 'out', OUT: 'in' } },
+  units: {
+    call_duration: 'seconds',
+    ivr_end: 'seconds',
+    utterance_start: 'seconds',
+    utterance_duration: 'milliseconds',
+  },
+  silence_gap_s: 0.305,
+  fields: {
+    UDF_num_02: { name: 'deal_value', type: 'numeric' },
+    UDF_num_14: { name: 'discount', type: 'numeric' },
+    UDF_text_02: { name: 'score', type: 'integer' },
+    Queue: { name: 'queue' },
+    due: { name: 'due', type: 'date' },
+    flag: { name: 'flag', type: 'boolean' },
+  },
+};
+export const dues = ['2024-02-29', '2023-02-29', '2024-13-01', '0000-01-01', '2024-12-31', 'soon', '9999-12-31'];
+const flags = ['TRUE', ' no', '1', 'maybe', ''];
+
+/** Durations in milliseconds; sides that talk over each other and one after the other; keys of every type. */
+export const changeCall: ChangeCall = (document, index) => {
+  const utterances = (document.transcript_json as { callData: Utterance[] } | null)?.callData ?? [];
+  for (const [at, utterance] of utterances.entries()) {
+    if ((at + index) % 4 === 0) utterance.datetime = Math.max(0, Math.round((utterance.datetime - 1.5) * 100) / 100);
+    if ((at + index) % 5 === 0) utterance.from = utterance.from === 'in' ? 'out' : 'in';
+    utterance.duration = Math.round(utterance.duration * 100) * 10;
+  }
+  const metadata = {
+    ...(document.metadata as object),
+    due: dues[index % dues.length],
+    flag: flags[index % flags.length],
+  };
+  return { ...document, metadata, ...(index === 7 ? { timestamp: 'never' } : {}) };
+};

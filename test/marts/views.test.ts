@@ -1,0 +1,186 @@
+/** The marts as views in both warehouses: equal to each other, and to what the documents say. */
+import { execFile } from 'node:child_process';
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
+import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
+import { marts } from '../../src/marts/marts.ts';
+import { renderViews } from '../../src/marts/render-views.ts';
+import { martSettings } from '../../src/marts/settings.ts';
+import { viewQuery } from '../../src/warehouse/bigquery/ensure-views.ts';
+import { listStatements } from '../../src/warehouse/bigquery/statements.ts';
+import { analytics, changeCall, dues, type Utterance } from './analytics.ts';
+import { type FilledWarehouses, fillWarehouses, sortRows } from './two-warehouses.ts';
+
+let here: FilledWarehouses;
+beforeAll(async () => {
+  here = await fillWarehouses(changeCall);
+  for (const one of [here.postgres, here.bigquery]) expect(await one.applyMarts(analytics)).toHaveLength(marts.length);
+}, 240_000);
+afterAll(() => here?.close());
+
+test.each(marts.map((mart) => [mart.name, mart] as const))(
+  '%s is the same in both, with the columns and key that it says',
+  async (name, mart) => {
+    const [left, right] = [await here.postgres.readMart(name), await here.bigquery.readMart(name)];
+    expect(left.length).toBeGreaterThan(0);
+    expect(right).toEqual(left);
+    const fields =
+      { calls_wide: Object.values(analytics.fields), field_texts: Object.values(analytics.fields) }[name] ?? [];
+    expect(Object.keys(left[0] ?? {})).toEqual([...mart.columns, ...fields].map((column) => column.name));
+    expect(new Set(left.map((row) => JSON.stringify(mart.key.map((column) => row[column])))).size).toBe(left.length);
+    if (mart.keyMayBeNull !== true)
+      for (const column of mart.key) expect(left.every((row) => row[column] !== null)).toBe(true);
+  },
+  120_000,
+);
+
+test('talk figures are those of the timeline, counted hundredth by hundredth of a second', async () => {
+  const rows = new Map((await here.postgres.readMart('call_talk')).map((row) => [row.call_id, row]));
+  expect(rows.size).toBe(here.documents.length);
+  let compared = 0;
+  for (const document of here.documents) {
+    const row = rows.get(document.unique_id) ?? {};
+    const utterances = (document.transcript_json as { callData: Utterance[] } | null)?.callData ?? [];
+    const expected = talkOf(utterances, (document.metadata as { Direction: string }).Direction === 'IN' ? 'out' : 'in');
+    for (const [name, value] of Object.entries(expected)) {
+      if (typeof value === 'number') expect(row[name], `${name} of ${document.unique_id}`).toBeCloseTo(value, 4);
+      else expect(row[name], name).toBe(value);
+    }
+    compared += Number(utterances.length > 0);
+  }
+  expect(compared).toBeGreaterThan(70);
+});
+
+test('keys from the configuration are typed, and what is not of the type is null', async () => {
+  const rows = await here.postgres.readMart('calls_wide');
+  for (const [index, document] of here.documents.entries()) {
+    const row = rows.find((one) => one.call_id === document.unique_id) ?? {};
+    const text = (document.metadata as Record<string, string>).UDF_num_02 ?? '';
+    expect(row.deal_value).toBe(/^\d+\.?\d*$/.test(text) ? Number(text) : null);
+    expect(row.due).toBe([0, 4, 6].includes(index % 7) ? dues[index % 7] : null);
+    expect(row.flag).toBe([true, false, true, null, null][index % 5]);
+    expect(row.agent_side).toBe((document.metadata as { Direction: string }).Direction === 'IN' ? 'out' : 'in');
+  }
+});
+
+test('a business day is as proven as the UTC windows that it touches; the latest verdict counts', async () => {
+  const days = await here.postgres.ask(
+    'SELECT business_day, proven_share, completeness FROM {marts}.completeness_daily ORDER BY business_day',
+  );
+  // Paris is an hour ahead: its days take an hour of the UTC day before. UTC day 3 is proven in its second half alone.
+  expect(days).toEqual([
+    { business_day: '2026-03-01', proven_share: Number((23 / 24).toFixed(6)), completeness: 'partly proven' },
+    { business_day: '2026-03-02', proven_share: 1, completeness: 'proven' },
+    { business_day: '2026-03-03', proven_share: Number((12 / 24).toFixed(6)), completeness: 'partly proven' },
+    { business_day: '2026-03-04', proven_share: Number((1 / 24).toFixed(6)), completeness: 'partly proven' },
+    ...days.slice(4),
+  ]);
+});
+
+test('views are replaced only where their definition has changed, also when they lose a column', async () => {
+  for (const one of [here.postgres, here.bigquery]) {
+    expect(await one.applyMarts(analytics)).toEqual([]);
+    const { flag: _flag, ...fewer } = analytics.fields;
+    expect(await one.applyMarts({ ...analytics, fields: fewer })).toEqual(['field_texts', 'calls_wide']);
+    expect(Object.keys((await one.readMart('calls_wide'))[0] ?? {})).not.toContain('flag');
+    expect((await one.readMart('call_talk')).length).toBe(here.documents.length);
+  }
+});
+
+test('without settings a figure that needs them is null and says so, and no other is', async () => {
+  for (const one of [here.postgres, here.bigquery]) {
+    await one.applyMarts({});
+    const talk = await one.readMart('call_talk');
+    expect(new Set(talk.map((row) => row.talk_status))).toEqual(
+      new Set(['unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)']),
+    );
+    expect(new Set(talk.map((row) => row.agent_status))).toEqual(new Set(['side unknown: set analytics.agent_side']));
+    for (const row of talk)
+      expect([row.talk_in_seconds, row.agent_talk_share, row.words_per_minute]).toEqual([null, null, null]);
+    expect(talk.some((row) => Number(row.turns) > 2)).toBe(true);
+    const calls = await one.readMart('calls_wide');
+    for (const row of calls) expect([row.duration_seconds, row.agent_side]).toEqual([null, null]);
+    expect(calls[0]?.duration_status).toMatch(/^unit unknown/);
+    expect(sortRows(await one.ask('SELECT campaign FROM {marts}.campaign_daily')).length).toBeGreaterThan(3);
+  }
+});
+
+const talkOf = (utterances: readonly Utterance[], agentSide: string) => {
+  if (utterances.length === 0)
+    return { talk_status: 'no transcript', turns: 0, words: 0, speech_seconds: null, agent_talk_share: null };
+  const ticks = new Map<number, Set<string>>();
+  const talk = { in: 0, out: 0 } as Record<string, number>;
+  let [first, last] = [Number.POSITIVE_INFINITY, 0];
+  for (const { from, datetime, duration } of utterances) {
+    const [start, end] = [Math.round(datetime * 100), Math.round(datetime * 100) + Math.round(duration / 10)];
+    [first, last] = [Math.min(first, start), Math.max(last, end)];
+    for (let tick = start; tick < end; tick += 1) ticks.set(tick, (ticks.get(tick) ?? new Set()).add(from));
+  }
+  let [overlap, silence, gap] = [0, 0, 0];
+  for (let tick = first; tick <= last; tick += 1) {
+    const sides = ticks.get(tick) ?? new Set();
+    for (const side of sides) talk[side] = (talk[side] ?? 0) + 1;
+    if (sides.size > 1) overlap += 1;
+    if (sides.size === 0 && tick < last) gap += 1;
+    else {
+      if (gap > 30) silence += gap;
+      gap = 0;
+    }
+  }
+  const turns: { side: string; from: number; to: number }[] = [];
+  for (const { from: side, datetime, duration } of [...utterances].sort((a, b) => a.datetime - b.datetime)) {
+    const end = datetime + duration / 1000;
+    const turn = turns.at(-1);
+    if (turn?.side === side) turn.to = Math.max(turn.to, end);
+    else turns.push({ side, from: datetime, to: end });
+  }
+  const words = utterances.reduce((sum, one) => sum + one.words.length, 0);
+  const all = (talk.in ?? 0) + (talk.out ?? 0);
+  return {
+    talk_status: 'ok',
+    agent_status: 'ok',
+    turns: turns.length,
+    words,
+    talk_in_seconds: (talk.in ?? 0) / 100,
+    talk_out_seconds: (talk.out ?? 0) / 100,
+    agent_talk_share: (talk[agentSide] ?? 0) / all,
+    speech_seconds: ticks.size / 100,
+    overlap_seconds: overlap / 100,
+    silence_seconds: silence / 100,
+    silence_share: silence / (last - first),
+    longest_monologue_seconds: Math.max(...turns.map(({ from, to }) => to - from)),
+    words_per_minute: (words / (all / 100)) * 60,
+  };
+};
+
+const analyzer = process.env.CALLSYNC_GSQLCHECK ?? '';
+const hasAnalyzer = await access(analyzer).then(
+  () => true,
+  () => false,
+);
+
+test.skipIf(!hasAnalyzer)("Google's analyzer accepts every mart", async () => {
+  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme-prod', dataset: 'calls' });
+  const tables = listStatements(config).filter(({ name }) => name.startsWith('ddl/'));
+  for (const settings of [analytics, {}]) {
+    const views = renderViews(
+      { kind: 'bigquery', project: 'acme-prod', tables: 'calls', marts: 'calls_marts' },
+      martSettings(analyticsConfigSchema.parse(settings)),
+    );
+    const statements = [
+      ...tables.map(({ sql }) => sql),
+      ...views.map((view) => viewQuery('acme-prod.calls_marts', view)),
+    ];
+    const folder = await mkdtemp(join(tmpdir(), 'callsync-marts-'));
+    const file = join(folder, 'marts.sql');
+    await writeFile(file, statements.map((sql) => `${sql.trim().replace(/;$/, '')};`).join('\n\n'));
+    const { stdout } = await promisify(execFile)(analyzer, [file]);
+    console.log(stdout.trim().split('\n').at(-1));
+    expect(stdout).toMatch(/\d+ checked, 0 failed/);
+    await rm(folder, { recursive: true });
+  }
+});
