@@ -80,16 +80,17 @@ export const readRangePart = async (
   // A list without window parameters is read whole for every window, so there is only one.
   const cuttable = isCuttable(axisOf(deps.source.list.list, input.axis));
   if (!cuttable) length = rest.to - rest.from;
-  // The longest window that held calls. A longer one is counted before it is read: after a silent night the length has
-  // grown, and a window over the whole busy day could not be paused.
-  let proven = 0;
+  // The longest window that held calls, or the configured first one. A longer one is counted before it is read: after a
+  // silent night the length has grown, and a window over the whole busy day could not be paused. The few minutes that
+  // continuous sync reads each time cost no such question.
+  let proven = deps.windows.initial;
   while (rest.from < rest.to) {
     options.signal.throwIfAborted();
     const isOpen = (window: Range): Promise<readonly Range[]> =>
       input.force ? Promise.resolve([window]) : uncoveredRanges(deps.store, { axis: input.axis, ...window });
     let [next, after] = cutNext(rest, length, input.direction);
     let open = await isOpen(next);
-    if (cuttable && length > proven && open.length > 0) {
+    if (cuttable && next.to - next.from > proven && open.length > 0) {
       length = await fitLength(deps, input, rest, length, options.signal);
       [next, after] = cutNext(rest, length, input.direction);
       open = await isOpen(next);
@@ -106,7 +107,7 @@ export const readRangePart = async (
     }
     if (!cuttable) length = Math.max(1, after.to - after.from);
     else if (open.length > 0) {
-      if (calls > 0) proven = next.to - next.from;
+      if (calls > 0) proven = Math.max(deps.windows.initial, next.to - next.from);
       length = nextLength(next.to - next.from, calls, deps.windows);
     } else length = deps.windows.max;
     rest = after;
