@@ -100,7 +100,7 @@ export interface Warehouse {
    * the service may send such a call later. Idempotent.
    */
   removeCalls(guards: readonly CallGuard[]): Promise<void>;
-  /** Removes child rows of these ids whose call has no row in `calls`. Idempotent. */
+  /** Removes child rows of these ids whose call has no row of the same time in `calls`. Idempotent. */
   removeOrphans(callIds: readonly string[]): Promise<void>;
   /**
    * Digests of the rows of calls, computed by SQL where the rows are stored and equal to `digestCall` of what flatten
@@ -112,8 +112,8 @@ export interface Warehouse {
   /** Ids of the calls in a range of call time, or of those without a timestamp; in key order. */
   listCallIds(range: IdRange): AsyncIterable<string>;
   /**
-   * Ids of child rows whose call has no row in `calls`; in key order. Reads the ids of every table, so ask for it once a
-   * reconciliation and not once a window.
+   * Ids of child rows whose call has no row of the same time in `calls`; in key order. Reads ids and times of every table,
+   * so ask for it once a reconciliation and not once a window.
    */
   listOrphans(): AsyncIterable<string>;
   /** Rights of those who read. */

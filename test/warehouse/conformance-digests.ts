@@ -67,6 +67,18 @@ export const testDigests = (on: Fixture): void => {
     expect(await differing()).toEqual([]);
   });
 
+  test('a child row that was added under another time than its call has is found, and goes', async () => {
+    const callId = on.newId();
+    await on.load({ callId, timestamp: '2025-07-03T00:00:00Z' });
+    const before = await digestOf(on.warehouse, callId);
+    await on.target.execute(`INSERT INTO metadata (call_id, call_timestamp, key, value)
+      VALUES ('${callId}', TIMESTAMP '2001-02-03 04:05:06+00', 'added', 'y')`);
+    expect(await collect(on.warehouse.listOrphans())).toEqual([callId]);
+    await on.warehouse.removeOrphans([callId]);
+    expect(await collect(on.warehouse.listOrphans())).toEqual([]);
+    expect(await digestOf(on.warehouse, callId)).toEqual(before);
+  });
+
   test('equal guards with other content have other hashes', async () => {
     const callId = on.newId();
     await on.load({ callId, revision: 2, text: 'lost' });

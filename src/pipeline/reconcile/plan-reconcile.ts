@@ -12,7 +12,7 @@ import { firstReadInstant } from '../../store/windows/windows.ts';
 import { chooseAxis } from '../read/choose-axis.ts';
 import { findUnjudged, listDays } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
-import { removeOrphans } from './remove-surplus.ts';
+import { removeOrphans, removeUndatedSurplus } from './remove-surplus.ts';
 
 const day = 86_400_000_000;
 
@@ -132,7 +132,10 @@ export const reconcileWindows = async (
     if (performance.now() - startedAt > options.maxSeconds * 1000) break;
   }
   if (done === plan.windows.length && plan.windows.some(({ warehouseLevel }) => warehouseLevel === 'rows')) {
-    const removed = await removeOrphans(deps);
+    const alive = (): void => options.onProgress({ done, totals });
+    const now = deps.now().getTime() * 1000;
+    const calls = await removeUndatedSurplus(deps, now, { signal: options.signal, alive });
+    const removed = calls + (await removeOrphans(deps));
     totals = { ...totals, removed: totals.removed + removed };
   }
   return { done, totals };

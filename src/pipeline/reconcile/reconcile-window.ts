@@ -4,13 +4,12 @@ import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../errors.ts';
 import { canLeaveOut } from '../../source/list/list-query.ts';
 import { type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/ledger-windows.ts';
-import { requestRewrite } from '../../store/loads/pending.ts';
 import { addVerdict, listedInEarlierWeeks, type Proof, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
-import { loadPendingBatch } from '../load/load-pending.ts';
 import { type ChangedReading, readChanged } from '../read/read-changed.ts';
-import { type Comparison, compareWarehouse } from './compare-warehouse.ts';
+import { compareWarehouse } from './compare-warehouse.ts';
 import { confirmGone, type GoneCalls } from './confirm-gone.ts';
+import { healWarehouse } from './heal-warehouse.ts';
 import { judgeWindow } from './judge-window.ts';
 import { removeSurplus } from './remove-surplus.ts';
 import { isSuspiciouslyEmpty } from './suspicious.ts';
@@ -44,9 +43,6 @@ export interface WindowReconciliation {
   /** Warehouses that could not be compared, with the code of the error. */
   readonly unreachable: Readonly<Record<string, string>>;
 }
-
-/** Loads that one window may take; the sweep takes what is still pending then, and the verdict says unproven. */
-const maxLoads = 100;
 
 /**
  * Order: list the window, confirm what is gone, then per warehouse: compare, heal, judge, record. The warehouses are
@@ -185,28 +181,4 @@ const reconcileWarehouse = async (
     compared_by: deps.version,
   });
   return { verdict, removed: removed.size };
-};
-
-/** Loads again what is missing or different, and what was folded just now; returns the ids that still differ. */
-const healWarehouse = async (
-  deps: ReconcileDeps,
-  target: WarehouseTarget,
-  work: {
-    readonly comparison: Comparison;
-    readonly touched: ReadonlySet<string>;
-    readonly level: WarehouseLevel;
-    readonly alive: () => void;
-  },
-): Promise<ReadonlySet<string>> => {
-  const { comparison, touched, level, alive } = work;
-  const wrong = [...comparison.missing, ...comparison.different];
-  const check = [...new Set([...wrong, ...touched])];
-  if (check.length === 0) return new Set();
-  await requestRewrite(deps.store, target.warehouse.name, wrong);
-  for (let loads = 0; loads < maxLoads; loads += 1) {
-    alive();
-    if ((await loadPendingBatch(deps, target, { origin: 'reconcile', graceSeconds: 0 })) === undefined) break;
-  }
-  const after = await compareWarehouse(deps, target, { callIds: check, level, alive });
-  return new Set([...after.missing, ...after.different]);
 };

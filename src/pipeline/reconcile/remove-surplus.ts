@@ -4,6 +4,7 @@ import { CallsyncError } from '../../errors.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
 import { requestRewrite } from '../../store/loads/pending.ts';
+import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
@@ -45,8 +46,53 @@ export const removeSurplus = async (
   return new Set([...found, ...unknown].map(({ callId }) => callId));
 };
 
+const day = 86_400_000_000;
+/** What every warehouse can store. */
+const earliest = Date.parse('0001-01-02T00:00:00Z') * 1000;
+const latest = Date.parse('9999-12-30T00:00:00Z') * 1000;
+const idsAtOnce = 5_000;
+
 /**
- * Removes child rows whose call has no row, and asks for those of calls that the ledger knows to be written again. A
+ * The same for rows that no window of call time can hold: without a time, before the first that was read, or after now.
+ * @param now microseconds.
+ * @returns how many calls were removed, over all warehouses.
+ * @throws CallsyncError of the source or the store.
+ */
+export const removeUndatedSurplus = async (deps: ReadDeps, now: number, options: RunOptions): Promise<number> => {
+  const begun = (await firstReadInstant(deps.store)) ?? now;
+  const ranges = [{ from: earliest, to: begun }, { from: now + day, to: latest }, 'undated'] as const;
+  let removed = 0;
+  for (const target of deps.targets) {
+    try {
+      for (const range of ranges)
+        for await (const ids of batchesOf(target.warehouse.listCallIds(range))) {
+          const known = await readHeads(deps.store, ids);
+          const callIds = ids.filter((id) => !known.has(id));
+          if (callIds.length === 0) continue;
+          const guards: CallGuard[] = [];
+          for await (const guard of target.warehouse.listGuards({ callIds })) guards.push(guard);
+          removed += (await removeSurplus(deps, target, guards, options)).size;
+        }
+    } catch (error) {
+      if (!(error instanceof CallsyncError)) throw error;
+      deps.log('surplus calls could not be looked for', { warehouse: target.warehouse.name, code: error.code });
+    }
+  }
+  return removed;
+};
+
+async function* batchesOf(ids: AsyncIterable<string>): AsyncIterable<readonly string[]> {
+  let batch: string[] = [];
+  for await (const id of ids) {
+    if (batch.push(id) < idsAtOnce) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/**
+ * Removes child rows whose call has no row of the same time, and asks for those of calls that the ledger knows to be written again. A
  * warehouse that does not answer keeps them for the next run.
  * @returns how many calls had such rows, over all warehouses.
  */

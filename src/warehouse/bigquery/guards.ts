@@ -73,10 +73,14 @@ export async function* listCallIds(queries: Queries, dataset: string, range: IdR
   for await (const row of queries.stream({ sql: callIdsQuery(dataset, range) })) yield row.call_id as string;
 }
 
+/** Id and time of a call as one text: rows of a call have the same wherever they are. */
+export const rowKey = (alias: string): string =>
+  `CONCAT(IFNULL(CAST(UNIX_MICROS(${alias}.call_timestamp) AS STRING), '-'), ' ', ${alias}.call_id)`;
+
 export const orphansQuery = (dataset: string, layout: Layout): string => {
   const selects = childrenOf(layout).map(
     (name) => `SELECT t.call_id AS call_id FROM \`${dataset}.${name}\` AS t
-WHERE t.call_id NOT IN (SELECT c.call_id FROM \`${dataset}.calls\` AS c)`,
+WHERE ${rowKey('t')} NOT IN (SELECT ${rowKey('c')} FROM \`${dataset}.calls\` AS c)`,
   );
   return `${selects.join('\nUNION DISTINCT\n')}\nORDER BY call_id`;
 };

@@ -1,6 +1,7 @@
 /** Removing calls that the ledger does not know. */
 import type { CallGuard } from '../warehouse.ts';
 import { callTablesOf, type Layout, quote } from './ddl.ts';
+import { rowKey } from './guards.ts';
 import { coverDates, inPartitions, partitionOf } from './partitions.ts';
 
 /**
@@ -29,16 +30,20 @@ END;
 `;
 };
 
-/** One script: removes child rows of these ids whose call has no row in `calls`. */
+/** One script: removes child rows of these ids whose call has no row of the same time in `calls`. */
 export const removeOrphansScript = (dataset: string, layout: Layout, callIds: readonly string[]): string => {
+  const ids = callIds.map(quote).join(', ');
   const deletions = callTablesOf(layout)
     .filter(({ kind }) => kind === 'child')
-    .map(({ name }) => `DELETE FROM \`${dataset}.${name}\` AS t\nWHERE t.call_id IN UNNEST(orphans);`);
+    .map(
+      ({ name }) =>
+        `DELETE FROM \`${dataset}.${name}\` AS t\nWHERE t.call_id IN (${ids}) AND ${rowKey('t')} NOT IN UNNEST(kept);`,
+    );
   return `BEGIN
-DECLARE orphans ARRAY<STRING> DEFAULT [];
+DECLARE kept ARRAY<STRING> DEFAULT [];
 BEGIN TRANSACTION;
-SET orphans = ARRAY(
-  SELECT id FROM UNNEST([${callIds.map(quote).join(', ')}]) AS id WHERE id NOT IN (SELECT c.call_id FROM \`${dataset}.calls\` AS c)
+SET kept = ARRAY(
+  SELECT ${rowKey('c')} FROM \`${dataset}.calls\` AS c WHERE c.call_id IN (${ids})
 );
 ${deletions.join('\n')}
 COMMIT TRANSACTION;

@@ -48,10 +48,13 @@ export async function* listCallIds(pool: pg.Pool, layout: Layout, range: IdRange
   for await (const row of rows) yield row.call_id as string;
 }
 
+/** A child row `t` and the row `c` of its call. */
+export const isSameCall = 'c.call_id = t.call_id AND c.call_timestamp IS NOT DISTINCT FROM t.call_timestamp';
+
 export const orphansSql = (layout: Layout): string => {
   const selects = childTables(layout).map(
     ({ name }) => `SELECT t.call_id FROM ${qualified(layout, name)} t
-   WHERE NOT EXISTS (SELECT 1 FROM ${qualified(layout, 'calls')} c WHERE c.call_id = t.call_id)`,
+   WHERE NOT EXISTS (SELECT 1 FROM ${qualified(layout, 'calls')} c WHERE ${isSameCall})`,
   );
   return `SELECT call_id FROM (\n  ${selects.join('\n  UNION\n  ')}\n) orphans ORDER BY call_id COLLATE "C"`;
 };

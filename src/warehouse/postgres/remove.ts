@@ -1,6 +1,7 @@
 /** Removing calls that the ledger does not know. */
 import type pg from 'pg';
 import type { CallGuard } from '../warehouse.ts';
+import { isSameCall } from './guards.ts';
 import { childTables, type Layout, qualified } from './layout.ts';
 
 /** Parameters: call ids, epochs and revisions, as arrays of the same length. Locks in key order, as loads do. */
@@ -34,10 +35,10 @@ export const removeCalls = async (
 export const removeOrphansSql = (layout: Layout): readonly string[] =>
   childTables(layout).map(
     ({ name }) => `DELETE FROM ${qualified(layout, name)} t WHERE call_id = ANY($1)
-   AND NOT EXISTS (SELECT FROM ${qualified(layout, 'calls')} c WHERE c.call_id = t.call_id)`,
+   AND NOT EXISTS (SELECT FROM ${qualified(layout, 'calls')} c WHERE ${isSameCall})`,
   );
 
-/** Removes child rows whose call has no row. Runs inside a transaction. */
+/** Removes child rows whose call has no row of the same time. Runs inside a transaction. */
 export const removeOrphans = async (
   client: pg.PoolClient,
   layout: Layout,

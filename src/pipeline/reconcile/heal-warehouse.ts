@@ -1,0 +1,58 @@
+/** Makes the rows of one warehouse what the ledger says, after a comparison. */
+import type { WarehouseLevel } from '../../../schemas/orchestration.ts';
+import { callTimestampOf } from '../../calls/flatten.ts';
+import { readExpected } from '../../store/ledger/ledger-windows.ts';
+import { requestRewrite } from '../../store/loads/pending.ts';
+import type { CallGuard } from '../../warehouse/warehouse.ts';
+import type { IngestDeps, WarehouseTarget } from '../deps.ts';
+import { loadPendingBatch } from '../load/load-pending.ts';
+import { type Comparison, compareWarehouse } from './compare-warehouse.ts';
+
+/** Loads that one window may take; the sweep takes what is still pending then, and the verdict says unproven. */
+const maxLoads = 100;
+
+/**
+ * Loads again what is missing or different, and what was folded just now; returns the ids that still differ.
+ * @throws CallsyncError of the store or the warehouse.
+ */
+export const healWarehouse = async (
+  deps: IngestDeps,
+  target: WarehouseTarget,
+  work: {
+    readonly comparison: Comparison;
+    readonly touched: ReadonlySet<string>;
+    readonly level: WarehouseLevel;
+    readonly alive: () => void;
+  },
+): Promise<ReadonlySet<string>> => {
+  const { comparison, touched, level, alive } = work;
+  const wrong = [...comparison.missing, ...comparison.different];
+  const check = [...new Set([...wrong, ...touched])];
+  if (check.length === 0) return new Set();
+  const isPartitioned = target.warehouse.partitionOf(null) !== undefined;
+  if (isPartitioned && wrong.length > 0) await removeMoved(deps, target, wrong);
+  await requestRewrite(deps.store, target.warehouse.name, wrong);
+  for (let loads = 0; loads < maxLoads; loads += 1) {
+    alive();
+    if ((await loadPendingBatch(deps, target, { origin: 'reconcile', graceSeconds: 0 })) === undefined) break;
+  }
+  // A load replaces rows where the ledger sent them; what somebody moved elsewhere would stay beside the new ones.
+  if (isPartitioned && wrong.length > 0) await target.warehouse.removeOrphans(wrong);
+  const after = await compareWarehouse(deps, target, { callIds: check, level, alive });
+  return new Set([...after.missing, ...after.different]);
+};
+
+/** Removes rows of `calls` from partitions to which the ledger did not send them: a load would not find them there. */
+const removeMoved = async (
+  deps: IngestDeps,
+  { warehouse }: WarehouseTarget,
+  callIds: readonly string[],
+): Promise<void> => {
+  const partitions = new Map<string, string | null | undefined>();
+  for await (const batch of readExpected(deps.store, warehouse.name, callIds))
+    for (const { row } of batch) partitions.set(row.callId, warehouse.partitionOf(callTimestampOf(row.document ?? {})));
+  const moved: CallGuard[] = [];
+  for await (const guard of warehouse.listGuards({ callIds }))
+    if (warehouse.partitionOf(guard.callTimestamp) !== partitions.get(guard.callId)) moved.push(guard);
+  if (moved.length > 0) await warehouse.removeCalls(moved);
+};

@@ -1,0 +1,191 @@
+/**
+ * Values altered, rows deleted and rows added by SQL in both warehouses: level `rows` finds each of them, heals it, and
+ * the verdicts say so. The number is the caller's: some tens in the suite, 1,000 as a campaign.
+ */
+import { expect } from 'vitest';
+import { type Column, type Table, tableOf } from '../../../schemas/tables.ts';
+import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
+import { hash32 } from '../../../src/simulator/calls/random.ts';
+import { contentTables } from '../../../src/warehouse/content-hash.ts';
+import type { Row, Warehouse } from '../../../src/warehouse/warehouse.ts';
+import { register } from '../../support/pipeline.ts';
+import { type Target, targets } from '../../warehouse/conformance-targets.ts';
+import { day, type Installation, openInstallation } from './installation.ts';
+
+export interface Tampering {
+  readonly calls: number;
+  readonly altered: number;
+  /** Of them, those whose time is altered: another partition. */
+  readonly moved: number;
+  readonly deleted: number;
+  readonly added: number;
+  /** Compares once more at level rows after all is healed. */
+  readonly again: boolean;
+}
+
+export interface TamperFigures {
+  /** Calls of which something was altered, deleted or added, and calls that were added whole. */
+  readonly touched: number;
+  readonly forged: number;
+  /** What the verdicts say of the warehouse. */
+  readonly missing: number;
+  readonly different: number;
+}
+
+interface Victim {
+  readonly table: Table;
+  readonly row: Row;
+}
+
+interface TestedWarehouse {
+  readonly warehouse: Warehouse;
+  readonly target: Target;
+}
+
+type Site = Installation & { readonly warehouses: readonly TestedWarehouse[] };
+
+const openSite = async (calls: number): Promise<Site> => {
+  const to = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - 10 * 86_400_000);
+  // Two days: a call is processed soon after it ends, and some after midnight.
+  const from = new Date(to.getTime() - 86_400_000);
+  const times = { lateShare: 0, from: from.toISOString(), to: to.toISOString() };
+  const here = await openInstallation({
+    simulator: { seed: 11, calls: { count: calls, utterances: 2, words: 3, ...times } },
+  });
+  const warehouses: TestedWarehouse[] = [];
+  for (const [, useTarget] of targets) {
+    const target = await useTarget();
+    const warehouse = target.open();
+    await warehouse.migrate();
+    await register(here.store, warehouse.name);
+    warehouses.push({ warehouse, target });
+  }
+  const deps = { ...here.deps, targets: warehouses.map(({ warehouse }) => ({ warehouse, documents: false })) };
+  return { ...here, deps, warehouses };
+};
+
+/** The SQL of a value other than the one that is there, in both dialects. */
+const otherValue = ({ name, type }: Column, kind: Warehouse['kind']): string => {
+  // The local BigQuery keeps decimals as text.
+  if (type === 'decimal' && kind === 'bigquery') return `${name} = CONCAT(COALESCE(${name}, '1'), '7')`;
+  if (type === 'text') return `${name} = CONCAT(COALESCE(${name}, ''), '~')`;
+  if (type === 'bool') return `${name} = NOT COALESCE(${name}, FALSE)`;
+  if (type === 'timestamp') return `${name} = TIMESTAMP '2001-02-03 04:05:06+00'`;
+  if (type === 'json') return `${name} = ${kind === 'postgres' ? `'{"forged":1}'` : `JSON '{"forged":1}'`}`;
+  if (type === 'words')
+    return kind === 'postgres' ? "word_values = array_append(word_values, 'x')" : 'words = ARRAY_CONCAT(words, words)';
+  return `${name} = COALESCE(${name}, 0) + 1`;
+};
+
+const literal = (value: unknown): string =>
+  typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value);
+
+const readValue = ({ table, row }: Victim, name: string): unknown =>
+  row[table.columns.findIndex((column) => column.name === name)];
+
+const keyOf = (victim: Victim): string =>
+  victim.table.key.map((name) => `${name} = ${literal(readValue(victim, name))}`).join(' AND ');
+
+const idOf = (victim: Victim): string => literal(readValue(victim, 'call_id'));
+const idsOf = (victims: readonly Victim[]): string => victims.map(idOf).join(', ');
+
+/** Rows of all tables, at most one of each call, in an order that follows from the seed. */
+const chooseVictims = async (warehouse: Warehouse, seed: number): Promise<Victim[]> => {
+  const all: { victim: Victim; place: number }[] = [];
+  for (const [index, { name }] of contentTables.entries()) {
+    let rows = 0;
+    for await (const row of warehouse.rowsOf(name)) {
+      rows += 1;
+      all.push({ victim: { table: tableOf(name), row }, place: hash32(seed, index, rows) });
+    }
+  }
+  const ofCalls = new Map<string, Victim>();
+  for (const { victim } of all.sort((a, b) => a.place - b.place))
+    if (!ofCalls.has(idOf(victim))) ofCalls.set(idOf(victim), victim);
+  return [...ofCalls.values()];
+};
+
+const chooseColumn = ({ table }: Victim, index: number, moved: number): Column => {
+  const columns = table.columns.filter(({ name }) => !table.key.includes(name));
+  const time = columns.find(({ name }) => name === 'call_timestamp');
+  return (index < moved ? time : columns[hash32(7, index) % columns.length]) as Column;
+};
+
+const tamper = async ({ warehouse, target }: TestedWarehouse, wanted: Tampering) => {
+  const victims = await chooseVictims(warehouse, 5);
+  const take = (n: number): Victim[] => victims.splice(0, n);
+  const statements = new Map<string, string[]>();
+  const add = (statement: string, victim: Victim): void => {
+    statements.set(statement, [...(statements.get(statement) ?? []), `(${keyOf(victim)})`]);
+  };
+  for (const [index, victim] of take(wanted.altered).entries()) {
+    const column = chooseColumn(victim, index, wanted.moved);
+    add(`UPDATE ${victim.table.name} SET ${otherValue(column, warehouse.kind)}`, victim);
+  }
+  for (const victim of take(wanted.deleted)) add(`DELETE FROM ${victim.table.name}`, victim);
+  for (const [statement, keys] of statements) await target.execute(`${statement} WHERE ${keys.join(' OR ')}`);
+  await target.execute(`INSERT INTO metadata (call_id, call_timestamp, key, value)
+    SELECT call_id, call_timestamp, 'added', 'by hand' FROM calls WHERE call_id IN (${idsOf(take(wanted.added))})`);
+  // Only a warehouse without keys takes a call twice.
+  const doubled = warehouse.kind === 'bigquery' ? take(wanted.added) : [];
+  if (doubled.length > 0)
+    await target.execute(`INSERT INTO calls SELECT * FROM calls WHERE call_id IN (${idsOf(doubled)})`);
+  const forged = take(wanted.added);
+  await forge(target, forged);
+  return { touched: wanted.altered + wanted.deleted + wanted.added + doubled.length, forged: forged.length };
+};
+
+/** Calls of other ids: in a day that is judged, without a time, and long before anything was read. */
+const forge = async (target: Target, forged: readonly Victim[]): Promise<void> => {
+  const names = tableOf('calls').columns.map(({ name }) => name);
+  const guard = ['ledger_epoch', 'revision', 'flatten_version', 'load_id'];
+  const others = [...names, ...guard].filter((name) => name !== 'call_id' && name !== 'call_timestamp').join(', ');
+  const times = ['call_timestamp', 'CAST(NULL AS TIMESTAMP)', "TIMESTAMP '1999-12-31 23:59:59+00'"];
+  for (const [index, time] of times.entries()) {
+    const ids = idsOf(forged.filter((_, at) => at % times.length === index));
+    await target.execute(`INSERT INTO calls (call_id, call_timestamp, ${others})
+      SELECT CONCAT('forged ', call_id), ${time}, ${others} FROM calls WHERE call_id IN (${ids})`);
+  }
+};
+
+const digestsOf = async ({ warehouse }: TestedWarehouse): Promise<Record<string, string>> => {
+  const { verdicts: _verdicts, deliveries: _deliveries, ...data } = await warehouse.digestTables();
+  return data;
+};
+
+const reconcileRows = async ({ deps, range }: Site) => {
+  const days = { from: range.from, to: range.from + 2 * day };
+  const plan = await planReconcile(deps, deps.reconcile, { range: days, warehouseLevel: 'rows' });
+  const options = { signal: new AbortController().signal, maxSeconds: 3_600, onProgress: () => undefined };
+  return (await reconcileWindows(deps, plan, options)).totals;
+};
+
+/** Tampers with both warehouses and reconciles at level rows: everything is as before, and nothing is left unproven. */
+export const findTampering = async (wanted: Tampering): Promise<Readonly<Record<string, TamperFigures>>> => {
+  const here = await openSite(wanted.calls);
+  try {
+    await here.backfill();
+    for (const target of here.deps.targets) await here.drain(target);
+    const before = await Promise.all(here.warehouses.map(digestsOf));
+    expect(before[1]).toEqual(before[0]);
+    const done = new Map<string, Awaited<ReturnType<typeof tamper>>>();
+    for (const each of here.warehouses) done.set(each.warehouse.name, await tamper(each, wanted));
+
+    const totals = await reconcileRows(here);
+    const { rows } = await here.store.pool.query<{ warehouse: string; missing: number; different: number }>(
+      `SELECT warehouse, sum(missing)::int AS missing, sum(different)::int AS different
+         FROM callsync.verdicts WHERE warehouse_level = 'rows' AND outcome <> 'unproven' GROUP BY warehouse`,
+    );
+    const forged = [...done.values()].reduce((sum, one) => sum + one.forged, 0);
+    expect(totals).toMatchObject({ unproven: 0, failed: 0, removed: forged });
+    expect(await Promise.all(here.warehouses.map(digestsOf))).toEqual(before);
+    const nothing = { missing: 0, different: 0, removed: 0, healed: 0, unproven: 0 };
+    if (wanted.again) expect(await reconcileRows(here)).toMatchObject(nothing);
+    return Object.fromEntries(
+      rows.map(({ warehouse, ...found }) => [warehouse, { touched: 0, forged: 0, ...done.get(warehouse), ...found }]),
+    );
+  } finally {
+    for (const { target } of here.warehouses) await target.dispose();
+    await here.close();
+  }
+};
