@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { analyticsConfigSchema } from './config/analytics.ts';
 import { operationsConfigSchema } from './config/operations.ts';
+import { privacyConfigSchema } from './config/privacy.ts';
 import { sourceConfigSchema } from './config/source.ts';
 import { storeConfigSchema } from './config/store.ts';
 import { syncConfigSchema } from './config/sync.ts';
@@ -19,6 +20,7 @@ export const configSchema = z
     sync: syncConfigSchema.prefault({}),
     operations: operationsConfigSchema.prefault({}),
     analytics: analyticsConfigSchema.prefault({}),
+    privacy: privacyConfigSchema.prefault({}),
   })
   .describe('Configuration of callsync.');
 

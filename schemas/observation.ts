@@ -24,6 +24,8 @@ export interface Observation {
 export interface RejectedRecord {
   readonly reason: string;
   readonly body: Buffer;
+  /** By which the same bytes are known again; SHA-256 of the body without one. */
+  readonly bodyHash?: Buffer;
   readonly source: ObservationSource;
   /** Where it came from: `list:<window>`, `inbox:<seq>`, `file:line`. Never personal data. */
   readonly origin: string;

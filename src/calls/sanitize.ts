@@ -1,8 +1,8 @@
 import type { Observation } from '../../schemas/observation.ts';
 
 /**
- * The one step between what was verified or listed and what is stored. Identity today; privacy rules act here, so
- * that no path around them can exist.
+ * The one step between what was verified or listed and what is stored. Identity without privacy rules; those act
+ * here, so that no path around them can exist.
  */
 export type Sanitize = (observation: Observation) => Observation;
 

@@ -83,8 +83,12 @@ export const parseNumber = (text: string): number | undefined => {
   return Number.isFinite(value) ? value : undefined;
 };
 
-/** Telephone number without separators; a leading + (or 00, its equivalent) is kept as +. */
+/** What stands for a telephone number under privacy rules: already the same for the same number. */
+const phoneToken = /^ph_[a-z0-9]+_[a-z2-7]{52}$/;
+
+/** Telephone number without separators; a leading + (or 00, its equivalent) is kept as +, and a token as it is. */
 export const normalizePhone = (text: string): string | undefined => {
+  if (phoneToken.test(text)) return text;
   const digits = text.replace(/\D+/g, '');
   if (digits === '') return undefined;
   if (text.trim().startsWith('+')) return `+${digits}`;

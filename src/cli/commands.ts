@@ -146,6 +146,16 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/quarantine.ts')).addQuarantine,
   },
   {
+    name: 'privacy',
+    does: 'what the configured privacy rules make of calls',
+    load: async () => (await import('./commands/privacy.ts')).addPrivacy,
+  },
+  {
+    name: 'erase',
+    does: 'erase calls for good, by telephone number, call id or metadata value; counts them first',
+    load: async () => (await import('./commands/erase.ts')).addErase,
+  },
+  {
     name: 'webhook',
     does: 'the signing keys in use, and deliveries for trying out a receiver',
     load: async () => (await import('./commands/webhook.ts')).addWebhook,

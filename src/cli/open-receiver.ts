@@ -14,13 +14,14 @@ import { openSigningKeys } from '../webhook/server/signing-keys.ts';
 import { openSpool } from '../webhook/spool/spool.ts';
 import { createLogger } from './log.ts';
 import type { Parts } from './services/open-parts.ts';
+import { openPrivacy } from './services/open-privacy.ts';
 import type { Services } from './services/services.ts';
 
 const gaugeDeadlineMs = 2_000;
 
 /** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
 export const openReceiver = async (
-  services: Services<Pick<Config, 'store' | 'webhook'>>,
+  services: Services<Pick<Config, 'privacy' | 'store' | 'webhook'>>,
   input: {
     readonly storeUrl: ConnectionUrl;
     /** Where it counts; nowhere without one. */
@@ -55,6 +56,7 @@ export const openReceiver = async (
     registry,
     log,
     wake: input.wake,
+    admit: openPrivacy(services.config)?.admit,
   });
   services.defer(() => receiver.close());
   await receiver.listen();

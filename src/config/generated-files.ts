@@ -2,6 +2,7 @@
 import { renderContract } from './contract.ts';
 import { renderDictionary } from './dictionary.ts';
 import { renderConfigExample } from './example.ts';
+import { renderPrivacyPage } from './privacy-page.ts';
 import { renderConfigReference } from './reference.ts';
 import { configJsonSchema } from './schema-node.ts';
 
@@ -9,6 +10,7 @@ export const renderGeneratedFiles = (): Readonly<Record<string, string>> => {
   return {
     'callsync.example.yaml': renderConfigExample(),
     'docs/config.md': renderConfigReference(),
+    'docs/privacy.md': renderPrivacyPage(),
     'docs/tables.md': renderDictionary(),
     'docs/datacontract.yaml': renderContract(),
     'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,

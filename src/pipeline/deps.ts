@@ -1,4 +1,6 @@
 /** What the use cases are made from. They know nothing of Temporal: an activity or a command passes these in. */
+
+import type { RejectedRecord } from '../../schemas/observation.ts';
 import type { Sanitize } from '../calls/sanitize.ts';
 import type { Source } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
@@ -16,6 +18,8 @@ export interface IngestDeps {
   readonly store: Store;
   readonly targets: readonly WarehouseTarget[];
   readonly sanitize: Sanitize;
+  /** What is kept of a record that no rule could read; as it is, where there are no rules. */
+  readonly seal?: (record: RejectedRecord) => RejectedRecord;
   /** The field of a record that holds the end of processing. */
   readonly processedField: string;
   /** Microseconds that the service's clock may be ahead of ours (`sync.clock_skew`). */

@@ -3,6 +3,8 @@ import { Option } from 'commander';
 import { describeShape } from '../../calls/describe-shape.ts';
 import { terminal } from '../../errors.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
+import { createOpener } from '../../sealed.ts';
+import { openSecret } from '../../secret.ts';
 import {
   listQuarantine,
   type QuarantineEntry,
@@ -79,6 +81,7 @@ const settleDropped = (ids: readonly number[], options: CommonOptions): Promise<
 interface ReplayOptions extends CommonOptions {
   readonly all?: boolean;
   readonly observedAt?: number;
+  readonly keyFile?: string;
 }
 
 const replay = (ids: readonly number[], options: ReplayOptions): Promise<void> =>
@@ -86,6 +89,7 @@ const replay = (ids: readonly number[], options: ReplayOptions): Promise<void> =
     if ((ids.length === 0) !== (options.all === true)) {
       throw terminal('USAGE_QUARANTINE', 'Name the records to replay, or give --all.');
     }
+    const key = openSecret({ key: 'the private key', file: options.keyFile });
     const store = await openStoreService(services);
     const deps = ingestDeps(services, { store, targets: await openWarehouses(services, store) });
     const result = await replayQuarantine(deps, {
@@ -93,6 +97,7 @@ const replay = (ids: readonly number[], options: ReplayOptions): Promise<void> =
       signal: untilStopped().signal,
       ...(options.all ? {} : { ids }),
       observedAt: options.observedAt,
+      open: key && createOpener(key.readBytes()),
     });
     const { replayed, refused, changed } = result;
     print(options, result, `${replayed} replayed (${changed} calls new or changed), ${refused} still refused.`);
@@ -132,6 +137,7 @@ Examples:
   withExamples(withCommonOptions(quarantine.command('replay')), [
     'callsync quarantine replay --all',
     'callsync quarantine replay 17 18 --observed-at 2025-03-01',
+    'callsync quarantine replay --all --key-file private.pem',
   ])
     .argument('[ids...]', 'numbers of the records', numbers, [])
     .description('read records again as they are, after a fix; exit code 5: some are still refused')
@@ -141,6 +147,7 @@ Examples:
       'when imported records were as they are, where they do not say',
       parseTimestampArgument,
     )
+    .option('--key-file <file>', 'private key (PEM) of records that were sealed on arrival (privacy.seal_key_file)')
     .action(replay);
   withExamples(withCommonOptions(quarantine.command('drop')), ['callsync quarantine drop 17 18'])
     .argument('<ids...>', 'numbers of the records', numbers)

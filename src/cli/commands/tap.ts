@@ -3,6 +3,7 @@ import { parseDuration } from '../../../schemas/config/duration.ts';
 import { openTap, type TapEvent } from '../../source/websocket/tap.ts';
 import { storeFrame } from '../../store/delivery/websocket-frames.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../command.ts';
+import { openPrivacy } from '../services/open-privacy.ts';
 import { openSource } from '../services/open-source.ts';
 
 const describe = (event: TapEvent): string => {
@@ -30,6 +31,7 @@ const run = (options: CommonOptions & { readonly for?: number }): Promise<void> 
     void stopped.then(() => stop.abort());
     // Not AbortSignal.timeout within AbortSignal.any: Node 20 may collect that timer before it fires.
     const timer = options.for === undefined ? undefined : setTimeout(() => stop.abort(), options.for);
+    const privacy = openPrivacy(services.config);
     const session = new Date().toISOString();
     const result = await openTap({
       config: services.config.source.websocket,
@@ -37,7 +39,12 @@ const run = (options: CommonOptions & { readonly for?: number }): Promise<void> 
       signal: stop.signal,
       onEvent: (event) => services.say(describe(event)),
       onFrame: ({ at, binary, body, connection }) =>
-        storeFrame(store, { session: `${session}/${connection}`, receivedAt: at, binary, body }),
+        storeFrame(store, {
+          session: `${session}/${connection}`,
+          receivedAt: at,
+          binary,
+          body: privacy?.admit(body).body ?? body,
+        }),
     }).finally(() => clearTimeout(timer));
     print(
       options,

@@ -8,6 +8,7 @@ import { defaultAxis, endOfProcessingAxis } from '../../source/list/list-query.t
 import type { Store } from '../../store/store.ts';
 import { readVersion } from '../version.ts';
 import type { Parts } from './open-parts.ts';
+import { openPrivacy } from './open-privacy.ts';
 import { openProof } from './open-proof.ts';
 import type { Services } from './services.ts';
 
@@ -23,13 +24,18 @@ export const ingestDeps = (
   parts: { readonly store: Store; readonly targets: readonly WarehouseTarget[] },
 ): IngestDeps => ({
   ...parts,
-  sanitize,
+  ...privacyDeps(services.config),
   log: services.log,
   clockSkew: micros(services.config.sync.clock_skew),
   confirmWebhooks: services.config.sync.confirm_webhooks,
   drift: createDriftWatch(parts.store, services.log),
   processedField: processedFieldOf(services.config),
 });
+
+const privacyDeps = (config: Config): Pick<IngestDeps, 'sanitize' | 'seal'> => {
+  const privacy = openPrivacy(config);
+  return privacy === undefined ? { sanitize } : { sanitize: privacy.sanitize, seal: privacy.seal };
+};
 
 /** Everything that activities need. */
 export const activityDeps = (

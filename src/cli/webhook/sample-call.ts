@@ -9,8 +9,8 @@ export const sampleCall = (callId: string = `sample-${randomUUID()}`, at: Date =
     timestamp: at.toISOString().replace(/\.\d{3}Z$/, 'Z'),
     transcript_json: {
       callData: [
-        utterance('out', 0.4, ['Good', 'morning,', 'how', 'can', 'I', 'help?']),
-        utterance('in', 3.1, ['I', 'would', 'like', 'to', 'move', 'my', 'appointment.']),
+        sampleUtterance('out', 0.4, ['Good', 'morning,', 'how', 'can', 'I', 'help?']),
+        sampleUtterance('in', 3.1, ['I', 'would', 'like', 'to', 'move', 'my', 'appointment.']),
       ],
       callUniqueId: '',
       meta: { ivr_end: 0, obfuscated: 'false', lang: 'en', asr_model: 'sample' },
@@ -37,7 +37,8 @@ export const sampleCall = (callId: string = `sample-${randomUUID()}`, at: Date =
   };
 };
 
-const utterance = (from: string, start: number, values: readonly string[]): CallDocument => {
+/** An utterance of these words, a third of a second each. */
+export const sampleUtterance = (from: string, start: number, values: readonly string[]): CallDocument => {
   const length = 0.35;
   const words = values.map((value, index) => ({
     score: 0.9,

@@ -3,6 +3,7 @@ import type { Observation, RejectedRecord } from '../../../schemas/observation.t
 import { identifyRecord } from '../../calls/identify.ts';
 import { webhookObservedAt } from '../../calls/observed-at.ts';
 import { parseQuietly } from '../../parse-json.ts';
+import { isSealed, sealedReason } from '../../sealed.ts';
 import { observeRecord } from '../../source/list/observe.ts';
 import { settleReplayed } from '../../store/delivery/inbox.ts';
 import { type QuarantinedRecord, readOpenBatch, settleQuarantine } from '../../store/delivery/quarantine.ts';
@@ -17,6 +18,8 @@ export interface ReplayInput {
   readonly carries: ReadonlySet<string>;
   /** observed_at of imported records, in microseconds; else each record's own time is taken. */
   readonly observedAt?: number;
+  /** Opens what was sealed on arrival; undefined = sealed for another key. */
+  readonly open?: ((sealed: Buffer) => Buffer | undefined) | undefined;
   readonly signal?: AbortSignal;
   readonly onProgress?: (result: ReplayResult) => void;
 }
@@ -92,18 +95,20 @@ type Read = { readonly observation: Observation } | { readonly reason: string };
 
 const readAgain = (
   { record, deliveryId }: QuarantinedRecord,
-  rules: Pick<ReplayInput, 'carries' | 'observedAt'> & Pick<IngestDeps, 'processedField' | 'clockSkew'>,
+  rules: Pick<ReplayInput, 'carries' | 'observedAt' | 'open'> & Pick<IngestDeps, 'processedField' | 'clockSkew'>,
 ): Read => {
   const receivedAt = record.receivedAt.getTime() * 1000;
+  const body = isSealed(record.body) ? rules.open?.(record.body) : record.body;
+  if (body === undefined) return { reason: rules.open === undefined ? sealedReason : 'sealed for another key' };
   if (record.source === 'import') {
-    return readImported(record.body, {
+    return readImported(body, {
       now: receivedAt,
       given: rules.observedAt,
       processedField: rules.processedField,
       clockSkew: rules.clockSkew,
     });
   }
-  const parsed = parseQuietly(record.body);
+  const parsed = parseQuietly(body);
   if (parsed === undefined) return { reason: 'not JSON' };
   if (record.source === 'poll') {
     const observed = observeRecord(parsed, { observedAt: receivedAt, carries: rules.carries });

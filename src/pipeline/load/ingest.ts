@@ -53,7 +53,6 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
   const folded = await deps.store.transaction(async (tx): Promise<FoldedBatch> => {
     const batch = typeof incoming === 'function' ? await incoming(tx) : incoming;
     if (batch === undefined) return { changed: [], unchanged: 0, rejected: 0, loads: [] };
-    seen = batch.observations;
     origin = batch.origin;
     const prepared: PreparedObservation[] = [];
     const rejected: RejectedRecord[] = [...(batch.rejected ?? [])];
@@ -62,7 +61,8 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       if (one !== undefined) prepared.push(one);
       else rejected.push((batch.refuse ?? refuseById(batch.origin))(observation, tooDeep));
     }
-    if (rejected.length > 0) await quarantineRecords(tx, rejected);
+    seen = prepared;
+    if (rejected.length > 0) await quarantineRecords(tx, deps.seal === undefined ? rejected : rejected.map(deps.seal));
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, {
       processedField: deps.processedField,
       keyOf: deps.store.keyOf,

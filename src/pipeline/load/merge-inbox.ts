@@ -5,6 +5,7 @@ import { identifyRecord } from '../../calls/identify.ts';
 import { webhookObservedAt } from '../../calls/observed-at.ts';
 import { parseQuietly } from '../../parse-json.ts';
 import type { Transaction } from '../../postgres/database.ts';
+import { isSealed, sealedReason } from '../../sealed.ts';
 import {
   type EarlierBodies,
   lockPendingDeliveries,
@@ -179,7 +180,7 @@ const readDelivery = (
   clockSkew: number,
 ): Omit<ReadDelivery, 'delivery'> | { readonly reason: string } => {
   const parsed = parseQuietly(body);
-  if (parsed === undefined) return { reason: 'the body is not JSON' };
+  if (parsed === undefined) return { reason: isSealed(body) ? sealedReason : 'the body is not JSON' };
   const identified = identifyRecord(parsed);
   if ('reason' in identified) return identified;
   const { observedAt, isLate } = webhookObservedAt(deliveryId, receivedAt, clockSkew);
@@ -189,9 +190,10 @@ const readDelivery = (
   };
 };
 
-const rejectedOf = ({ body, seq, receivedAt }: PendingDelivery, reason: string): RejectedRecord => ({
+const rejectedOf = ({ body, bodyHash, seq, receivedAt }: PendingDelivery, reason: string): RejectedRecord => ({
   reason,
   body,
+  bodyHash,
   source: 'webhook',
   origin: `inbox:${seq}`,
   receivedAt: new Date(receivedAt / 1000),

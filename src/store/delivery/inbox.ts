@@ -86,15 +86,16 @@ const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDe
 
 const settleSql = `WITH settled AS (
        UPDATE inbox i SET outcome = u.outcome, call_id = u.call_id, reason = u.reason, folded_at = now(),
-              body = CASE WHEN u.outcome = 'accepted' THEN i.body END
+              body = CASE WHEN u.outcome = 'accepted' AND l.call_id IS NULL THEN i.body END
          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(seq, outcome, call_id, reason)
+              LEFT JOIN ledger l ON l.call_id = u.call_id AND l.tombstone
         WHERE i.seq = u.seq RETURNING i.agent, i.signing_key, i.received_at)
      INSERT INTO delivery_senders SELECT agent, signing_key, count(*), min(received_at), max(received_at) FROM settled
       GROUP BY agent, signing_key`;
 
 /**
  * Records what became of deliveries; every warehouse then still has to be told, also one that only others configured.
- * A body is kept once: with the delivery that was folded, or in quarantine.
+ * A body is kept once: with the delivery that was folded, or in quarantine; of an erased call it is kept nowhere.
  */
 export const settleDeliveries = async (
   tx: Transaction,

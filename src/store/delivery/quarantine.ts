@@ -21,7 +21,7 @@ export interface QuarantineEntry {
 export const quarantineRecords = async (db: Queryable, records: readonly RejectedRecord[]): Promise<void> => {
   const distinct = new Map<string, { record: RejectedRecord; hash: Buffer }>();
   for (const record of records) {
-    const hash = createHash('sha256').update(record.body).digest();
+    const hash = record.bodyHash ?? createHash('sha256').update(record.body).digest();
     const key = `${record.source}:${hash.toString('hex')}`;
     if (!distinct.has(key)) distinct.set(key, { record, hash });
   }
@@ -85,7 +85,12 @@ export const readOpenBatch = async (
       WHERE q.bytes <= $4 OR q.position = 1 ORDER BY q.id`,
     [input.after, input.ids ?? null, input.limit, batchBytes],
   );
-  return rows.map(({ id, deliveryId, bodyHash, ...record }) => ({ id, record, bodyHash, deliveryId }));
+  return rows.map(({ id, deliveryId, bodyHash, ...record }) => ({
+    id,
+    record: { ...record, bodyHash },
+    bodyHash,
+    deliveryId,
+  }));
 };
 
 /** One entry with its bytes; undefined when there is none of that id. */

@@ -1,4 +1,5 @@
 /** The webhook receiver: verifies deliveries and answers 2XX once they are durable (interface §4.3, §5.4). */
+import { createHash } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +23,7 @@ import { createGroupCommit } from './group-commit.ts';
 import { createKnownSenders } from './known-senders.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import { createRejections } from './rejections.ts';
-import { addRoutes } from './routes.ts';
+import { type Admit, addRoutes } from './routes.ts';
 import { signatureVerifier, type Verifier } from './signature.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { readCertificate, reloadCertificate } from './tls.ts';
@@ -39,6 +40,8 @@ export interface ReceiverOptions {
   /** Wakes the inbox merge. Called after commits, at most once in `wake_interval_ms`; may fail. */
   readonly wake: () => Promise<void>;
   readonly verifier?: Verifier;
+  /** Privacy rules; by default bodies are stored as they came. */
+  readonly admit?: Admit | undefined;
 }
 
 export interface ReceiverStatus {
@@ -150,6 +153,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     senders,
     readHeaders: createHeaderReader(config.header_prefix),
     bodies,
+    admit: options.admit ?? admitAsSent,
     groupCommit,
     noteRejected: rejections.note,
     onRefused: drops.count,
@@ -202,6 +206,8 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     },
   };
 };
+
+const admitAsSent: Admit = (body) => ({ body, bodyHash: createHash('sha256').update(body).digest() });
 
 const createApp = (
   config: WebhookConfig,

@@ -1,8 +1,7 @@
 /** The receiver's HTTP surface: one path that takes deliveries, nothing else. */
-import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookMetrics } from '../../metrics/webhook-metrics.ts';
-import type { RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
+import type { Delivery, RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
 import { type AddressList, senderOf } from './address-list.ts';
 import { BodyError, type BodyReader } from './body.ts';
 import { type createHeaderReader, newArrivalId } from './delivery-headers.ts';
@@ -11,6 +10,9 @@ import type { KnownSenders } from './known-senders.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import type { RejectReason, Verifier } from './signature.ts';
 import type { SigningKeys } from './signing-keys.ts';
+
+/** What is stored of a verified body, and the hash by which its bytes are known again. */
+export type Admit = (body: Buffer) => Pick<Delivery, 'body' | 'bodyHash'>;
 
 export interface RouteOptions {
   readonly path: string;
@@ -22,6 +24,7 @@ export interface RouteOptions {
   readonly senders: KnownSenders;
   readonly readHeaders: ReturnType<typeof createHeaderReader>;
   readonly bodies: BodyReader;
+  readonly admit: Admit;
   readonly groupCommit: GroupCommit;
   readonly noteRejected: (rejected: Omit<RejectedDelivery, 'arrivalId'>) => void;
   /** Told of every delivery that is not taken. */
@@ -83,8 +86,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
           ...headers,
           receivedAt,
           signingKey: verdict.key,
-          body,
-          bodyHash: createHash('sha256').update(body).digest(),
+          ...options.admit(body),
         });
         metrics.accepted.inc({ stored_in: storedIn, key: verdict.key ?? '' });
         return reply.code(200).send();

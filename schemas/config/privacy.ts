@@ -1,0 +1,94 @@
+/** Config section `privacy:`: what happens to personal data before anything is stored. */
+import { z } from 'zod';
+
+const ruleSchema = z.strictObject({
+  path: z
+    .string()
+    .regex(/^[^.]+(\.[^.]+)*$/)
+    .describe(
+      'Field, dotted, such as `metadata.ANI`, `in.data` or `visit`; `*` is any text within a name. Lists have no path of their own; a rule acts on everything below its field.',
+    ),
+  action: z
+    .enum(['keep', 'drop', 'token', 'last4', 'redact'])
+    .describe(
+      '`drop` leaves the field out, `token` replaces the whole value by one that still joins, `last4` keeps four characters, `redact` replaces what the detectors find in it, `keep` changes nothing.',
+    ),
+});
+
+const patternSchema = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,31}$/)
+    .describe('Stands in brackets where a match was.'),
+  pattern: z
+    .string()
+    .min(1)
+    .refine(
+      (text) => {
+        try {
+          return new RegExp(text, 'gu') !== undefined;
+        } catch {
+          return false;
+        }
+      },
+      { error: 'is not a regular expression' },
+    )
+    .describe('Regular expression (JavaScript, Unicode) over each utterance and each text.'),
+});
+
+export const privacyConfigSchema = z
+  .strictObject({
+    profile: z
+      .enum(['none', 'pseudonymous', 'no_transcript'])
+      .default('none')
+      .describe(
+        'Rules behind your own: `none` has none; `pseudonymous` tokenises contacts, ANI, Agent and ClientID and redacts everything else, transcripts included; `no_transcript` drops the transcript too.',
+      ),
+    rules: z
+      .array(ruleSchema)
+      .default([])
+      .describe('Rules of your own, before those of the profile: the first that fits a field decides.'),
+    countries: z
+      .array(z.string().regex(/^[A-Z]{2}$/))
+      .min(1)
+      .default(['FR'])
+      .describe('Countries (ISO codes) whose national telephone numbers are known; the first is the default.'),
+    disabled_detectors: z
+      .array(z.enum(['phone', 'card', 'cvv', 'iban', 'email', 'nir', 'birth']))
+      .default([])
+      .describe('Detectors that `redact` leaves out.'),
+    patterns: z.array(patternSchema).default([]).describe('Detectors of your own.'),
+    key_id: z
+      .string()
+      .regex(/^[a-z0-9]{1,16}$/)
+      .default('k1')
+      .describe('Name of the key, part of every token. A new key needs a new name.'),
+    key_file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'File with the key of tokens, at least 16 bytes; receivers and workers need the same. Default: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store: whoever has both can try numbers out.',
+      ),
+    unreadable: z
+      .enum(['seal', 'drop'])
+      .default('seal')
+      .describe(
+        'What becomes of a delivery or record that no rule can read: sealed for `callsync quarantine replay --key-file`, or dropped, which loses it.',
+      ),
+    seal_key_file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'File with the public key (X25519, PEM) that seals; the private one stays elsewhere. Made by `openssl genpkey -algorithm x25519 -out private.pem` and `openssl pkey -in private.pem -pubout`.',
+      ),
+  })
+  .refine(
+    ({ profile, rules, unreadable, seal_key_file }) =>
+      (profile === 'none' && rules.length === 0) || unreadable === 'drop' || seal_key_file !== undefined,
+    { error: 'needs `seal_key_file`, or `unreadable: drop`', path: ['seal_key_file'] },
+  )
+  .describe('What happens to personal data before anything is stored. Without rules, nothing.');
+
+export type PrivacyConfig = z.infer<typeof privacyConfigSchema>;

@@ -1,0 +1,90 @@
+import type { Command } from 'commander';
+import { terminal } from '../../errors.ts';
+import type { Privacy } from '../../privacy/privacy.ts';
+import { readRows } from '../../store/ledger/ledger.ts';
+import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
+import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../command.ts';
+import { withExamples } from '../help.ts';
+import { openPrivacy } from '../services/open-privacy.ts';
+import { openStoreService } from '../services/open-store.ts';
+import type { Services } from '../services/services.ts';
+import { sampleCall, sampleUtterance } from '../webhook/sample-call.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Invented values of every kind, in a range of numbers kept for fiction. */
+const spokenSample = [
+  'je suis née le 12 mars 1985 et mon numéro est le zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre',
+  'mon adresse est jean point dupont arobase example point com et ma carte la 4970 1000 0000 0055',
+  'le cryptogramme un deux trois et le compte FR76 3000 6000 0112 3456 7890 189',
+];
+
+const sampleRecord = (): Fields => {
+  const call = sampleCall('sample');
+  const transcript = call.transcript_json as { readonly callData: readonly unknown[] };
+  const said = spokenSample.map((text, index) => sampleUtterance('in', 6 + index * 10, text.split(' ')));
+  return {
+    ...call,
+    metadata: { ...(call.metadata as object), ANI: '33639981234', Agent: 'agent-001' },
+    transcript_json: { ...transcript, callData: [...transcript.callData, ...said] },
+    in: { label: null, data: '+33 6 39 98 12 34', type: 'PHONE' },
+  };
+};
+
+const readNewest = async (services: Services, count: number): Promise<Fields[]> => {
+  const store = await openStoreService(services);
+  const rows = await readRows(store, await listNewestCalls(store, count));
+  return [...rows.values()].flatMap(({ document }) => (document === null ? [] : [{ ...document }]));
+};
+
+interface PreviewOptions extends CommonOptions {
+  readonly stored?: number;
+}
+
+const previewCall = (privacy: Privacy, before: Fields) => {
+  const findings: Record<string, number> = {};
+  const after = privacy.preview(before, (detector) => {
+    findings[detector] = (findings[detector] ?? 0) + 1;
+  });
+  return { before, after, findings };
+};
+
+const preview = (options: PreviewOptions): Promise<void> =>
+  withServices(options, async (services) => {
+    const privacy = openPrivacy(services.config);
+    if (privacy === undefined) {
+      throw terminal('PRIVACY_OFF', 'There are no privacy rules, so everything is stored as it comes.', {
+        hint: 'Set privacy.profile or privacy.rules.',
+      });
+    }
+    const calls = options.stored === undefined ? [sampleRecord()] : await readNewest(services, options.stored);
+    const shown = calls.map((call) => previewCall(privacy, call));
+    const findings: Record<string, number> = {};
+    for (const one of shown)
+      for (const [detector, count] of Object.entries(one.findings))
+        findings[detector] = (findings[detector] ?? 0) + count;
+    const text = shown.flatMap(({ before, after }) => [
+      `--- before\n${JSON.stringify(before, null, 2)}`,
+      `+++ after\n${JSON.stringify(after, null, 2)}`,
+    ]);
+    const counts = Object.entries(findings).map(([detector, count]) => `${detector} ${count}`);
+    print(
+      options,
+      { rules: privacy.version, calls: shown, findings },
+      `${text.join('\n')}\nRules ${privacy.version}. Found in ${shown.length} call(s): ${counts.sort().join(', ') || 'nothing'}.`,
+    );
+  });
+
+export const addPrivacy = (command: Command): void => {
+  const privacy = command.addHelpText(
+    'after',
+    '\nExamples:\n  callsync privacy preview\n  callsync privacy preview --stored 3',
+  );
+  withExamples(withCommonOptions(privacy.command('preview')), [
+    'callsync privacy preview',
+    'callsync privacy preview --stored 3 --json',
+  ])
+    .description('what the configured rules make of an invented call, or of stored ones; changes nothing')
+    .option('--stored <n>', 'of so many of the newest stored calls, whose content is printed', wholeNumber(1, 1_000))
+    .action(preview);
+};

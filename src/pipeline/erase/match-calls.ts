@@ -1,0 +1,44 @@
+/** Which stored calls a request to erase means. Pure. */
+import { isObject } from '../../calls/field-reader.ts';
+
+/** What a request names: calls by id, or all calls with a telephone number or with the value of a metadata key. */
+export type ErasureRequest =
+  | { readonly kind: 'call'; readonly values: readonly string[] }
+  | { readonly kind: 'phone'; readonly values: readonly string[] }
+  | { readonly kind: 'metadata'; readonly key: string; readonly values: readonly string[] };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** How values are compared: tokens of the present and former keys are the same value as what they stand for. */
+export interface Comparison {
+  /** A number as E.164 where it is one; undefined where a text is no number. */
+  readonly normalize: (text: string) => string | undefined;
+  /** Every token that may stand for a value. */
+  readonly tokensOf: (value: string) => readonly string[];
+}
+
+const textsIn = function* (value: unknown): Generator<string> {
+  if (typeof value === 'string') yield value;
+  else if (typeof value === 'number') yield String(value);
+  else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) yield* textsIn(inner);
+};
+
+/** @returns whether a call's fields are meant by the request; a request by call id needs no fields. */
+export const createMatcher = (
+  request: Exclude<ErasureRequest, { kind: 'call' }>,
+  { normalize, tokensOf }: Comparison,
+): ((fields: Fields) => boolean) => {
+  const tokens = request.values.flatMap(tokensOf);
+  if (request.kind === 'metadata') {
+    const values = new Set([...request.values, ...tokens]);
+    return ({ metadata }) => isObject(metadata) && values.has(String(metadata[request.key]));
+  }
+  const numbers = new Set(request.values.map((value) => normalize(value) ?? value));
+  return (fields) => {
+    for (const text of textsIn(fields)) {
+      if (tokens.some((token) => text.includes(token))) return true;
+      if (text.length >= 6 && text.length <= 32 && numbers.has(normalize(text) ?? '')) return true;
+    }
+    return false;
+  };
+};

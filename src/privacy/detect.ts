@@ -1,0 +1,64 @@
+/**
+ * Finds personal values in what was said or written. Pure; the same text gives the same findings.
+ *
+ * Order decides where two could be meant: a written address, then values with check digits (IBAN, card, NIR), then telephone
+ * numbers, then what its context gives away, then configured patterns.
+ */
+import type { CountryCode } from 'libphonenumber-js/max';
+import { claimBirths, claimCvvs } from './detect-context.ts';
+import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
+import { type Claims, createClaims, detectNumbers } from './detect-numbers.ts';
+import type { DetectorName, Finding } from './finding.ts';
+import type { Reading } from './number-words.ts';
+import { joinTurns, readPieces, type Spoken } from './read-pieces.ts';
+
+export interface DetectOptions {
+  /** Detectors that look; the others find nothing. */
+  readonly isOn: (name: DetectorName) => boolean;
+  /** ISO codes of the countries whose national numbers are telephone numbers; the first is the default. */
+  readonly countries: readonly CountryCode[];
+  /** Patterns of the configuration, by name. */
+  readonly patterns: readonly { readonly name: string; readonly pattern: RegExp }[];
+}
+
+/** Nothing that is looked for has neither a digit, nor an "@", nor a spoken number or sign. */
+const mayHold =
+  /\d|@|\b(?:z[eé]ro|oh|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|on?ze|douze|treize|quatorze|quinze|seize|vingt|trente|quarante|cinquante|soixante|one|two|three|four|five|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|f[ou]+rty|fifty|sixty|seventy|eighty|ninety|aro?bas|arrobas|double|triple)/i;
+
+export const detect = (spoken: readonly Spoken[], options: DetectOptions): readonly Finding[] => {
+  const claims = createClaims();
+  const isSaid = spoken.some(({ text }) => mayHold.test(text)) || spoken.some(({ text }) => / at .* dot /i.test(text));
+  if (isSaid) {
+    if (options.isOn('email')) {
+      for (const [index, { text }] of spoken.entries()) findWrittenEmails(text, index).forEach(claims.add);
+    }
+    for (const reading of orderReadings(spoken)) detectSpoken(spoken, reading, options, claims);
+  }
+  for (const { name, pattern } of options.patterns) claimPattern(spoken, name, pattern, claims);
+  return claims.findings;
+};
+
+const hyphened =
+  /\b(?:vingt|trente|quarante|cinquante|soixante|dix|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)-\p{L}/iu;
+
+/** Where hyphens are written, words without one are numbers of their own. */
+const orderReadings = (spoken: readonly Spoken[]): readonly Reading[] =>
+  spoken.some(({ text }) => hyphened.test(text)) ? ['split', 'whole'] : ['whole', 'eager'];
+
+const detectSpoken = (spoken: readonly Spoken[], reading: Reading, options: DetectOptions, claims: Claims): void => {
+  const { isOn } = options;
+  const pieces = spoken.map(({ text }, index) => (text === '' ? [] : readPieces(text, index, reading)));
+  if (isOn('email')) for (const own of pieces) claimSpokenEmails(own, claims);
+  for (const stream of joinTurns(spoken, pieces)) detectNumbers(stream, options, claims);
+  if (isOn('cvv')) claimCvvs(spoken, pieces, claims);
+  if (isOn('birth')) claimBirths(spoken, pieces, claims);
+};
+
+const claimPattern = (spoken: readonly Spoken[], name: string, pattern: RegExp, claims: Claims): void => {
+  for (const [utterance, { text }] of spoken.entries()) {
+    for (const match of text.matchAll(pattern)) {
+      const span = { utterance, start: match.index, end: match.index + match[0].length };
+      if (match[0] !== '' && claims.isFree(span)) claims.add({ detector: name, value: match[0], spans: [span] });
+    }
+  }
+};

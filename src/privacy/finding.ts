@@ -1,0 +1,29 @@
+/** What detectors find, and their names and versions. */
+
+/** Raised when a detector finds what it did not find before, or no longer finds something. */
+export const detectorVersions = {
+  iban: 1,
+  card: 1,
+  nir: 1,
+  phone: 1,
+  email: 1,
+  cvv: 1,
+  birth: 1,
+} as const;
+
+export type DetectorName = keyof typeof detectorVersions;
+
+/** Characters of one utterance, `[start, end)`. */
+export interface Span {
+  readonly utterance: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface Finding {
+  /** A detector's name, or that of a configured pattern. */
+  readonly detector: string;
+  /** The same for the same number, address or date, however it was written or said. */
+  readonly value: string;
+  readonly spans: readonly Span[];
+}

@@ -1,0 +1,96 @@
+/** The privacy rules of a configuration, at every door by which call data comes in. */
+import { createHash, createHmac } from 'node:crypto';
+import { isSupportedCountry } from 'libphonenumber-js/max';
+import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
+import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
+import { identifyRecord } from '../calls/identify.ts';
+import { terminal } from '../errors.ts';
+import { parseQuietly } from '../parse-json.ts';
+import { createSealer, isSealed } from '../sealed.ts';
+import { detectorVersions } from './finding.ts';
+import { compileRules, profileRules } from './rules.ts';
+import { type SanitizeOptions, sanitizeRecord, tokenOf } from './sanitize-record.ts';
+
+export interface Privacy {
+  /** Changes with every setting that changes what is stored, and with the detectors. */
+  readonly version: string;
+  /** Pure; doing it twice changes nothing more. @throws RangeError when a record is nested too deeply. */
+  readonly sanitize: (observation: Observation) => Observation;
+  /** The fields of a record with the policies applied; told of each finding. */
+  readonly preview: (fields: Fields, onFinding: (detector: string) => void) => Fields;
+  /** What is stored of a verified delivery, and the keyed hash of its raw bytes. */
+  readonly admit: (body: Buffer) => { readonly body: Buffer; readonly bodyHash: Buffer };
+  /** The token of a whole field's value. */
+  readonly tokenOf: (value: string) => string;
+  /** What is stored of a record that no rule could read. */
+  readonly seal: (record: RejectedRecord) => RejectedRecord;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Stands for bytes that the configuration says to drop. */
+const dropped = Buffer.from('"dropped on arrival, for no privacy rule could read it"');
+
+/**
+ * @param keys of tokens and hashes, and the public one that seals (undefined = what cannot be read is dropped).
+ * @returns undefined where there are no rules: nothing is then looked at, and nothing changes.
+ * @throws CallsyncError CONFIG_INVALID, SEAL_KEY
+ */
+export const createPrivacy = (
+  config: PrivacyConfig,
+  keys: { readonly token: Buffer; readonly seal: Buffer | undefined },
+): Privacy => {
+  const countries = config.countries.filter((country) => isSupportedCountry(country));
+  if (countries.length < config.countries.length) {
+    throw terminal('CONFIG_INVALID', 'privacy.countries names a country that has no telephone numbers.');
+  }
+  const disabled = new Set<string>(config.disabled_detectors);
+  const rules = [...config.rules, ...profileRules[config.profile]];
+  const options: SanitizeOptions = {
+    isOn: (name) => !disabled.has(name),
+    countries,
+    patterns: config.patterns.map(({ name, pattern }) => ({ name, pattern: new RegExp(pattern, 'gu') })),
+    rules: compileRules(rules),
+    key: { id: config.key_id, bytes: keys.token },
+  };
+  const sealBytes = keys.seal === undefined ? () => dropped : createSealer(keys.seal);
+  const hashBody = (body: Buffer): Buffer => createHmac('sha256', keys.token).update('body\0').update(body).digest();
+  // Getters of encoded fields are read here: their bytes may say more than their value, such as a name twice.
+  const sanitizeAll = (fields: Fields): Fields => sanitizeRecord({ ...fields }, options);
+
+  return {
+    version: createHash('sha256')
+      .update(
+        JSON.stringify([rules, countries, [...disabled].sort(), config.patterns, config.key_id, detectorVersions]),
+      )
+      .digest('hex')
+      .slice(0, 12),
+    sanitize: ({ encoded: _encoded, fields, ...observation }) => ({ ...observation, fields: sanitizeAll(fields) }),
+    preview: (fields, onFinding) => sanitizeRecord({ ...fields }, { ...options, onFinding }),
+    admit: (body) => {
+      const bodyHash = hashBody(body);
+      const identified = identifyRecord(parseQuietly(body));
+      if ('reason' in identified) return { body: sealBytes(body), bodyHash };
+      try {
+        // Always written anew: bytes may hold what their value does not.
+        const replacer = mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
+        return { body: Buffer.from(JSON.stringify(sanitizeAll(identified.record), replacer)), bodyHash };
+      } catch (error) {
+        if (error instanceof RangeError) return { body: sealBytes(body), bodyHash };
+        throw error;
+      }
+    },
+    tokenOf: (value) => tokenOf(value, options),
+    seal: (record) =>
+      isSealed(record.body) || record.body.equals(dropped)
+        ? record
+        : { ...record, body: sealBytes(record.body), bodyHash: record.bodyHash ?? hashBody(record.body) },
+  };
+};
+
+/** Only such numbers can lie beyond a double's range; a replacer costs as much as all else. */
+const mayOverflow = /\d[eE]\+?\d{3}|\d{309}/;
+
+/** JSON has no number beyond a double's range: it would be lost. */
+const infinityAsText = (_name: string, value: unknown): unknown =>
+  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;

@@ -1,0 +1,99 @@
+/** What was said, as numbers and the words between them, over one utterance or a whole dictation. */
+import { type Reading, readOtherwise, readSpokenNumber } from './number-words.ts';
+import { readTokens, type Token } from './read-tokens.ts';
+
+/** One utterance, or one text of another field. */
+export interface Spoken {
+  /** Side of the call; empty where it is not known. */
+  readonly speaker: string;
+  readonly text: string;
+}
+
+interface Place {
+  readonly utterance: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+export type Piece =
+  | (Place & {
+      readonly kind: 'number';
+      readonly digits: string;
+      /** What else the same words may mean. */
+      readonly others: readonly string[];
+      readonly isInternational: boolean;
+    })
+  | (Place & { readonly kind: 'word'; readonly key: string; readonly text: string; readonly isSpaced: boolean })
+  | (Place & { readonly kind: 'mark'; readonly key: string; readonly isSpaced: boolean })
+  /** The speaker was interrupted, or another utterance begins. */
+  | { readonly kind: 'turn' };
+
+/** A part of a token that begins with letters: its digits are no number of their own. */
+const isGlued = (tokens: readonly Token[], at: number): boolean => {
+  const before = tokens[at - 1];
+  const token = tokens[at];
+  if (before === undefined || token === undefined || token.isSpaced) return false;
+  return before.text === '_' || (before.kind === 'word' && before.text.length > 4);
+};
+
+const isPlus = (token: Token | undefined): boolean => token?.text === '+' || token?.key === 'plus';
+
+/** The pieces of one utterance. */
+export const readPieces = (text: string, utterance: number, reading: Reading): Piece[] => {
+  const tokens = readTokens(text);
+  const pieces: Piece[] = [];
+  let at = 0;
+  let isAfterNumber = false;
+  while (at < tokens.length) {
+    const token = tokens[at] as Token;
+    const number =
+      token.kind === 'digits' && !isGlued(tokens, at)
+        ? { digits: token.text, next: at + 1 }
+        : readSpokenNumber(tokens, at, reading, isAfterNumber);
+    if (number !== undefined) {
+      const isInternational = isPlus(tokens[at - 1]);
+      const others = number.next - at > 1 && reading === 'whole' ? readOtherwise(tokens, at, number.next) : [];
+      const start = (isInternational ? (tokens[at - 1] as Token) : token).start;
+      const end = (tokens[number.next - 1] as Token).end;
+      pieces.push({ kind: 'number', utterance, start, end, digits: number.digits, others, isInternational });
+      at = number.next;
+      isAfterNumber = true;
+      continue;
+    }
+    const { start, end, key, isSpaced } = token;
+    if (token.kind === 'word') pieces.push({ kind: 'word', utterance, start, end, key, text: token.text, isSpaced });
+    else pieces.push({ kind: 'mark', utterance, start, end, key, isSpaced });
+    isAfterNumber = token.kind !== 'word' && isAfterNumber;
+    at += 1;
+  }
+  return pieces;
+};
+
+/** Utterances between two of one speaker, at most: beyond it nobody goes on with a number. */
+const longestInterruption = 3;
+
+/**
+ * The pieces of each speaker by himself, and of all in their order where there is more than one: a number may be begun by one
+ * and ended by the other.
+ */
+export const joinTurns = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[])[]): Piece[][] => {
+  const speakers = new Set(spoken.map(({ speaker }) => speaker));
+  const streams: Piece[][] = [];
+  for (const wanted of [...speakers, undefined]) {
+    if (wanted === undefined && speakers.size === 1) continue;
+    let stream: Piece[] = [];
+    let last = 0;
+    for (const [index, { speaker }] of spoken.entries()) {
+      if (wanted !== undefined && speaker !== wanted) continue;
+      if (index - last > longestInterruption) {
+        streams.push(stream);
+        stream = [];
+      }
+      if (stream.length > 0) stream.push({ kind: 'turn' });
+      for (const piece of pieces[index] ?? []) stream.push(piece);
+      last = index;
+    }
+    streams.push(stream);
+  }
+  return streams.filter((stream) => stream.length > 0);
+};

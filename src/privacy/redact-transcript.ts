@@ -1,0 +1,141 @@
+/** Replaces what was found in a transcript (interface §2.2): text and words alike, so that they still agree; timings stay. */
+import { isObject } from '../calls/field-reader.ts';
+import type { Finding, Span } from './finding.ts';
+import type { Spoken } from './read-pieces.ts';
+
+type Fields = Record<string, unknown>;
+
+/** Stands for the further words of a value, whose first word holds what replaces it. */
+const further = '…';
+
+/** Words and digits may not stand between words and be lost: such text does not align. */
+const isWordCharacter = /[\p{L}\p{N}]/u;
+
+interface Aligned extends Spoken {
+  readonly utterance: Fields;
+  readonly words: readonly unknown[] | undefined;
+  /** Place of each word in the text; undefined where text and words do not align. */
+  readonly places: readonly Omit<Span, 'utterance'>[] | undefined;
+}
+
+const spokenBy = (word: unknown): unknown => (isObject(word) ? word.value : undefined);
+
+/** Where each word stands in the text, or undefined where some do not, or the text says more. */
+const alignWords = (text: string, words: readonly unknown[]): Omit<Span, 'utterance'>[] | undefined => {
+  const places: Omit<Span, 'utterance'>[] = [];
+  let at = 0;
+  for (const word of words) {
+    const value = spokenBy(word);
+    if (typeof value !== 'string') return undefined;
+    const start = text.indexOf(value, at);
+    if (start === -1 || isWordCharacter.test(text.slice(at, start))) return undefined;
+    at = start + value.length;
+    places.push({ start, end: at });
+  }
+  return isWordCharacter.test(text.slice(at)) ? undefined : places;
+};
+
+/** An utterance as it is looked at; where text and words differ, both. */
+const readUtterance = (item: unknown): Aligned => {
+  const utterance = isObject(item) ? item : {};
+  const speaker = typeof utterance.from === 'string' ? utterance.from : '';
+  const words = Array.isArray(utterance.words) ? utterance.words : undefined;
+  const content = typeof utterance.content === 'string' ? utterance.content : undefined;
+  const joined = words?.map((word) => String(spokenBy(word) ?? '')).join(' ') ?? '';
+  if (words === undefined || words.length === 0) return { utterance, speaker, words, text: content ?? '', places: [] };
+  if (content === undefined) return { utterance, speaker, words, text: joined, places: alignWords(joined, words) };
+  const places = alignWords(content, words);
+  return { utterance, speaker, words, text: places === undefined ? `${content}\n${joined}` : content, places };
+};
+
+export interface OpenTranscript {
+  readonly spoken: readonly Spoken[];
+  /**
+   * The utterances with findings replaced; `undefined` when there are none.
+   * @param replace what stands for a finding.
+   */
+  redact(findings: readonly Finding[], replace: (finding: Finding) => string): unknown[] | undefined;
+}
+
+/** @param callData the list of utterances; anything else has none. */
+export const openTranscript = (callData: unknown): OpenTranscript => {
+  const items: readonly unknown[] = Array.isArray(callData) ? callData : [];
+  const utterances = items.map(readUtterance);
+  return {
+    spoken: utterances,
+    redact(findings, replace) {
+      if (findings.length === 0) return undefined;
+      const result = [...items];
+      const byUtterance = new Map<number, Replacement[]>();
+      for (const finding of findings) {
+        const label = replace(finding);
+        for (const [part, span] of finding.spans.entries()) {
+          const own = byUtterance.get(span.utterance) ?? [];
+          byUtterance.set(span.utterance, own);
+          own.push({ start: span.start, end: span.end, label: part === 0 ? label : further });
+        }
+      }
+      for (const [index, replacements] of byUtterance)
+        result[index] = redactUtterance(utterances[index] as Aligned, replacements);
+      return result;
+    },
+  };
+};
+
+interface Replacement {
+  readonly start: number;
+  readonly end: number;
+  readonly label: string;
+}
+
+const redactUtterance = (aligned: Aligned, replacements: readonly Replacement[]): Fields => {
+  const { utterance, words, text, places } = aligned;
+  if (words === undefined || words.length === 0) return { ...utterance, content: replaceText(text, replacements) };
+  const labels = new Map<number, string>();
+  if (places === undefined) {
+    // Nothing tells which words are meant.
+    for (const [index] of words.entries())
+      labels.set(index, index === 0 ? (replacements[0] as Replacement).label : further);
+  } else {
+    for (const { start, end, label } of replacements) {
+      let isFirst = true;
+      for (const [index, place] of places.entries()) {
+        if (place.start >= end || place.end <= start || labels.has(index)) continue;
+        labels.set(index, isFirst ? label : further);
+        isFirst = false;
+      }
+    }
+  }
+  const redacted = words.map((word, index) => {
+    const label = labels.get(index);
+    return label === undefined ? word : relabel(word, label);
+  });
+  if (typeof utterance.content !== 'string') return { ...utterance, words: redacted };
+  const parts = places?.flatMap((place, index) => {
+    const label = labels.get(index);
+    return label === undefined ? [] : [{ ...place, label }];
+  });
+  const content = parts === undefined ? redacted.map(spokenBy).join(' ') : replaceText(text, parts);
+  return { ...utterance, words: redacted, content };
+};
+
+/** Other text of a word, such as another spelling of it, goes with its value. */
+const relabel = (word: unknown, label: string): Fields => {
+  const entries = Object.entries(isObject(word) ? word : {}).map(([name, value]) => [
+    name,
+    name === 'value' ? label : typeof value === 'string' ? further : value,
+  ]);
+  return { ...Object.fromEntries(entries), value: label };
+};
+
+/** @param replacements may overlap; the first of those that do counts. */
+export const replaceText = (text: string, replacements: readonly Replacement[]): string => {
+  let result = '';
+  let at = 0;
+  for (const { start, end, label } of [...replacements].sort((a, b) => a.start - b.start)) {
+    if (start < at) continue;
+    result += text.slice(at, start) + label;
+    at = end;
+  }
+  return result + text.slice(at);
+};

@@ -1,0 +1,37 @@
+/** Tokens that stand for a value: the same value has the same token wherever it occurs, and only the key's owner can make them. */
+import { createHmac } from 'node:crypto';
+
+/** Values of one kind are joined with each other only. */
+export type TokenKind = 'phone' | 'email' | 'iban' | 'card' | 'nir' | 'text';
+
+export interface TokenKey {
+  /** Part of each token: lower-case letters and digits. */
+  readonly id: string;
+  readonly bytes: Buffer;
+}
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** RFC 4648 without padding, in lower case. */
+const base32 = (bytes: Buffer): string => {
+  let text = '';
+  let bits = 0;
+  let value = 0;
+  for (const byte of bytes) {
+    value = (value << 8) | byte;
+    bits += 8;
+    while (bits >= 5) {
+      text += alphabet[(value >>> (bits - 5)) & 31];
+      bits -= 5;
+    }
+    value &= (1 << bits) - 1;
+  }
+  return bits > 0 ? text + alphabet[(value << (5 - bits)) & 31] : text;
+};
+
+/** `ph_<key id>_<base32 of HMAC-SHA-256(key, kind ‖ 0 ‖ value)>`. @param value normalised by its kind. */
+export const makeToken = ({ id, bytes }: TokenKey, kind: TokenKind, value: string): string =>
+  `ph_${id}_${base32(createHmac('sha256', bytes).update(kind).update('\0').update(value).digest())}`;
+
+/** What is a token already is not tokenised again. */
+export const isToken = (text: string): boolean => /^ph_[a-z0-9]+_[a-z2-7]{52}$/.test(text);

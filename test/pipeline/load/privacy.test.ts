@@ -1,0 +1,274 @@
+/**
+ * Personal values of every kind come in by every way (deliveries, list, import, broken bytes, a replay with the private key)
+ * under the profile `pseudonymous`; then everything that store and warehouse hold is searched for them.
+ */
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { inflateRawSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
+import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import { storeTables } from '../../../schemas/stored-data.ts';
+import type { IngestDeps } from '../../../src/pipeline/deps.ts';
+import { eraseRequest } from '../../../src/pipeline/erase/erase-request.ts';
+import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
+import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
+import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
+import { normalizeNumber } from '../../../src/privacy/phone-number.ts';
+import { createPrivacy } from '../../../src/privacy/privacy.ts';
+import { createOpener } from '../../../src/sealed.ts';
+import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
+import { readRows } from '../../../src/store/ledger/ledger.ts';
+import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+
+const pair = generateKeyPairSync('x25519', {
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+});
+const privacy = createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', seal_key_file: 'public.pem' }), {
+  token: Buffer.alloc(32, 7),
+  seal: Buffer.from(pair.publicKey),
+});
+
+let pipeline: Pipeline;
+let deps: IngestDeps;
+beforeAll(async () => {
+  pipeline = await openPipeline({ documents: true });
+  const log = () => undefined;
+  const { sanitize, seal } = privacy;
+  deps = { ...pipeline.deps, sanitize, seal, drift: createDriftWatch(pipeline.store, log) };
+});
+afterAll(() => pipeline.close());
+
+const luhn = (digits: string): string => {
+  const sum = [...digits].reverse().reduce((total, digit, index) => {
+    const value = Number(digit) * (index % 2 === 0 ? 2 : 1);
+    return total + (value > 9 ? value - 9 : value);
+  }, 0);
+  return digits + String((10 - (sum % 10)) % 10);
+};
+const mod97 = (digits: string): number => [...digits].reduce((rest, digit) => (rest * 10 + Number(digit)) % 97, 0);
+const padded = (value: number, length: number): string => String(value).padStart(length, '0');
+
+/** Values of one person, none of which is part of another's. */
+const personOf = (index: number) => {
+  const serial = padded(10_007 * (index + 1), 8);
+  const account = `30006000${serial}00000`;
+  const bban = `${account}${padded(97 - mod97(`${account}00`), 2)}`;
+  const nir = `1850578${padded(100 + index, 6)}`;
+  return {
+    phone: `06${serial}`,
+    card: luhn(`4970100${serial}`),
+    iban: `FR${padded(98 - mod97(`${bban}152700`), 2)}${bban}`,
+    email: `person${serial}@example.fr`,
+    nir: `${nir}${padded(97 - mod97(nir), 2)}`,
+  };
+};
+const groups = (text: string, size: number): string => (text.match(new RegExp(`.{1,${size}}`, 'g')) ?? []).join(' ');
+const utteranceOf = (from: string, content: string) => ({
+  from,
+  content,
+  words: content.split(' ').map((value, index) => ({ value, start: index, length: 1, score: 1 })),
+});
+
+const recordOf = (callId: string, index: number) => {
+  const { phone, card, iban, email, nir } = personOf(index);
+  return {
+    unique_id: callId,
+    timestamp: '2025-03-01T10:00:00Z',
+    in: { label: null, data: `33${phone.slice(1)}`, type: 'PHONE' },
+    metadata: {
+      ANI: `+33${phone.slice(1)}`,
+      Zusatz: `Karte ${groups(card, 4)}`,
+      Memo: `rappeler ${groups(phone, 2)}`,
+      [email]: nir,
+    },
+    extra_unnamed: [{ deep: { konto: iban, number: Number(`33${phone.slice(1)}`) } }],
+    tracking_info: { mail: email },
+    transcript_json: {
+      callData: [
+        utteranceOf('in', `alors le ${groups(phone, 2).slice(0, 5)}`),
+        utteranceOf('out', 'oui'),
+        utteranceOf('in', `${groups(phone, 2).slice(6)} et la carte ${groups(card, 4)}`),
+        utteranceOf('in', `le compte ${groups(iban, 4)} et ma sécu ${nir} mail ${email}`),
+      ],
+      callUniqueId: '',
+      meta: { lang: 'fr' },
+    },
+  };
+};
+
+const people = 60;
+const ids = (way: string) => Array.from({ length: people }, (_, index) => `${way}-${index}`);
+
+const send = async (bodies: readonly string[]): Promise<void> => {
+  const inbox = createInboxWriter({ pool: pipeline.store.pool });
+  const deliveries = bodies.map((text) => ({
+    arrivalId: randomUUID(),
+    deliveryId: null,
+    hookId: 'hook',
+    agent: 'Service-Webhook/1.0',
+    receivedAt: new Date(),
+    signingKey: 'main',
+    ...privacy.admit(Buffer.from(text)),
+  }));
+  await inbox.insert(deliveries, { deadlineMs: 30_000 });
+};
+
+const observe = async (way: 'poll' | 'import'): Promise<void> => {
+  const observations = ids(way).map((callId, index): Observation => {
+    const fields: Record<string, unknown> = recordOf(callId, index);
+    const encoded = new Map([['transcript_json', Buffer.from(JSON.stringify(fields.transcript_json))]]);
+    return { callId, source: way, observedAt: 1_700_000_000_000_000, fields, ...(way === 'poll' ? { encoded } : {}) };
+  });
+  const rejected = ids(`${way}-broken`).map(
+    (callId, index): RejectedRecord => ({
+      reason: 'not JSON',
+      body: Buffer.from(JSON.stringify(recordOf(callId, index)).slice(0, -1)),
+      source: way,
+      origin: 'list',
+      receivedAt: new Date(),
+    }),
+  );
+  await loadFolded(deps, await ingest(deps, { observations, rejected, origin: 'test' }));
+};
+
+/** Everything that both schemas hold as text: bytes as they are, and inflated where they are deflated. */
+const dump = async (): Promise<string> => {
+  const { pool } = pipeline.store;
+  const tables = await pool.query<{ name: string }>(
+    `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
+      WHERE table_schema IN ('callsync', 'wh_main') AND table_type = 'BASE TABLE'`,
+  );
+  const parts: string[] = [];
+  for (const { name } of tables.rows) {
+    const { rows } = await pool.query<{ row: string }>(`SELECT to_jsonb(t)::text AS row FROM ${name} t`);
+    for (const { row } of rows) {
+      parts.push(row);
+      for (const [, hex = ''] of row.matchAll(/\\\\x([0-9a-f]+)/g)) {
+        const bytes = Buffer.from(hex, 'hex');
+        parts.push(bytes.toString('latin1'));
+        try {
+          parts.push(inflateRawSync(bytes).toString());
+        } catch {
+          // Not deflated.
+        }
+      }
+    }
+  }
+  return parts.join('\n');
+};
+/** Separators of any kind aside. */
+const squeeze = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9\n]/g, '');
+
+test('no value of any kind is found in store or warehouse, and tokens join', async () => {
+  const whole = ids('webhook').map((callId, index) => JSON.stringify(recordOf(callId, index)));
+  const broken = ids('broken').map((callId, index) => JSON.stringify(recordOf(callId, index)).slice(0, -1));
+  await send([...whole, ...broken, ...whole]);
+  await mergeInbox(deps);
+  await observe('poll');
+  await observe('import');
+  await pipeline.drain();
+
+  const held = squeeze(await dump());
+  const planted = Array.from({ length: people }, (_, index) => Object.values(personOf(index))).flat();
+  // A number is the same with and without its trunk prefix.
+  const sought = planted.map((value) => squeeze(value).replace(/^06/, '6'));
+  expect(sought.filter((value) => held.includes(value))).toEqual([]);
+  expect(held).toContain('phk1');
+
+  const joined = await pipeline.warehouse.query(
+    `SELECT count(*) AS calls FROM contacts c JOIN metadata m USING (call_id)
+      JOIN utterances u USING (call_id) WHERE m.key = 'ANI' AND m.value = c.phone AND u.content LIKE '%' || c.phone || '%'`,
+  );
+  expect(Number(joined[0]?.calls)).toBe(3 * people);
+}, 60_000);
+
+interface Said {
+  readonly callData: readonly { readonly content: string; readonly words: readonly { readonly value: string }[] }[];
+}
+
+test('words and text of every stored call agree', async () => {
+  const rows = await readRows(pipeline.store, [...ids('webhook'), ...ids('poll'), ...ids('import')]);
+  expect(rows.size).toBe(3 * people);
+  for (const { document } of rows.values()) {
+    const said = document?.transcript_json as Said | undefined;
+    for (const { content, words } of said?.callData ?? [])
+      expect(words.map(({ value }) => value).join(' ')).toBe(content);
+  }
+});
+
+test('a repeated body is known by its keyed hash, and sealed ones replay with the private key alone', async () => {
+  const { rows } = await pipeline.store.pool.query(
+    'SELECT outcome, count(*)::int AS n FROM inbox GROUP BY 1 ORDER BY 1',
+  );
+  expect(rows).toEqual([
+    { outcome: 'accepted', n: people },
+    { outcome: 'duplicate', n: people },
+    { outcome: 'quarantined', n: people },
+  ]);
+  const whole = JSON.stringify([recordOf('list', 0)]);
+  await send([whole]);
+  await mergeInbox(deps);
+  const carries = new Set<string>();
+  const without = await replayQuarantine(deps, { carries });
+  expect(without.replayed).toBe(0);
+  const open = createOpener(Buffer.from(pair.privateKey));
+  const result = await replayQuarantine(deps, { carries, open });
+  expect(result).toMatchObject({ replayed: 0, refused: without.refused });
+  const reasons = await pipeline.store.pool.query('SELECT DISTINCT reason FROM quarantine ORDER BY 1');
+  expect(reasons.rows.map(({ reason }) => reason)).toEqual(['not JSON', 'not a JSON object']);
+  const stored = await pipeline.store.pool.query<{ body: Buffer }>('SELECT body FROM quarantine');
+  expect(stored.rows.every(({ body }) => !body.includes('unique_id'))).toBe(true);
+});
+
+test('a person’s calls are erased by telephone number, however it is written, with what waits and what is quarantined', async () => {
+  const { phone } = personOf(1);
+  const comparison = {
+    normalize: (text: string) => normalizeNumber(text, ['FR']),
+    tokensOf: (value: string) => [privacy.tokenOf(value)],
+  };
+  const request = { kind: 'phone', values: [groups(phone, 2)] } as const;
+  const parts = { store: pipeline.store, targets: [pipeline.target] };
+  const dry = await eraseRequest(parts, request, { dryRun: true, comparison });
+  expect(dry).toMatchObject({ calls: 3, erased: 0, purged: undefined });
+  await send([JSON.stringify({ ...recordOf('webhook-1', 1), status: 'void' })]);
+  const receipt = await eraseRequest(parts, request, { dryRun: false, comparison });
+  expect(receipt).toMatchObject({ calls: 3, erased: 3, purged: { inbox: 3, rereads: 0, frames: 0 } });
+  expect(JSON.stringify(receipt)).not.toContain(phone.slice(2));
+  await mergeInbox(deps);
+  await send([JSON.stringify({ ...recordOf('webhook-1', 1), status: 'late' })]);
+  await mergeInbox(deps);
+  await pipeline.drain();
+
+  const held = await pipeline.store.pool.query(
+    "SELECT seq FROM inbox WHERE convert_from(body, 'UTF8') LIKE '%\"webhook-1\"%'",
+  );
+  expect(held.rows).toEqual([]);
+
+  const token = privacy.tokenOf(phone);
+  const rows = await readRows(pipeline.store, ['webhook-1', 'poll-1', 'import-1', 'webhook-2']);
+  expect([...rows].map(([id, { tombstone }]) => [id, tombstone]).sort()).toEqual([
+    ['import-1', true],
+    ['poll-1', true],
+    ['webhook-1', true],
+    ['webhook-2', false],
+  ]);
+  const left = await pipeline.warehouse.query(`SELECT call_id FROM contacts WHERE phone = '${token}'`);
+  expect(left).toEqual([]);
+  const deliveries = await pipeline.warehouse.query(
+    `SELECT call_id FROM deliveries WHERE call_id LIKE 'erased:%' ORDER BY 1`,
+  );
+  expect(new Set(deliveries.map(({ call_id }) => call_id))).toEqual(
+    new Set([`erased:${pipeline.store.keyOf('webhook-1')}`]),
+  );
+  expect((await eraseRequest(parts, request, { dryRun: false, comparison })).calls).toBe(0);
+});
+
+test('the page on personal data names every table of the store', async () => {
+  const { rows } = await pipeline.store.pool.query<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.tables
+      WHERE table_schema = 'callsync' AND table_type = 'BASE TABLE' ORDER BY 1`,
+  );
+  expect(Object.keys(storeTables).sort()).toEqual(rows.map(({ name }) => name));
+});

@@ -1,0 +1,123 @@
+/** Values that pass their checks, in the ways in which they are written and said. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { detect } from '../../src/privacy/detect.ts';
+import { makeToken } from '../../src/privacy/tokens.ts';
+
+const options = { isOn: () => true, countries: ['FR' as const, 'GB' as const], patterns: [] };
+/** `in|text` is the other speaker's. */
+const say = (...lines: readonly string[]) =>
+  lines.map((line) =>
+    line.startsWith('in|') ? { speaker: 'in', text: line.slice(3) } : { speaker: 'out', text: line },
+  );
+const find = (...lines: readonly string[]) =>
+  detect(say(...lines), options).map(({ detector, value }) => `${detector} ${value}`);
+const found = (...lines: readonly string[]) => {
+  const spoken = say(...lines);
+  return detect(spoken, options).flatMap(({ spans }) =>
+    spans.map(({ utterance, start, end }) => spoken[utterance]?.text.slice(start, end)),
+  );
+};
+
+describe('telephone numbers', () => {
+  test.each([
+    ['le 06 39 98 12 34 merci'],
+    ['le 06.39.98.12.34'],
+    ['0639981234'],
+    ['+33 6 39 98 12 34'],
+    ['+33 (0)6 39 98 12 34'],
+    ['0033639981234'],
+    ['33639981234'],
+    ['zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre'],
+    ['zero six trente neuf quatre vingt dix huit douze trente quatre'],
+    ['zéro six trois neuf neuf huit un deux trois quatre'],
+    ['plus trente-trois six trente-neuf quatre-vingt-dix-huit douze trente-quatre'],
+    ['oh six three double nine eight one two three four'.replace('double nine', 'nine nine')],
+  ])('%s', (text) => {
+    expect(find(text)).toEqual(['phone +33639981234']);
+  });
+
+  test('dictated with interruptions, each part is found', () => {
+    expect(
+      found('c’est le zéro six trente-neuf', 'in|oui', 'quatre-vingt-dix-huit', 'in|d’accord', 'douze trente-quatre'),
+    ).toEqual(['zéro six trente-neuf', 'quatre-vingt-dix-huit', 'douze trente-quatre']);
+  });
+
+  test('begun by one and ended by the other', () => {
+    expect(find('in|donc le 06 39', 'oui 98 12 34')).toEqual(['phone +33639981234']);
+  });
+
+  test('digits said before a number are covered with it', () => {
+    expect(found('mon 06 c’est 06 39 98 12 34')).toEqual(['06 c’est 06 39 98 12 34']);
+  });
+});
+
+test.each([
+  ['ma carte 4970 1000 0000 0055', 'card 4970100000000055'],
+  ['quarante-neuf soixante-dix dix zéro zéro', undefined],
+  ['FR76 3000 6000 0112 3456 7890 189', 'iban FR7630006000011234567890189'],
+  ['F R 7 6 3 0 0 0 6 0 0 0 0 1 1 2 3 4 5 6 7 8 9 0 1 8 9', 'iban FR7630006000011234567890189'],
+  ['GB29 NWBK 6016 1331 9268 19', 'iban GB29NWBK60161331926819'],
+  ['1 85 05 78 006 084 91', 'nir 1850578006084'],
+  ['le cryptogramme est 123', 'cvv 123'],
+  ['the cvv is one two three', 'cvv 123'],
+  ['jean.dupont@example.fr', 'email jean.dupont@example.fr'],
+  ['jean point dupont arobase gmail point com', 'email jean.dupont@gmail.com'],
+  ['john dot smith at outlook dot com', 'email john.smith@outlook.com'],
+  ['née le 12 mars 1985', 'birth 1985-03-12'],
+  ['né le douze mars mille neuf cent quatre-vingt-cinq', 'birth 1985-03-12'],
+  ['born on March 12th, 1985', 'birth 1985-03-12'],
+  ['date de naissance 12/03/1985', 'birth 1985-03-12'],
+  ['la facture du 12/03/1985 est de 89,90 euros', undefined],
+  ['votre numéro de sécurité sociale en 123', undefined],
+  ['captured 2025-03-01 10:00:00 +0000', undefined],
+  ['7a6f0000-0000-4000-8000-000000000001', undefined],
+  ['rendez-vous le 12 mars à 14 heures 30', undefined],
+  ['il reste trois mois sur les vingt-quatre', undefined],
+])('%s → %s', (text, value) => {
+  expect(find(text)).toEqual(value === undefined ? [] : [value]);
+});
+
+test('the answer to a question is found by what was asked', () => {
+  expect(found('in|et le cryptogramme au dos de la carte ?', 'alors un deux trois')).toEqual(['un deux trois']);
+  expect(found('in|votre date de naissance', 'le 12 mars 1985')).toEqual(['12 mars 1985']);
+});
+
+test('configured patterns have their own names', () => {
+  const patterns = [{ name: 'contract', pattern: /CT-\d{6}/gu }];
+  expect(detect(say('dossier CT-123456'), { ...options, patterns })).toEqual([
+    { detector: 'contract', value: 'CT-123456', spans: [{ utterance: 0, start: 8, end: 17 }] },
+  ]);
+});
+
+test('nothing is found in tokens and in what replaces values', () => {
+  const key = { id: 'k1', bytes: Buffer.alloc(32, 7) };
+  const texts = Array.from({ length: 200 }, (_, index) => makeToken(key, 'phone', String(index)));
+  expect(texts.flatMap((text) => find(`le ${text} [cvv] … merci`))).toEqual([]);
+});
+
+test('any text: findings lie within it, and do not overlap', () => {
+  const words = fc.constantFrom(
+    ...'zéro six vingt quatre quatre-vingt-dix cent 06 12 34 FR76 at dot @ oui née le 1985 mars + double . -'.split(
+      ' ',
+    ),
+  );
+  const text = fc.oneof(
+    fc.array(words, { maxLength: 30 }).map((list) => list.join(' ')),
+    fc.string({ unit: 'grapheme' }),
+  );
+  fc.assert(
+    fc.property(fc.array(text, { maxLength: 4 }), (lines) => {
+      const spoken = say(...lines);
+      const ends = new Map<string, number>();
+      const spans = detect(spoken, options).flatMap((finding) => finding.spans);
+      for (const { utterance, start, end } of spans.sort((a, b) => a.utterance - b.utterance || a.start - b.start)) {
+        expect(start).toBeGreaterThanOrEqual(ends.get(String(utterance)) ?? 0);
+        expect(end).toBeGreaterThan(start);
+        expect(end).toBeLessThanOrEqual(spoken[utterance]?.text.length ?? 0);
+        ends.set(String(utterance), end);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});

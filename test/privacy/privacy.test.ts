@@ -1,0 +1,129 @@
+/** The door: what is stored of deliveries and records under privacy rules, and what is not. */
+import { generateKeyPairSync } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
+import { configSchema } from '../../schemas/config.ts';
+import type { RejectedRecord } from '../../schemas/observation.ts';
+import { defineEncoded } from '../../src/encoded.ts';
+import { createPrivacy } from '../../src/privacy/privacy.ts';
+import { createOpener, createSealer, isSealed } from '../../src/sealed.ts';
+
+const makeKeys = () => {
+  const pair = generateKeyPairSync('x25519', {
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+  return { publicKey: Buffer.from(pair.publicKey), privateKey: Buffer.from(pair.privateKey) };
+};
+const keys = makeKeys();
+const config = privacyConfigSchema.parse({ profile: 'pseudonymous', seal_key_file: 'public.pem' });
+const privacy = createPrivacy(config, { token: Buffer.alloc(32, 7), seal: keys.publicKey });
+const rejectedOf = (body: Buffer): RejectedRecord => ({
+  reason: 'not JSON',
+  body,
+  source: 'poll',
+  origin: 'list',
+  receivedAt: new Date(0),
+});
+
+test('a delivery is stored without its values, under a hash that needs the key', () => {
+  const body = Buffer.from('{"unique_id":"a","in":{"data":"33639981234","type":"PHONE"},"Notes":{"x":"33639981234"}}');
+  const admitted = privacy.admit(body);
+  expect(admitted.body.toString()).toMatch(/^\{"unique_id":"a","in":\{"data":"ph_k1_[a-z2-7]{52}","type":"PHONE"\}/);
+  expect(admitted.body.toString()).not.toContain('33639981234');
+  expect(privacy.admit(body).bodyHash).toEqual(admitted.bodyHash);
+  const other = createPrivacy(config, { token: Buffer.alloc(32, 8), seal: keys.publicKey });
+  expect(other.admit(body).bodyHash).not.toEqual(admitted.bodyHash);
+});
+
+test('a name that comes twice leaves no first value behind', () => {
+  const twice = '{"unique_id":"a","Note":"0639981234","Note":"nothing"}';
+  expect(privacy.admit(Buffer.from(twice)).body.toString()).toBe('{"unique_id":"a","Note":"nothing"}');
+  const fields = { Note: 'nothing' };
+  defineEncoded(fields, 'transcript_json', Buffer.from('{"Note":"0639981234","Note":"nothing"}'));
+  const sanitized = privacy.sanitize({
+    callId: 'a',
+    source: 'poll',
+    observedAt: 0,
+    fields,
+    encoded: new Map([['transcript_json', Buffer.from('{"Note":"0639981234","Note":"nothing"}')]]),
+  });
+  expect(sanitized).toEqual({
+    callId: 'a',
+    source: 'poll',
+    observedAt: 0,
+    fields: { Note: 'nothing', transcript_json: { Note: 'nothing' } },
+  });
+});
+
+test('numbers beyond a double stay readable', () => {
+  expect(privacy.admit(Buffer.from('{"unique_id":"a","n":1e999}')).body.toString()).toBe(
+    '{"unique_id":"a","n":"Infinity"}',
+  );
+});
+
+test.each([
+  ['{"unique_id":"a","ANI":"0639981234'],
+  ['[{"unique_id":"a","ANI":"0639981234"}]'],
+  ['{"ANI":"0639981234"}'],
+  [`{"unique_id":"a","x":${'['.repeat(300)}"0639981234"${']'.repeat(300)}}`],
+])('what no rule can read is sealed, and opens with the private key: %.40s', (text) => {
+  const { body } = privacy.admit(Buffer.from(text));
+  expect(isSealed(body)).toBe(true);
+  expect(body.includes('0639981234')).toBe(false);
+  expect(createOpener(keys.privateKey)(body)?.toString()).toBe(text);
+  expect(createOpener(makeKeys().privateKey)(body)).toBeUndefined();
+});
+
+test('what a list sends and nobody can read is sealed once, and known again', () => {
+  const body = Buffer.from('{"ANI":"0639981234"');
+  const [first, second] = [privacy.seal(rejectedOf(body)), privacy.seal(rejectedOf(body))];
+  expect(isSealed(first.body)).toBe(true);
+  expect(first.bodyHash).toEqual(second.bodyHash);
+  expect(first.bodyHash).toEqual(privacy.admit(body).bodyHash);
+  expect(privacy.seal(first)).toBe(first);
+});
+
+test('a sealed body that was changed does not open', () => {
+  const sealed = createSealer(keys.publicKey)(Buffer.from('x'.repeat(100)));
+  const open = createOpener(keys.privateKey);
+  for (const at of [4, 40, 60, sealed.length - 1]) {
+    const changed = Buffer.from(sealed);
+    changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+    expect(open(changed)).toBeUndefined();
+  }
+});
+
+test('dropping what cannot be read keeps nothing of it', () => {
+  const dropping = privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' });
+  const { body } = createPrivacy(dropping, { token: Buffer.alloc(32, 7), seal: undefined }).admit(
+    Buffer.from('{"ANI":"0639981234'),
+  );
+  expect(body.toString()).not.toContain('0639981234');
+});
+
+test('the version changes with what changes what is stored', () => {
+  const versionOf = (settings: object) =>
+    createPrivacy(privacyConfigSchema.parse({ ...config, ...settings }), {
+      token: Buffer.alloc(32),
+      seal: keys.publicKey,
+    }).version;
+  const versions = [
+    {},
+    { profile: 'no_transcript' },
+    { countries: ['GB'] },
+    { disabled_detectors: ['birth'] },
+    { patterns: [{ name: 'contract', pattern: 'CT-\\d+' }] },
+  ].map(versionOf);
+  expect(new Set(versions).size).toBe(versions.length);
+  expect(versionOf({ unreadable: 'drop' })).toBe(versions[0]);
+});
+
+test('rules need a key that seals, or say that unreadable deliveries are dropped', () => {
+  const parse = (settings: object) => configSchema.shape.privacy.safeParse(settings).success;
+  expect(parse({})).toBe(true);
+  expect(parse({ profile: 'pseudonymous' })).toBe(false);
+  expect(parse({ profile: 'pseudonymous', unreadable: 'drop' })).toBe(true);
+  expect(parse({ rules: [{ path: 'metadata.ANI', action: 'token' }] })).toBe(false);
+  expect(parse({ patterns: [{ name: 'x', pattern: '(' }] })).toBe(false);
+});
