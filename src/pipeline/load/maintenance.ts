@@ -1,6 +1,7 @@
 /** Regular work that keeps the store small and notices what was restored from a backup. */
 
 import { joinCounters } from '../../store/counters.ts';
+import { isComparisonDue } from '../../store/loads/compare-loads.ts';
 import { createLease } from '../../store/loads/lease.ts';
 import { abandonLoads } from '../../store/loads/loads.ts';
 import { forgetWarehouses, keepWarehouses } from '../../store/loads/warehouses.ts';
@@ -25,11 +26,11 @@ export const runMaintenance = async (deps: MaintenanceDeps): Promise<Maintenance
   const { store, targets, retention } = deps;
   const warehouses = targets.map((target) => target.warehouse);
   const say = (message: string): void => deps.log(message, {});
-  await createLedgerCheck({ store, warehouses, lease: createLease(store), say }).run();
-  await keepWarehouses(
-    store,
-    warehouses.map(({ name }) => name),
-  );
+  const names = warehouses.map(({ name }) => name);
+  if (await isComparisonDue(store, names)) {
+    await createLedgerCheck({ store, warehouses, lease: createLease(store), say }).run();
+  }
+  await keepWarehouses(store, names);
   await forgetWarehouses(store);
   await joinCounters(store);
   return {

@@ -22,6 +22,16 @@ export const lastComparison = async (db: Queryable, warehouse: string): Promise<
   return row?.at ?? undefined;
 };
 
+/** A comparison costs queries of the warehouses, which some of them bill: one in ten minutes. */
+export const isComparisonDue = async (db: Queryable, warehouses: readonly string[]): Promise<boolean> =>
+  (
+    await db.query(
+      `SELECT 1 FROM unnest($1::text[]) AS n (name) LEFT JOIN warehouses w USING (name)
+        WHERE w.compared_at > now() - interval '10 minutes' IS NOT TRUE LIMIT 1`,
+      [warehouses],
+    )
+  ).length > 0;
+
 export const noteComparison = async (db: Queryable, warehouse: string, at: number): Promise<void> => {
   await db.query(`UPDATE warehouses SET compared_at = ${toTimestamp('$2')} WHERE name = $1`, [warehouse, at]);
 };
