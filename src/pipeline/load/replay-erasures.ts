@@ -22,7 +22,7 @@ export const replayErasures = async (
   await checkKey(store);
   const { log } = store.erasures;
   const logged = await log.read(all ? 0 : ((await readMeta<number>(store, replayedTo)) ?? 0));
-  const keys = new Set(logged.selectors.map(({ key }) => key));
+  const keys = new Set(logged.selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
   if (all) {
     const unlogged: string[] = [];
     for (const warehouse of warehouses) {
