@@ -1,4 +1,6 @@
 /** Everything in the repository that derives from the configuration's schema, by path. */
+import { renderDbtFiles } from '../marts/render-dbt.ts';
+import { renderMartReference } from '../marts/render-reference.ts';
 import { renderContract } from './contract.ts';
 import { renderDictionary } from './dictionary.ts';
 import { renderConfigExample } from './example.ts';
@@ -13,6 +15,8 @@ export const renderGeneratedFiles = (): Readonly<Record<string, string>> => {
     'docs/privacy.md': renderPrivacyPage(),
     'docs/tables.md': renderDictionary(),
     'docs/datacontract.yaml': renderContract(),
+    'docs/marts.md': renderMartReference(),
+    ...renderDbtFiles(),
     'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
   };
 };

@@ -75,9 +75,9 @@ missing_since timestamp Since when the service no longer lists the call; null wh
     WHEN c.duration IS NULL THEN 'not sent'
     ELSE 'ok'
   END AS duration_status,
-  c.utterance_count,
-  c.word_count,
-  c.tag_count,
+  ${d.int('c.utterance_count')} AS utterance_count,
+  ${d.int('c.word_count')} AS word_count,
+  ${d.int('c.tag_count')} AS tag_count,
   c.first_seen_at,
   c.last_seen_at,
   c.missing_since${d.field_columns('f')}
@@ -158,7 +158,7 @@ value_text text The value when it is text.`),
   c.status,
   c.campaign,
   c.agent,
-  t.tag_index,
+  ${d.int('t.tag_index')} AS tag_index,
   t.tag_id,
   t.display_name AS tag_name,
   t.type AS tag_type,
@@ -211,8 +211,8 @@ joined AS (
   SELECT
     call_id,
     chunk_index,
-    MIN(utterance_index) AS first_utterance,
-    MAX(utterance_index) AS last_utterance,
+    ${d.int('MIN(utterance_index)')} AS first_utterance,
+    ${d.int('MAX(utterance_index)')} AS last_utterance,
     ${d.int('SUM(word_count)')} AS words,
     ${d.lines('line', 'utterance_index')} AS chunk_text
   FROM cut

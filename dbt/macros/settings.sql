@@ -1,0 +1,28 @@
+{# The settings of the package: the same that the section `analytics` of callsync's configuration has. #}
+
+{% macro callsync_side(side) %}{% if side in ('in', 'out') %}'{{ side }}'{% else %}NULL{% endif %}{% endmacro %}
+
+{% macro callsync_agent_side(direction) -%}
+CASE
+{%- for name, side in var('callsync_agent_side_by_direction', {}).items() %} WHEN UPPER({{ direction }}) = '{{ name | upper }}' THEN {{ callsync.callsync_side(side) }}{% endfor %} WHEN 1 = 0 THEN '' ELSE {{ callsync.callsync_side(var('callsync_agent_side', 'unknown')) }} END
+{%- endmacro %}
+
+{# Seconds of one unit of a field; null while its unit is unknown. #}
+{% macro callsync_factor(field) -%}
+{%- set unit = var('callsync_units', {}).get(field, 'unknown') -%}
+{%- if unit == 'seconds' -%}1.0{%- elif unit == 'milliseconds' -%}0.001{%- else -%}{{ callsync.callsync_float('NULL') }}{%- endif -%}
+{%- endmacro %}
+
+{% macro callsync_field_pivots() -%}
+{%- for key, field in var('callsync_fields', {}).items() %},
+  MAX(CASE WHEN key = '{{ key }}' THEN value END) AS {{ field.name }}
+{%- endfor -%}
+{%- endmacro %}
+
+{% macro callsync_field_columns(relation) -%}
+{%- for field in var('callsync_fields', {}).values() -%}
+{%- set text = relation ~ '.' ~ field.name -%}
+{%- set type = field.get('type', 'text') %},
+  {% if type == 'numeric' %}{{ callsync.callsync_as_numeric(text) }}{% elif type == 'integer' %}{{ callsync.callsync_as_integer(text) }}{% elif type == 'boolean' %}{{ callsync.callsync_as_boolean(text) }}{% elif type == 'date' %}{{ callsync.callsync_as_date(text) }}{% else %}{{ text }}{% endif %} AS {{ field.name }}
+{%- endfor -%}
+{%- endmacro %}
