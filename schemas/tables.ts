@@ -179,7 +179,8 @@ export const tables: readonly Table[] = [
       {
         name: 'last_seen_at',
         type: 'timestamp',
-        description: 'Service time of the observation that brought this revision.',
+        description:
+          'Service time of the latest observation that changed the call. One that repeats what is known does not move it, so the same observations in another order may leave another time: never later than the last observation.',
       },
       {
         name: 'missing_since',

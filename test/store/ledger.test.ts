@@ -45,9 +45,9 @@ const sentDigests = async (): Promise<Record<string, string[]>> => {
     for await (const row of pipeline.warehouse.rowsOf(name)) rows[name].push(JSON.stringify(row));
     rows[name].sort();
   }
-  // The content hash covers the times of the first and last observation, which depend on the order of arrival.
+  // Which observation changed the call last depends on the order of arrival, and the content hash covers its time.
   const calls = await pipeline.warehouse.query(
-    `SELECT to_jsonb(c) - '{revision,load_id,first_seen_at,last_seen_at,content_hash}'::text[] AS row FROM wh_main.calls c ORDER BY call_id`,
+    `SELECT to_jsonb(c) - '{revision,load_id,last_seen_at,content_hash}'::text[] AS row FROM wh_main.calls c ORDER BY call_id`,
   );
   return { ...rows, calls: calls.map((row) => JSON.stringify(row.row)) };
 };
@@ -73,6 +73,12 @@ test('any order, any number, any batches: one document, one set of versions, one
           lastSeenAt,
           seenBy,
         }));
+        const times = await pipeline.warehouse.query('SELECT call_id, last_seen_at FROM calls');
+        for (const { call_id: id, last_seen_at: changedAt } of times) {
+          const { firstSeenAt, lastSeenAt } = rows.get(id as string) ?? {};
+          expect((changedAt as Date).getTime()).toBeGreaterThanOrEqual(Math.floor((firstSeenAt ?? 0) / 1000));
+          expect((changedAt as Date).getTime()).toBeLessThanOrEqual(Math.ceil((lastSeenAt ?? 0) / 1000));
+        }
         expect(pipeline.logged).toEqual([]);
         expect(await pipeline.drain()).toEqual({ sent: 0, changed: 0 });
         ends.push({ heads: heads.sort((a, b) => (a.callId < b.callId ? -1 : 1)), sent: await sentDigests() });

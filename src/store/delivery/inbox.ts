@@ -37,7 +37,7 @@ export interface SettledDelivery {
 const batchBytes = 32 * 1024 * 1024;
 
 /**
- * The oldest waiting deliveries, locked, with what is known of their bodies; those that another transaction holds are left
+ * The oldest waiting deliveries, locked (an array: the choice is made once, not for each row), with what is known of their bodies; those that another transaction holds are left
  * to it.
  */
 export const lockPendingDeliveries = async (
@@ -48,10 +48,10 @@ export const lockPendingDeliveries = async (
     `SELECT seq, delivery_id AS "deliveryId", hook_id AS "hookId", agent, body, body_hash AS "bodyHash",
             ${toMicros('received_at')} AS "receivedAt"
        FROM inbox
-      WHERE seq IN (SELECT seq FROM (
+      WHERE seq = ANY(ARRAY(SELECT seq FROM (
               SELECT seq, sum(octet_length(body)) OVER (ORDER BY seq) AS bytes, row_number() OVER (ORDER BY seq) AS position
                 FROM (SELECT seq, body FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT $1) p) q
-             WHERE bytes <= $2 OR position = 1)
+             WHERE bytes <= $2 OR position = 1))
         AND outcome = 'pending'
       ORDER BY seq FOR UPDATE SKIP LOCKED`,
     [limit, batchBytes],

@@ -46,6 +46,15 @@ describe('drift', () => {
     expect(await known()).toEqual(['list type duration 3', 'list new sentiment 3']);
   });
 
+  test('what privacy rules take away is not reported: drift sees what is stored', async () => {
+    const sanitize = ({ callId, source, observedAt, fields }: Observation): Observation => {
+      const { 'Mme Martin': _, ...rest } = fields as Record<string, unknown>;
+      return { callId, source, observedAt, fields: rest as Observation['fields'] };
+    };
+    await fold({ ...watching(), sanitize }, calls(0, 3, { 'Mme Martin': 'called twice', sentiment: 'good' }));
+    expect(await known()).toEqual(['list new sentiment 3']);
+  });
+
   test('a field that vanishes is reported by another process too, with the time of the first miss', async () => {
     await fold(watching(), calls(0, 40));
     const other = watching();
