@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.calls` (
   tag_count INT64 NOT NULL OPTIONS (description='Number of rows in tags.'),
   issues JSON OPTIONS (description='Array of {field, reason}: fields that could not be typed and are null here; null if none.'),
   first_seen_at TIMESTAMP OPTIONS (description='Service time of the earliest observation of the call, as of this revision\'s load.'),
-  last_seen_at TIMESTAMP OPTIONS (description='Service time of the observation that brought this revision.'),
+  last_seen_at TIMESTAMP OPTIONS (description='Service time of the latest observation that changed the call. One that repeats what is known does not move it, so the same observations in another order may leave another time: never later than the last observation.'),
   missing_since TIMESTAMP OPTIONS (description='Since when the service no longer lists the call; null while it does.'),
   ledger_epoch INT64 NOT NULL OPTIONS (description='Epoch of the ledger that sent the row; first part of the guard.'),
   revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger; second part of the guard.'),
