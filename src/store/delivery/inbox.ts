@@ -37,8 +37,8 @@ export interface SettledDelivery {
 const batchBytes = 32 * 1024 * 1024;
 
 /**
- * The oldest waiting deliveries, locked (an array: the choice is made once, not for each row), with what is known of their bodies; those that another transaction holds are left
- * to it.
+ * The oldest waiting deliveries, locked, with what is known of their bodies; those that another transaction holds are left
+ * to it. They are chosen once, into an array, and not again for each row.
  */
 export const lockPendingDeliveries = async (
   tx: Transaction,
