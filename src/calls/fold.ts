@@ -218,6 +218,26 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
 export const foldErasure = (row: LedgerRow): LedgerRow =>
   row.tombstone ? row : { ...emptyRow(row.callId), revision: row.revision + 1, tombstone: true };
 
+/**
+ * The row with its document as other rules leave it; the same row when they change nothing. Fields keep their time and rank, so
+ * that what was newer stays newer.
+ */
+export const foldRules = (row: LedgerRow, sanitize: (observation: Observation) => Observation): LedgerRow => {
+  if (row.tombstone || row.document === null) return row;
+  const held = row.document;
+  const { fields, json, hashes } = prepareObservation(
+    sanitize({ callId: row.callId, source: 'import', observedAt: 0, fields: held }),
+  );
+  const names = new Set([...Object.keys(held), ...Object.keys(fields)]);
+  if ([...names].every((name) => isDeepStrictEqual(held[name], fields[name]))) return row;
+  const versions: Record<string, FieldVersion> = bare();
+  for (const [name, hashed] of Object.entries(hashes)) {
+    const [at = 0, rank = 0] = own(row.versions, name) ?? [];
+    versions[name] = [at, rank, hashed];
+  }
+  return { ...row, versions, document: fields, json, revision: row.revision + 1 };
+};
+
 /** The folded document as JSON, its fields in name order so that equal documents read the same. */
 export const renderDocument = (row: LedgerRow): Buffer => {
   const document = row.document ?? {};

@@ -27,7 +27,8 @@ changes nothing. \`callsync privacy preview\` shows what the rules make of a cal
   transcripts, so joins work without it. Who has the key can try numbers out: keep it away from the store.
 - What no rule can read is sealed with the public key of \`privacy.seal_key_file\`. \`callsync quarantine replay --key-file\` reads it
   with the private one, and applies the rules to it.
-- Rules act on what comes in. Calls that were stored before keep what they have until they are read again.
+- Rules act on what comes in. \`callsync privacy apply\` applies them to what was stored before, in the ledger, the bodies of deliveries,
+  quarantine and, with the next loads, every warehouse. What was taken does not come back under looser rules.
 - After a change of the key a repeated delivery counts as new, and tokens of the old and the new key do not join.
 `;
 

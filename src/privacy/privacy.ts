@@ -22,6 +22,8 @@ export interface Privacy {
   readonly admit: (body: Buffer) => { readonly body: Buffer; readonly bodyHash: Buffer };
   /** The token of a whole field's value. */
   readonly tokenOf: (value: string) => string;
+  /** What is stored of bytes that no rule could read; of such that were sealed before, the same. */
+  readonly sealBytes: (body: Buffer) => Buffer;
   /** What is stored of a record that no rule could read. */
   readonly seal: (record: RejectedRecord) => RejectedRecord;
 }
@@ -53,7 +55,8 @@ export const createPrivacy = (
     rules: compileRules(rules),
     key: { id: config.key_id, bytes: keys.token },
   };
-  const sealBytes = keys.seal === undefined ? () => dropped : createSealer(keys.seal);
+  const close = keys.seal === undefined ? () => dropped : createSealer(keys.seal);
+  const sealBytes = (body: Buffer): Buffer => (isSealed(body) || body.equals(dropped) ? body : close(body));
   const hashBody = (body: Buffer): Buffer => createHmac('sha256', keys.token).update('body\0').update(body).digest();
   // Getters of encoded fields are read here: their bytes may say more than their value, such as a name twice.
   const sanitizeAll = (fields: Fields): Fields => sanitizeRecord({ ...fields }, options);
@@ -81,10 +84,12 @@ export const createPrivacy = (
       }
     },
     tokenOf: (value) => tokenOf(value, options),
-    seal: (record) =>
-      isSealed(record.body) || record.body.equals(dropped)
-        ? record
-        : { ...record, body: sealBytes(record.body), bodyHash: record.bodyHash ?? hashBody(record.body) },
+    sealBytes,
+    seal: (record) => ({
+      ...record,
+      body: sealBytes(record.body),
+      bodyHash: record.bodyHash ?? hashBody(record.body),
+    }),
   };
 };
 

@@ -28,8 +28,12 @@ const replacementOf = ({ detector, value }: Finding, { key, onFinding }: Sanitiz
   return joined.has(detector) ? makeToken(key, detector as TokenKind, value) : `[${detector}]`;
 };
 
-/** A name as words that may announce a value: "DateOfBirth", "card_cvv". Its digits are no part of a value. */
-const wordsOf = (name: string): string => name.replaceAll(/([a-z])([A-Z])/g, '$1 $2').replaceAll(/[_\d.-]+/g, ' ');
+/** A name as words that may announce a value: "DateOfBirth", "card_cvv". Its digits and tokens are no part of a value. */
+const wordsOf = (name: string): string =>
+  name
+    .replaceAll(/ph_[a-z\d]+_[a-z2-7]{52}/g, ' ')
+    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+    .replaceAll(/[_\d.-]+/g, ' ');
 
 /** A value that is replaced may part others that were one run before: looked at again this often, so that twice is once. */
 const mostRounds = 4;
@@ -125,9 +129,10 @@ const sanitizeFields = (
   let isChanged = false;
   for (const [name, value] of Object.entries(fields)) {
     const inner = [...path, name];
-    const kept = sanitizeOne(value, inner);
-    const isKept = inner.join('.') === identity || kept === gone || options.rules.actionOn(inner) === 'keep';
+    const isKept = inner.join('.') === identity || options.rules.actionOn(inner) === 'keep';
     const renamed = isKept ? name : redactText(name, '', options);
+    // The name announces its value as it will be stored.
+    const kept = sanitizeOne(value, [...path, renamed]);
     if (kept !== value || renamed !== name) isChanged = true;
     if (kept !== gone) entries.push([renamed, kept]);
   }

@@ -1,12 +1,15 @@
 import type { Command } from 'commander';
 import { terminal } from '../../errors.ts';
+import { applyRules } from '../../pipeline/load/apply-rules.ts';
 import type { Privacy } from '../../privacy/privacy.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
 import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../command.ts';
 import { withExamples } from '../help.ts';
+import { ingestDeps } from '../services/activity-deps.ts';
 import { openPrivacy } from '../services/open-privacy.ts';
 import { openStoreService } from '../services/open-store.ts';
+import { openWarehouses } from '../services/open-warehouses.ts';
 import type { Services } from '../services/services.ts';
 import { sampleCall, sampleUtterance } from '../webhook/sample-call.ts';
 
@@ -51,12 +54,7 @@ const previewCall = (privacy: Privacy, before: Fields) => {
 
 const preview = (options: PreviewOptions): Promise<void> =>
   withServices(options, async (services) => {
-    const privacy = openPrivacy(services.config);
-    if (privacy === undefined) {
-      throw terminal('PRIVACY_OFF', 'There are no privacy rules, so everything is stored as it comes.', {
-        hint: 'Set privacy.profile or privacy.rules.',
-      });
-    }
+    const privacy = openRules(services);
     const calls = options.stored === undefined ? [sampleRecord()] : await readNewest(services, options.stored);
     const shown = calls.map((call) => previewCall(privacy, call));
     const findings: Record<string, number> = {};
@@ -75,10 +73,39 @@ const preview = (options: PreviewOptions): Promise<void> =>
     );
   });
 
+const openRules = (services: Services): Privacy => {
+  const privacy = openPrivacy(services.config);
+  if (privacy !== undefined) return privacy;
+  throw terminal('PRIVACY_OFF', 'There are no privacy rules, so everything is stored as it comes.', {
+    hint: 'Set privacy.profile or privacy.rules.',
+  });
+};
+
+const apply = (options: CommonOptions): Promise<void> =>
+  withServices(options, async (services) => {
+    const privacy = openRules(services);
+    const store = await openStoreService(services);
+    const deps = ingestDeps(services, { store, targets: await openWarehouses(services, store) });
+    let told = 0;
+    const result = await applyRules(deps, privacy, (calls) => {
+      if (calls - told < callsPerLine) return;
+      told = calls;
+      services.say(`${calls} calls looked at.`);
+    });
+    const { calls, changed, inbox, quarantine } = result;
+    print(
+      options,
+      { rules: privacy.version, ...result },
+      `Rules ${privacy.version} changed ${changed} of ${calls} calls, ${inbox} deliveries and ${quarantine} quarantined records. Warehouses get the calls with their next loads. What rules took before does not come back: looser rules act on what comes in from now on.`,
+    );
+  });
+
+const callsPerLine = 10_000;
+
 export const addPrivacy = (command: Command): void => {
   const privacy = command.addHelpText(
     'after',
-    '\nExamples:\n  callsync privacy preview\n  callsync privacy preview --stored 3',
+    '\nExamples:\n  callsync privacy preview\n  callsync privacy preview --stored 3\n  callsync privacy apply',
   );
   withExamples(withCommonOptions(privacy.command('preview')), [
     'callsync privacy preview',
@@ -87,4 +114,9 @@ export const addPrivacy = (command: Command): void => {
     .description('what the configured rules make of an invented call, or of stored ones; changes nothing')
     .option('--stored <n>', 'of so many of the newest stored calls, whose content is printed', wholeNumber(1, 1_000))
     .action(preview);
+  withExamples(withCommonOptions(privacy.command('apply')), ['callsync privacy apply'])
+    .description(
+      'apply the configured rules to what is stored already: ledger, deliveries, quarantine, then every warehouse',
+    )
+    .action(apply);
 };

@@ -3,11 +3,12 @@
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import type { CallDocument } from '../../../schemas/call.ts';
-import type { ObservationSource } from '../../../schemas/observation.ts';
+import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import {
   type FieldVersion,
   fold,
   foldErasure,
+  foldRules,
   type LedgerRow,
   needsDocument,
   type PreparedObservation,
@@ -140,6 +141,24 @@ export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[
   const changed = [...before.values()].filter((row) => !row.tombstone).map(foldErasure);
   await writeRows(tx, changed, 'qualified');
   await tx.query('DELETE FROM ledger_documents WHERE call_id = ANY($1)', [changed.map((row) => row.callId)]);
+  return changed;
+};
+
+/** Applies other rules to calls inside the caller's transaction; returns those that changed, with a higher revision. */
+export const resanitizeInLedger = async (
+  tx: Transaction,
+  callIds: readonly string[],
+  rules: { readonly sanitize: (observation: Observation) => Observation; readonly processedField: string },
+): Promise<LedgerRow[]> => {
+  const rows = await lockRows(tx, callIds);
+  await fetchDocuments(tx, rows, callIds);
+  const changed = [...rows.values()].flatMap((row) => {
+    const rewritten = foldRules(row, rules.sanitize);
+    return rewritten === row ? [] : rewritten;
+  });
+  await writeRows(tx, changed, rules.processedField);
+  const ids = changed.map(({ callId }) => callId);
+  await writeDocuments(tx, changed, ids);
   return changed;
 };
 

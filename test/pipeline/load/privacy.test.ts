@@ -11,6 +11,7 @@ import { storeTables } from '../../../schemas/stored-data.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { eraseRequest } from '../../../src/pipeline/erase/erase-request.ts';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
+import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
@@ -19,7 +20,7 @@ import { createPrivacy } from '../../../src/privacy/privacy.ts';
 import { createOpener } from '../../../src/sealed.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
-import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
 const pair = generateKeyPairSync('x25519', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -263,6 +264,24 @@ test('a person’s calls are erased by telephone number, however it is written, 
     new Set([`erased:${pipeline.store.keyOf('webhook-1')}`]),
   );
   expect((await eraseRequest(parts, request, { dryRun: false, comparison })).calls).toBe(0);
+});
+
+test('rules that come later apply to what is stored: ledger, deliveries, quarantine, warehouse', async () => {
+  const raw = JSON.stringify(recordOf('late-3', 3));
+  await deliver(pipeline.store, [{ body: raw }, { body: raw.slice(0, -1) }]);
+  await mergeInbox(pipeline.deps);
+  await pipeline.drain();
+  const held = () => dump().then(squeeze);
+  const sought = Object.values(personOf(3)).map((value) => squeeze(value).replace(/^06/, '6'));
+  const before = await held();
+  expect(sought.filter((value) => !before.includes(value))).toEqual([]);
+
+  const applied = await applyRules(deps, privacy);
+  expect(applied).toMatchObject({ changed: 1, inbox: 1, quarantine: 1 });
+  await pipeline.drain();
+  const after = await held();
+  expect(sought.filter((value) => after.includes(value))).toEqual([]);
+  expect(await applyRules(deps, privacy)).toMatchObject({ changed: 0, inbox: 0, quarantine: 0 });
 });
 
 test('the page on personal data names every table of the store', async () => {

@@ -1,0 +1,51 @@
+/** Applies privacy rules to what was stored before them, or under looser ones. */
+import { resanitizeInbox, sealQuarantine } from '../../store/delivery/resanitize.ts';
+import { listCallIds } from '../../store/ledger/erased-keys.ts';
+import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
+import { markPending } from '../../store/loads/pending.ts';
+import type { IngestDeps } from '../deps.ts';
+
+export interface AppliedRules {
+  /** Calls of the ledger, and those whose document changed: they are pending in every warehouse. */
+  readonly calls: number;
+  readonly changed: number;
+  /** Bodies of deliveries, and quarantined records, that changed. */
+  readonly inbox: number;
+  readonly quarantine: number;
+}
+
+/** Calls of one transaction. */
+const callsAtOnce = 100;
+
+/**
+ * Rules only ever take away: looser ones change nothing here, and act on what comes in from now on. May be interrupted and run
+ * again, beside workers that run under the same rules.
+ */
+export const applyRules = async (
+  deps: IngestDeps,
+  door: {
+    readonly admit: (body: Buffer) => { readonly body: Buffer; readonly bodyHash: Buffer };
+    readonly sealBytes: (body: Buffer) => Buffer;
+  },
+  onProgress: (calls: number) => void = () => undefined,
+): Promise<AppliedRules> => {
+  const names = deps.targets.map(({ warehouse }) => warehouse.name);
+  let calls = 0;
+  let changed = 0;
+  for await (const page of listCallIds(deps.store)) {
+    const alive = page.filter(({ tombstone }) => !tombstone).map(({ id }) => id);
+    for (let start = 0; start < alive.length; start += callsAtOnce) {
+      const ids = alive.slice(start, start + callsAtOnce);
+      changed += await deps.store.transaction(async (tx) => {
+        const rows = await resanitizeInLedger(tx, ids, deps);
+        const moved = rows.map(({ callId }) => callId);
+        if (moved.length > 0) await markPending(tx, names, moved, 'backlog');
+        return moved.length;
+      });
+      calls += ids.length;
+      onProgress(calls);
+    }
+  }
+  const inbox = await resanitizeInbox(deps.store, door.admit);
+  return { calls, changed, inbox, quarantine: await sealQuarantine(deps.store, door.sealBytes) };
+};
