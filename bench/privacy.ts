@@ -8,7 +8,7 @@
 import { performance } from 'node:perf_hooks';
 import { detect } from '../src/privacy/detect.ts';
 import type { Finding } from '../src/privacy/finding.ts';
-import { heldOut, type Phrasings, second, tuning } from './privacy/phrasings.ts';
+import { heldOut, type Phrasings, second, third, tuning } from './privacy/phrasings.ts';
 import { makeValue, type Random } from './privacy/values.ts';
 
 interface Said {
@@ -128,6 +128,7 @@ let isEnough = true;
 for (const [name, set] of [
   ['tuning', tuning] as const,
   ['second', second] as const,
+  ['third', third] as const,
   ...(isTuningOnly ? [] : [['held out', heldOut] as const]),
 ]) {
   const startedAt = performance.now();

@@ -2,9 +2,10 @@
  * What people say around personal values. `{kind style}` is where the value stands and how it is written or spoken;
  * `{kind style 1-2}` are only its groups 1 to 2. A line that begins with `>` is the other speaker's.
  *
- * `tuning` and `second` were written before the first detector. The detectors were tuned on the first; the second then showed gaps
- * (telephone numbers 0.86, NIR 0.97) that were closed, so it counts as seen too. `heldOut` was written after that, and changed
- * nothing since.
+ * `tuning` and `second` were written before the first detector, which was tuned on the first. At first sight the second showed
+ * telephone numbers 0.86 and NIR 0.97 (recall); `third`, written after that was repaired, telephone numbers 0.90 (recall) and
+ * card verification values 0.86 (precision). Repaired too, so all three count as seen. `heldOut` was written last, and no
+ * detector was changed after it was measured. One author wrote all sets and the detectors.
  */
 
 export interface Phrasings {
@@ -223,7 +224,7 @@ export const second: Phrasings = {
   ],
 };
 
-export const heldOut: Phrasings = {
+export const third: Phrasings = {
   phone: [
     "bah mon 06 c'est {phone fr-pairs} au cas où",
     "tu peux m'appeler là-dessus {phone spaced}",
@@ -300,5 +301,56 @@ export const heldOut: Phrasings = {
     'numéro de lot 7 788 120 034 du 5 mai',
     'ouvert du lundi au samedi de neuf heures à dix-neuf heures trente',
     'né dans la région il connaît les 36 communes',
+  ],
+};
+
+export const heldOut: Phrasings = {
+  phone: [
+    'prévenez ma sœur au {phone spaced} si besoin',
+    "le standard {phone fr-digits} répond jusqu'à midi",
+    "oui allô c'est encore moi, {phone fr-pairs}, à tout à l'heure",
+    '> vous avez un autre numéro\nattendez je regarde\n> prenez votre temps\n{phone fr-pairs 1-3}\n> hm hm\n{phone fr-pairs 4-5}',
+    'texted from {phone-gb en-digits} last night',
+    'whatsapp {phone international}',
+  ],
+  card: [
+    'vous avez gardé {card spaced} ou pas',
+    'on essaie avec celle de ma mère {card fr-pairs}',
+    '> dictez-moi la carte\n{card fr-pairs 1-1}\n> ensuite\n{card fr-pairs 2-4}',
+    'put it on {card en-digits} as before',
+  ],
+  cvv: [
+    '> et le code de sécurité au verso\nje vois {cvv plain}',
+    "le cvc c'est {cvv fr-digits} je vous écoute",
+    '> last three digits please\n{cvv en-digits}',
+  ],
+  iban: [
+    'remboursez-moi là {iban spaced}',
+    '> votre iban complet\nje lis {iban fr-pairs 1-6}\n> oui continuez\n{iban fr-pairs 7-20}',
+    'sepa mandate for {iban plain} signed',
+  ],
+  email: [
+    'le devis à {email fr-spoken} avant vendredi',
+    "copie à {email plain} et c'est tout",
+    'mail me {email en-spoken} whenever',
+  ],
+  nir: [
+    "j'ai {nir spaced} sur ma fiche de paie",
+    '> numéro de sécurité sociale\nun instant\n{nir fr-pairs}',
+    'assurée {nir plain} ayant droit',
+  ],
+  birth: [
+    'mon père né le {birth fr-text} est hospitalisé',
+    '> sa date de naissance\n{birth fr-words}',
+    'passport says born {birth en-text}',
+  ],
+  none: [
+    'il y avait 14 personnes en 2024 et 19 en 2025',
+    'comptez quatre à six semaines à partir du 3',
+    'la réunion de 10 h 30 passe à 11 h 15 salle 204',
+    'article 7 alinéa 2 page 118',
+    'on a vendu mille trois cents unités à douze euros cinquante',
+    'bus number 25 every ten to fifteen minutes',
+    'remise de 20 pour cent sur les 3 premiers mois soit 57 euros',
   ],
 };
