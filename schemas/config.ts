@@ -1,6 +1,7 @@
 /** The whole configuration, composed of its sections. Example file, JSON Schema and reference derive from this. */
 import { z } from 'zod';
 import { analyticsConfigSchema } from './config/analytics.ts';
+import { lineageConfigSchema } from './config/lineage.ts';
 import { operationsConfigSchema } from './config/operations.ts';
 import { privacyConfigSchema } from './config/privacy.ts';
 import { sourceConfigSchema } from './config/source.ts';
@@ -21,6 +22,7 @@ export const configSchema = z
     operations: operationsConfigSchema.prefault({}),
     analytics: analyticsConfigSchema.prefault({}),
     privacy: privacyConfigSchema.prefault({}),
+    lineage: lineageConfigSchema.prefault({}),
   })
   .describe('Configuration of callsync.');
 

@@ -7,6 +7,7 @@ import { openStoreService } from './open-store.ts';
 import { openTemporal, type TemporalService } from './open-temporal.ts';
 import { openWarehouses } from './open-warehouses.ts';
 import type { Services } from './services.ts';
+import { watchLineage } from './watch-lineage.ts';
 import { watchParts } from './watch-parts.ts';
 
 /** What a process that works needs: it reads from the source, keeps in the store, loads into the warehouses. */
@@ -15,7 +16,7 @@ export interface Parts {
   readonly targets: readonly WarehouseTarget[];
   readonly source: Source;
   readonly temporal: TemporalService;
-  /** Counts finished work; absent where no metrics are shown. */
+  /** Is told of finished work; absent where nobody counts it or asks for its lineage. */
   readonly observer?: WorkObserver | undefined;
 }
 
@@ -29,5 +30,5 @@ export const openParts = async (services: Services, registry?: Registry): Promis
   const source = openSource(services, store);
   const temporal = await openTemporal(services, registry);
   const observer = registry === undefined ? undefined : watchParts(services, registry, { store, targets, source });
-  return { store, targets, source, temporal, observer };
+  return { store, targets, source, temporal, observer: watchLineage(services, store, observer) };
 };

@@ -1454,21 +1454,21 @@ ORDER BY c.call_id;
 
 -- reconcile/remove orphans
 BEGIN
-DECLARE orphans ARRAY<STRING> DEFAULT [];
+DECLARE kept ARRAY<STRING> DEFAULT [];
 BEGIN TRANSACTION;
-SET orphans = ARRAY(
-  SELECT id FROM UNNEST(['call']) AS id WHERE id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+SET kept = ARRAY(
+  SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c WHERE c.call_id IN ('call')
 );
 DELETE FROM `acme-prod.calls.utterances` AS t
-WHERE t.call_id IN UNNEST(orphans);
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
 DELETE FROM `acme-prod.calls.tags` AS t
-WHERE t.call_id IN UNNEST(orphans);
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
 DELETE FROM `acme-prod.calls.metadata` AS t
-WHERE t.call_id IN UNNEST(orphans);
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
 DELETE FROM `acme-prod.calls.udfs` AS t
-WHERE t.call_id IN UNNEST(orphans);
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
 DELETE FROM `acme-prod.calls.contacts` AS t
-WHERE t.call_id IN UNNEST(orphans);
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
 COMMIT TRANSACTION;
 END;
 
@@ -1560,19 +1560,19 @@ SELECT DISTINCT c.call_id AS call_id FROM `acme-prod.calls.calls` AS c WHERE c.c
 
 -- reconcile/orphans
 SELECT t.call_id AS call_id FROM `acme-prod.calls.utterances` AS t
-WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
 UNION DISTINCT
 SELECT t.call_id AS call_id FROM `acme-prod.calls.tags` AS t
-WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
 UNION DISTINCT
 SELECT t.call_id AS call_id FROM `acme-prod.calls.metadata` AS t
-WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
 UNION DISTINCT
 SELECT t.call_id AS call_id FROM `acme-prod.calls.udfs` AS t
-WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
 UNION DISTINCT
 SELECT t.call_id AS call_id FROM `acme-prod.calls.contacts` AS t
-WHERE t.call_id NOT IN (SELECT c.call_id FROM `acme-prod.calls.calls` AS c)
+WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
 ORDER BY call_id;
 
 -- grants

@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import type { Config } from '../../../schemas/config.ts';
+import { createEmitter } from '../../lineage/emitter.ts';
+import { type DatasetPlace, lineageEvents } from '../../lineage/events.ts';
+import type { WorkObserver } from '../../pipeline/deps.ts';
+import type { ConnectionUrl } from '../../postgres/connection.ts';
+import { openSecret } from '../../secret.ts';
+import { readVersion } from '../version.ts';
+import type { Services } from './services.ts';
+
+const placesOf = (config: Config, store: ConnectionUrl): Record<string, DatasetPlace> =>
+  Object.fromEntries(
+    Object.entries(config.warehouses).map(([name, warehouse]) => {
+      if (warehouse.type === 'bigquery') {
+        return [name, { namespace: 'bigquery', prefix: `${warehouse.project}.${warehouse.dataset}` }];
+      }
+      const secret = openSecret({ key: `warehouses.${name}.url`, value: warehouse.url, file: warehouse.url_file });
+      const connection = secret?.read ?? store;
+      const url = new URL(typeof connection === 'string' ? connection : connection());
+      const namespace = `postgres://${url.hostname}:${url.port || '5432'}`;
+      return [name, { namespace, prefix: `${url.pathname.slice(1)}.${warehouse.schema}` }];
+    }),
+  );
+
+/** An observer that also tells of loads where `lineage.url` is set; the given one where it is not. */
+export const watchLineage = (
+  services: Services,
+  store: { readonly url: ConnectionUrl },
+  observer: WorkObserver | undefined,
+): WorkObserver | undefined => {
+  const { config } = services;
+  const { url, token_file: file, namespace } = config.lineage;
+  if (url === undefined) return observer;
+  const token = openSecret({ key: 'lineage.token', file })?.read;
+  const emitter = createEmitter({ url, token, log: (event, fields) => services.log(event, fields) });
+  services.defer(() => emitter.close());
+  const service = new URL(config.source.base_url).origin;
+  const context = { namespace, service, places: placesOf(config, store.url), version: readVersion() };
+  return {
+    folded: (batch) => observer?.folded(batch),
+    loaded(load) {
+      observer?.loaded(load);
+      emitter.emit(lineageEvents(load, context, { runId: randomUUID(), endedAt: Date.now() }));
+    },
+  };
+};

@@ -1,0 +1,67 @@
+/** Sends events behind the work: what cannot be sent in time is dropped, because lineage is not worth a load. */
+export interface EmitterOptions {
+  readonly url: string;
+  /** Read for each request, so that a renewed token is taken. */
+  readonly token?: (() => string) | undefined;
+  readonly log: (event: string, fields: Record<string, unknown>) => void;
+  readonly timeoutMs?: number;
+}
+
+export interface Emitter {
+  /** Returns at once. */
+  emit(events: readonly Record<string, unknown>[]): void;
+  /** Sends what waits, for a moment at most, and stops. */
+  close(): Promise<void>;
+}
+
+const defaultTimeoutMs = 5_000;
+const longestQueue = 1_000;
+
+export const createEmitter = ({ url, token, log, timeoutMs = defaultTimeoutMs }: EmitterOptions): Emitter => {
+  const queue: Record<string, unknown>[] = [];
+  const closing = new AbortController();
+  let sending: Promise<void> | undefined;
+  /** An outage is logged once, not once an event. */
+  let failing = false;
+
+  const send = async (event: Record<string, unknown>): Promise<void> => {
+    try {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          ...(token === undefined ? {} : { authorization: `Bearer ${token()}` }),
+        },
+        body: JSON.stringify(event),
+        redirect: 'error',
+        signal: AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMs)]),
+      });
+      await response.body?.cancel();
+      if (!response.ok) throw new Error(`status ${response.status}`);
+      failing = false;
+    } catch (error) {
+      if (!failing) log('lineage event not sent', { reason: error instanceof Error ? error.message : 'unknown' });
+      failing = true;
+    }
+  };
+  const drain = async (): Promise<void> => {
+    for (let event = queue.shift(); event !== undefined && !closing.signal.aborted; event = queue.shift()) {
+      await send(event);
+    }
+    sending = undefined;
+  };
+
+  return {
+    emit(events) {
+      if (closing.signal.aborted || queue.length + events.length > longestQueue) return;
+      queue.push(...events);
+      sending ??= drain();
+    },
+    async close() {
+      const timer = setTimeout(() => closing.abort(), timeoutMs);
+      await sending;
+      clearTimeout(timer);
+      closing.abort();
+    },
+  };
+};
