@@ -23,6 +23,8 @@ import { findFreePort } from '../../src/local/local-process.ts';
 import { serveOperations } from '../../src/operations/server.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createSampleStore } from '../../src/store/delivery/sample-delivery.ts';
+import { connectClient } from '../../src/temporal/connect.ts';
+import { schedulesOf } from '../../src/temporal/schedules.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type TestTemporal, useTemporal } from '../support/temporal.ts';
 
@@ -79,7 +81,7 @@ const servicesOf = (over: Over = {}): Services => {
   return services;
 };
 
-const examine = async (over: Over = {}) => {
+const examine = async (over: Over = {}, fix = false) => {
   const services = servicesOf(over);
   const store = openStoreService(services);
   store.catch(() => undefined);
@@ -89,7 +91,7 @@ const examine = async (over: Over = {}) => {
       ...webhookChecks(services, store),
       storeCheck(store),
       ...warehouseChecks(services, store),
-      ...temporalChecks(services),
+      ...temporalChecks(services, fix),
       diskCheck(services),
     ],
     { deadlineMs: 20_000 },
@@ -113,6 +115,23 @@ describe('doctor', () => {
     expect(found.workers).toMatchObject({ outcome: 'warning', message: expect.stringContaining(temporal.taskQueue) });
     expect(found.schedules).toMatchObject({ outcome: 'warning', hint: expect.stringContaining('callsync up') });
     expect(found['webhook address']).toMatchObject({ outcome: 'warning' });
+  });
+
+  test('with --fix creates the schedules that are not there', async () => {
+    const { client, connection } = await connectClient(servicesOf().config.temporal, temporal.address);
+    try {
+      const { schedules } = await examine({}, true);
+      expect(schedules).toMatchObject({ outcome: 'ok', message: expect.stringContaining('Created') });
+      expect((await examine()).schedules).toMatchObject({ outcome: 'ok', message: expect.stringContaining('are on') });
+    } finally {
+      for (const id of schedulesOf(temporal.taskQueue)) {
+        await client.schedule
+          .getHandle(id)
+          .delete()
+          .catch(() => undefined);
+      }
+      await connection.close();
+    }
   });
 
   test('leaves nothing behind in a warehouse', async () => {

@@ -5,7 +5,7 @@ import { analyticsCheck } from '../doctor/check-analytics.ts';
 import { operationsCheck } from '../doctor/check-operations.ts';
 import { sourceChecks } from '../doctor/check-source.ts';
 import { diskCheck, storeCheck, warehouseChecks } from '../doctor/check-store.ts';
-import { temporalChecks } from '../doctor/check-temporal.ts';
+import { provideTemporalCli, temporalChecks } from '../doctor/check-temporal.ts';
 import { webhookChecks } from '../doctor/check-webhook.ts';
 import { openStoreService } from '../services/open-store.ts';
 
@@ -22,8 +22,12 @@ const render = (findings: readonly CheckedFinding[]): string => {
 };
 
 /** Checks everything, prints the findings and sets the exit code. `deadline`: seconds for one check. */
-export const runDoctor = (options: CommonOptions & { readonly deadline: number }): Promise<void> =>
+export const runDoctor = (
+  options: CommonOptions & { readonly deadline: number; readonly fix?: boolean },
+): Promise<void> =>
   withServices(options, async (services) => {
+    // What fails here is found again by the checks, beside everything else.
+    if (options.fix === true) await provideTemporalCli(services).catch(() => undefined);
     const store = openStoreService(services);
     store.catch(() => undefined);
     const findings = await runChecks(
@@ -32,7 +36,7 @@ export const runDoctor = (options: CommonOptions & { readonly deadline: number }
         ...webhookChecks(services, store),
         storeCheck(store),
         ...warehouseChecks(services, store),
-        ...temporalChecks(services),
+        ...temporalChecks(services, options.fix === true),
         operationsCheck(services),
         diskCheck(services),
         analyticsCheck(services),
@@ -58,16 +62,19 @@ const seconds = (text: string): number => {
 
 export const addDoctor = (command: Command): void => {
   withCommonOptions(command)
+    .option('--fix', 'mend what can be mended: fetch the Temporal server, create missing schedules')
     .option('--deadline <seconds>', 'longest time for one check', seconds, 40)
     .addHelpText(
       'after',
       `
 Examples:
   callsync doctor
+  callsync doctor --fix
   callsync doctor --json | jq '.findings[] | select(.outcome != "ok")'
 
 It starts embedded servers that do not run, sends one sample delivery to webhook.public_url (which it removes again), and
-changes nothing else. Exit code 0: nothing failed (warnings are allowed); 4: all that failed did not answer; 2 and 3: something
+changes nothing else; with --fix it
+also mends what no decision of yours is needed for. Exit code 0: nothing failed (warnings are allowed); 4: all that failed did not answer; 2 and 3: something
 is wrong in the configuration, or refused.`,
     )
     .action(runDoctor);

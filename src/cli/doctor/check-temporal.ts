@@ -2,8 +2,9 @@
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { taskQueuesOf } from '../../../workflows/messages.ts';
 import { terminal } from '../../errors.ts';
-import { findTemporalCli } from '../../local/temporal/locate-cli.ts';
+import { findTemporalCli, locateTemporalCli } from '../../local/temporal/locate-cli.ts';
 import { schedulesOf } from '../../temporal/schedules.ts';
+import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
 import { openTemporal, type TemporalService } from '../services/open-temporal.ts';
 import type { Services } from '../services/services.ts';
 import { unpolledQueues } from '../watch-workers.ts';
@@ -11,7 +12,8 @@ import { type Check, type Finding, NotChecked, ok, warning } from './check.ts';
 
 const notFound = 5;
 
-export const temporalChecks = (services: Services): Check[] => {
+/** @param fix create schedules that are not there, instead of reporting them. */
+export const temporalChecks = (services: Services, fix: boolean): Check[] => {
   const { config } = services;
   const prefix = config.temporal.task_queue;
   let opening: Promise<TemporalService> | undefined;
@@ -35,8 +37,14 @@ export const temporalChecks = (services: Services): Check[] => {
       },
     },
     { name: 'workers', run: async () => checkWorkers(await need(), config.temporal.namespace, prefix) },
-    { name: 'schedules', run: async () => checkSchedules(await need(), prefix, config.sync.reconcile.enabled) },
+    { name: 'schedules', run: async () => checkSchedules(services, await need(), fix) },
   ];
+};
+
+/** Fetches or builds the development server's program where it is needed and not here: minutes, so no check does it. */
+export const provideTemporalCli = async ({ config, say }: Services): Promise<void> => {
+  if (config.temporal.address !== undefined) return;
+  await locateTemporalCli({ configured: config.temporal.cli, log: say });
 };
 
 /** Never builds the development server’s program: that takes minutes. */
@@ -44,7 +52,7 @@ const openPresent = async (services: Services): Promise<TemporalService> => {
   const { temporal } = services.config;
   if (temporal.address === undefined && (await findTemporalCli({ configured: temporal.cli })) === undefined) {
     throw terminal('TEMPORAL_CLI', 'The Temporal CLI for the development server is not here yet.', {
-      hint: 'callsync up downloads it once, or builds it with Go (3 minutes) where the download is blocked; or set temporal.address.',
+      hint: 'callsync doctor --fix or callsync up downloads it once, or builds it with Go (3 minutes) where the download is blocked; or set temporal.address.',
     });
   }
   return openTemporal(services);
@@ -74,10 +82,14 @@ const checkWorkers = async (temporal: TemporalService, namespace: string, prefix
   return warning(`No worker polls ${unpolled.join(', ')}.`, 'Start callsync up or callsync worker.');
 };
 
-const checkSchedules = async ({ client }: TemporalService, prefix: string, reconcile: boolean): Promise<Finding> => {
+const checkSchedules = async (services: Services, temporal: TemporalService, fix: boolean): Promise<Finding> => {
+  const { client } = temporal;
+  const { config } = services;
   const missing: string[] = [];
   const paused: string[] = [];
-  const wanted = schedulesOf(prefix).filter((id) => reconcile || !id.endsWith('/reconcile'));
+  const wanted = schedulesOf(config.temporal.task_queue).filter(
+    (id) => config.sync.reconcile.enabled || !id.endsWith('/reconcile'),
+  );
   for (const id of wanted) {
     try {
       const { state } = await client.schedule.getHandle(id).describe();
@@ -87,8 +99,16 @@ const checkSchedules = async ({ client }: TemporalService, prefix: string, recon
       missing.push(id);
     }
   }
-  if (missing.length > 0)
-    return warning(`Not there: ${missing.join(', ')}.`, 'callsync up or callsync go-live creates them.');
+  if (missing.length > 0 && fix) {
+    await ensureConfiguredSchedules(services, temporal);
+    return ok(`Created: ${missing.join(', ')}.`);
+  }
+  if (missing.length > 0) {
+    return warning(
+      `Not there: ${missing.join(', ')}.`,
+      'callsync doctor --fix, callsync up or callsync go-live creates them.',
+    );
+  }
   if (paused.length > 0)
     return warning(`Paused: ${paused.join(', ')}.`, 'Resume them in the Temporal UI when the reason is gone.');
   return ok(`${wanted.length} schedules are on.`);
