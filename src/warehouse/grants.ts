@@ -4,6 +4,8 @@
 export interface Readers {
   readonly analyst: string;
   readonly restricted: string;
+  /** Schema or dataset of the marts, which analysts read, too. */
+  readonly marts: string;
 }
 
 export interface Grants {

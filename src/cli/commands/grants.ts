@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
-import { openWarehouse } from '../services/open-warehouse.ts';
+import { martPlaceOf } from '../services/open-marts.ts';
+import { configuredWarehouse, openWarehouse } from '../services/open-warehouse.ts';
 
 interface GrantsOptions extends CommonOptions {
   readonly analyst: string;
@@ -30,7 +31,8 @@ somebody. Run it again after an upgrade.`,
       withStore(options, async (store, services) => {
         const warehouse = openWarehouse(services, store, name);
         const { analyst, restricted } = options;
-        const readers = { analyst, restricted };
+        const { marts } = martPlaceOf(configuredWarehouse(services.config, warehouse.name));
+        const readers = { analyst, restricted, marts };
         const statements = warehouse.grants.statements(readers);
         if (options.apply !== true) {
           const text = statements.map((sql) => (sql.startsWith('--') ? sql : `${sql};`)).join('\n');

@@ -8,7 +8,7 @@ import type { Services } from './services.ts';
 type WarehouseConfig = Config['warehouses'][string];
 
 /** Where the marts of a warehouse are. */
-const martPlaceOf = (config: WarehouseConfig): MartPlace => {
+export const martPlaceOf = (config: WarehouseConfig): MartPlace => {
   const { type: kind } = config;
   const tables = kind === 'postgres' ? config.schema : config.dataset;
   const marts = config.marts_schema ?? `${tables}_marts`;

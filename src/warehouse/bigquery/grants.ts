@@ -37,6 +37,8 @@ export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): re
   const shown = Object.entries(restrictedColumns).filter(([name]) => relations.includes(name));
   return [
     `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${dataset}\` TO ${grantee(readers.analyst)}`,
+    `CREATE SCHEMA IF NOT EXISTS \`${project}.${readers.marts}\` OPTIONS (location = '${location}')`,
+    `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${project}.${readers.marts}\` TO ${grantee(readers.analyst)}`,
     `CREATE SCHEMA IF NOT EXISTS \`${views}\` OPTIONS (location = '${location}')`,
     ...shown.map(
       ([name, columns]) =>

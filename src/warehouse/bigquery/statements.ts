@@ -88,12 +88,14 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     { name: 'reconcile/digests', sql: `${digestCallsQuery(dataset, ['2026-03-01'])};` },
     { name: 'reconcile/ids of a range', sql: `${callIdsQuery(dataset, { from: 0, to: 86_400_000_000 })};` },
     { name: 'reconcile/orphans', sql: `${orphansQuery(dataset, config)};` },
-    ...grantsSql(config, { analyst: 'group:analysts@example.com', restricted: 'group:others@example.com' }).map(
-      (sql) => ({
-        name: 'grants',
-        sql: `${sql};`,
-      }),
-    ),
+    ...grantsSql(config, {
+      analyst: 'group:analysts@example.com',
+      restricted: 'group:others@example.com',
+      marts: 'calls_marts',
+    }).map((sql) => ({
+      name: 'grants',
+      sql: `${sql};`,
+    })),
     { name: 'search index/create', sql: `${createSearchIndexSql(dataset)};` },
     { name: 'search index/drop', sql: `${dropSearchIndexSql(dataset)};` },
     { name: 'search index/status', sql: `${searchStatusSql(dataset)};` },

@@ -37,6 +37,7 @@ const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
   const views: Layout = { ...layout, schema: restrictedName(layout.schema) };
   const viewSchema = quote(views.schema);
   const [analyst, restricted] = [quoteRole(readers.analyst), quoteRole(readers.restricted)];
+  const marts = quote(readers.marts);
   const relations = [...tablesOf(layout).map(({ name }) => name), 'words' as const];
   const shown = relations.flatMap((name) => {
     const columns = restrictedColumns[name];
@@ -47,8 +48,14 @@ const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
     `GRANT USAGE ON SCHEMA ${schema} TO ${analyst}`,
     `GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${analyst}`,
     `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT SELECT ON TABLES TO ${analyst}`,
+    // Marts are made anew when their definition changes: the right is given before they are there.
+    `CREATE SCHEMA IF NOT EXISTS ${marts}`,
+    `GRANT USAGE ON SCHEMA ${marts} TO ${analyst}`,
+    `GRANT SELECT ON ALL TABLES IN SCHEMA ${marts} TO ${analyst}`,
+    `ALTER DEFAULT PRIVILEGES IN SCHEMA ${marts} GRANT SELECT ON TABLES TO ${analyst}`,
     createRole(readers.restricted),
     ...revokeAll(schema, `PUBLIC, ${restricted}`),
+    ...revokeAll(marts, `PUBLIC, ${restricted}`),
     // The analysts' own; what everybody may do here would be open to the restricted, too.
     `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${schema} TO ${analyst}`,
     `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} REVOKE ALL ON TABLES FROM ${restricted}`,

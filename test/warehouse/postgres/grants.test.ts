@@ -12,7 +12,7 @@ const config = { schema: 'calls', documents: true } as const;
 const secrets = ['transcriptcanary', '33199001234', 'freecanary'];
 /** Roles belong to the whole server, which other tests share. */
 const mark = `${process.pid}_${Date.now()}`;
-const readers = { analyst: `analyst "${mark}"`, restricted: `restricted '${mark}'` };
+const readers = { analyst: `analyst "${mark}"`, restricted: `restricted '${mark}'`, marts: 'marts' };
 const quote = (role: string): string => `"${role.replaceAll('"', '""')}"`;
 
 let database: TestDatabase;
@@ -101,10 +101,12 @@ test('the restricted role reads its views, and finds no transcript, number or fr
   const leaks = [...read].filter(([, rows]) => secrets.some((secret) => rows.includes(secret))).map(([name]) => name);
   expect(leaks).toEqual([]);
 
-  // The analyst reads all of it, so that what is looked for is there.
+  // The analyst reads all of it, marts too, so that what is looked for is there.
   const all = await readAs(readers.analyst);
   for (const secret of secrets) expect([...all.values()].join('\n')).toContain(secret);
-  expect([...all.keys()]).toEqual(expect.arrayContaining(tables.map(({ name }) => `calls.${name}`)));
+  expect([...all.keys()]).toEqual(
+    expect.arrayContaining(['marts.transcripts', ...tables.map(({ name }) => `calls.${name}`)]),
+  );
 
   const { rows: functions } = await admin.query(
     `SELECT p.oid::regprocedure AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
@@ -118,11 +120,13 @@ test('the restricted role reads its views, and finds no transcript, number or fr
 test('what is added later is open to analysts and hidden from the restricted', async () => {
   await warehouse.search.drop();
   await warehouse.search.create();
-  await admin.query(`CREATE TABLE calls.later AS SELECT 'freecanary' AS text;
+  await admin.query(`CREATE VIEW marts.later AS SELECT content FROM calls.utterances; CREATE TABLE calls.later AS SELECT 'freecanary' AS text;
     CREATE FUNCTION calls.tell() RETURNS text LANGUAGE sql SECURITY DEFINER AS $$ SELECT content FROM calls.utterances $$`);
-  expect((await readAs(readers.analyst)).get('calls.later')).toContain('freecanary');
+  const analyst = await readAs(readers.analyst);
+  expect(analyst.get('calls.later')).toContain('freecanary');
+  expect(analyst.get('marts.later')).toContain('transcriptcanary');
   const restricted = await readAs(readers.restricted);
-  expect([...restricted.keys()].filter((name) => name.startsWith('calls.'))).toEqual([]);
+  expect([...restricted.keys()].filter((name) => /^(calls|marts)\./.test(name))).toEqual([]);
   await admin.query(`SET SESSION AUTHORIZATION ${quote(readers.restricted)}`);
   await expect(admin.query('SELECT calls.tell()')).rejects.toThrow(/permission denied/);
   await admin.query('RESET SESSION AUTHORIZATION');

@@ -1579,6 +1579,12 @@ ORDER BY call_id;
 GRANT `roles/bigquery.dataViewer` ON SCHEMA `acme-prod.calls` TO "group:analysts@example.com";
 
 -- grants
+CREATE SCHEMA IF NOT EXISTS `acme-prod.calls_marts` OPTIONS (location = 'EU');
+
+-- grants
+GRANT `roles/bigquery.dataViewer` ON SCHEMA `acme-prod.calls_marts` TO "group:analysts@example.com";
+
+-- grants
 CREATE SCHEMA IF NOT EXISTS `acme-prod.calls_restricted` OPTIONS (location = 'EU');
 
 -- grants
