@@ -115,7 +115,7 @@ export const createSearchSql = (layout: Layout, unaccentSchema: string): readonl
   clipped boolean NOT NULL,
   document tsvector NOT NULL,
   PRIMARY KEY (call_id, side)
-)`,
+) WITH (toast_tuple_target = 8160)`,
     `COMMENT ON TABLE ${table} IS '${definition}'`,
     `CREATE INDEX IF NOT EXISTS transcript_search_time ON ${table} (language, call_timestamp DESC NULLS LAST, call_id)`,
     `CREATE OR REPLACE FUNCTION ${fold}(word text) RETURNS text LANGUAGE sql STABLE AS $$SELECT ${unaccent}.unaccent('${unaccent}.unaccent'::regdictionary, word)$$`,

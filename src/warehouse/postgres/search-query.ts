@@ -72,33 +72,55 @@ export interface FindRange {
   readonly limit: number;
 }
 
+/** Conditions that a search does not need are constant when it is planned, and vanish. */
+const wanted = `language = $3 AND document @@ $2::tsquery
+   AND ($4::bigint IS NULL OR call_timestamp >= ${toTimestamp('$4')})
+   AND ($5::bigint IS NULL OR call_timestamp < ${toTimestamp('$5')})
+   AND ($6::text IS NULL OR side = $6::text)`;
+
+/** With more rows than this, walking through time finds the newest sooner than sorting all that match. */
+export const fewRows = 2_000;
+
+/**
+ * How many rows have the words, up to one more than `fewRows`: the planner knows nothing of rare words, and would walk
+ * through all rows in search of one that nobody said. Run with `byIndex`. Parameters as those of `findSql`.
+ */
+export const countSomeSql = (layout: Layout): string =>
+  `SELECT count(*) AS rows FROM (SELECT FROM ${qualified(layout, 'transcript_search')}
+ WHERE ${wanted} AND $1::text IS NOT NULL AND $7::text[] IS NOT NULL AND $8::int IS NOT NULL LIMIT ${fewRows + 1}) counted`;
+
+/** Ways of finding, as settings of the transaction: the words' index and a sort, or a walk from the newest row on. */
+export const byIndex =
+  'SET LOCAL enable_indexscan = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = on';
+export const byTime =
+  'SET LOCAL enable_indexscan = on; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
+('SET LOCAL enable_indexscan = on; SET LOCAL enable_seqscan = on; SET LOCAL enable_bitmapscan = on');
+
 /**
  * Calls and sides of one language, newest first. The index finds the words; positions confirm phrases; an utterance
- * confirms them again, since neighbours in the document may be of two utterances. The inner query keeps its order, so that
- * this last and costliest step ends at the limit.
+ * confirms them again, since neighbours in the document may be of two utterances.
  */
 export const findSql = (layout: Layout): string => {
   const document = qualified(layout, 'transcript_document');
   return `SELECT s.call_id, s.side, s.language, ${toMicros('s.call_timestamp')} AS micros
-  FROM (SELECT call_id, side, call_timestamp, language
-          FROM ${qualified(layout, 'transcript_search')}
-         WHERE language = $3 AND document @@ $2::tsquery AND (clipped OR document @@ $1::tsquery)
-           AND ($4::bigint IS NULL OR call_timestamp >= ${toTimestamp('$4')})
-           AND ($5::bigint IS NULL OR call_timestamp < ${toTimestamp('$5')})
-           AND ($6::text IS NULL OR side = $6::text)
-         ORDER BY call_timestamp DESC NULLS LAST, call_id
-        OFFSET 0) s
- WHERE NOT EXISTS (
-   SELECT FROM unnest($7::text[]) AS phrase
-    WHERE NOT EXISTS (
-      SELECT FROM ${qualified(layout, 'utterances')} u
-       WHERE u.call_id = s.call_id AND coalesce(u.side, '') = s.side
-         AND (${document}(s.language, u.content)).document
-             @@ ${qualified(layout, 'transcript_fold')}(phraseto_tsquery(s.language::regconfig, phrase)::text)::tsquery))
+  FROM ${qualified(layout, 'transcript_search')} s
+ WHERE ${wanted}
+   AND ($1::tsquery = $2::tsquery OR clipped OR document @@ $1::tsquery)
+   AND ($7::text[] = '{}' OR NOT EXISTS (
+     SELECT FROM unnest($7::text[]) AS phrase
+      WHERE NOT EXISTS (
+        SELECT FROM ${qualified(layout, 'utterances')} u
+         WHERE u.call_id = s.call_id AND coalesce(u.side, '') = s.side
+           AND (${document}(s.language, u.content)).document
+               @@ ${qualified(layout, 'transcript_fold')}(phraseto_tsquery(s.language::regconfig, phrase)::text)::tsquery)))
+ ORDER BY call_timestamp DESC NULLS LAST, call_id
  LIMIT $8`;
 };
 
-/** The utterances to show of found calls and sides, with marks. Parameters: ids, sides, language, any, lexemes. */
+/**
+ * The utterances to show of found calls and sides, with marks. Parameters: ids, sides, language, any, lexemes, and whether
+ * there are words alone, so that one of the lexemes is enough. Run with `byTime`: in the order of utterances, up to the limit.
+ */
 export const hitsSql = (layout: Layout): string => {
   const fold = qualified(layout, 'transcript_fold');
   return `SELECT s.call_id, h.*
@@ -111,6 +133,6 @@ export const hitsSql = (layout: Layout): string => {
       SELECT string_agg('''' || replace(replace(w.lexeme, '\\', '\\\\'), '''', '''''') || '''', ' | ')::tsquery AS query
         FROM unnest(to_tsvector($3::text::regconfig, u.content)) w WHERE ${fold}(w.lexeme) = ANY($5::text[])) q
     WHERE u.call_id = s.call_id AND coalesce(u.side, '') = s.side AND q.query IS NOT NULL
-      AND (${qualified(layout, 'transcript_document')}($3::text, u.content)).document @@ $4::tsquery
+      AND ($6::boolean OR (${qualified(layout, 'transcript_document')}($3::text, u.content)).document @@ $4::tsquery)
     ORDER BY u.utterance_index LIMIT ${hitsPerCall}) h`;
 };

@@ -27,6 +27,10 @@ import {
   searchStateSql,
 } from './search-ddl.ts';
 import {
+  byIndex,
+  byTime,
+  countSomeSql,
+  fewRows,
   findParameters,
   findSql,
   hitsSql,
@@ -182,7 +186,11 @@ const findIn = async (
   };
   const found: { readonly row: FoundRow; readonly query: LanguageQuery }[] = [];
   for (const query of queries) {
-    const { rows } = await client.query<FoundRow>(findSql(layout), [...findParameters(query, text, range)]);
+    const parameters = [...findParameters(query, text, range)];
+    await client.query(byIndex);
+    const { rows: counted } = await client.query<{ rows: number }>(countSomeSql(layout), parameters);
+    if ((counted[0]?.rows ?? 0) > fewRows) await client.query(byTime);
+    const { rows } = await client.query<FoundRow>(findSql(layout), parameters);
     found.push(...rows.map((row) => ({ row, query })));
   }
   found.sort((a, b) => (b.row.micros ?? 0) - (a.row.micros ?? 0) || (a.row.call_id < b.row.call_id ? -1 : 1));
@@ -192,6 +200,7 @@ const findIn = async (
   for (const { row } of found.filter(({ row }) => shown.has(row.call_id))) {
     calls.set(row.call_id, { callId: row.call_id, callTimestamp: row.micros, language: row.language, hits: [] });
   }
+  await client.query(byTime);
   for (const query of queries) {
     const mine = found.filter((one) => one.query === query && shown.has(one.row.call_id)).map(({ row }) => row);
     if (mine.length === 0) continue;
@@ -201,6 +210,7 @@ const findIn = async (
       query.language,
       query.any,
       query.lexemes,
+      text.phrases.length === 0,
     ]);
     for (const row of rows) {
       const hit = { utteranceIndex: row.utterance_index, side: row.side, ...readMarks(row.marked) };
