@@ -11,5 +11,3 @@ export const lineageConfigSchema = z
     namespace: z.string().min(1).default('callsync').describe('Namespace of the jobs in the events.'),
   })
   .describe('OpenLineage events of loads, by HTTP. No load waits for them, and none fails with them.');
-
-export type LineageConfig = z.infer<typeof lineageConfigSchema>;
