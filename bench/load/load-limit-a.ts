@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { finished, pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { tableOf, type WordArrays } from '../../schemas/tables.ts';
+import { guardColumns, tableOf, type WordArrays } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
 import type { SimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
+import { contentHash } from '../../src/warehouse/content-hash.ts';
 import { listChanges } from '../../src/warehouse/postgres/ddl.ts';
 import { columnsOf, type Layout, qualified } from '../../src/warehouse/postgres/layout.ts';
+import type { FlatRows } from '../../src/warehouse/warehouse.ts';
 import { createDatabase } from './create-database.ts';
 import { requestToken } from './request-token.ts';
 
@@ -62,6 +64,11 @@ async function* readPages(simulator: SimulatorProcess, token: string): AsyncGene
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
+const guardCell = (name: string, rows: FlatRows): string => {
+  if (name === 'content_hash') return contentHash(rows);
+  return name === 'load_id' ? 'bench' : '1';
+};
+
 /** Reads every page once, flattens it and writes one COPY text file a table. */
 export const prepareLimitA = async (input: { simulator: SimulatorProcess; folder: string }): Promise<PreparedRows> => {
   const { simulator, folder } = input;
@@ -88,7 +95,8 @@ export const prepareLimitA = async (input: { simulator: SimulatorProcess; folder
           const cells = columns.flatMap((column, index) =>
             column.type === 'words' ? [] : [cell(row[index], column.type)],
           );
-          write(name, `${[...cells, ...(name === 'calls' ? ['1', '1', '1', 'bench'] : [])].join('\t')}\n`);
+          const guard = name === 'calls' ? guardColumns.map((column) => guardCell(column.name, rows)) : [];
+          write(name, `${[...cells, ...guard].join('\t')}\n`);
         }
       }
       for (const [callId, at, utterance, side, , , , , , arrays] of rows.utterances) {
