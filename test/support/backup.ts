@@ -37,6 +37,7 @@ export const backUp = async (
     }
     // Without triggers: counters are set back with the tables that they count.
     const statements = [
+      `LOCK TABLE ${rows.map(({ name }) => `${schema}.${name}`).join(', ')} IN ACCESS EXCLUSIVE MODE`,
       ...rows.flatMap(({ name, columns }) => [
         `DELETE FROM ${schema}.${name}`,
         `INSERT INTO ${schema}.${name} (${columns}) OVERRIDING SYSTEM VALUE SELECT ${columns} FROM ${copy}.${name}`,

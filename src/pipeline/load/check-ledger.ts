@@ -13,7 +13,7 @@ import type { StoreLease } from '../../store/loads/lease.ts';
 import { registerWarehouse } from '../../store/loads/warehouses.ts';
 import type { Store } from '../../store/store.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
-import { type Comparison, compareWithWarehouse, findHighestEpoch, listCallsOf } from './compare-with-warehouse.ts';
+import { type Comparison, compareWithWarehouse, findHighestEpoch, listForgotten } from './compare-with-warehouse.ts';
 import { replayErasures } from './replay-erasures.ts';
 
 export interface LedgerCheckDeps {
@@ -188,7 +188,7 @@ const beginEpoch = async (
   const forgotten = new Set<string>();
   for (const [warehouse, { unknown }] of compared) {
     highest = Math.max(highest, await findHighestEpoch(warehouse));
-    for (const id of await listCallsOf(warehouse, unknown, mostRereads)) forgotten.add(id);
+    for (const id of await listForgotten(store, warehouse, unknown, mostRereads)) forgotten.add(id);
   }
   await requestRereads(store, [...forgotten], 'restored');
   const issued = await issueEpoch(store, epoch === 0 ? 'created' : 'restored', highest);

@@ -1,5 +1,6 @@
 /** Compares the loads of the ledger with those of a warehouse: what only one of them knows, the other has lost. */
 import { CallsyncError } from '../../errors.ts';
+import { olderInLedger } from '../../store/ledger/ledger.ts';
 import {
   type CommittedLoad,
   countCommittedSince,
@@ -56,21 +57,21 @@ export const findHighestEpoch = async (warehouse: Warehouse): Promise<number> =>
   return highest;
 };
 
-/** Ids of the calls whose rows came with these loads, newest load first, at most `limit`. */
-export const listCallsOf = async (
+/** Calls whose rows came with these loads in a higher revision than the ledger has, newest load first, at most `limit`. */
+export const listForgotten = async (
+  store: Store,
   warehouse: Warehouse,
   loadIds: readonly string[],
   limit: number,
 ): Promise<readonly string[]> => {
   const ids: string[] = [];
   for (const page of pagesOf(loadIds)) {
+    const rows = await warehouse.query(`SELECT call_id, revision FROM calls WHERE load_id IN (${page})`);
+    const calls = rows.map((row) => ({ callId: row.call_id as string, revision: Number(row.revision) }));
+    ids.push(...(await olderInLedger(store, calls)));
     if (ids.length >= limit) break;
-    const rows = await warehouse.query(
-      `SELECT call_id FROM calls WHERE load_id IN (${page}) LIMIT ${limit - ids.length}`,
-    );
-    ids.push(...rows.map((row) => row.call_id as string));
   }
-  return ids;
+  return ids.slice(0, limit);
 };
 
 const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promise<Comparison> => {

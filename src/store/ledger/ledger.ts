@@ -171,7 +171,20 @@ export const readHeads = async (db: Queryable, callIds: readonly string[]): Prom
   return await byCallId(rows);
 };
 
-/** The same with their documents. */
+/** Those of some calls that the ledger has in a lower revision, or not at all. */
+export const olderInLedger = async (
+  db: Queryable,
+  calls: readonly { readonly callId: string; readonly revision: number }[],
+): Promise<string[]> => {
+  const rows = await db.query<{ id: string }>(
+    `SELECT id FROM unnest($1::text[], $2::int[]) AS u(id, revision) LEFT JOIN ledger l ON l.call_id = id
+      WHERE coalesce(l.revision, 0) < u.revision AND l.tombstone IS NOT TRUE`,
+    [calls.map(({ callId }) => callId), calls.map(({ revision }) => revision)],
+  );
+  return rows.map(({ id }) => id);
+};
+
+/** Rows with their documents. */
 export const readRows = async (db: Queryable, callIds: readonly string[]): Promise<ReadonlyMap<string, LedgerRow>> => {
   const rows = await db.query<StoredLedgerRow>(
     `SELECT ${ledgerColumns}, d.body FROM ledger l LEFT JOIN ledger_documents d USING (call_id)
