@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
 import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
+import { cookbook } from '../../src/marts/cookbook.ts';
 import { marts } from '../../src/marts/marts.ts';
 import { renderViews } from '../../src/marts/render-views.ts';
 import { martSettings } from '../../src/marts/settings.ts';
@@ -163,7 +164,7 @@ const hasAnalyzer = await access(analyzer).then(
   () => false,
 );
 
-test.skipIf(!hasAnalyzer)("Google's analyzer accepts every mart", async () => {
+test.skipIf(!hasAnalyzer)("Google's analyzer accepts every mart and every question of the cookbook", async () => {
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme-prod', dataset: 'calls' });
   const tables = listStatements(config).filter(({ name }) => name.startsWith('ddl/'));
   for (const settings of [analytics, {}]) {
@@ -174,6 +175,9 @@ test.skipIf(!hasAnalyzer)("Google's analyzer accepts every mart", async () => {
     const statements = [
       ...tables.map(({ sql }) => sql),
       ...views.map((view) => viewQuery('acme-prod.calls_marts', view)),
+      ...(settings === analytics ? cookbook : []).map(({ sql }) =>
+        (typeof sql === 'string' ? sql : sql.bigquery).replaceAll('{marts}', '`acme-prod`.calls_marts'),
+      ),
     ];
     const folder = await mkdtemp(join(tmpdir(), 'callsync-marts-'));
     const file = join(folder, 'marts.sql');
