@@ -46,6 +46,8 @@ const hour = 3_600_000;
 const traits: Readonly<Record<string, Trait>> = {
   silent_cap: (draft, random) => {
     draft.dialect.cap = pick([37, 100, 137, 250], random());
+    // Nobody knows of it.
+    draft.list = { ...draft.list, max_results: undefined };
   },
   true_total: (draft) => {
     draft.dialect.capTotal = 'true';
