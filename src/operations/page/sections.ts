@@ -20,7 +20,7 @@ const section = (id: string, title: string, content: Part): Section => ({
 const table = (title: string, heads: readonly string[], rows: readonly (readonly Part[])[], none: string): Html =>
   rows.length === 0
     ? html`<p>${none}</p>`
-    : html`<div class="scroll" tabindex="0" role="region" aria-label="${title}"><table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${rows.map(
+    : html`<div class="scroll" tabindex="0" role="region" aria-label="${title} as a table"><table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${rows.map(
         ([first, ...cells]) =>
           html`<tr><th scope="row">${first}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`,
       )}</tbody></table></div>`;
@@ -128,7 +128,7 @@ const drawLimit = ({ what, used, limit, note }: UsedLimit): readonly Part[] => [
 ];
 
 const limits = ({ limits: all }: PageState): Section =>
-  section('limits', 'Limits', table('Limits', ['Limit', 'Used', 'Share', ''], all.map(drawLimit), 'None.'));
+  section('limits', 'Limits', table('Limits', ['Limit', 'Used', 'Share', 'Note'], all.map(drawLimit), 'None.'));
 
 const ways = ({ ways: { both, pollOnly, webhookOnly, importOnly } }: PageState): Section => {
   const sum = both + pollOnly + webhookOnly + importOnly;

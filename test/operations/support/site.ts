@@ -1,6 +1,9 @@
 /** One running installation for the tests of what operators see: receiver, workers and operations port in one process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '../../../src/local/local-process.ts';
 import { schedulesOf } from '../../../src/temporal/schedules.ts';
@@ -15,7 +18,11 @@ export interface Site extends Installation {
   scrape(): Promise<string>;
 }
 
-export const openSite = async (operations: Readonly<Record<string, unknown>> = {}): Promise<Site> => {
+/** `ann` may act, with the token `act`. */
+export const openSite = async (): Promise<Site> => {
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-token-'));
+  const tokenFile = join(folder, 'ann');
+  await writeFile(tokenFile, 'act\n', { mode: 0o600 });
   const port = await findFreePort();
   const site = await install({
     simulator: {
@@ -29,7 +36,7 @@ export const openSite = async (operations: Readonly<Record<string, unknown>> = {
     config: {
       webhook: { port, header_prefix: 'X-Service-', secrets: [{ name: 'main', secret: 'a shared secret' }] },
       sync: { settle: '1s', interval: '5s' },
-      operations: { port: 0, ...operations },
+      operations: { port: 0, actors: [{ name: 'ann', token_file: tokenFile }] },
     },
   });
   const process_ = spawn(process.execPath, [program, 'up', '--config', site.configPath, '--json'], {
@@ -51,6 +58,7 @@ export const openSite = async (operations: Readonly<Record<string, unknown>> = {
           .catch(() => undefined);
       }
       await site.dispose();
+      await rm(folder, { recursive: true, force: true });
     },
   };
 };

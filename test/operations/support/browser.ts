@@ -1,0 +1,22 @@
+/** A real Chromium, from its npm package; the page of an operations port in it. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import chromium from '@sparticuz/chromium';
+import { type Browser, launch, type Page } from 'puppeteer-core';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+export const openBrowser = async (): Promise<Browser> =>
+  await launch({ args: chromium.args, executablePath: await chromium.executablePath(), headless: 'shell' });
+
+/** Findings that keep somebody out, as `rule: targets`. */
+export const seriousFindings = async (page: Page): Promise<string[]> => {
+  await page.evaluate(axe);
+  return (await page.evaluate(`axe.run().then(({ violations }) => violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => id + ': ' + nodes.map(({ target, failureSummary }) => target + ' ' + failureSummary).join(', ')))`)) as string[];
+};
+
+/** How far the document is wider than the window. */
+export const overhang = async (page: Page): Promise<number> =>
+  (await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')) as number;
