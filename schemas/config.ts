@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { analyticsConfigSchema } from './config/analytics.ts';
 import { lineageConfigSchema } from './config/lineage.ts';
+import { notificationsConfigSchema } from './config/notifications.ts';
 import { operationsConfigSchema } from './config/operations.ts';
 import { privacyConfigSchema } from './config/privacy.ts';
 import { sourceConfigSchema } from './config/source.ts';
@@ -23,6 +24,7 @@ export const configSchema = z
     analytics: analyticsConfigSchema.prefault({}),
     privacy: privacyConfigSchema.prefault({}),
     lineage: lineageConfigSchema.prefault({}),
+    notifications: notificationsConfigSchema.prefault({}),
   })
   .describe('Configuration of callsync.');
 

@@ -161,6 +161,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/webhook.ts')).addWebhook,
   },
   {
+    name: 'notify',
+    does: 'try out who is told when something stays wrong',
+    load: async () => (await import('./commands/notify.ts')).addNotify,
+  },
+  {
     name: 'schema',
     does: 'how records differ from the interface, and which agents deliver them',
     load: async () => (await import('./commands/schema.ts')).addSchema,

@@ -6,6 +6,7 @@ import { openPage } from '../open-page.ts';
 import { openReceiverBesideWorkers } from '../open-receiver.ts';
 import { psqlLine } from '../psql-line.ts';
 import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
+import { openNotifications } from '../services/open-notifications.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
 import { readVersion } from '../version.ts';
@@ -27,6 +28,7 @@ export const addUp = (command: Command): void => {
           address = `${receiver.address}${services.config.webhook.path}`;
           ready = receiver.ready;
         }
+        openNotifications(services, parts);
         const operations = await openOperations(services, { registry, ready, page: openPage(services, parts) });
         await ensureConfiguredSchedules(services, parts.temporal, options.schedules ? 'all' : 'sweep');
         const addresses = {

@@ -6,6 +6,7 @@ import { type CommonOptions, print, untilStopped, withCommonOptions, withService
 import { openOperations } from '../open-operations.ts';
 import { openPage } from '../open-page.ts';
 import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
+import { openNotifications } from '../services/open-notifications.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
 import { readVersion } from '../version.ts';
@@ -25,6 +26,7 @@ export const addWorker = (command: Command): void => {
         const { temporal } = parts;
         if (options.schedules) await ensureConfiguredSchedules(services, temporal);
         else await triggerSweep(temporal.client, config.temporal.task_queue);
+        openNotifications(services, parts);
         const operations = await openOperations(services, {
           registry,
           ready: () => true,

@@ -15,7 +15,7 @@ import type { Services } from './services.ts';
 /** Verdicts are given once in minutes: their gauges need not be newer. */
 const verdictsCacheMs = 60_000;
 /** Windows older than this count in no gauge; `callsync coverage` and `callsync verdicts` show them. */
-const verdictDays = 92;
+export const verdictDays = 92;
 
 export const watchParts = (
   services: Services,

@@ -1,0 +1,58 @@
+/** Config section `notifications:`: who is told when something stays wrong, and when it is right again. */
+import { z } from 'zod';
+import { durationSchema } from './duration.ts';
+
+export const conditions = [
+  'stale',
+  'inbox_stalled',
+  'load_stalled',
+  'quota_low',
+  'quarantine_open',
+  'unproven',
+  'suspicious_empty',
+] as const;
+export type Condition = (typeof conditions)[number];
+
+const nameSchema = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/);
+
+const channelSchema = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('webhook').describe('Signed after Standard Webhooks.'),
+    name: nameSchema.describe('Name of the channel, for rules and errors.'),
+    url: z.url({ protocol: /^https?$/ }).describe('Where messages are posted, as JSON.'),
+    secret_file: z.string().min(1).describe('File of the signing secret (base64, with or without whsec_).'),
+  }),
+  z.strictObject({
+    type: z.literal('slack').describe('An incoming webhook of Slack.'),
+    name: nameSchema.describe('Name of the channel, for rules and errors.'),
+    url_file: z.string().min(1).describe('File of its address, which is a secret.'),
+  }),
+]);
+
+const ruleSchema = z.strictObject({
+  when: z.enum(conditions).describe('What is wrong; docs/notifications.md says what each means.'),
+  after: durationSchema.prefault('0s').describe('For how long it must be wrong before somebody is told.'),
+  channels: z.array(nameSchema).min(1).optional().describe('Names of channels that are told; all by default.'),
+});
+
+export const notificationsConfigSchema = z
+  .strictObject({
+    channels: z.array(channelSchema).default([]).describe('Who is told; nobody without one.'),
+    rules: z
+      .array(ruleSchema)
+      .default(conditions.map((when) => ({ when, after: when === 'unproven' ? 86_400_000 : 0 })))
+      .describe('What is told; every condition by default, windows that are not proven after a day.'),
+  })
+  .superRefine(({ channels, rules }, context) => {
+    const names = new Set(channels.map(({ name }) => name));
+    for (const wanted of rules.flatMap((rule) => rule.channels ?? [])) {
+      if (!names.has(wanted))
+        context.addIssue({ code: 'custom', message: `names a channel that is not there: ${wanted}` });
+    }
+  })
+  .describe(
+    'Messages when something stays wrong, and when it is right again. They hold names and figures, no personal data.',
+  );
+
+export type NotificationsConfig = z.infer<typeof notificationsConfigSchema>;
+export type ChannelConfig = NotificationsConfig['channels'][number];

@@ -1,0 +1,167 @@
+/** Notifications: told once, told when over, signed as receivers' libraries verify it, to channels that may be away. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { notificationsConfigSchema } from '../../schemas/config/notifications.ts';
+import { openChannel } from '../../src/notifications/channels.ts';
+import { findConditions } from '../../src/notifications/find-conditions.ts';
+import { queueMessages, sendMessages } from '../../src/store/status/notifications.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+
+const secret = `whsec_${Buffer.from('a secret of thirty-two bytes ...').toString('base64')}`;
+let database: TestDatabase;
+let store: Store;
+let folder: string;
+let server: Server;
+let url: string;
+let status = 200;
+const received: { headers: Record<string, string>; body: string }[] = [];
+beforeAll(async () => {
+  database = await createDatabase();
+  store = await openStore({ url: database.url });
+  folder = await mkdtemp(join(tmpdir(), 'callsync-notify-'));
+  server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    received.push({ headers: request.headers as Record<string, string>, body });
+    response.writeHead(status).end('ok');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  await writeFile(join(folder, 'secret'), `${secret}\n`);
+  await writeFile(join(folder, 'slack'), `${url}\n`);
+});
+afterAll(async () => {
+  server?.close();
+  await store?.close();
+  await database?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+beforeEach(() => {
+  received.length = 0;
+  status = 200;
+});
+
+const configOf = (rules?: unknown) =>
+  notificationsConfigSchema.parse({
+    channels: [
+      { type: 'webhook', name: 'pager', url, secret_file: join(folder, 'secret') },
+      { type: 'slack', name: 'chat', url_file: join(folder, 'slack') },
+    ],
+    ...(rules === undefined ? {} : { rules }),
+  });
+
+const healthy = {
+  store: {
+    sync: { lag: 5, lastError: null },
+    inbox: { count: 1, oldestAge: 2 },
+    quarantine: { count: 0 },
+    warehouses: [{ name: 'main', liveOldestAge: 3, lastError: null }],
+  },
+  verdicts: [{ warehouse: 'main', unproven: 0, suspiciousEmpty: 0 }],
+  usages: [{ warehouse: 'main', jobs: { used: 5, limit: Number.POSITIVE_INFINITY } }],
+};
+
+test('finds what is wrong, and nothing in an installation with a backlog alone', () => {
+  expect(findConditions(healthy)).toEqual([]);
+  const wrong = findConditions({
+    store: {
+      sync: { lag: 1_200, lastError: 'SERVICE_UNREACHABLE' },
+      inbox: { count: 7, oldestAge: 600 },
+      quarantine: { count: 2 },
+      warehouses: [{ name: 'main', liveOldestAge: 1_800, lastError: null }],
+    },
+    verdicts: [{ warehouse: 'main', unproven: 3, suspiciousEmpty: 1 }],
+    usages: [{ warehouse: 'main', jobs: { used: 1_300, limit: 1_400 } }],
+  });
+  expect(wrong.map(({ condition, subject }) => `${condition}:${subject}`)).toEqual([
+    'stale:',
+    'inbox_stalled:',
+    'quarantine_open:',
+    'load_stalled:main',
+    'quota_low:main',
+    'unproven:main',
+    'suspicious_empty:main',
+  ]);
+  expect(wrong[0]?.summary).toBe('New calls are not read since 20 min (SERVICE_UNREACHABLE).');
+});
+
+test('signs what it posts, and sends Slack text that mentions nobody', async () => {
+  const [pager, chat] = configOf().channels.map(openChannel);
+  const message = {
+    id: 'msg-1',
+    condition: 'stale',
+    subject: '',
+    state: 'firing',
+    summary: '<!channel> & more',
+    at: 0,
+  } as const;
+  await pager?.send(message);
+  await chat?.send(message);
+  const [signed, plain] = received;
+  expect(new Webhook(secret).verify(signed?.body ?? '', signed?.headers ?? {})).toEqual({
+    type: 'callsync.stale.firing',
+    timestamp: '1970-01-01T00:00:00.000Z',
+    data: { condition: 'stale', subject: '', state: 'firing', summary: '<!channel> & more' },
+  });
+  expect(signed?.headers['webhook-id']).toBe('msg-1');
+  expect(() => new Webhook(secret).verify(`${signed?.body} `, signed?.headers ?? {})).toThrow();
+  expect(JSON.parse(plain?.body ?? '')).toEqual({ text: '*Wrong*: &lt;!channel&gt; &amp; more' });
+  status = 500;
+  await expect(pager?.send(message)).rejects.toMatchObject({ code: 'NOTIFICATION_FAILED', kind: 'transient' });
+});
+
+test('tells each change once, however many processes look, and again when a channel was away', async () => {
+  const { rules } = configOf([{ when: 'stale' }, { when: 'unproven', after: '1h' }]);
+  const telling = rules.map(({ when, after }) => ({ condition: when, after, channels: ['pager', 'chat'] }));
+  const stale = { condition: 'stale', subject: '', summary: 'New calls are not read.' };
+  const unproven = { condition: 'unproven', subject: 'main', summary: '3 windows.' };
+  const sent: string[] = [];
+  let isAway = false;
+  const look = async (wrong: (typeof stale)[]): Promise<string[]> => {
+    sent.length = 0;
+    await Promise.all([1, 2, 3].map(() => queueMessages(store, wrong, telling)));
+    const send = async ({
+      channel,
+      condition,
+      state,
+      id,
+    }: {
+      channel: string;
+      condition: string;
+      state: string;
+      id: string;
+    }) => {
+      expect(id).toMatch(/^[0-9a-f-]{36}$/);
+      if (isAway && channel === 'chat') return false;
+      sent.push(`${channel} ${condition} ${state}`);
+      return true;
+    };
+    await Promise.all([sendMessages(store, send), sendMessages(store, send)]);
+    return sent.toSorted();
+  };
+  expect(await look([])).toEqual([]);
+  isAway = true;
+  expect(await look([stale, unproven])).toEqual(['pager stale firing']);
+  isAway = false;
+  expect(await look([stale, unproven])).toEqual([]);
+  await store.query(`UPDATE notification_messages SET next_at = now()`);
+  expect(await look([stale, unproven])).toEqual(['chat stale firing']);
+  await store.query(`UPDATE notified_conditions SET since = since - interval '2 hours'`);
+  expect(await look([stale, unproven])).toEqual(['chat unproven firing', 'pager unproven firing']);
+  expect(await look([unproven])).toEqual(['chat stale resolved', 'pager stale resolved']);
+  expect(await look([])).toEqual(['chat unproven resolved', 'pager unproven resolved']);
+  // What ended before anybody was told is told to nobody.
+  expect(await look([unproven])).toEqual([]);
+  expect(await look([])).toEqual([]);
+  expect(await store.query('SELECT 1 FROM notification_messages')).toEqual([]);
+});
+
+test('refuses a rule for a channel that is not there', () => {
+  expect(() => configOf([{ when: 'stale', channels: ['nobody'] }])).toThrow(/nobody/);
+});
