@@ -1,7 +1,7 @@
 /** Tells the configured channels what stays wrong, and when it is right again. */
 
 import { findConditions } from '../../notifications/find-conditions.ts';
-import { budgetRules } from '../../source/source.ts';
+import { requestLimitRules } from '../../source/source.ts';
 import { readStoreGauges, readVerdictGauges } from '../../store/status/gauges.ts';
 import { queueMessages, sendMessages } from '../../store/status/notifications.ts';
 import { channelsOf } from '../notify.ts';
@@ -25,7 +25,7 @@ export const openNotifications = (services: Services, { store, targets }: Pick<P
   const warehouses = targets.map(({ warehouse }) => warehouse.name);
   const look = async (): Promise<void> => {
     const wrong = findConditions({
-      store: await readStoreGauges(store, { warehouses, limitSpanMs: limitSpanMs(budgetRules(source)) }),
+      store: await readStoreGauges(store, { warehouses, limitSpanMs: limitSpanMs(requestLimitRules(source)) }),
       verdicts: await readVerdictGauges(store, { warehouses, days: verdictDays }),
       usages: await readUsages(targets),
     });
