@@ -50,56 +50,82 @@ const rangeOf = (band: AgeBand, coveredAt: number, now: number): Interval => ({
   to: now - band.from,
 });
 
-/** @param trackedSince when re-reading began: a band that joins late is caught up from there. */
+/** Bands, with the instant up to which changes of each have been looked for. */
+interface Coverage {
+  readonly bands: readonly AgeBand[];
+  readonly coveredAt: (band: AgeBand) => number;
+}
+
+/** Bands within the horizon: every window. What was missed for longer than usual is read too, but its changes have no time. */
+const planAll = ({ bands, coveredAt }: Coverage, now: number, delay: number): RereadPart[] => {
+  const inTime = bands.filter((band) => coveredAt(band) >= now - 2 * delay);
+  const missed = bands.filter((band) => coveredAt(band) < now - 2 * delay);
+  const since = Math.min(now, ...inTime.map(coveredAt));
+  const regular = unite(inTime.map((band) => rangeOf(band, coveredAt(band), now)));
+  const late = subtract(
+    missed.map((band) => rangeOf(band, coveredAt(band), now)),
+    regular,
+  );
+  return [
+    ...regular.map((range) => ({ ...range, since, weight: 1 })),
+    ...late.map((range) => ({ ...range, since: null, weight: 1 })),
+  ];
+};
+
+/** Bands beyond the horizon: the sampled windows that are not read anyway. */
+const planSample = (
+  { bands, coveredAt }: Coverage,
+  now: number,
+  share: number,
+  taken: readonly Interval[],
+): RereadPart[] => {
+  const since = Math.min(now, ...bands.map(coveredAt));
+  const ranges = subtract(
+    bands.map((band) => rangeOf(band, coveredAt(band), now)),
+    taken,
+  );
+  const cells = ranges.flatMap((range) => cellsWithin(range).filter(({ from }) => isSampled(from, share)));
+  return unite(cells).map((range) => ({ ...range, since, weight: 1 / share }));
+};
+
+/** The whole cells of the sample's grid in a range. */
+const cellsWithin = (range: Interval): Interval[] => {
+  const cells: Interval[] = [];
+  for (let from = Math.ceil(range.from / cell) * cell; from + cell <= range.to; from += cell) {
+    cells.push({ from, to: from + cell });
+  }
+  return cells;
+};
+
+/**
+ * Plans one run: all bands of a kind when any of them is due before the next planning, none of them otherwise.
+ * @param trackedSince when re-reading began: a band that joins late is caught up from there.
+ */
 export const planParts = (
   horizon: Horizon,
   states: readonly CoveredBand[],
   rules: RereadRules,
   { now, trackedSince }: { readonly now: number; readonly trackedSince: number },
 ): RereadPlan => {
-  const coveredAt = new Map(states.map((state) => [`${state.kind}:${state.band}`, state.coveredAt]));
-  const lately = now - rules.delay;
-  const dueBefore = lately + planningInterval(rules.delay);
-  const isDue = (kind: string, bands: readonly AgeBand[]): boolean =>
-    bands.some(({ band }) => (coveredAt.get(`${kind}:${band}`) ?? Number.NEGATIVE_INFINITY) <= dueBefore);
+  const { delay, maxHorizon, sample } = rules;
+  const known = new Map(states.map((state) => [`${state.kind}:${state.band}`, state.coveredAt]));
+  const dueBefore = now - delay + planningInterval(delay);
+  const isDue = (kind: CoveredBand['kind'], bands: readonly AgeBand[]): boolean =>
+    bands.some(({ band }) => (known.get(`${kind}:${band}`) ?? Number.NEGATIVE_INFINITY) <= dueBefore);
 
   const parts: RereadPart[] = [];
   const covers: RereadPlan['covers'][number][] = [];
-  let taken: Interval[] = [];
   if (isDue('all', horizon.bands)) {
-    const oldest = Math.max(trackedSince - rules.delay, now - rules.maxHorizon);
-    const regular: Interval[] = [];
-    const late: Interval[] = [];
-    let since = now;
-    for (const band of horizon.bands) {
-      const at = coveredAt.get(`all:${band.band}`) ?? oldest;
-      (at >= lately - rules.delay ? regular : late).push(rangeOf(band, at, now));
-      if (at >= lately - rules.delay) since = Math.min(since, at);
-      covers.push({ band: band.band, kind: 'all' });
-    }
-    taken = unite(regular);
-    parts.push(...taken.map((range) => ({ ...range, since, weight: 1 })));
-    parts.push(...subtract(late, taken).map((range) => ({ ...range, since: null, weight: 1 })));
-    taken = unite([...taken, ...late]);
+    const oldest = Math.max(trackedSince - delay, now - maxHorizon);
+    const coveredAt = ({ band }: AgeBand) => known.get(`all:${band}`) ?? oldest;
+    parts.push(...planAll({ bands: horizon.bands, coveredAt }, now, delay));
+    covers.push(...horizon.bands.map(({ band }) => ({ band, kind: 'all' as const })));
   }
-  if (rules.sample > 0 && horizon.beyond.length > 0 && isDue('sample', horizon.beyond)) {
-    let since = now;
-    const ranges = horizon.beyond.map((band) => {
-      const at = Math.max(
-        coveredAt.get(`sample:${band.band}`) ?? coveredAt.get(`all:${band.band}`) ?? lately,
-        lately - rules.delay,
-      );
-      since = Math.min(since, at);
-      covers.push({ band: band.band, kind: 'sample' });
-      return rangeOf(band, at, now);
-    });
-    const cells: Interval[] = [];
-    for (const range of subtract(ranges, taken)) {
-      for (let from = Math.ceil(range.from / cell) * cell; from + cell <= range.to; from += cell) {
-        if (isSampled(from, rules.sample)) cells.push({ from, to: from + cell });
-      }
-    }
-    parts.push(...unite(cells).map((range) => ({ ...range, since, weight: 1 / rules.sample })));
+  if (sample > 0 && isDue('sample', horizon.beyond)) {
+    const coveredAt = ({ band }: AgeBand) =>
+      Math.max(known.get(`sample:${band}`) ?? known.get(`all:${band}`) ?? now - delay, now - 2 * delay);
+    parts.push(...planSample({ bands: horizon.beyond, coveredAt }, now, sample, unite(parts)));
+    covers.push(...horizon.beyond.map(({ band }) => ({ band, kind: 'sample' as const })));
   }
   return { parts: parts.sort((a, b) => b.to - a.to), covers };
 };

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
-import { connectClient, connectWorker } from '../../src/temporal/connect.ts';
+import { connectClient } from '../../src/temporal/connect.ts';
+import { connectWorker } from '../../src/temporal/connect-worker.ts';
 
 let folder: string;
 let server: Http2Server;

@@ -1,4 +1,4 @@
-import { connectWorker } from '../../temporal/connect.ts';
+import { connectWorker } from '../../temporal/connect-worker.ts';
 import { startWorkers, type WorkerGroup, type WorkerRole } from '../../temporal/worker.ts';
 import { activityDeps } from './activity-deps.ts';
 import type { Parts } from './open-parts.ts';

@@ -121,23 +121,23 @@ export const advanceWatermark = async (
  */
 export const compactWindows = async (db: Queryable, olderThanHours: number): Promise<number> => {
   const rows = await db.query<{ fewer: number }>(
-    `WITH old AS (
+    `WITH old AS ( -- with the end that the windows before it have reached
        SELECT *, max(window_to) OVER (PARTITION BY axis, shown ORDER BY window_from, window_to
                                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
          FROM windows WHERE read_at < now() - make_interval(hours => $1)),
-     chained AS (
+     chained AS ( -- a chain begins where there is a gap before a window
        SELECT *, count(*) FILTER (WHERE reached IS NULL OR reached < window_from)
                    OVER (PARTITION BY axis, shown ORDER BY window_from, window_to) AS chain FROM old),
-     joined AS (
+     joined AS ( -- one window for each chain of several; a window within others adds no calls
        SELECT axis, shown, chain, max(reason) AS reason, min(window_from) AS window_from, max(window_to) AS window_to, min(read_at) AS read_at,
               sum(CASE WHEN reached IS NULL OR reached < window_to THEN calls ELSE 0 END) AS calls, count(*) AS parts
          FROM chained GROUP BY axis, shown, chain HAVING count(*) > 1),
-     gone AS (
+     gone AS ( -- the windows of a chain, but one with the range of the whole
        DELETE FROM windows w USING chained c JOIN joined j USING (axis, shown, chain)
         WHERE w.axis = c.axis AND w.window_from = c.window_from AND w.window_to = c.window_to
           AND (c.window_from, c.window_to) <> (j.window_from, j.window_to)
        RETURNING 1),
-     kept AS (
+     kept AS ( -- two chains of one range stay as one: the one that was shown complete, else the one of more calls
        INSERT INTO windows (axis, window_from, window_to, calls, shown, reason, origin, read_at)
        SELECT DISTINCT ON (axis, window_from, window_to) axis, window_from, window_to, calls, shown, reason, 'compacted', read_at
          FROM joined ORDER BY axis, window_from, window_to, shown = 'none', calls DESC
