@@ -31,7 +31,7 @@ const shownEvents = 40;
 const shownBackfills = 12;
 const day = 86_400_000_000;
 /** The calendar counts the calls of its days, which takes a while where there are millions. */
-const slowly = { cacheMs: 60_000, deadlineMs: 30_000 };
+const slowly = { cacheMs: 20_000, deadlineMs: 30_000 };
 
 export interface PageReader {
   readState(): Promise<PageState>;
