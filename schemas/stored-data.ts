@@ -49,6 +49,8 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
   drift: { holds: 'names of unknown fields, counted', personal: 'no', kept: 'for good' },
   request_limits: { holds: 'times of requests', personal: 'no', kept: 'seconds' },
   events: { holds: 'what operators did, and changes of version', personal: 'no', kept: 'for good' },
+  notified_conditions: { holds: 'what is wrong now, as somebody was told', personal: 'no', kept: 'until it is right' },
+  notification_messages: { holds: 'messages that are not sent yet', personal: 'no', kept: 'a day at most' },
   counters: { holds: 'numbers of rows', personal: 'no', kept: 'for good' },
   meta: { holds: 'single values of the store', personal: 'no', kept: 'for good' },
   migrations: { holds: 'which migrations ran', personal: 'no', kept: 'for good' },
