@@ -57,6 +57,8 @@ const markPendingSql = `INSERT INTO warehouse_calls AS w (warehouse, call_id, qu
             queue_position = CASE WHEN w.pending AND $3::boolean THEN least(w.queue_position, excluded.queue_position)
                                   ELSE excluded.queue_position END`;
 
+const concernedSql = `${concernedWarehouses('$1')} ORDER BY 1`;
+
 /**
  * Makes changed calls pending in every warehouse, inside the transaction that changed them: the configured ones, and
  * those that other workers have registered. Erasures are served before changes, and both before the backlog.
@@ -68,7 +70,7 @@ export const markPending = async (
   kind: PendingKind = 'change',
 ): Promise<void> => {
   if (callIds.length === 0) return;
-  const concerned = await tx.query<{ warehouse: string }>(`${concernedWarehouses('$1')} ORDER BY 1`, [warehouses]);
+  const concerned = await tx.query<{ warehouse: string }>(concernedSql, [warehouses]);
   for (const { warehouse } of concerned) await tx.query(markPendingSql, [warehouse, callIds, kind === 'backlog']);
 };
 
