@@ -34,6 +34,8 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
 
     const imported = await json(['import', file]);
     expect(imported).toMatchObject({ code: 5, result: { records: 5, refused: 3, changed: 2, alreadyDone: false } });
+    // No worker runs, and none has to.
+    expect((await json(['status'])).result).toMatchObject({ calls: 2, warehouses: { postgres: { pending: 0 } } });
 
     const { result: entries } = await json(['quarantine', 'list']);
     expect(entries.map((entry: { origin: string }) => entry.origin).sort()).toEqual(

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { joinCounters, readCounters } from '../../src/store/counters.ts';
+import { joinCounters, readCounters, repairCounters } from '../../src/store/counters.ts';
 import { listRereads, requestRereads, settleRereads } from '../../src/store/delivery/inbox.ts';
 import { issueEpoch } from '../../src/store/loads/epochs.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
@@ -180,7 +180,24 @@ describe('counters', () => {
        UNION ALL SELECT 'pending:' || warehouse, count(*) FROM warehouse_calls WHERE pending GROUP BY 1
        UNION ALL SELECT 'deliveries:' || outcome, count(*) FROM inbox GROUP BY 1 ORDER BY 1`,
     );
-    expect([...(await readCounters(store()))].sort()).toEqual(counted.map(({ name, value }) => [name, value]).sort());
+    const right = counted.map(({ name, value }) => [name, value]).sort();
+    const present = async () => [...(await readCounters(store()))].filter(([, value]) => value !== 0).sort();
+    expect(await present()).toEqual(right);
+    expect(await repairCounters(store())).toEqual([]);
+    const isSettled = 'deliveries:accepted';
+    await run(`INSERT INTO counters SELECT * FROM counters WHERE name <> '${isSettled}'`);
+    await run(`INSERT INTO counters VALUES ('pending:gone', 3), ('${isSettled}', 7)`);
+    await run(`DELETE FROM counters WHERE name = 'tombstones'`);
+    // What others do meanwhile stays counted.
+    await Promise.all([
+      repairCounters(store()),
+      run(`UPDATE ledger SET revision = revision + 1 WHERE call_id LIKE '%8'`),
+      joinCounters(store()),
+    ]);
+    expect(await repairCounters(store())).toEqual([]);
+    const settled = right.map(([name, value]) => (name === isSettled ? [name, Number(value) + 7] : [name, value]));
+    const others = ([name]: readonly unknown[]) => name !== 'calls' && name !== 'tombstones';
+    expect((await present()).filter(others)).toEqual(settled.filter(others));
     await pipeline.clear();
     expect([...(await readCounters(store()))]).toEqual([]);
   });

@@ -4,6 +4,7 @@ import type { WarehouseTarget } from '../../pipeline/deps.ts';
 import { checkBeforeLoad } from '../../pipeline/load/check-before-load.ts';
 import { createLedgerCheck, type LedgerCheck } from '../../pipeline/load/check-ledger.ts';
 import { createLease } from '../../store/loads/lease.ts';
+import { beginWalk } from '../../store/loads/walk.ts';
 import { registerWarehouse } from '../../store/loads/warehouses.ts';
 import type { Store } from '../../store/store.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
@@ -32,6 +33,7 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
     targets.push({ warehouse: checkBeforeLoad(warehouse, ledgerCheck), documents: config.documents });
   }
   await ledgerCheck.run();
+  for (const { name } of warehouses) await beginWalk(store, name);
   watchLedger(services, ledgerCheck);
   return targets;
 };

@@ -5,6 +5,7 @@
  */
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../errors.ts';
+import { repairCounters } from '../../store/counters.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { isIncomplete, type LedgerMark, readLedgerMark, recreateStore } from '../../store/ledger-mark.ts';
 import { noteComparison, readClock, sendAgain } from '../../store/loads/compare-loads.ts';
@@ -191,6 +192,7 @@ const beginEpoch = async (
     for (const id of await listForgotten(store, warehouse, unknown, mostRereads)) forgotten.add(id);
   }
   await requestRereads(store, [...forgotten], 'restored');
+  if (epoch !== 0) await repairCounters(store);
   const issued = await issueEpoch(store, epoch === 0 ? 'created' : 'restored', highest);
   if (epoch === 0) return;
   say(

@@ -71,6 +71,18 @@ export const walkBatch = async (store: Database, warehouse: string): Promise<Wal
   });
 };
 
+/** Longest wait of `beginWalk`. */
+const beginMs = 1_000;
+
+/**
+ * The first batch of a walk, if one was requested and older transactions end in time. The walk of a new store ends with it:
+ * there is nothing to look at, and its calls count as pending until somebody has looked.
+ */
+export const beginWalk = async (store: Database, warehouse: string): Promise<void> => {
+  const until = performance.now() + beginMs;
+  while ((await walkBatch(store, warehouse))?.state === 'waiting' && performance.now() < until) await delay(waitingMs);
+};
+
 /** Walks to the end, for a command that says how much there is to do. Returns how many calls became pending. */
 export const walkToEnd = async (store: Database, warehouse: string): Promise<number> => {
   let marked = 0;

@@ -6,8 +6,10 @@ import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
+import { repairCounters } from '../../../src/store/counters.ts';
 import { eraseCalls } from '../../../src/store/loads/erase.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
+import { countPending } from '../../../src/store/loads/pending.ts';
 import { migrateStore } from '../../../src/store/migrate.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { backUp } from '../../support/backup.ts';
@@ -227,6 +229,21 @@ describe('under running workers, and before maintenance looks,', () => {
       expect(await check()).toEqual([]);
     },
   );
+
+  test('counters that a restore of the data alone has doubled are right again', async () => {
+    const worker = await run();
+    await worker.write(['a', 'v1']);
+    const restore = await ledger();
+    await worker.write(['b', 'v1']);
+    await restore();
+    // Restored as they were, and once more by the triggers of what they count.
+    await query('INSERT INTO counters SELECT * FROM counters');
+    await query(`INSERT INTO counters VALUES ('pending:main', 2)`);
+    await worker.ledgerCheck.watch();
+    await worker.drain();
+    expect(await countPending(pipeline.store, 'main')).toBe(0);
+    expect(await repairCounters(pipeline.store)).toEqual([]);
+  });
 
   test.each([
     ['row by row', undefined],
