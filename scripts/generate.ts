@@ -2,11 +2,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { renderGeneratedFiles } from '../src/config/generated-files.ts';
+import { renderCookbookPage } from './cookbook-page.ts';
 import { renderTroubleshooting } from './error-codes.ts';
 
 // From dist/scripts when built.
 const root = resolve(import.meta.dirname, '../..');
-const files = { ...renderGeneratedFiles(), 'docs/troubleshooting.md': renderTroubleshooting(root) };
+const files = {
+  ...renderGeneratedFiles(),
+  'docs/cookbook.md': renderCookbookPage(root),
+  'docs/troubleshooting.md': renderTroubleshooting(root),
+};
 for (const [name, text] of Object.entries(files)) {
   await mkdir(dirname(join(root, name)), { recursive: true });
   await writeFile(join(root, name), text);

@@ -1,5 +1,4 @@
 /** Everything in the repository that derives from the configuration's schema, by path. */
-import { renderCookbook } from '../marts/cookbook.ts';
 import { renderDbtFiles } from '../marts/render-dbt.ts';
 import { renderMartReference } from '../marts/render-reference.ts';
 import { renderContract } from './contract.ts';
@@ -16,7 +15,6 @@ export const renderGeneratedFiles = (): Readonly<Record<string, string>> => {
     'docs/privacy.md': renderPrivacyPage(),
     'docs/tables.md': renderDictionary(),
     'docs/datacontract.yaml': renderContract(),
-    'docs/cookbook.md': renderCookbook(),
     'docs/marts.md': renderMartReference(),
     ...renderDbtFiles(),
     'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,

@@ -1,6 +1,9 @@
-/** Questions that analysts ask, each as one query; `{marts}` stands for the schema or dataset of the marts. */
+/**
+ * Questions that analysts ask, each as one query; `{marts}` stands for the schema or dataset of the marts. Where nulls
+ * sort differs between the dialects, so a query whose order may meet one says it.
+ */
 
-interface CookbookQuestion {
+export interface CookbookQuestion {
   readonly title: string;
   /** SQL that both dialects understand, or one text for each. */
   readonly sql: string | { readonly postgres: string; readonly bigquery: string };
@@ -21,23 +24,23 @@ export const cookbook: readonly CookbookQuestion[] = [
   },
   {
     title: 'How many calls are qualified and void, by campaign?',
-    sql: 'SELECT campaign, SUM(calls) AS calls, SUM(qualified_calls) AS qualified_calls, SUM(void_calls) AS void_calls\nFROM {marts}.campaign_daily\nGROUP BY campaign\nORDER BY campaign',
+    sql: 'SELECT campaign, SUM(calls) AS calls, SUM(qualified_calls) AS qualified_calls, SUM(void_calls) AS void_calls\nFROM {marts}.campaign_daily\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
   },
   {
     title: 'How long do calls of each direction last?',
-    sql: 'SELECT direction, COUNT(*) AS calls, AVG(duration_seconds) AS mean_seconds, MAX(duration_seconds) AS longest_seconds\nFROM {marts}.calls_wide\nGROUP BY direction\nORDER BY direction',
+    sql: 'SELECT direction, COUNT(*) AS calls, AVG(duration_seconds) AS mean_seconds, MAX(duration_seconds) AS longest_seconds\nFROM {marts}.calls_wide\nGROUP BY direction\nORDER BY direction NULLS LAST',
   },
   {
     title: 'Which five agents took the most calls?',
-    sql: 'SELECT agent, SUM(calls) AS calls\nFROM {marts}.agent_daily\nGROUP BY agent\nORDER BY calls DESC, agent\nLIMIT 5',
+    sql: 'SELECT agent, SUM(calls) AS calls\nFROM {marts}.agent_daily\nGROUP BY agent\nORDER BY calls DESC, agent NULLS LAST\nLIMIT 5',
   },
   {
     title: 'How long did each agent talk to customers in all?',
-    sql: 'SELECT agent, COUNT(*) AS calls, SUM(talk_agent_seconds) AS talk_seconds\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent',
+    sql: 'SELECT agent, COUNT(*) AS calls, SUM(talk_agent_seconds) AS talk_seconds\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent NULLS LAST',
   },
   {
     title: 'What part of the talk is the agent’s, by agent?',
-    sql: 'SELECT agent, AVG(agent_talk_share) AS agent_talk_share\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent_talk_share DESC, agent\nLIMIT 5',
+    sql: 'SELECT agent, AVG(agent_talk_share) AS agent_talk_share\nFROM {marts}.call_talk\nGROUP BY agent\nORDER BY agent_talk_share DESC NULLS LAST, agent\nLIMIT 5',
   },
   {
     title: 'Which calls have the longest monologue?',
@@ -49,7 +52,7 @@ export const cookbook: readonly CookbookQuestion[] = [
   },
   {
     title: 'How many words a minute are spoken, by campaign?',
-    sql: 'SELECT campaign, SUM(words) / SUM(speech_seconds + overlap_seconds) * 60 AS words_per_minute\nFROM {marts}.call_talk\nGROUP BY campaign\nORDER BY campaign',
+    sql: 'SELECT campaign, SUM(words) / SUM(speech_seconds + overlap_seconds) * 60 AS words_per_minute\nFROM {marts}.call_talk\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
   },
   {
     title: 'How many calls have more than a fifth of silence?',
@@ -57,7 +60,7 @@ export const cookbook: readonly CookbookQuestion[] = [
   },
   {
     title: 'How often was each tag found true?',
-    sql: 'SELECT tag_name, SUM(calls) AS calls, SUM(calls_true) AS calls_true\nFROM {marts}.tag_daily\nGROUP BY tag_name\nORDER BY calls DESC, tag_name',
+    sql: 'SELECT tag_name, SUM(calls) AS calls, SUM(calls_true) AS calls_true\nFROM {marts}.tag_daily\nGROUP BY tag_name\nORDER BY calls DESC, tag_name NULLS LAST',
   },
   {
     title: 'Which tags come together in a call?',
@@ -69,7 +72,7 @@ export const cookbook: readonly CookbookQuestion[] = [
   },
   {
     title: 'What is a configured field worth, by campaign?',
-    sql: 'SELECT campaign, COUNT(deal_value) AS deals, SUM(deal_value) AS value\nFROM {marts}.calls_wide\nGROUP BY campaign\nORDER BY campaign',
+    sql: 'SELECT campaign, COUNT(deal_value) AS deals, SUM(deal_value) AS value\nFROM {marts}.calls_wide\nGROUP BY campaign\nORDER BY campaign NULLS LAST',
   },
   {
     title: 'How are calls spread over the hours of the business day?',
@@ -86,30 +89,10 @@ export const cookbook: readonly CookbookQuestion[] = [
   },
   {
     title: 'What was said in the longest transcript, in its first words?',
-    sql: 'SELECT call_id, words, SUBSTR(dialogue, 1, 60) AS beginning\nFROM {marts}.transcripts\nORDER BY words DESC, call_id\nLIMIT 1',
+    sql: 'SELECT call_id, words, SUBSTR(dialogue, 1, 60) AS beginning\nFROM {marts}.transcripts\nORDER BY words DESC NULLS LAST, call_id\nLIMIT 1',
   },
   {
     title: 'How many chunks do the transcripts of each language make, for retrieval?',
-    sql: 'SELECT lang, COUNT(DISTINCT call_id) AS calls, COUNT(*) AS chunks, SUM(words) AS words\nFROM {marts}.document_chunks\nGROUP BY lang\nORDER BY lang',
+    sql: 'SELECT lang, COUNT(DISTINCT call_id) AS calls, COUNT(*) AS chunks, SUM(words) AS words\nFROM {marts}.document_chunks\nGROUP BY lang\nORDER BY lang NULLS LAST',
   },
 ];
-
-/** docs/cookbook.md. */
-export const renderCookbook = (): string =>
-  [
-    '# Cookbook',
-    '',
-    'Generated by `npm run generate` from src/marts/cookbook.ts. Twenty questions over the [marts](marts.md), in SQL that PostgreSQL',
-    'and BigQuery both understand where no other is shown. `calls_marts` is the schema, or the dataset, of the marts; `deal_value` is a',
-    'field that `analytics.fields` names.',
-    '',
-    ...cookbook.flatMap(({ title, sql }, index) => [
-      `## ${index + 1}. ${title}`,
-      '',
-      ...(typeof sql === 'string'
-        ? block(sql)
-        : ['PostgreSQL:', '', ...block(sql.postgres), 'BigQuery:', '', ...block(sql.bigquery)]),
-    ]),
-  ].join('\n');
-
-const block = (sql: string): string[] => ['```sql', sql.replaceAll('{marts}', 'calls_marts'), '```', ''];

@@ -6,6 +6,7 @@ export interface Utterance {
   datetime: number;
   duration: number;
   words: unknown[];
+  content: string;
 }
 
 export const analytics = {

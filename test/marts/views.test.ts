@@ -13,7 +13,9 @@ import { renderViews } from '../../src/marts/render-views.ts';
 import { martSettings } from '../../src/marts/settings.ts';
 import { viewQuery } from '../../src/warehouse/bigquery/ensure-views.ts';
 import { listStatements } from '../../src/warehouse/bigquery/statements.ts';
-import { analytics, changeCall, dues, type Utterance } from './analytics.ts';
+import { analytics, changeCall, dues } from './analytics.ts';
+import { testCookbook } from './cookbook-cases.ts';
+import { agentSideOf, talkOf, utterancesOf } from './talk.ts';
 import { type FilledWarehouses, fillWarehouses, sortRows } from './two-warehouses.ts';
 
 let here: FilledWarehouses;
@@ -45,8 +47,8 @@ test('talk figures are those of the timeline, counted hundredth by hundredth of 
   let compared = 0;
   for (const document of here.documents) {
     const row = rows.get(document.unique_id) ?? {};
-    const utterances = (document.transcript_json as { callData: Utterance[] } | null)?.callData ?? [];
-    const expected = talkOf(utterances, (document.metadata as { Direction: string }).Direction === 'IN' ? 'out' : 'in');
+    const utterances = utterancesOf(document);
+    const expected = talkOf(utterances, agentSideOf(document));
     for (const [name, value] of Object.entries(expected)) {
       if (typeof value === 'number') expect(row[name], `${name} of ${document.unique_id}`).toBeCloseTo(value, 4);
       else expect(row[name], name).toBe(value);
@@ -64,7 +66,7 @@ test('keys from the configuration are typed, and what is not of the type is null
     expect(row.deal_value).toBe(/^\d+\.?\d*$/.test(text) ? Number(text) : null);
     expect(row.due).toBe([0, 4, 6].includes(index % 7) ? dues[index % 7] : null);
     expect(row.flag).toBe([true, false, true, null, null][index % 5]);
-    expect(row.agent_side).toBe((document.metadata as { Direction: string }).Direction === 'IN' ? 'out' : 'in');
+    expect(row.agent_side).toBe(agentSideOf(document));
   }
 });
 
@@ -81,6 +83,8 @@ test('a business day is as proven as the UTC windows that it touches; the latest
     ...days.slice(4),
   ]);
 });
+
+testCookbook(() => here);
 
 test('views are replaced only where their definition has changed, also when they lose a column', async () => {
   for (const one of [here.postgres, here.bigquery]) {
@@ -109,54 +113,6 @@ test('without settings a figure that needs them is null and says so, and no othe
     expect(sortRows(await one.ask('SELECT campaign FROM {marts}.campaign_daily')).length).toBeGreaterThan(3);
   }
 });
-
-const talkOf = (utterances: readonly Utterance[], agentSide: string) => {
-  if (utterances.length === 0)
-    return { talk_status: 'no transcript', turns: 0, words: 0, speech_seconds: null, agent_talk_share: null };
-  const ticks = new Map<number, Set<string>>();
-  const talk = { in: 0, out: 0 } as Record<string, number>;
-  let [first, last] = [Number.POSITIVE_INFINITY, 0];
-  for (const { from, datetime, duration } of utterances) {
-    const [start, end] = [Math.round(datetime * 100), Math.round(datetime * 100) + Math.round(duration / 10)];
-    [first, last] = [Math.min(first, start), Math.max(last, end)];
-    for (let tick = start; tick < end; tick += 1) ticks.set(tick, (ticks.get(tick) ?? new Set()).add(from));
-  }
-  let [overlap, silence, gap] = [0, 0, 0];
-  for (let tick = first; tick <= last; tick += 1) {
-    const sides = ticks.get(tick) ?? new Set();
-    for (const side of sides) talk[side] = (talk[side] ?? 0) + 1;
-    if (sides.size > 1) overlap += 1;
-    if (sides.size === 0 && tick < last) gap += 1;
-    else {
-      if (gap > 30) silence += gap;
-      gap = 0;
-    }
-  }
-  const turns: { side: string; from: number; to: number }[] = [];
-  for (const { from: side, datetime, duration } of [...utterances].sort((a, b) => a.datetime - b.datetime)) {
-    const end = datetime + duration / 1000;
-    const turn = turns.at(-1);
-    if (turn?.side === side) turn.to = Math.max(turn.to, end);
-    else turns.push({ side, from: datetime, to: end });
-  }
-  const words = utterances.reduce((sum, one) => sum + one.words.length, 0);
-  const all = (talk.in ?? 0) + (talk.out ?? 0);
-  return {
-    talk_status: 'ok',
-    agent_status: 'ok',
-    turns: turns.length,
-    words,
-    talk_in_seconds: (talk.in ?? 0) / 100,
-    talk_out_seconds: (talk.out ?? 0) / 100,
-    agent_talk_share: (talk[agentSide] ?? 0) / all,
-    speech_seconds: ticks.size / 100,
-    overlap_seconds: overlap / 100,
-    silence_seconds: silence / 100,
-    silence_share: silence / (last - first),
-    longest_monologue_seconds: Math.max(...turns.map(({ from, to }) => to - from)),
-    words_per_minute: (words / (all / 100)) * 60,
-  };
-};
 
 const analyzer = process.env.CALLSYNC_GSQLCHECK ?? '';
 const hasAnalyzer = await access(analyzer).then(
