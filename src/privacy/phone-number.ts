@@ -71,3 +71,19 @@ export const normalizeNumber = (text: string, countries: readonly CountryCode[])
   if (digits === '') return undefined;
   return readDialled(digits, text.trimStart().startsWith('+'), countries) ?? digits;
 };
+
+const gap = '[\\s.()/-]{0,3}';
+const spaced = (digits: string): string => [...digits].join(gap);
+
+/**
+ * The ways in which text may hold a number: international or national, in groups or not. Undefined where it is none.
+ * @param number E.164.
+ */
+export const writtenForms = (number: string): RegExp | undefined => {
+  const phone = number.startsWith('+') ? parse(number) : undefined;
+  if (phone === undefined || phone.nationalNumber.length < 6) return undefined;
+  const dialled = digitsOf(phone.formatNational());
+  const trunk = dialled.endsWith(phone.nationalNumber) ? dialled.slice(0, -phone.nationalNumber.length) : '';
+  const international = `(?:\\+|00)?${gap}${spaced(phone.countryCallingCode)}${gap}(?:${trunk}${gap})?`;
+  return new RegExp(`(?<!\\d)(?:${international}|${trunk}${gap})${spaced(phone.nationalNumber)}(?!\\d)`);
+};

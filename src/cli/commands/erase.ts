@@ -5,7 +5,7 @@ import { terminal } from '../../errors.ts';
 import { type ErasureReceipt, eraseRequest } from '../../pipeline/erase/erase-request.ts';
 import type { ErasureRequest } from '../../pipeline/erase/match-calls.ts';
 import { mergeInbox } from '../../pipeline/load/merge-inbox.ts';
-import { normalizeNumber } from '../../privacy/phone-number.ts';
+import { normalizeNumber, writtenForms } from '../../privacy/phone-number.ts';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
 import { readValues } from '../read-values.ts';
 import { ingestDeps } from '../services/activity-deps.ts';
@@ -28,15 +28,13 @@ const readRequest = async ({ by, key, file }: EraseOptions): Promise<ErasureRequ
   return key === undefined ? { kind: by as 'call' | 'phone', values } : { kind: 'metadata', key, values };
 };
 
-const describe = ({ dryRun, calls, erased, purged, warehouses, copies }: ErasureReceipt): string => {
+const describe = ({ dryRun, calls, erased, purged, sealed, warehouses, copies }: ErasureReceipt): string => {
   if (dryRun || purged === undefined)
     return `${calls} calls are meant. Nothing was erased; --yes erases them for good.`;
   return [
     `${calls} calls are meant; ${erased} became tombstones now, which ${warehouses.join(', ') || 'no warehouse'} gets next.`,
     `Bodies of ${purged.inbox} deliveries, ${purged.quarantine} quarantined records, ${purged.rereads} rereads and ${purged.frames} frames are gone.`,
-    ...(purged.sealed > 0
-      ? [`${purged.sealed} sealed records in quarantine cannot be searched: replay or drop them.`]
-      : []),
+    ...(sealed > 0 ? [`${sealed} sealed records in quarantine cannot be searched: replay or drop them.`] : []),
     ...copies.map((copy) => `${copy}.`),
   ].join('\n');
 };
@@ -49,12 +47,15 @@ const run = (options: EraseOptions): Promise<void> =>
     const store = await openStoreService(services);
     const targets = await openWarehouses(services, store);
     const dryRun = options.yes !== true;
-    // What waits belongs to calls too, which are not known before they are merged.
-    if (!dryRun) for (let more = true; more; ) ({ more } = await mergeInbox(ingestDeps(services, { store, targets })));
+    const deps = ingestDeps(services, { store, targets });
     const receipt = await eraseRequest({ store, targets }, request, {
       dryRun,
+      merge: async () => {
+        for (let more = true; more; ) ({ more } = await mergeInbox(deps));
+      },
       comparison: {
         normalize: (text) => normalizeNumber(text, countries),
+        writtenForms,
         tokensOf: (value) => (privacy === undefined ? [] : [privacy.tokenOf(value)]),
       },
     });

@@ -1,12 +1,12 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, and says what was done. */
 import { createHmac } from 'node:crypto';
-import { type Purged, purgeDeliveries } from '../../store/delivery/purge.ts';
+import { countSealed, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
 import { listCallIds } from '../../store/ledger/erased-keys.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { eraseCalls } from '../../store/loads/erase.ts';
 import type { Store } from '../../store/store.ts';
 import type { WarehouseTarget } from '../deps.ts';
-import { type Comparison, createMatcher, type ErasureRequest } from './match-calls.ts';
+import { type Comparison, createMatcher, createTextMatcher, type ErasureRequest } from './match-calls.ts';
 
 export interface ErasureReceipt {
   readonly at: string;
@@ -18,6 +18,8 @@ export interface ErasureReceipt {
   /** Of them, those that were not erased before. */
   readonly erased: number;
   readonly purged: Purged | undefined;
+  /** Records in quarantine that only the holder of the private key can look into. */
+  readonly sealed: number;
   /** The tombstones are the next that these are sent. */
   readonly warehouses: readonly string[];
   /** Copies that platforms keep for a while, and until when. */
@@ -59,8 +61,54 @@ const findCalls = async (
 /** Documents in memory at once. */
 const rowsAtOnce = 200;
 
+/** What came in while calls were erased is searched again, this often at most. */
+const mostRounds = 5;
+
+interface Carried {
+  readonly ids: readonly string[];
+  readonly erased: number;
+  readonly purged: Purged;
+}
+
+/**
+ * Erases, and looks again until nothing more is found: deliveries that came meanwhile may have brought other calls of the
+ * person. Calls that were erased in a run that was interrupted are tombstones; their deliveries went with them.
+ */
+const eraseAll = async (
+  store: Store,
+  names: readonly string[],
+  merge: () => Promise<void>,
+  find: () => Promise<readonly string[]>,
+): Promise<Carried> => {
+  const ids = new Set<string>();
+  let erased = 0;
+  let purged: Purged = { inbox: 0, quarantine: 0, rereads: 0, frames: 0 };
+  for (let round = 0; round < mostRounds; round += 1) {
+    await merge();
+    const found = await find();
+    let fresh = 0;
+    for (let start = 0; start < found.length; start += rowsAtOnce) {
+      const { calls, ...taken } = await eraseCalls(store, found.slice(start, start + rowsAtOnce), names);
+      fresh += calls;
+      purged = addPurged(purged, taken);
+    }
+    for (const id of found) ids.add(id);
+    erased += fresh;
+    if (fresh === 0) break;
+  }
+  return { ids: [...ids], erased, purged };
+};
+
+const addPurged = (a: Purged, b: Purged): Purged => ({
+  inbox: a.inbox + b.inbox,
+  quarantine: a.quarantine + b.quarantine,
+  rereads: a.rereads + b.rereads,
+  frames: a.frames + b.frames,
+});
+
 /**
  * @param dryRun finds and counts only.
+ * @param merge brings what waits in the inbox into the ledger: it belongs to calls too, which are not known before.
  * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them.
  */
 export const eraseRequest = async (
@@ -69,32 +117,34 @@ export const eraseRequest = async (
   options: {
     readonly dryRun: boolean;
     readonly comparison: Comparison;
+    readonly merge: () => Promise<void>;
     readonly onProgress?: (seen: number) => void;
   },
 ): Promise<ErasureReceipt> => {
-  const ids = await findCalls(store, request, options.comparison, options.onProgress);
+  const { dryRun, comparison } = options;
   const names = targets.map(({ warehouse }) => warehouse.name);
-  let erased = 0;
-  let purged: Purged | undefined;
-  if (!options.dryRun) {
-    for (let start = 0; start < ids.length; start += rowsAtOnce) {
-      const rows = await eraseCalls(store, ids.slice(start, start + rowsAtOnce), names);
-      erased += rows.length;
-    }
-    const texts =
-      request.kind === 'call' ? [] : request.values.flatMap((value) => [value, ...options.comparison.tokensOf(value)]);
-    const calls = ids.map((id) => ({ id, key: store.keyOf(id) }));
-    purged = await store.transaction((tx) => purgeDeliveries(tx, calls, texts, names));
-  }
-  const keys = request.values.map((value) => selectorKey(store, request.kind, value));
-  return {
+  const find = () => findCalls(store, request, comparison, options.onProgress);
+  const receipt = {
     at: new Date().toISOString(),
-    request: { kind: request.kind, keys },
-    dryRun: options.dryRun,
-    calls: ids.length,
-    erased,
-    purged,
+    request: {
+      kind: request.kind,
+      keys: request.values.map((value) => selectorKey(store, request.kind, value)),
+    },
+    dryRun,
     warehouses: names,
     copies,
+  };
+  if (dryRun) return { ...receipt, calls: (await find()).length, erased: 0, purged: undefined, sealed: 0 };
+  const { ids, erased, purged } = await eraseAll(store, names, options.merge, find);
+  const texts =
+    request.kind === 'call'
+      ? { quarantine: 0, frames: 0 }
+      : await store.transaction((tx) => purgeTexts(tx, createTextMatcher(request, comparison)));
+  return {
+    ...receipt,
+    calls: ids.length,
+    erased,
+    purged: addPurged(purged, { inbox: 0, rereads: 0, ...texts }),
+    sealed: await countSealed(store),
   };
 };

@@ -85,6 +85,7 @@ const replayBatch = async (
       record.source === 'webhook' ? [{ bodyHash, callId }] : [],
     ),
     deps.targets.map((target) => target.warehouse.name),
+    deps.store.keyOf,
   );
   const ids = [...observed.values()].map((entry) => entry.id);
   await settleQuarantine(deps.store, ids, 'replayed');

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { callTimestampOf, flattenVersion } from '../../calls/flatten.ts';
 import { transient } from '../../errors.ts';
-import { markDeliveriesLoaded, readDeliveryRow, unloadedDeliveries } from '../../store/delivery/inbox.ts';
+import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
 import { countHeld, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { countPending, type PendingBatch, type QueueCursor, readPending } from '../../store/loads/pending.ts';
 import { type WalkedBatch, waitingMs, walkBatch } from '../../store/loads/walk.ts';
@@ -120,11 +120,7 @@ const commitPending = async (
     logs: { deliveries, verdicts: verdicts.map(verdictRow) },
     force: rows.some(({ rewrite }) => rewrite !== null),
   });
-  await markDeliveriesLoaded(
-    deps.store,
-    target.warehouse.name,
-    deliveries.map((row) => readDeliveryRow(row).seq),
-  );
+  await markDeliveriesLoaded(deps.store, target.warehouse.name, deliveries);
   await markVerdictsLoaded(
     deps.store,
     verdicts.map((verdict) => verdict.verdict_id),
@@ -156,7 +152,7 @@ const planPending = async (
     const deliveries = await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad);
     const verdicts = await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad);
     const isWorthACommit =
-      pending.calls.length > 0 || verdicts.length > 0 || deliveries.some((row) => !readDeliveryRow(row).isRejected);
+      pending.calls.length > 0 || verdicts.length > 0 || deliveries.some((row) => !isRejectedRow(row));
     if (!isWorthACommit) return undefined;
     const plan = await planLoad(
       tx,

@@ -109,6 +109,7 @@ export const mergeBatch = async (
           tx,
           settled,
           deps.targets.map((target) => target.warehouse.name),
+          deps.store.keyOf,
         );
       },
     };

@@ -4,6 +4,7 @@ import { sourceRank } from '../../../schemas/observation.ts';
 import { tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import type { KeyOf } from '../ledger/erased-keys.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 
 export interface PendingDelivery {
@@ -85,31 +86,54 @@ const findEarlierBodies = async (tx: Transaction, deliveries: readonly PendingDe
 };
 
 const settleSql = `WITH settled AS (
-       UPDATE inbox i SET outcome = u.outcome, call_id = u.call_id, reason = u.reason, folded_at = now(),
-              body = CASE WHEN u.outcome = 'accepted' AND l.call_id IS NULL THEN i.body END
-         FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS u(seq, outcome, call_id, reason)
-              LEFT JOIN ledger l ON l.call_id = u.call_id AND l.tombstone
+       UPDATE inbox i SET outcome = u.outcome, call_id = coalesce(u.erased, u.call_id), reason = u.reason, folded_at = now(),
+              body = CASE WHEN u.outcome = 'accepted' AND u.erased IS NULL THEN i.body END
+         FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) AS u(seq, outcome, call_id, reason, erased)
         WHERE i.seq = u.seq RETURNING i.agent, i.signing_key, i.received_at)
      INSERT INTO delivery_senders SELECT agent, signing_key, count(*), min(received_at), max(received_at) FROM settled
       GROUP BY agent, signing_key`;
 
 /**
  * Records what became of deliveries; every warehouse then still has to be told, also one that only others configured.
- * A body is kept once: with the delivery that was folded, or in quarantine; of an erased call it is kept nowhere.
+ * A body is kept once: with the delivery that was folded, or in quarantine; of an erased call it is kept nowhere, and a
+ * keyed hash takes the place of its id.
  */
 export const settleDeliveries = async (
   tx: Transaction,
   settled: readonly SettledDelivery[],
   warehouses: readonly string[],
+  keyOf: KeyOf,
 ): Promise<void> => {
   const seqs = settled.map((one) => one.seq);
+  const erased = await nameErased(
+    tx,
+    settled.flatMap(({ callId }) => callId ?? []),
+    keyOf,
+  );
   await tx.query(settleSql, [
     seqs,
     settled.map((one) => one.outcome),
     settled.map((one) => one.callId),
     settled.map((one) => one.reason),
+    settled.map(({ callId }) => (callId === null ? null : (erased.get(callId) ?? null))),
   ]);
   await tx.query(queueSql, [seqs, warehouses]);
+};
+
+/** What deliveries of an erased call have instead of its id. */
+export const erasedName = (key: string): string => `erased:${key}`;
+
+/** Of some calls those that were erased, each with the name that deliveries have of it. */
+const nameErased = async (
+  db: Queryable,
+  callIds: readonly string[],
+  keyOf: KeyOf,
+): Promise<ReadonlyMap<string, string>> => {
+  const rows = await db.query<{ id: string }>(
+    'SELECT call_id AS id FROM ledger WHERE call_id = ANY($1) AND tombstone',
+    [callIds],
+  );
+  return new Map(rows.map(({ id }) => [id, erasedName(keyOf(id))]));
 };
 
 const queueSql = `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
@@ -121,22 +145,26 @@ export const settleReplayed = async (
   store: Database,
   replayed: readonly { readonly bodyHash: Buffer; readonly callId: string }[],
   warehouses: readonly string[],
+  keyOf: KeyOf,
 ): Promise<void> =>
   await store.transaction(async (tx) => {
+    const ids = replayed.map(({ callId }) => callId);
+    const erased = await nameErased(tx, ids, keyOf);
     const settled = await tx.query<{ seq: number }>(
       `UPDATE inbox i SET outcome = 'accepted', call_id = u.call_id, reason = 'replayed from quarantine'
          FROM unnest($1::bytea[], $2::text[]) AS u(hash, call_id)
         WHERE i.body_hash = u.hash AND i.outcome = 'quarantined' RETURNING i.seq`,
-      [replayed.map((one) => one.bodyHash), replayed.map((one) => one.callId)],
+      [replayed.map((one) => one.bodyHash), ids.map((id) => erased.get(id) ?? id)],
     );
     await tx.query(queueSql, [settled.map(({ seq }) => seq), warehouses]);
   });
 
-/** Asks for calls to be read again from the API, whose answer decides. */
+/** Asks for calls to be read again from the API, whose answer decides; not for erased ones. */
 export const requestRereads = async (db: Queryable, callIds: readonly string[], reason: string): Promise<void> => {
   if (callIds.length === 0) return;
   await db.query(
-    `INSERT INTO rereads (call_id, reason) SELECT DISTINCT id COLLATE "C", $2 FROM unnest($1::text[]) AS id ORDER BY 1
+    `INSERT INTO rereads (call_id, reason) SELECT DISTINCT id COLLATE "C", $2 FROM unnest($1::text[]) AS id
+      WHERE NOT EXISTS (SELECT FROM ledger l WHERE l.call_id = id AND l.tombstone) ORDER BY 1
      ON CONFLICT (call_id) DO UPDATE SET reason = excluded.reason, requested_at = clock_timestamp(), attempts = 0`,
     [callIds, reason],
   );
@@ -215,16 +243,21 @@ const deliveryValue = (name: string): string => {
   return name === 'arrival_id' ? `coalesce(arrival_id::text, 'seq:' || seq) AS ${name}` : name;
 };
 
-/** The number of a delivery in a row of the warehouse table, and whether its load is worth a commit of its own. */
-export const readDeliveryRow = (row: readonly unknown[]): { readonly seq: number; readonly isRejected: boolean } => ({
-  seq: row[deliveryColumns.indexOf('seq')] as number,
-  isRejected: row[deliveryColumns.indexOf('outcome')] === 'rejected',
-});
+/** Whether a row of the warehouse table is a rejected delivery, for which no commit of its own is made. */
+export const isRejectedRow = (row: readonly unknown[]): boolean => valueOf(row, 'outcome') === 'rejected';
 
+const valueOf = (row: readonly unknown[], name: string): unknown => row[deliveryColumns.indexOf(name)];
+
+/** Takes rows that a warehouse has now off its queue; one that changed meanwhile (its call was erased) stays. */
 export const markDeliveriesLoaded = async (
   db: Queryable,
   warehouse: string,
-  seqs: readonly number[],
+  rows: readonly (readonly unknown[])[],
 ): Promise<void> => {
-  await db.query('DELETE FROM unloaded_deliveries WHERE warehouse = $1 AND seq = ANY($2)', [warehouse, seqs]);
+  await db.query(
+    `DELETE FROM unloaded_deliveries d USING unnest($2::bigint[], $3::text[], $4::text[]) AS u(seq, outcome, call_id), inbox i
+      WHERE d.warehouse = $1 AND d.seq = u.seq AND i.seq = u.seq
+        AND i.outcome = u.outcome AND i.call_id IS NOT DISTINCT FROM u.call_id`,
+    [warehouse, ...['seq', 'outcome', 'call_id'].map((name) => rows.map((row) => valueOf(row, name)))],
+  );
 };

@@ -1,70 +1,98 @@
 /** Takes what deliveries, quarantine, rereads and frames hold of erased calls. */
-import type { Transaction } from '../../postgres/database.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
+import { erasedName } from './inbox.ts';
 
-/** A shorter text would be found in bytes of others. */
-const leastText = 6;
+export interface ErasedCall {
+  readonly id: string;
+  /** Keyed hash of the id. */
+  readonly key: string;
+}
 
+/** How many were taken. */
 export interface Purged {
   /** Deliveries whose body or call id went. */
   readonly inbox: number;
   readonly quarantine: number;
   readonly rereads: number;
   readonly frames: number;
-  /** Records that only the holder of the private key can look into. */
-  readonly sealed: number;
 }
 
+/** A shorter id may be any other value. */
+const leastText = 6;
+/** Bodies in memory at once. */
+const bodiesAtOnce = 100;
+
 /**
- * Bodies of the calls' deliveries are deleted, waiting ones are settled unread, and a keyed hash takes the place of the call id,
- * in the warehouses' table `deliveries` too. Records in quarantine and frames that name a call or hold one of the texts are
- * emptied or deleted.
- * @param calls id and keyed hash of each. @param texts searched for in bytes that belong to no call.
+ * Bodies of the calls' deliveries are deleted, and a keyed hash takes the place of the call id, in the warehouses' table
+ * `deliveries` too. Records in quarantine and frames that name a call are emptied or deleted. Waiting deliveries are left to the
+ * merge, which folds them to nothing: it holds them before it asks for calls, so that waiting for them here could be for good.
  */
-export const purgeDeliveries = async (
+export const purgeCalls = async (
   tx: Transaction,
-  calls: readonly { readonly id: string; readonly key: string }[],
-  texts: readonly string[],
+  calls: readonly ErasedCall[],
   warehouses: readonly string[],
 ): Promise<Purged> => {
   const ids = calls.map(({ id }) => id);
-  const sought = [...ids.map((id) => JSON.stringify(id)), ...texts.filter((text) => text.length >= leastText)].map(
-    (text) => Buffer.from(text),
-  );
   const settled = await tx.query(
     `WITH purged AS (
-       UPDATE inbox i SET body = NULL, call_id = 'erased:' || u.key, reason = 'erased',
-              folded_at = coalesce(i.folded_at, now()),
-              outcome = CASE WHEN i.outcome = 'pending' THEN 'duplicate' ELSE i.outcome END
-         FROM unnest($1::text[], $2::text[]) AS u(id, key)
-        WHERE i.call_id = u.id
-           OR (i.outcome = 'pending' AND position(convert_to(to_json(u.id)::text, 'UTF8') IN i.body) > 0)
+       UPDATE inbox i SET body = NULL, call_id = u.name, reason = 'erased'
+         FROM unnest($1::text[], $2::text[]) AS u(id, name) WHERE i.call_id = u.id AND i.outcome <> 'pending'
        RETURNING i.seq),
      told AS (
        INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
        SELECT c.warehouse, false, seq FROM (${concernedWarehouses('$3')}) AS c, purged ON CONFLICT DO NOTHING)
      SELECT seq FROM purged`,
-    [ids, calls.map(({ key }) => key), [...warehouses]],
-  );
-  const quarantined = await tx.query(
-    `UPDATE quarantine SET body = '', state = 'dropped', settled_at = now(), reason = 'erased'
-      WHERE EXISTS (SELECT FROM unnest($1::bytea[]) AS sought WHERE position(sought IN body) > 0) RETURNING id`,
-    [sought],
+    [ids, calls.map(({ key }) => erasedName(key)), [...warehouses]],
   );
   const rereads = await tx.query('DELETE FROM rereads WHERE call_id = ANY($1) RETURNING 1', [ids]);
-  const frames = await tx.query(
-    `DELETE FROM websocket_frames
-      WHERE EXISTS (SELECT FROM unnest($1::bytea[]) AS sought WHERE position(sought IN body) > 0) RETURNING 1`,
-    [sought],
-  );
-  const [sealed] = await tx.query<{ n: number }>(
-    `SELECT count(*)::int AS n FROM quarantine WHERE state = 'open' AND substring(body FROM 1 FOR 4) = 'CSX1'::bytea`,
-  );
+  const named = 'EXISTS (SELECT FROM unnest($1::bytea[]) AS sought WHERE position(sought IN body) > 0)';
+  const sought = ids.map((id) => Buffer.from(`${id.length < leastText ? '"unique_id":' : ''}${JSON.stringify(id)}`));
+  const quarantine = await tx.query(`${emptyQuarantine} WHERE ${named} RETURNING 1`, [sought]);
+  const frames = await tx.query(`DELETE FROM websocket_frames WHERE ${named} RETURNING 1`, [sought]);
   return {
     inbox: settled.length,
-    quarantine: quarantined.length,
+    quarantine: quarantine.length,
     rereads: rereads.length,
     frames: frames.length,
-    sealed: sealed?.n ?? 0,
   };
+};
+
+/** Empties records in quarantine, and deletes frames, whose text names a person: they may belong to no call. */
+export const purgeTexts = async (
+  tx: Transaction,
+  isMeant: (text: string) => boolean,
+): Promise<Pick<Purged, 'quarantine' | 'frames'>> => {
+  const quarantine = await findTexts(tx, 'quarantine', isMeant);
+  await tx.query(`${emptyQuarantine} WHERE id = ANY($1)`, [quarantine]);
+  const frames = await findTexts(tx, 'websocket_frames', isMeant);
+  await tx.query('DELETE FROM websocket_frames WHERE id = ANY($1)', [frames]);
+  return { quarantine: quarantine.length, frames: frames.length };
+};
+
+/** Records in quarantine that only the holder of the private key can look into. */
+export const countSealed = async (db: Queryable): Promise<number> => {
+  const [row] = await db.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM quarantine WHERE state = 'open' AND substring(body FROM 1 FOR 4) = 'CSX1'::bytea`,
+  );
+  return row?.n ?? 0;
+};
+
+const emptyQuarantine = `UPDATE quarantine SET body = '', state = 'dropped', settled_at = now(), reason = 'erased'`;
+
+const findTexts = async (
+  db: Queryable,
+  table: 'quarantine' | 'websocket_frames',
+  isMeant: (text: string) => boolean,
+): Promise<number[]> => {
+  const found: number[] = [];
+  for (let after = -1; ; ) {
+    const rows = await db.query<{ id: number; body: Buffer }>(
+      `SELECT id, body FROM ${table} WHERE id > $1 AND octet_length(body) > 0 ORDER BY id LIMIT $2`,
+      [after, bodiesAtOnce],
+    );
+    for (const { id, body } of rows) if (isMeant(body.toString('utf8'))) found.push(id);
+    if (rows.length < bodiesAtOnce) return found;
+    after = rows.at(-1)?.id ?? after;
+  }
 };

@@ -1,18 +1,23 @@
-/** Erasing calls: first in the log outside the store, then in the ledger, from where the loads take it to the warehouses. */
-import type { LedgerRow } from '../../calls/fold.ts';
+/** Erasing calls: first in the log outside the store, then in the store, from where the loads take it to the warehouses. */
+import { type Purged, purgeCalls } from '../delivery/purge.ts';
 import { noteErasedKeys } from '../ledger/erased-keys.ts';
 import { eraseFromLedger } from '../ledger/ledger.ts';
 import type { Store } from '../store.ts';
 import { markPending } from './pending.ts';
 
-/** @returns the calls that were no tombstones before. */
-type Erase = (store: Store, callIds: readonly string[], warehouses: readonly string[]) => Promise<LedgerRow[]>;
+export interface Erased extends Purged {
+  /** Calls that were no tombstones before. */
+  readonly calls: number;
+}
+
+type Erase = (store: Store, callIds: readonly string[], warehouses: readonly string[]) => Promise<Erased>;
 
 /**
  * Erases calls for good: their keys go to the erasure log, which is kept outside store and warehouses, then each call becomes
- * a tombstone in the ledger, also one that the ledger has never seen, and its tombstone is the next that the named and the
- * registered warehouses are sent. Inbox, quarantine and rereads are not touched. May be repeated. After a crash between
- * log and ledger, the next ledger check (`check-ledger.ts`) carries the rest out, because it replays the log.
+ * a tombstone in the ledger, also one that the ledger has never seen, what deliveries, quarantine, rereads and frames hold of it
+ * goes, and its tombstone is the next that the named and the registered warehouses are sent. All of the store in one
+ * transaction: what a crash leaves is as if it had not begun, but for the log. May be repeated. After a crash between
+ * log and store, the next ledger check (`check-ledger.ts`) carries the rest out, because it replays the log.
  * @param warehouses names of the configured warehouses.
  * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
@@ -24,8 +29,12 @@ export const eraseCalls: Erase = async (store, callIds, warehouses) => {
 /** The same for calls whose keys are in the log already. @throws CallsyncError TOMBSTONE_KEY, DATABASE_… */
 export const eraseKnown: Erase = async (store, callIds, warehouses) =>
   await store.transaction(async (tx) => {
-    await noteErasedKeys(tx, callIds.map(store.keyOf));
+    const calls = callIds.map((id) => ({ id, key: store.keyOf(id) }));
+    await noteErasedKeys(
+      tx,
+      calls.map(({ key }) => key),
+    );
     const erased = await eraseFromLedger(tx, callIds);
     await markPending(tx, warehouses, callIds);
-    return erased;
+    return { calls: erased.length, ...(await purgeCalls(tx, calls, warehouses)) };
   });

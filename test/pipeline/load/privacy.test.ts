@@ -4,22 +4,25 @@
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { inflateRawSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { storeTables } from '../../../schemas/stored-data.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { eraseRequest } from '../../../src/pipeline/erase/erase-request.ts';
+import type { Comparison, ErasureRequest } from '../../../src/pipeline/erase/match-calls.ts';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
 import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
-import { normalizeNumber } from '../../../src/privacy/phone-number.ts';
+import { normalizeNumber, writtenForms } from '../../../src/privacy/phone-number.ts';
 import { createPrivacy } from '../../../src/privacy/privacy.ts';
 import { createOpener } from '../../../src/sealed.ts';
+import { markDeliveriesLoaded, requestRereads, unloadedDeliveries } from '../../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
+import { eraseCalls } from '../../../src/store/loads/erase.ts';
 import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
 const pair = generateKeyPairSync('x25519', {
@@ -223,18 +226,23 @@ test('a repeated body is known by its keyed hash, and sealed ones replay with th
   expect(stored.rows.every(({ body }) => !body.includes('unique_id'))).toBe(true);
 });
 
+const comparison = {
+  normalize: (text: string) => normalizeNumber(text, ['FR']),
+  writtenForms,
+  tokensOf: (value: string) => [privacy.tokenOf(value)],
+};
+const merge = async (): Promise<void> => {
+  await mergeInbox(deps);
+};
+
 test('a person’s calls are erased by telephone number, however it is written, with what waits and what is quarantined', async () => {
   const { phone } = personOf(1);
-  const comparison = {
-    normalize: (text: string) => normalizeNumber(text, ['FR']),
-    tokensOf: (value: string) => [privacy.tokenOf(value)],
-  };
   const request = { kind: 'phone', values: [groups(phone, 2)] } as const;
   const parts = { store: pipeline.store, targets: [pipeline.target] };
-  const dry = await eraseRequest(parts, request, { dryRun: true, comparison });
+  const dry = await eraseRequest(parts, request, { dryRun: true, comparison, merge });
   expect(dry).toMatchObject({ calls: 3, erased: 0, purged: undefined });
   await send([JSON.stringify({ ...recordOf('webhook-1', 1), status: 'void' })]);
-  const receipt = await eraseRequest(parts, request, { dryRun: false, comparison });
+  const receipt = await eraseRequest(parts, request, { dryRun: false, comparison, merge });
   expect(receipt).toMatchObject({ calls: 3, erased: 3, purged: { inbox: 3, rereads: 0, frames: 0 } });
   expect(JSON.stringify(receipt)).not.toContain(phone.slice(2));
   await mergeInbox(deps);
@@ -243,7 +251,7 @@ test('a person’s calls are erased by telephone number, however it is written, 
   await pipeline.drain();
 
   const held = await pipeline.store.pool.query(
-    "SELECT seq FROM inbox WHERE convert_from(body, 'UTF8') LIKE '%\"webhook-1\"%'",
+    "SELECT seq FROM inbox WHERE call_id = 'webhook-1' OR convert_from(body, 'UTF8') LIKE '%\"webhook-1\"%'",
   );
   expect(held.rows).toEqual([]);
 
@@ -258,12 +266,12 @@ test('a person’s calls are erased by telephone number, however it is written, 
   const left = await pipeline.warehouse.query(`SELECT call_id FROM contacts WHERE phone = '${token}'`);
   expect(left).toEqual([]);
   const deliveries = await pipeline.warehouse.query(
-    `SELECT call_id FROM deliveries WHERE call_id LIKE 'erased:%' ORDER BY 1`,
+    `SELECT call_id FROM deliveries WHERE call_id LIKE 'erased:%' OR call_id = 'webhook-1' ORDER BY 1`,
   );
   expect(new Set(deliveries.map(({ call_id }) => call_id))).toEqual(
     new Set([`erased:${pipeline.store.keyOf('webhook-1')}`]),
   );
-  expect((await eraseRequest(parts, request, { dryRun: false, comparison })).calls).toBe(0);
+  expect((await eraseRequest(parts, request, { dryRun: false, comparison, merge })).calls).toBe(0);
 });
 
 test('rules that come later apply to what is stored: ledger, deliveries, quarantine, warehouse', async () => {
@@ -290,4 +298,97 @@ test('the page on personal data names every table of the store', async () => {
       WHERE table_schema = 'callsync' AND table_type = 'BASE TABLE' ORDER BY 1`,
   );
   expect(Object.keys(storeTables).sort()).toEqual(rows.map(({ name }) => name));
+});
+
+describe('an erasure, where rules keep everything as it came', () => {
+  const raw: Comparison = { ...comparison, tokensOf: () => [] };
+  const mergeRaw = async (): Promise<void> => {
+    await mergeInbox(pipeline.deps);
+  };
+  const parts = () => ({ store: pipeline.store, targets: [pipeline.target] });
+  const eraseRaw = (request: ErasureRequest, between = mergeRaw) =>
+    eraseRequest(parts(), request, { dryRun: false, comparison: raw, merge: between });
+  const callOf = (id: string, more: object) =>
+    JSON.stringify({ unique_id: id, timestamp: '2025-03-01T10:00:00Z', ...more });
+  const rowsOf = async (sql: string) => (await pipeline.store.pool.query<{ found: unknown }>(sql)).rows;
+
+  test('late, repeated and replayed deliveries leave neither a body nor the id, and nobody asks the API for the call', async () => {
+    const first = callOf('late-call', { status: 'one' });
+    await deliver(pipeline.store, [{ body: first, deliveryId: 'late-call:1' }]);
+    await mergeRaw();
+    await eraseRaw({ kind: 'call', values: ['late-call'] });
+    await deliver(pipeline.store, [
+      { body: first, deliveryId: 'late-call:1' },
+      { body: first, deliveryId: 'late-call:2' },
+      { body: callOf('late-call', { status: 'two' }), deliveryId: '1500000000000-abc' },
+      { body: callOf('other-call', { status: 'see late-call', parent: 'late-call' }), deliveryId: 'other-call:1' },
+    ]);
+    await mergeInbox({ ...pipeline.deps, confirmWebhooks: true });
+    await pipeline.drain();
+    const held = `call_id = 'late-call' OR convert_from(body, 'UTF8') LIKE '%"unique_id":"late-call"%'`;
+    expect(await rowsOf(`SELECT seq AS found FROM inbox WHERE ${held}`)).toEqual([]);
+    expect(await rowsOf(`SELECT call_id AS found FROM rereads WHERE call_id = 'late-call'`)).toEqual([]);
+    expect(await pipeline.warehouse.query(`SELECT call_id FROM deliveries WHERE call_id = 'late-call'`)).toEqual([]);
+    expect(await rowsOf(`SELECT outcome AS found FROM inbox WHERE call_id = 'other-call'`)).toEqual([
+      { found: 'accepted' },
+    ]);
+  });
+
+  test('a delivery of another call that names the erased one, and waits, is folded', async () => {
+    await deliver(pipeline.store, [{ body: callOf('erased-parent', {}) }]);
+    await mergeRaw();
+    await deliver(pipeline.store, [{ body: callOf('child-call', { parent: 'erased-parent' }) }]);
+    await eraseCalls(pipeline.store, ['erased-parent'], ['main']);
+    await mergeRaw();
+    expect((await readRows(pipeline.store, ['child-call'])).get('child-call')?.tombstone).toBe(false);
+  });
+
+  test('a load under way, with rows from before, is not taken for the last word', async () => {
+    await deliver(pipeline.store, [{ body: callOf('loading-call', {}) }]);
+    await mergeRaw();
+    const rows = await unloadedDeliveries(pipeline.store, 'main', 100);
+    expect(rows.flat()).toContain('loading-call');
+    await eraseCalls(pipeline.store, ['loading-call'], ['main']);
+    await markDeliveriesLoaded(pipeline.store, 'main', rows);
+    const left = await unloadedDeliveries(pipeline.store, 'main', 100);
+    expect(left.flat()).toContain(`erased:${pipeline.store.keyOf('loading-call')}`);
+    await pipeline.drain();
+    expect(await unloadedDeliveries(pipeline.store, 'main', 100)).toEqual([]);
+  });
+
+  test('a call of the person that comes while it runs goes too', async () => {
+    await deliver(pipeline.store, [{ body: callOf('meanwhile-1', { in: { data: '0611223344' } }) }]);
+    let comes = [callOf('meanwhile-2', { note: 'rappeler le +33 (0)6 11.22.33.44 vers 18 heures, merci beaucoup' })];
+    const receipt = await eraseRaw({ kind: 'phone', values: ['06 11 22 33 44'] }, async () => {
+      await mergeRaw();
+      await deliver(
+        pipeline.store,
+        comes.map((body) => ({ body })),
+      );
+      comes = [];
+    });
+    expect(receipt).toMatchObject({ calls: 2, erased: 2, purged: { inbox: 2 } });
+  });
+
+  test('that was interrupted is carried to its end by the next, also in what belongs to no call', async () => {
+    const body = callOf('half-done', { in: { data: '+33655443322' } });
+    await deliver(pipeline.store, [
+      { body },
+      { body: `{"phone": "0 6 55 44 33 22` },
+      { body: '{"id": "106554433221"' },
+    ]);
+    await mergeRaw();
+    await requestRereads(pipeline.store, ['half-done'], 'repeat');
+    // The process ends behind its first batch of calls.
+    await eraseCalls(pipeline.store, ['half-done'], ['main']);
+    const receipt = await eraseRaw({ kind: 'phone', values: ['+33 6 55 44 33 22'] });
+    expect(receipt).toMatchObject({ calls: 0, purged: { quarantine: 1 } });
+    await pipeline.drain();
+    const text = await dump();
+    expect(text).not.toContain('33655443322');
+    expect(text).not.toContain('55 44 33 22');
+    expect(text).toContain('106554433221');
+    expect(await rowsOf(`SELECT 1 AS found FROM inbox WHERE call_id = 'half-done'`)).toEqual([]);
+    expect(await rowsOf(`SELECT 1 AS found FROM rereads WHERE call_id = 'half-done'`)).toEqual([]);
+  });
 });
