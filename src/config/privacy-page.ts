@@ -38,7 +38,9 @@ const requests = `## Requests of persons
 their deliveries, what quarantine, rereads and frames hold of them, and their rows in every warehouse with its next load. Values
 are asked for, or read from a file or standard input. The receipt (\`--json\`) names the values by keyed hashes. A tombstone and the
 erasure log keep the call away whatever arrives later or is restored. Sealed records cannot be searched, and values that only occur
-in a transcript as words are found where rules made tokens of them.
+in a transcript as words are found where rules made tokens of them. What receivers still have in their spool comes later: of erased
+calls nothing is kept; for calls that only the spool has, run it again when \`callsync status\` shows an empty one. A run that was
+interrupted is carried to its end by the next.
 
 **Access.** \`callsync privacy preview --stored\` prints calls as they are stored; the warehouse's tables hold the same.
 

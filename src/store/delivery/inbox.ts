@@ -244,9 +244,9 @@ const deliveryValue = (name: string): string => {
 };
 
 /** Whether a row of the warehouse table is a rejected delivery, for which no commit of its own is made. */
-export const isRejectedRow = (row: readonly unknown[]): boolean => valueOf(row, 'outcome') === 'rejected';
+export const isRejectedRow = (row: readonly unknown[]): boolean => cellOf(row, 'outcome') === 'rejected';
 
-const valueOf = (row: readonly unknown[], name: string): unknown => row[deliveryColumns.indexOf(name)];
+const cellOf = (row: readonly unknown[], name: string): unknown => row[deliveryColumns.indexOf(name)];
 
 /** Takes rows that a warehouse has now off its queue; one that changed meanwhile (its call was erased) stays. */
 export const markDeliveriesLoaded = async (
@@ -258,6 +258,6 @@ export const markDeliveriesLoaded = async (
     `DELETE FROM unloaded_deliveries d USING unnest($2::bigint[], $3::text[], $4::text[]) AS u(seq, outcome, call_id), inbox i
       WHERE d.warehouse = $1 AND d.seq = u.seq AND i.seq = u.seq
         AND i.outcome = u.outcome AND i.call_id IS NOT DISTINCT FROM u.call_id`,
-    [warehouse, ...['seq', 'outcome', 'call_id'].map((name) => rows.map((row) => valueOf(row, name)))],
+    [warehouse, ...['seq', 'outcome', 'call_id'].map((name) => rows.map((row) => cellOf(row, name)))],
   );
 };
