@@ -58,8 +58,10 @@ export const fillWarehouses = async (change: ChangeCall): Promise<FilledWarehous
     const touched: string[] = [];
     for (const view of viewsOf(place, analytics)) {
       if ((await warehouse.ensureViews(views, [view])).length === 0) continue;
-      const copy = `\`${project}\`.${place.marts}.${view.name}`;
-      await executeIn(config, `CREATE OR REPLACE TABLE ${copy} AS SELECT * FROM \`${project}\`.${views}.${view.name}`);
+      const [source, copy] = [views, place.marts].map((schema) => `\`${project}\`.${schema}.${view.name}`);
+      // One copy is a view, so that a mart is seen to read views too.
+      const kind = view.name === 'field_texts' ? 'VIEW' : 'TABLE';
+      await executeIn(config, `CREATE OR REPLACE ${kind} ${copy} AS SELECT * FROM ${source}`);
       touched.push(view.name);
     }
     return touched;
