@@ -109,7 +109,7 @@ export interface Warehouse {
    * them it reads all.
    */
   digestCalls(callIds: readonly string[], dates?: Iterable<string | null>): AsyncIterable<CallDigest>;
-  /** Ids of the calls in a range of call time, or of those without a timestamp; in key order. */
+  /** Ids of the calls in a range of call time, of those without a timestamp, or of all; in key order. */
   listCallIds(range: IdRange): AsyncIterable<string>;
   /**
    * Ids of child rows whose call has no row of the same time in `calls`; in key order. Reads ids and times of every table,
@@ -164,7 +164,8 @@ export type DigestedName = Exclude<TableName, 'loads' | 'sync_state'> | 'words';
 /** Calls by their own time, `[from, to)` in microseconds since the epoch, or by id. */
 export type GuardRange = { readonly from: number; readonly to: number } | { readonly callIds: readonly string[] };
 
-export type IdRange = { readonly from: number; readonly to: number } | 'undated';
+/** Calls by their own time, those without one, or all; warehouses differ in the last time that they can name. */
+export type IdRange = { readonly from: number; readonly to: number } | 'undated' | 'all';
 
 /** A digest for each table of call rows but `documents`; equal for equal rows, in every warehouse. */
 export interface CallDigest {

@@ -99,6 +99,7 @@ export const testDigests = (on: Fixture): void => {
     expect(await list({ from, to: from + 1_000_001 })).toEqual([first, second]);
     expect(await list({ from, to: from + 1_000_000 })).toEqual([first]);
     expect(await list('undated')).toContain(undated);
+    expect(await list('all')).toEqual(expect.arrayContaining([first, second, undated]));
     expect(await collect(on.warehouse.listOrphans())).toEqual([]);
     await on.target.execute(`DELETE FROM calls WHERE call_id = '${second}'`);
     expect(await collect(on.warehouse.listOrphans())).toEqual([second]);

@@ -6,9 +6,6 @@ import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
 import type { Store } from '../../store/store.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 
-/** All of call time, in microseconds: years 1 to 9999. */
-const ever = { from: -62_135_596_800_000_000, to: 253_402_300_800_000_000 };
-
 /**
  * Erases what the log outside the store, or a tombstone of a warehouse, says was erased: what this ledger still has,
  * what it meets later, and what only a warehouse has. What a crash interrupts is found again by the next run.
@@ -56,9 +53,7 @@ const eraseEverywhere = async (store: Store, warehouses: readonly Warehouse[], s
   // Calls that this ledger never knew, or lost, and that a warehouse may have.
   for (const warehouse of sought.size === 0 ? [] : warehouses) {
     const surplus: string[] = [];
-    for (const range of [ever, 'undated'] as const) {
-      for await (const id of warehouse.listCallIds(range)) if (sought.has(store.keyOf(id))) surplus.push(id);
-    }
+    for await (const id of warehouse.listCallIds('all')) if (sought.has(store.keyOf(id))) surplus.push(id);
     if (surplus.length > 0) await eraseKnown(store, surplus, names);
   }
 };

@@ -61,12 +61,13 @@ export async function* listGuards(
   }
 }
 
-export const callIdsQuery = (dataset: string, range: IdRange): string => {
-  const within =
-    range === 'undated'
-      ? 'c.call_timestamp IS NULL'
-      : `c.call_timestamp >= ${timestampLiteral(range.from)} AND c.call_timestamp < ${timestampLiteral(range.to)}`;
-  return `SELECT DISTINCT c.call_id AS call_id FROM \`${dataset}.calls\` AS c WHERE ${within} ORDER BY call_id`;
+export const callIdsQuery = (dataset: string, range: IdRange): string =>
+  `SELECT DISTINCT c.call_id AS call_id FROM \`${dataset}.calls\` AS c WHERE ${idCondition(range)} ORDER BY call_id`;
+
+const idCondition = (range: IdRange): string => {
+  if (range === 'all') return 'TRUE';
+  if (range === 'undated') return 'c.call_timestamp IS NULL';
+  return `c.call_timestamp >= ${timestampLiteral(range.from)} AND c.call_timestamp < ${timestampLiteral(range.to)}`;
 };
 
 export async function* listCallIds(queries: Queries, dataset: string, range: IdRange): AsyncIterable<string> {

@@ -37,13 +37,15 @@ export async function* listGuards(pool: pg.Pool, layout: Layout, range: GuardRan
   }
 }
 
+const idConditions = { range: conditions.range, undated: 'c.call_timestamp IS NULL', all: 'true' };
+
 /** Parameters of `range`: from and to in microseconds. */
-export const callIdsSql = (layout: Layout, by: 'range' | 'undated'): string =>
+export const callIdsSql = (layout: Layout, by: 'range' | 'undated' | 'all'): string =>
   `SELECT c.call_id FROM ${qualified(layout, 'calls')} c
- WHERE ${by === 'range' ? conditions.range : 'c.call_timestamp IS NULL'} ORDER BY c.call_id COLLATE "C"`;
+ WHERE ${idConditions[by]} ORDER BY c.call_id COLLATE "C"`;
 
 export async function* listCallIds(pool: pg.Pool, layout: Layout, range: IdRange): AsyncIterable<string> {
-  const dated = range !== 'undated';
+  const dated = typeof range !== 'string';
   const rows = streamRows(pool, callIdsSql(layout, dated ? 'range' : range), dated ? [range.from, range.to] : []);
   for await (const row of rows) yield row.call_id as string;
 }
