@@ -41,6 +41,11 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
   reread_bands: { holds: 'ages of calls that are read again', personal: 'no', kept: 'for good' },
   reread_runs: { holds: 'runs of re-reading', personal: 'no', kept: 'for good' },
   erased_keys: { holds: 'keyed hashes of erased call ids', personal: 'keyed', kept: 'for good' },
+  erasure_receipts: {
+    holds: 'receipts of erasures: keyed hashes and counts, signed in a chain',
+    personal: 'keyed',
+    kept: 'for good',
+  },
   epochs: { holds: 'epochs of the ledger', personal: 'no', kept: 'for good' },
   windows: { holds: 'windows that were read, with counts', personal: 'no', kept: 'for good' },
   window_problems: { holds: 'windows that could not be read', personal: 'no', kept: 'until resolved' },

@@ -36,7 +36,8 @@ const requests = `## Requests of persons
 
 **Erasure.** \`callsync erase --by phone\` counts the calls that are meant; with \`--yes\` it erases them: the documents, the bodies of
 their deliveries, what quarantine, rereads and frames hold of them, and their rows in every warehouse with its next load. Values
-are asked for, or read from a file or standard input. The receipt (\`--json\`) names the values by keyed hashes. A tombstone and the
+are asked for, or read from a file or standard input. The receipt (\`--json\`) names the values by keyed hashes, says what a search
+afterwards found and until when platforms keep copies, and is signed: \`callsync verdicts verify\` checks all of them. A tombstone and the
 erasure log keep the call away whatever arrives later or is restored. Sealed records cannot be searched, and values that only occur
 in a transcript as words are found where rules made tokens of them. What receivers still have in their spool comes later: of erased
 calls nothing is kept; for calls that only the spool has, run it again when \`callsync status\` shows an empty one. A run that was

@@ -13,7 +13,7 @@ import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
 import { listAgents } from '../../src/store/delivery/agents.ts';
 import { forgetAnswered, listRereads } from '../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
-import { eraseCalls } from '../../src/store/loads/erase.ts';
+import { eraseCalls } from '../../src/store/erasure/erase.ts';
 import type { QueueCursor } from '../../src/store/loads/pending.ts';
 import { requestWalk, walkBatch } from '../../src/store/loads/walk.ts';
 import { listDrift } from '../../src/store/status/drift.ts';

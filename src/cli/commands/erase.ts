@@ -1,15 +1,18 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import { isSupportedCountry } from 'libphonenumber-js/max';
-import { terminal } from '../../errors.ts';
+import { CallsyncError, terminal } from '../../errors.ts';
+import type { IngestDeps } from '../../pipeline/deps.ts';
 import { type ErasureReceipt, eraseRequest } from '../../pipeline/erase/erase-request.ts';
 import type { ErasureRequest } from '../../pipeline/erase/match-calls.ts';
+import { loadPending } from '../../pipeline/load/load-pending.ts';
 import { mergeInbox } from '../../pipeline/load/merge-inbox.ts';
 import { normalizeNumber, writtenForms } from '../../privacy/phone-number.ts';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
 import { readValues } from '../read-values.ts';
 import { ingestDeps } from '../services/activity-deps.ts';
 import { openPrivacy } from '../services/open-privacy.ts';
+import { openProof } from '../services/open-proof.ts';
 import { openStoreService } from '../services/open-store.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
 
@@ -28,15 +31,32 @@ const readRequest = async ({ by, key, file }: EraseOptions): Promise<ErasureRequ
   return key === undefined ? { kind: by as 'call' | 'phone', values } : { kind: 'metadata', key, values };
 };
 
-const describe = ({ dryRun, calls, erased, purged, sealed, warehouses, copies }: ErasureReceipt): string => {
-  if (dryRun || purged === undefined)
+const describe = ({ dryRun, calls, erased, purged, sealed, found, copies, proof }: ErasureReceipt): string => {
+  if (dryRun || purged === undefined || found === undefined)
     return `${calls} calls are meant. Nothing was erased; --yes erases them for good.`;
+  const left = found.calls + found.documents + found.inbox + found.rereads + found.quarantine + found.frames;
   return [
-    `${calls} calls are meant; ${erased} became tombstones now, which ${warehouses.join(', ') || 'no warehouse'} gets next.`,
+    `${calls} calls are meant; ${erased} became tombstones now.`,
     `Bodies of ${purged.inbox} deliveries, ${purged.quarantine} quarantined records, ${purged.rereads} rereads and ${purged.frames} frames are gone.`,
+    `A search of the store afterwards found ${left}.`,
+    ...found.warehouses.map(({ name, erased: gone, waiting }) =>
+      gone === null
+        ? `${name}: did not answer; its rows go with its next load.`
+        : `${name}: ${gone} erased${waiting > 0 ? `, ${waiting} with its next load` : ''}.`,
+    ),
     ...(sealed > 0 ? [`${sealed} sealed records in quarantine cannot be searched: replay or drop them.`] : []),
-    ...copies.map((copy) => `${copy}.`),
+    ...copies.map(({ of, until, why }) => `${of}: ${why}${until === null ? '' : `; until ${until}`}.`),
+    ...(proof === undefined ? [] : [`Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`]),
   ].join('\n');
+};
+
+/** A warehouse that is away or has no quota left gets its tombstones from a worker. */
+const loadNow = async (deps: IngestDeps, warehouse: string): Promise<void> => {
+  try {
+    await loadPending(deps, { warehouse, origin: 'erase' });
+  } catch (error) {
+    if (!(error instanceof CallsyncError)) throw error;
+  }
 };
 
 const run = (options: EraseOptions): Promise<void> =>
@@ -53,6 +73,10 @@ const run = (options: EraseOptions): Promise<void> =>
       merge: async () => {
         for (let more = true; more; ) ({ more } = await mergeInbox(deps));
       },
+      load: async () => {
+        for (const { warehouse } of targets) await loadNow(deps, warehouse.name);
+      },
+      proof: openProof(services.config),
       comparison: {
         normalize: (text) => normalizeNumber(text, countries),
         writtenForms,

@@ -1,12 +1,15 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, and says what was done. */
 import { createHmac } from 'node:crypto';
 import { countSealed, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
+import { eraseCalls } from '../../store/erasure/erase.ts';
 import { listCallIds } from '../../store/ledger/erased-keys.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
-import { eraseCalls } from '../../store/loads/erase.ts';
 import type { Store } from '../../store/store.ts';
+import { addReceipt, type ReceiptProof } from '../../store/windows/receipts.ts';
+import type { Proof } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
 import { type Comparison, createMatcher, createTextMatcher, type ErasureRequest } from './match-calls.ts';
+import { type ErasureCheck, verifyErasure } from './verify-erasure.ts';
 
 export interface ErasureReceipt {
   readonly at: string;
@@ -20,15 +23,37 @@ export interface ErasureReceipt {
   readonly purged: Purged | undefined;
   /** Records in quarantine that only the holder of the private key can look into. */
   readonly sealed: number;
-  /** The tombstones are the next that these are sent. */
-  readonly warehouses: readonly string[];
-  /** Copies that platforms keep for a while, and until when. */
-  readonly copies: readonly string[];
+  /** What a search afterwards found; undefined for a dry run. */
+  readonly found: ErasureCheck | undefined;
+  /** Copies that platforms keep for a while, and until when; `until` is null where only its own settings say so. */
+  readonly copies: readonly PlatformCopy[];
+  /** Its place in the chain that `verdicts verify` checks; a dry run has none. */
+  readonly proof?: ReceiptProof;
 }
 
-const copies = [
-  'BigQuery keeps deleted rows for its time travel (2 to 7 days, as the dataset is set) and 7 days of fail-safe after it',
-  'PostgreSQL keeps deleted rows until VACUUM, its write-ahead log and backups for as long as they are configured',
+export interface PlatformCopy {
+  readonly of: string;
+  readonly until: string | null;
+  readonly why: string;
+}
+
+const dayMs = 86_400_000;
+
+const listCopies = (targets: readonly WarehouseTarget[], at: Date): PlatformCopy[] => [
+  {
+    of: 'store',
+    until: null,
+    why: 'PostgreSQL keeps deleted rows until VACUUM, its write-ahead log and backups for as long as they are configured',
+  },
+  ...targets.map(({ warehouse: { name, kind } }) =>
+    kind === 'postgres'
+      ? { of: name, until: null, why: 'as the store' }
+      : {
+          of: name,
+          until: new Date(at.getTime() + 14 * dayMs).toISOString(),
+          why: 'BigQuery keeps deleted rows for its time travel (7 days at most) and 7 days of fail-safe after it, counted from the load that deletes them; staging tables of a load that failed for a day',
+        },
+  ),
 ];
 
 /** Every way in which a value is told in the receipt. */
@@ -118,33 +143,39 @@ export const eraseRequest = async (
     readonly dryRun: boolean;
     readonly comparison: Comparison;
     readonly merge: () => Promise<void>;
+    /** Sends the tombstones to every warehouse that takes them now; the others get them later. */
+    readonly load: () => Promise<void>;
+    /** Where the receipt is signed. */
+    readonly proof: Proof;
     readonly onProgress?: (seen: number) => void;
   },
 ): Promise<ErasureReceipt> => {
   const { dryRun, comparison } = options;
   const names = targets.map(({ warehouse }) => warehouse.name);
   const find = () => findCalls(store, request, comparison, options.onProgress);
+  const at = new Date();
   const receipt = {
-    at: new Date().toISOString(),
+    at: at.toISOString(),
     request: {
       kind: request.kind,
       keys: request.values.map((value) => selectorKey(store, request.kind, value)),
     },
     dryRun,
-    warehouses: names,
-    copies,
+    copies: listCopies(targets, at),
   };
-  if (dryRun) return { ...receipt, calls: (await find()).length, erased: 0, purged: undefined, sealed: 0 };
+  if (dryRun)
+    return { ...receipt, calls: (await find()).length, erased: 0, purged: undefined, sealed: 0, found: undefined };
   const { ids, erased, purged } = await eraseAll(store, names, options.merge, find);
-  const texts =
-    request.kind === 'call'
-      ? { quarantine: 0, frames: 0 }
-      : await store.transaction((tx) => purgeTexts(tx, createTextMatcher(request, comparison)));
-  return {
+  const isMeant = request.kind === 'call' ? () => false : createTextMatcher(request, comparison);
+  const texts = await store.transaction((tx) => purgeTexts(tx, isMeant));
+  await options.load();
+  const done = {
     ...receipt,
     calls: ids.length,
     erased,
     purged: addPurged(purged, { inbox: 0, rereads: 0, ...texts }),
     sealed: await countSealed(store),
+    found: await verifyErasure({ store, targets }, ids, isMeant),
   };
+  return { ...done, proof: await addReceipt(store, options.proof, done) };
 };

@@ -1,7 +1,7 @@
 /** Carries out again what was erased, after ledger or warehouses were set back to a time before. */
 import { terminal } from '../../errors.ts';
+import { eraseKnown } from '../../store/erasure/erase.ts';
 import { listCallIds, listSought, seekErased, settleSought } from '../../store/ledger/erased-keys.ts';
-import { eraseKnown } from '../../store/loads/erase.ts';
 import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
 import type { Store } from '../../store/store.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';

@@ -4,7 +4,6 @@ import { sourceRank } from '../../../schemas/observation.ts';
 import { tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import type { KeyOf } from '../ledger/erased-keys.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 
 export interface PendingDelivery {
@@ -119,6 +118,9 @@ export const settleDeliveries = async (
   ]);
   await tx.query(queueSql, [seqs, warehouses]);
 };
+
+/** Keyed hash of a call id. */
+type KeyOf = (callId: string) => string;
 
 /** What deliveries of an erased call have instead of its id. */
 export const erasedName = (key: string): string => `erased:${key}`;

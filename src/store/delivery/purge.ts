@@ -70,6 +70,25 @@ export const purgeTexts = async (
   return { quarantine: quarantine.length, frames: frames.length };
 };
 
+/** What these tables still hold of calls that were erased; `isMeant` as for `purgeTexts`. */
+export const countUnpurged = async (
+  db: Queryable,
+  ids: readonly string[],
+  isMeant: (text: string) => boolean,
+): Promise<Purged> => {
+  const [named] = await db.query<{ inbox: number; rereads: number }>(
+    `SELECT (SELECT count(*)::int FROM inbox WHERE call_id = ANY($1)) AS inbox,
+            (SELECT count(*)::int FROM rereads WHERE call_id = ANY($1)) AS rereads`,
+    [ids],
+  );
+  return {
+    inbox: named?.inbox ?? 0,
+    rereads: named?.rereads ?? 0,
+    quarantine: (await findTexts(db, 'quarantine', isMeant)).length,
+    frames: (await findTexts(db, 'websocket_frames', isMeant)).length,
+  };
+};
+
 /** Records in quarantine that only the holder of the private key can look into. */
 export const countSealed = async (db: Queryable): Promise<number> => {
   const [row] = await db.query<{ n: number }>(

@@ -158,27 +158,33 @@ export interface ChainCheck {
   readonly head: string | null;
 }
 
-/** Recomputes the digests of a chain, oldest first. */
-const checkChain = async (
-  keys: ProofKeys,
+interface ChainEntry {
+  readonly id: number;
+  readonly previous: string | null;
+  readonly digest: string;
+  /** As recomputed; undefined where its key is not configured. */
+  readonly expected: string | undefined;
+}
+
+/** Compares the digests of a chain with what they should be, oldest first. */
+export const checkChain = async (
   heads: readonly ChainHead[],
-  warehouse: string,
-  verdicts: AsyncIterable<StoredVerdict> | Iterable<StoredVerdict>,
-  /** Digest of the last verdict that has expired. */
+  name: string,
+  entries: AsyncIterable<ChainEntry> | Iterable<ChainEntry>,
+  /** Digest of the last entry that has expired. */
   expired: string | null,
 ): Promise<ChainCheck> => {
   const broken: number[] = [];
   let count = 0;
   let head = expired;
-  const unseen = new Map(heads.filter((one) => one.warehouse === warehouse).map((one) => [one.digest, one]));
-  for await (const verdict of verdicts) {
+  const unseen = new Map(heads.filter((one) => one.warehouse === name).map((one) => [one.digest, one]));
+  for await (const { id, previous, digest, expected } of entries) {
     count += 1;
-    const expected = digestVerdict(keys, verdict);
-    if (verdict.previous_digest !== head || expected !== verdict.digest) broken.push(verdict.verdict_id);
-    head = verdict.digest;
-    unseen.delete(verdict.digest);
+    if (previous !== head || expected !== digest) broken.push(id);
+    head = digest;
+    unseen.delete(digest);
   }
-  return { warehouse, verdicts: count, broken, cut: [...unseen.values()], head };
+  return { warehouse: name, verdicts: count, broken, cut: [...unseen.values()], head };
 };
 
 const page = 2_000;
@@ -197,6 +203,13 @@ export async function* allVerdicts(db: Queryable, warehouse: string): AsyncGener
   }
 }
 
+async function* verdictEntries(db: Queryable, keys: ProofKeys, warehouse: string): AsyncGenerator<ChainEntry> {
+  for await (const verdict of allVerdicts(db, warehouse)) {
+    const { verdict_id: id, previous_digest: previous, digest } = verdict;
+    yield { id, previous, digest, expected: digestVerdict(keys, verdict) };
+  }
+}
+
 /** Verifies the chain of every warehouse that has, or by its recorded head had, verdicts. */
 export const verifyVerdictChain = async (db: Queryable, proof: Proof): Promise<ChainCheck[]> => {
   const rows = await db.query<{ warehouse: string }>('SELECT DISTINCT warehouse FROM verdicts');
@@ -205,7 +218,7 @@ export const verifyVerdictChain = async (db: Queryable, proof: Proof): Promise<C
   return await Promise.all(
     [...warehouses].sort().map(async (name) => {
       const expired = await readMeta<string>(db, `verdicts_after:${name}`);
-      return await checkChain(proof.keys, heads, name, allVerdicts(db, name), expired ?? null);
+      return await checkChain(heads, name, verdictEntries(db, proof.keys, name), expired ?? null);
     }),
   );
 };

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callTables, wordsView } from '../../../schemas/tables.ts';
 import { type ExportFormat, exportCalls } from '../../../src/pipeline/export/export-calls.ts';
 import { importFile } from '../../../src/pipeline/import/import-file.ts';
-import { eraseCalls } from '../../../src/store/loads/erase.ts';
+import { eraseCalls } from '../../../src/store/erasure/erase.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
 import type { DigestedName } from '../../../src/warehouse/warehouse.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';

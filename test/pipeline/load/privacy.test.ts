@@ -3,6 +3,9 @@
  * under the profile `pseudonymous`; then everything that store and warehouse hold is searched for them.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
@@ -21,8 +24,11 @@ import { createPrivacy } from '../../../src/privacy/privacy.ts';
 import { createOpener } from '../../../src/sealed.ts';
 import { markDeliveriesLoaded, requestRereads, unloadedDeliveries } from '../../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
+import { eraseCalls } from '../../../src/store/erasure/erase.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
-import { eraseCalls } from '../../../src/store/loads/erase.ts';
+import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
+import { verifyReceipts } from '../../../src/store/windows/receipts.ts';
+import type { Proof } from '../../../src/store/windows/verdicts.ts';
 import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
 const pair = generateKeyPairSync('x25519', {
@@ -34,6 +40,11 @@ const privacy = createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous
   seal: Buffer.from(pair.publicKey),
 });
 
+const proof: Proof = {
+  keys: createProofKeys(Buffer.from('a key of the proof chain')),
+  headsFile: join(tmpdir(), `callsync-heads-${randomUUID()}.json`),
+};
+
 let pipeline: Pipeline;
 let deps: IngestDeps;
 beforeAll(async () => {
@@ -42,7 +53,10 @@ beforeAll(async () => {
   const { sanitize, seal } = privacy;
   deps = { ...pipeline.deps, sanitize, seal, drift: createDriftWatch(pipeline.store, log) };
 });
-afterAll(() => pipeline.close());
+afterAll(async () => {
+  rmSync(proof.headsFile, { force: true });
+  await pipeline.close();
+});
 
 const luhn = (digits: string): string => {
   const sum = [...digits].reverse().reduce((total, digit, index) => {
@@ -231,19 +245,30 @@ const comparison = {
   writtenForms,
   tokensOf: (value: string) => [privacy.tokenOf(value)],
 };
-const merge = async (): Promise<void> => {
-  await mergeInbox(deps);
-};
+const means = () => ({
+  comparison,
+  proof,
+  merge: async () => {
+    await mergeInbox(deps);
+  },
+  load: async () => {
+    await pipeline.drain();
+  },
+});
 
 test('a person’s calls are erased by telephone number, however it is written, with what waits and what is quarantined', async () => {
   const { phone } = personOf(1);
   const request = { kind: 'phone', values: [groups(phone, 2)] } as const;
   const parts = { store: pipeline.store, targets: [pipeline.target] };
-  const dry = await eraseRequest(parts, request, { dryRun: true, comparison, merge });
+  const dry = await eraseRequest(parts, request, { dryRun: true, ...means() });
   expect(dry).toMatchObject({ calls: 3, erased: 0, purged: undefined });
   await send([JSON.stringify({ ...recordOf('webhook-1', 1), status: 'void' })]);
-  const receipt = await eraseRequest(parts, request, { dryRun: false, comparison, merge });
+  const receipt = await eraseRequest(parts, request, { dryRun: false, ...means() });
   expect(receipt).toMatchObject({ calls: 3, erased: 3, purged: { inbox: 3, rereads: 0, frames: 0 } });
+  expect(receipt.found).toEqual({
+    ...{ calls: 0, documents: 0, inbox: 0, rereads: 0, quarantine: 0, frames: 0 },
+    warehouses: [{ name: 'main', erased: 3, waiting: 0 }],
+  });
   expect(JSON.stringify(receipt)).not.toContain(phone.slice(2));
   await mergeInbox(deps);
   await send([JSON.stringify({ ...recordOf('webhook-1', 1), status: 'late' })]);
@@ -271,7 +296,7 @@ test('a person’s calls are erased by telephone number, however it is written, 
   expect(new Set(deliveries.map(({ call_id }) => call_id))).toEqual(
     new Set([`erased:${pipeline.store.keyOf('webhook-1')}`]),
   );
-  expect((await eraseRequest(parts, request, { dryRun: false, comparison, merge })).calls).toBe(0);
+  expect((await eraseRequest(parts, request, { dryRun: false, ...means() })).calls).toBe(0);
 });
 
 test('rules that come later apply to what is stored: ledger, deliveries, quarantine, warehouse', async () => {
@@ -307,7 +332,7 @@ describe('an erasure, where rules keep everything as it came', () => {
   };
   const parts = () => ({ store: pipeline.store, targets: [pipeline.target] });
   const eraseRaw = (request: ErasureRequest, between = mergeRaw) =>
-    eraseRequest(parts(), request, { dryRun: false, comparison: raw, merge: between });
+    eraseRequest(parts(), request, { ...means(), dryRun: false, comparison: raw, merge: between });
   const callOf = (id: string, more: object) =>
     JSON.stringify({ unique_id: id, timestamp: '2025-03-01T10:00:00Z', ...more });
   const rowsOf = async (sql: string) => (await pipeline.store.pool.query<{ found: unknown }>(sql)).rows;
@@ -391,4 +416,25 @@ describe('an erasure, where rules keep everything as it came', () => {
     expect(await rowsOf(`SELECT 1 AS found FROM inbox WHERE call_id = 'half-done'`)).toEqual([]);
     expect(await rowsOf(`SELECT 1 AS found FROM rereads WHERE call_id = 'half-done'`)).toEqual([]);
   });
+});
+
+test('receipts of erasures are a chain that shows a change, a forgery and a cut', async () => {
+  const { pool } = pipeline.store;
+  const sound = await verifyReceipts(pipeline.store, proof);
+  expect(sound).toMatchObject({ broken: [], cut: [] });
+  expect(sound.verdicts).toBeGreaterThan(2);
+  const { rows } = await pool.query<{ receipt: string }>('SELECT receipt FROM erasure_receipts ORDER BY receipt_id');
+  expect(rows.map(({ receipt }) => receipt).join('\n')).not.toMatch(/late-call|11 ?22 ?33 ?44|655443322/);
+
+  await pool.query(
+    `UPDATE erasure_receipts SET receipt = replace(receipt, '"erased":3', '"erased":4') WHERE receipt_id = 1`,
+  );
+  expect(await verifyReceipts(pipeline.store, proof)).toMatchObject({ broken: [1], cut: [] });
+  await pool.query(
+    `UPDATE erasure_receipts SET receipt = replace(receipt, '"erased":4', '"erased":3') WHERE receipt_id = 1`,
+  );
+  const other = { ...proof, keys: createProofKeys(Buffer.from('another key of bytes')) };
+  expect((await verifyReceipts(pipeline.store, other)).broken).toHaveLength(sound.verdicts);
+  await pool.query('DELETE FROM erasure_receipts WHERE receipt_id = (SELECT max(receipt_id) FROM erasure_receipts)');
+  expect(await verifyReceipts(pipeline.store, proof)).toMatchObject({ broken: [], cut: [{ digest: sound.head }] });
 });

@@ -7,7 +7,7 @@ import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { repairCounters } from '../../../src/store/counters.ts';
-import { eraseCalls } from '../../../src/store/loads/erase.ts';
+import { eraseCalls } from '../../../src/store/erasure/erase.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
 import { countPending } from '../../../src/store/loads/pending.ts';
 import { migrateStore } from '../../../src/store/migrate.ts';

@@ -2,8 +2,8 @@
 import { type Purged, purgeCalls } from '../delivery/purge.ts';
 import { noteErasedKeys } from '../ledger/erased-keys.ts';
 import { eraseFromLedger } from '../ledger/ledger.ts';
+import { markPending } from '../loads/pending.ts';
 import type { Store } from '../store.ts';
-import { markPending } from './pending.ts';
 
 export interface Erased extends Purged {
   /** Calls that were no tombstones before. */
