@@ -63,8 +63,10 @@ const isAnswered = (
   );
 
 export const claimCvvs = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[])[], claims: Claims): void => {
+  const behind = windowsBehind(spoken, cvvContext);
+  if (behind.length === 0) return;
   const runs = pieces.flatMap((own) => findRuns(own, 0));
-  for (const windows of windowsBehind(spoken, cvvContext)) {
+  for (const windows of behind) {
     if (isAnswered(spoken, windows, 'cvv', claims)) continue;
     for (const window of windows) {
       const run = runs.find(

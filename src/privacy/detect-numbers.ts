@@ -40,6 +40,8 @@ export const detectNumbers = (
 ): void => {
   const { isOn, countries } = options;
   if (isOn('iban')) claimIbans(pieces, claims);
+  // Most talk has no number at all.
+  if (!pieces.some(({ kind }) => kind === 'number')) return;
   const loose = findRuns(joinCorsica(pieces), 2);
   const readCard = (text: string) => (isOn('card') && isCard(text) ? text : undefined);
   const readNir = (text: string) => (isOn('nir') && isNir(text, false) ? text.slice(0, 13) : undefined);
