@@ -71,4 +71,18 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
     expect(missing.stderr).toMatch(/The file \/no\/such\/folder\/nowhere\.json cannot be read \(ENOENT\)/);
     expect((await folder.run(['quarantine', 'replay'])).code).toBe(2);
   });
+
+  test('a call that was imported is erased from store and warehouse, with a receipt that is checked', async () => {
+    const file = await folder.write('one.ndjson', line('call-to-erase'));
+    expect(await json(['import', file])).toMatchObject({ result: { changed: 1 } });
+    const { result } = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase\n');
+    expect(result).toMatchObject({
+      erased: 1,
+      found: { calls: 0, documents: 0, inbox: 0, warehouses: [{ name: 'postgres', erased: 1, waiting: 0 }] },
+      proof: { previous_digest: null },
+    });
+    const checked = await folder.run(['verdicts', 'verify']);
+    expect(checked.stdout).toContain('erasures: 1 receipts, chain intact');
+    expect(checked.code).toBe(0);
+  });
 });
