@@ -9,10 +9,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { stringify } from 'yaml';
+import { storeConfigSchema } from '../../schemas/config/store.ts';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { checkTruth, type TruthReport } from '../../src/cli/demo/check-truth.ts';
 import { type SimulatorProcess, startSimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
+import { openErasures } from '../../src/cli/services/open-erasures.ts';
 import type { SimulatorControl } from '../../src/simulator/control/control.ts';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -92,7 +94,8 @@ export const install = async (input: {
   const { client, connection } = await connectClient(temporalConfigSchema.parse({}), address);
   // A call that was given up while the server was away is tried again by its client for a while, and must find a channel.
   closers.push(async () => void setTimeout(() => void connection.close(), 60_000).unref());
-  const store = await openStore({ url: database.url });
+  const storeConfig = storeConfigSchema.parse(config.store);
+  const store = await openStore({ url: database.url, erasures: () => openErasures({ store: storeConfig }) });
   closers.push(() => store.close());
   const warehouse = createPostgresWarehouse({
     name: 'postgres',

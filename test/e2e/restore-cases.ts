@@ -1,0 +1,225 @@
+/** Ledger and warehouses set back or lost under running workers and live webhooks, while the driver keeps the truth. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { checkTruth, type TruthReport } from '../../src/cli/demo/check-truth.ts';
+import { CallsyncError } from '../../src/errors.ts';
+import { randomStream } from '../../src/simulator/calls/random.ts';
+import { eraseCalls } from '../../src/store/erasure/erase.ts';
+import { migrateStore } from '../../src/store/migrate.ts';
+import { summarizeStore } from '../../src/store/status/summary.ts';
+import { startReconcile } from '../../src/temporal/workflow-client.ts';
+import { backUp } from '../support/backup.ts';
+import { until } from '../support/installation.ts';
+import { openSite, retryDeadlock, type Site } from './restore-site.ts';
+
+export type Incident = 'ledger' | 'ledger anew' | 'ledger lost' | 'warehouses' | 'warehouses lost' | 'both';
+
+export interface RestoreFigures {
+  readonly points: Readonly<Record<string, number>>;
+  readonly erased: number;
+  readonly erasedBack: number;
+  /** Rows of deliveries, loads and verdicts that were compared, and those of them that later had other values. */
+  readonly auditRows: number;
+  readonly auditOverwritten: number;
+  readonly epochs: number;
+  readonly beforeReconcile: Readonly<Record<string, TruthReport>>;
+  readonly afterReconcile: Readonly<Record<string, TruthReport>>;
+}
+
+/** More than the calls of the site need until they are processed. */
+const processingMs = 3_000;
+const listed = ['qualified', 'void'];
+
+/** One incident after another, at random moments; then the traffic ends, and what is left is compared with the truth. */
+export const restoreUnderLoad = async (input: {
+  readonly incidents: readonly Incident[];
+  readonly seed: number;
+}): Promise<RestoreFigures> => {
+  const site = await openSite();
+  try {
+    return await runIncidents(site, input.incidents, randomStream(input.seed));
+  } finally {
+    await site.close();
+  }
+};
+
+const runIncidents = async (site: Site, incidents: readonly Incident[], random: () => number) => {
+  const { control, store } = site.installation;
+  const erased = new Set<string>();
+  const audit = { rows: 0, overwritten: 0 };
+  const points: Record<string, number> = {};
+  const pause = (most: number): Promise<void> => delay(random() * most);
+  await until('the first calls are here', () => hasAtLeast(site, 100), 120_000);
+  for (const incident of incidents) {
+    const setBack = await prepareIncident(site, incident);
+    await pause(4_000);
+    await eraseSome(site, erased, random);
+    await pause(2_000);
+    const before = await readAudit(site);
+    await setBack();
+    await pause(3_000);
+    await until('the ledger has an epoch', () => hasEpoch(site), 120_000);
+    await until('the warehouses have their tables', () => hasAtLeast(site, 0), 120_000);
+    const after = await readAudit(site);
+    for (const [key, row] of before) {
+      if (!after.has(key)) continue;
+      audit.rows += 1;
+      if (after.get(key) !== row) audit.overwritten += 1;
+    }
+    points[incident] = (points[incident] ?? 0) + 1;
+  }
+  await control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
+  // The last calls are processed after they have ended, and delivered then.
+  await settle(site);
+  await control.drainWebhooks();
+  await settle(site);
+  const beforeReconcile = await compareTruth(site, erased);
+  const reconcile = await startReconcile(site.installation.client, site.installation.prefix, {
+    name: 'after-restores',
+    request: {},
+  });
+  await reconcile.result();
+  await settle(site);
+  return {
+    points,
+    erased: erased.size,
+    erasedBack: await countBack(site, erased),
+    auditRows: audit.rows,
+    auditOverwritten: audit.overwritten,
+    epochs: await store.epoch(),
+    beforeReconcile,
+    afterReconcile: await compareTruth(site, erased),
+  };
+};
+
+/** Makes the backups that it needs; returns what makes it happen. */
+const prepareIncident = async (site: Site, incident: Incident): Promise<() => Promise<void>> => {
+  const { store } = site.installation;
+  const restoreLedger = async (anew: boolean): Promise<() => Promise<void>> => {
+    const restore = await backUp(store.pool, 'callsync');
+    return () => retryDeadlock(() => restore(anew ? () => migrateStore(store) : undefined));
+  };
+  switch (incident) {
+    case 'ledger':
+      return await restoreLedger(false);
+    case 'ledger anew':
+      return await restoreLedger(true);
+    case 'ledger lost':
+      return () => retryDeadlock(async () => void (await store.pool.query('DROP SCHEMA callsync CASCADE')));
+    case 'warehouses':
+      return await site.backUpWarehouses();
+    case 'warehouses lost':
+      return () => retryDeadlock(site.dropWarehouses);
+    case 'both': {
+      const restores = [await restoreLedger(false), await site.backUpWarehouses()];
+      return async () => {
+        for (const restore of restores) await restore();
+      };
+    }
+  }
+};
+
+/** Tables may be missing for a while. */
+const unlessMissing = async (ask: () => Promise<boolean>): Promise<boolean> => {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof CallsyncError) return false;
+    throw error;
+  }
+};
+
+const hasAtLeast = (site: Site, calls: number): Promise<boolean> =>
+  unlessMissing(async () => {
+    for (const warehouse of site.warehouses) if (Number((await warehouse.countRows()).calls) < calls) return false;
+    return true;
+  });
+
+const hasEpoch = ({ installation: { store } }: Site): Promise<boolean> =>
+  unlessMissing(async () => (await store.epoch()) > 0);
+
+/** Calls that the service has, two at a time; some that callsync does not know yet. */
+const eraseSome = async (
+  { installation: { control, store }, warehouses }: Site,
+  erased: Set<string>,
+  random: () => number,
+) => {
+  const known: string[] = [];
+  for await (const { callId } of control.truth({ light: true })) if (!erased.has(callId)) known.push(callId);
+  const chosen = [known[Math.floor(random() * known.length)], known.at(-1)].filter((id) => id !== undefined);
+  await eraseCalls(
+    store,
+    [...new Set(chosen)],
+    warehouses.map(({ name }) => name),
+  );
+  for (const id of chosen) erased.add(id);
+};
+
+const auditTables = {
+  deliveries: ['arrival_id', 'seq', 'delivery_id', 'call_id'],
+  loads: ['load_id', 'ledger_epoch', 'origin', 'calls_sent', 'calls_changed'],
+  verdicts: ['digest', 'verdict_id', 'window_from', 'window_to', 'outcome'],
+};
+
+/** Audit rows of all warehouses by their key. */
+const readAudit = async ({ warehouses }: Site): Promise<ReadonlyMap<string, string>> => {
+  const found = new Map<string, string>();
+  for (const warehouse of warehouses) {
+    for (const [table, columns] of Object.entries(auditTables)) {
+      for (const row of await warehouse.query(`SELECT ${columns.join(', ')} FROM ${table}`)) {
+        const values = columns.map((column) => String(row[column]));
+        const key = `${warehouse.name} ${table} ${values[0]}`;
+        // Twice under one key is as bad as another value.
+        found.set(key, `${found.get(key) ?? ''}${values.join(' ')}`);
+      }
+    }
+  }
+  return found;
+};
+
+/** Everything that was delivered, listed or asked for again is in all warehouses. */
+const settle = async ({ installation: { store } }: Site): Promise<void> => {
+  const now = Date.now() + processingMs;
+  let waiting: unknown;
+  const isSettled = async (): Promise<boolean> => {
+    const { inbox, warehouses, watermarks, rereadsWaiting } = await summarizeStore(store);
+    const pending = Object.values(warehouses).map((state) => state.pending);
+    waiting = { inbox: inbox.pending, rereadsWaiting, pending, watermark: watermarks.sync, now };
+    const isRead = Date.parse(watermarks.sync ?? '1970-01-01') >= now;
+    return isRead && inbox.pending === 0 && rereadsWaiting === 0 && pending.every((calls) => calls === 0);
+  };
+  await until('nothing waits', () => unlessMissing(isSettled), 180_000).catch((cause: Error) => {
+    throw new Error(`${cause.message}: ${JSON.stringify(waiting)}`, { cause });
+  });
+};
+
+const compareTruth = async (
+  { installation: { control }, warehouses }: Site,
+  erased: ReadonlySet<string>,
+): Promise<Record<string, TruthReport>> => {
+  const reports: Record<string, TruthReport> = {};
+  for (const warehouse of warehouses) {
+    reports[warehouse.name] = await checkTruth(
+      control,
+      warehouse,
+      ({ callId, status }) => listed.includes(status) && !erased.has(callId),
+    );
+  }
+  return reports;
+};
+
+/** Erased calls of which ledger or warehouses have anything but the tombstone. */
+const countBack = async (
+  { installation: { store }, warehouses }: Site,
+  erased: ReadonlySet<string>,
+): Promise<number> => {
+  const { rows } = await store.pool.query<{ id: string }>('SELECT call_id AS id FROM ledger_documents');
+  const back = new Set(rows.map(({ id }) => id).filter((id) => erased.has(id)));
+  for (const warehouse of warehouses) {
+    for (const table of ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts']) {
+      for (const { call_id } of await warehouse.query(`SELECT DISTINCT call_id FROM ${table}`)) {
+        if (erased.has(call_id as string)) back.add(call_id as string);
+      }
+    }
+  }
+  return back.size;
+};
