@@ -38,7 +38,13 @@ export const liveBesideBackfill = async (
   const site = await install({
     simulator: {
       seed: 53,
-      calls: { count: 100_000, utterances: 2, lateShare: 0, to: new Date(Date.now() - 7_200_000).toISOString() },
+      // More than a backfill reads meanwhile.
+      calls: {
+        count: Math.max(100_000, durationMs / 2),
+        utterances: 2,
+        lateShare: 0,
+        to: new Date(Date.now() - 7_200_000).toISOString(),
+      },
       live: { callsPerSecond: 2, processingSeconds: 1 },
       rateLimit: { requests: 40, seconds: 10 },
     },

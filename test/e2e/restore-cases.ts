@@ -61,7 +61,8 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
     await until('the warehouses have their tables', () => hasAtLeast(site, 0), 120_000);
     const after = await readAudit(site);
     for (const [key, row] of before) {
-      if (!after.has(key)) continue;
+      // Deliveries of an erased call get a keyed hash in place of its id.
+      if (!after.has(key) || [...erased].some((callId) => row.includes(callId))) continue;
       audit.rows += 1;
       if (after.get(key) !== row) audit.overwritten += 1;
     }
