@@ -29,6 +29,12 @@ export interface CliFolder {
   remove(): Promise<void>;
 }
 
+/** Keys and logs of a store on a shared server lie in a folder of its own: in the usual one, another run's erasures wait. */
+const withOwnData = (config: unknown, dataDir: string): unknown => {
+  const { store } = config as { readonly store?: { readonly url?: string } };
+  return store?.url === undefined ? config : { ...(config as object), store: { data_dir: dataDir, ...store } };
+};
+
 const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 
 /** A folder of one's own to run in, without settings of the surroundings. */
@@ -43,7 +49,7 @@ export const openCliFolder = async (): Promise<CliFolder> => {
     path,
     write,
     configure: async (config) => {
-      await write('callsync.yaml', stringify(config));
+      await write('callsync.yaml', stringify(withOwnData(config, join(path, 'data'))));
     },
     run: (args, { input = '', deadlineMs = 45_000, onStderr } = {}) =>
       new Promise((resolve, reject) => {
