@@ -65,6 +65,11 @@ export const findCap = async (question: CapQuestion): Promise<Cap> => {
   if (isRefusal(beyond) || beyond.records.length === 0) {
     return found(undefined, count, 'likely', `all ${count} records can be reached`);
   }
+  // A list that only grew meanwhile, by a call that came late, reaches one more now.
+  const again = await reach(question, boundsOf(question, still), count + 1);
+  if (again === undefined || again.count > count) {
+    return found(undefined, count, 'likely', `all records can be reached; there were ${count} before one came late`);
+  }
   const nearby = await reach(question, boundsOf(question, near), count);
   return nearby !== undefined && nearby.count >= count
     ? found(count, count, 'sure', `${count} records can be reached, and calls of other times exist beside them`)
