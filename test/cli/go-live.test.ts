@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
-import { endProcess, type Installation, install } from '../support/installation.ts';
+import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
 
 const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 let site: Installation;
@@ -35,12 +35,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   if (up !== undefined) await endProcess(up, 'SIGKILL');
-  for (const id of schedulesOf(site.prefix)) {
-    await site.client.schedule
-      .getHandle(id)
-      .delete()
-      .catch(() => undefined);
-  }
+  await deleteSchedules(site);
   await folder?.remove();
   await site?.dispose();
 });

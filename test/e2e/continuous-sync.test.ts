@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import { summarizeStore } from '../../src/store/status/summary.ts';
-import { ensureSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
-import { type Installation, install, until } from '../support/installation.ts';
+import { ensureSchedules } from '../../src/temporal/schedules.ts';
+import { deleteSchedules, type Installation, install, until } from '../support/installation.ts';
 
 const days = 86_400_000;
 
@@ -22,11 +22,7 @@ describe('continuous sync', () => {
     });
   });
   afterAll(async () => {
-    for (const id of schedulesOf(site.prefix))
-      await site.client.schedule
-        .getHandle(id)
-        .delete()
-        .catch(() => undefined);
+    await deleteSchedules(site);
     await site.dispose();
   });
 

@@ -1,9 +1,9 @@
 /** Live work under adverse conditions, for a while that the caller chooses: in seconds in the suite, longer as a campaign. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
-import { ensureSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
+import { ensureSchedules } from '../../src/temporal/schedules.ts';
 import { startReconcile, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
-import { type Installation, install, until } from '../support/installation.ts';
+import { deleteSchedules, type Installation, install, until } from '../support/installation.ts';
 import { deliver } from '../support/pipeline.ts';
 
 export interface LiveFigures {
@@ -133,10 +133,6 @@ export const listAway = async (durationMs: number): Promise<LiveFigures & { read
 };
 
 const end = async (site: Installation): Promise<void> => {
-  for (const id of schedulesOf(site.prefix))
-    await site.client.schedule
-      .getHandle(id)
-      .delete()
-      .catch(() => undefined);
+  await deleteSchedules(site);
   await site.dispose();
 };

@@ -9,12 +9,12 @@ import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
 import { createWarehouse } from '../../src/cli/create-warehouse.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { createLease } from '../../src/store/loads/lease.ts';
-import { ensureSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
+import { ensureSchedules } from '../../src/temporal/schedules.ts';
 import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';
 import { useBigQuery } from '../support/bigquery.ts';
-import { endProcess, type Installation, install } from '../support/installation.ts';
+import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 
 const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
@@ -106,12 +106,7 @@ export const openSite = async (): Promise<Site> => {
         await run(tables.map((table) => `DROP TABLE \`${bigquery.dataset}.${table}\``));
       }),
     close: async () => {
-      for (const id of schedulesOf(installation.prefix)) {
-        await installation.client.schedule
-          .getHandle(id)
-          .delete()
-          .catch(() => undefined);
-      }
+      await deleteSchedules(installation);
       await endProcess(receiver, 'SIGKILL');
       for (const opened of warehouses.slice(1)) await opened.close();
       await installation.dispose();

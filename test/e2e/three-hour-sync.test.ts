@@ -7,8 +7,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FaultKind } from '../../schemas/simulator.ts';
 import { summarizeStore } from '../../src/store/status/summary.ts';
-import { schedulesOf } from '../../src/temporal/schedules.ts';
-import { type Installation, install, until } from '../support/installation.ts';
+import { deleteSchedules, type Installation, install, until } from '../support/installation.ts';
 
 const factor = 360;
 const lifetimeSeconds = 300 / factor;
@@ -73,11 +72,7 @@ describe('three hours of continuous sync', () => {
     await writeFile(site.configPath, text.replace(site.gate.url, site.simulator.url));
   });
   afterAll(async () => {
-    for (const id of schedulesOf(site.prefix))
-      await site.client.schedule
-        .getHandle(id)
-        .delete()
-        .catch(() => undefined);
+    await deleteSchedules(site);
     await site.dispose();
   });
 

@@ -19,6 +19,7 @@ import type { SimulatorControl } from '../../src/simulator/control/control.ts';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
+import { schedulesOf } from '../../src/temporal/schedules.ts';
 import { startBackfill } from '../../src/temporal/workflow-client.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
@@ -156,6 +157,15 @@ export const install = async (input: {
       for (const close of closers.reverse()) await close();
     },
   };
+};
+
+/** Deletes the schedules of an installation; those that are not there are left out. */
+export const deleteSchedules = async ({ client, prefix }: Pick<Installation, 'client' | 'prefix'>): Promise<void> => {
+  for (const id of schedulesOf(prefix))
+    await client.schedule
+      .getHandle(id)
+      .delete()
+      .catch(() => undefined);
 };
 
 /** Ends a process by its id and waits until it is gone. */

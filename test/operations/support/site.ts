@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '../../../src/local/local-process.ts';
-import { schedulesOf } from '../../../src/temporal/schedules.ts';
-import { endProcess, type Installation, install } from '../../support/installation.ts';
+import { deleteSchedules, endProcess, type Installation, install } from '../../support/installation.ts';
 
 const program = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
 
@@ -51,12 +50,7 @@ export const openSite = async (): Promise<Site> => {
     scrape: async () => await (await fetch(`${address}/metrics`)).text(),
     dispose: async () => {
       await endProcess(process_, 'SIGKILL');
-      for (const id of schedulesOf(site.prefix)) {
-        await site.client.schedule
-          .getHandle(id)
-          .delete()
-          .catch(() => undefined);
-      }
+      await deleteSchedules(site);
       await site.dispose();
       await rm(folder, { recursive: true, force: true });
     },
