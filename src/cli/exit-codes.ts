@@ -27,4 +27,4 @@ export const worstExitCode = (codes: readonly number[]): number =>
   ) ?? exitCodes.ok;
 
 export const exitCodeHelp = `Exit codes: 0 done, 1 unexpected fault, 2 wrong configuration or arguments, 3 refused (credentials, permissions),
-4 something does not answer (try again), 5 finished but not complete.`;
+4 something does not answer (try again), 5 finished but not complete; 129, 130, 143 ended by a signal before it had finished.`;

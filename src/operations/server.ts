@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { terminal } from '../errors.ts';
+import { limitConnections, requestLimits } from './limit-connections.ts';
 import { isSameText } from './page/access.ts';
 import type { Page } from './page/page.ts';
 
@@ -50,8 +51,8 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
         : { status: 401 },
   };
 
-  const server = createServer({ requestTimeout: 10_000, headersTimeout: 5_000 }, async (request, response) => {
-    // Idle connections would keep others out.
+  const server = createServer(requestLimits, async (request, response) => {
+    // A connection is for one request: idle ones would keep others out.
     response.setHeader('connection', 'close');
     const path = request.url?.split('?', 1)[0] ?? '';
     if (options.page?.serves(path)) {
@@ -70,7 +71,7 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
       return failed(response);
     }
   });
-  server.maxConnections = 100;
+  limitConnections(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) =>
       reject(

@@ -1,6 +1,8 @@
 /** Every command explains itself: what it does and how it is typed. */
+import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
+import { exitCodeHelp, exitCodes } from '../../src/cli/exit-codes.ts';
 import { createProgram } from '../../src/cli/program.ts';
 
 const program = await createProgram(() => true);
@@ -48,4 +50,29 @@ describe('help', () => {
     expect(leavesOf(program).length).toBeGreaterThan(35);
     for (const group of program.commands) expect(group.description(), group.name()).not.toBe('');
   });
+});
+
+/** What they print is a file: of YAML, Markdown, JSON Schema, a shell. */
+const printFiles = ['completion', 'config example', 'config reference', 'config schema', 'help'];
+
+test('every command reports as JSON, but those that print a file', () => {
+  const optionsOf = (command: Command | null): string[] =>
+    command === null ? [] : [...command.options.map(({ long }) => long ?? ''), ...optionsOf(command.parent)];
+  const silent = leavesOf(program).filter((leaf) => !optionsOf(leaf).includes('--json'));
+  expect(silent.map(pathOf).sort()).toEqual(printFiles);
+});
+
+test('no command ends with a code that the help does not list', () => {
+  const folder = `${import.meta.dirname}/../../src/cli`;
+  const ends = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => [...readFileSync(`${folder}/${name}`, 'utf8').matchAll(/process\.(exitCode = |exit\()(.*)$/gm)])
+    .map(([, , code = '']) => code);
+  expect(ends.length).toBeGreaterThan(15);
+  // A listed one, one of several listed ones, or that of a signal.
+  const listed = /\bexitCodes\.\w+|\bexitCodeOf\w*\(|\breportFailure\(|^process\.exitCode \?\? 0|^128 \+ number/;
+  expect(ends.filter((code) => !listed.test(code))).toEqual([]);
+  for (const code of [...Object.values(exitCodes), 129, 130, 143]) {
+    expect(exitCodeHelp).toMatch(new RegExp(`\\b${code}\\b`));
+  }
 });

@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { Gauge, Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { limitConnections, requestLimits } from '../../src/operations/limit-connections.ts';
 import { type OperationsServer, serveOperations } from '../../src/operations/server.ts';
 
 const registry = new Registry();
@@ -61,4 +65,61 @@ test('serves nothing else, and says when its address is taken', async () => {
     token: undefined,
   });
   await expect(taken).rejects.toMatchObject({ code: 'OPERATIONS_PORT_TAKEN', kind: 'terminal' });
+});
+
+/** Answers 200 to everything, within the limits of an operations port, by a clock of the test. */
+const serveLimited = async (now: () => number): Promise<{ port: number; server: Server }> => {
+  const server = createServer(requestLimits, (_, response) => response.setHeader('connection', 'close').end());
+  limitConnections(server, now);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { port: (server.address() as AddressInfo).port, server };
+};
+const isAnswered = (port: number): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
+test('a probe gets in beside clients that never finish their request, and these are closed soon', async () => {
+  let clock = 0;
+  const { port, server } = await serveLimited(() => clock);
+  try {
+    let closed = 0;
+    for (let count = 0; count < 150; count += 1) {
+      // Some of them come in another second: one address opens no more than its share.
+      clock = count < 80 ? 0 : 1_000;
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      socket.resume();
+      socket.on('close', () => {
+        closed += 1;
+      });
+      await once(socket, 'connect');
+      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ');
+    }
+    clock = 2_000;
+    expect(await isAnswered(port)).toBe(true);
+    expect(closed).toBeGreaterThanOrEqual(50);
+    await expect.poll(() => closed, { timeout: 20_000 }).toBe(150);
+  } finally {
+    server.close();
+  }
+});
+
+test('closes what one address opens beyond its share of a second', async () => {
+  let clock = 0;
+  const { port, server } = await serveLimited(() => clock);
+  try {
+    const answers = await Promise.all(Array.from({ length: 150 }, () => isAnswered(port)));
+    expect(answers.filter((ok) => ok)).toHaveLength(100);
+    clock = 1_000;
+    expect(await isAnswered(port)).toBe(true);
+  } finally {
+    server.close();
+  }
+});
+
+test('takes no head of more than 8 KiB', async () => {
+  const answer = await fetch(`${open.address}/healthz`, { headers: { 'x-large': 'x'.repeat(9_000) } });
+  expect(answer.status).toBe(431);
 });

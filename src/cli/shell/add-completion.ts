@@ -27,7 +27,8 @@ export const addCompletion = (program: Command, loadAll: () => Promise<Command>)
   withExamples(program.command('man'), ['callsync man ~/.local/share/man/man1'])
     .description('write the manual pages into a folder')
     .argument('<folder>', 'made if it does not exist')
-    .action(async (folder: string) => {
+    .option('--json', 'print the names of the pages as one JSON line')
+    .action(async (folder: string, options: { readonly json?: boolean }) => {
       const pages = renderManPages(describeCommands(await loadAll()), readVersion());
       try {
         await mkdir(folder, { recursive: true });
@@ -38,6 +39,9 @@ export const addCompletion = (program: Command, loadAll: () => Promise<Command>)
           cause,
         });
       }
-      process.stdout.write(`${Object.keys(pages).length} pages in ${folder}\n`);
+      const names = Object.keys(pages);
+      const text =
+        options.json === true ? JSON.stringify({ folder, pages: names }) : `${names.length} pages in ${folder}`;
+      process.stdout.write(`${text}\n`);
     });
 };
