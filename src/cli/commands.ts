@@ -102,7 +102,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'store',
-    does: 'the rights of a database role for receivers that can read no call',
+    does: 'back up and restore the operational store; the rights of receivers that can read no call',
     load: async () => (await import('./commands/store.ts')).addStore,
   },
   {

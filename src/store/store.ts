@@ -65,6 +65,17 @@ export const openStore = async (options: {
   }
 };
 
+/** One connection to the store as it is, for statements that take long: backups and restores. Nothing is migrated. */
+export const openStoreAsItIs = (url: ConnectionUrl): Database =>
+  openDatabase({
+    url,
+    schema: storeSchema,
+    application: 'callsync backup',
+    purpose: 'operational store',
+    max: 1,
+    statementMs: migrationMs,
+  });
+
 /** A statement of a migration may rewrite a large table. */
 const migrationMs = 24 * 3_600_000;
 

@@ -1,7 +1,7 @@
 /** Calls of the ledger to files: a folder that is there, whole, or not at all. */
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { terminal } from '../../errors.ts';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeFolder } from '../../new-folder.ts';
 import { readLedgerRange } from '../../store/ledger/read-range.ts';
 import type { Store } from '../../store/store.ts';
 import { createNdjsonWriter } from './ndjson.ts';
@@ -29,18 +29,13 @@ export interface ExportResult {
 
 const progressEvery = 1_000;
 
-/**
- * Writes into a folder beside the wanted one, which takes its name when everything is on disk.
- * @throws CallsyncError USAGE_FILE when the folder holds something, or cannot be made; DATABASE_…
- */
+/** @throws CallsyncError USAGE_FILE when the folder holds something, or cannot be made; DATABASE_… */
 export const exportCalls = async (
   store: Store,
   input: ExportInput,
   { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (calls: number) => void },
 ): Promise<ExportResult> => {
-  const partial = `${input.folder}.partial-${process.pid}`;
-  await prepareFolders(input.folder, partial);
-  try {
+  return await writeFolder(input.folder, async (partial) => {
     const writer =
       input.format === 'ndjson' ? createNdjsonWriter(partial) : createParquetWriter(partial, input.processedField);
     let calls = 0;
@@ -54,30 +49,8 @@ export const exportCalls = async (
     const range = { from: toIso(input.from), to: toIso(input.to) };
     const manifest = { format: input.format, ...range, calls, rows: files, made_by: `callsync ${input.version}` };
     await writeFile(join(partial, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-    // Replaces an empty folder; a folder with something in it refuses.
-    await rename(partial, input.folder);
     return { calls, files };
-  } finally {
-    await rm(partial, { recursive: true, force: true });
-  }
+  });
 };
 
 const toIso = (micros: number): string => new Date(micros / 1000).toISOString();
-
-const prepareFolders = async (folder: string, partial: string): Promise<void> => {
-  const found = await readdir(folder).catch((error: { code?: string }) => error.code ?? 'no access');
-  if (found !== 'ENOENT' && (typeof found === 'string' || found.length > 0)) {
-    throw terminal('USAGE_FILE', `The folder ${folder} is not empty, or is no folder.`, {
-      hint: 'Name one that does not exist: an export replaces nothing.',
-    });
-  }
-  try {
-    await mkdir(dirname(folder), { recursive: true });
-    await mkdir(partial, { mode: 0o700 });
-  } catch (cause) {
-    throw terminal('USAGE_FILE', `The folder ${folder} cannot be made (${(cause as { code?: string }).code}).`, {
-      hint: 'Name one in a folder that may be written to.',
-      cause,
-    });
-  }
-};

@@ -1,0 +1,40 @@
+/** A folder that is there, whole, or not at all. */
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { terminal } from './errors.ts';
+
+/**
+ * Has `fill` write into a folder beside the wanted one, which takes its name when everything is on disk.
+ * @param folder does not exist, or is empty. @param fill gets the path to write into.
+ * @throws CallsyncError USAGE_FILE when the folder holds something, or cannot be made
+ */
+export const writeFolder = async <T>(folder: string, fill: (partial: string) => Promise<T>): Promise<T> => {
+  const partial = `${folder}.partial-${process.pid}`;
+  await prepareFolders(folder, partial);
+  try {
+    const result = await fill(partial);
+    // Replaces an empty folder; a folder with something in it refuses.
+    await rename(partial, folder);
+    return result;
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
+};
+
+const prepareFolders = async (folder: string, partial: string): Promise<void> => {
+  const found = await readdir(folder).catch((error: { code?: string }) => error.code ?? 'no access');
+  if (found !== 'ENOENT' && (typeof found === 'string' || found.length > 0)) {
+    throw terminal('USAGE_FILE', `The folder ${folder} is not empty, or is no folder.`, {
+      hint: 'Name one that does not exist: nothing is replaced.',
+    });
+  }
+  try {
+    await mkdir(dirname(folder), { recursive: true });
+    await mkdir(partial, { mode: 0o700 });
+  } catch (cause) {
+    throw terminal('USAGE_FILE', `The folder ${folder} cannot be made (${(cause as { code?: string }).code}).`, {
+      hint: 'Name one in a folder that may be written to.',
+      cause,
+    });
+  }
+};
