@@ -1,6 +1,7 @@
 /** Every error code of the source with what its errors say, as docs/troubleshooting.md. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorNotes } from './error-notes.ts';
 
 export interface ErrorCode {
   readonly code: string;
@@ -93,6 +94,15 @@ const again = (kinds: ErrorCode['kinds']): string => {
 /** Code in Markdown would be read as HTML. */
 const plain = (text: string): string => text.replaceAll('<', '&lt;').replaceAll('|', '\\|');
 
+const noteOf = (code: string): readonly string[] => {
+  const note = errorNotes[code];
+  if (note === undefined) return [];
+  return [
+    ...(note.means === undefined ? [] : [`- It means: ${plain(note.means)}`]),
+    `- What to do: ${plain(note.todo)}`,
+  ];
+};
+
 export const renderTroubleshooting = (root: string): string => {
   const entries = findErrorCodes(root).map(({ code, kinds, messages, hints }) =>
     [
@@ -101,7 +111,7 @@ export const renderTroubleshooting = (root: string): string => {
       ...(kinds.size === 0 ? [] : [again(kinds), '']),
       ...[...messages].map((message) => `- It says: ${plain(message)}`),
       ...[...hints].map((hint) => `- What to do: ${plain(hint)}`),
-      ...(messages.size + hints.size === 0 ? ['- The message names the cause.'] : []),
+      ...noteOf(code),
       '',
     ].join('\n'),
   );

@@ -1,0 +1,144 @@
+/** Of codes whose errors carry no hint: what to do, and what they mean where their message is made elsewhere. */
+export interface ErrorNote {
+  readonly means?: string;
+  readonly todo: string;
+}
+
+const byItself = 'Nothing: it is tried again in a job of its own.';
+
+export const errorNotes: Readonly<Record<string, ErrorNote>> = {
+  BIGQUERY_BUSY: {
+    means: 'BigQuery has too much to do at once: too many statements wait for a table, or a rate limit was reached.',
+    todo: `${byItself} Where it goes on for hours, see whether other programs change the same tables, and raise commit_interval_s.`,
+  },
+  BIGQUERY_CONFLICT: {
+    means: 'Another statement changed the same rows at the same time.',
+    todo: `${byItself} Where it goes on, another program writes to the tables of callsync: let it write elsewhere.`,
+  },
+  BIGQUERY_DUPLICATE: {
+    means: 'A job of this id was there already: the answer to the first one was lost.',
+    todo: 'Nothing: the earlier job is looked at, and its result counts.',
+  },
+  BIGQUERY_STREAMING_BUFFER: {
+    means: 'Rows that were streamed into a table within the last half hour cannot be changed yet.',
+    todo: 'Wait; callsync never streams. Find out what streams rows into its tables, and stop that.',
+  },
+  BIGQUERY_UNAVAILABLE: {
+    means: 'BigQuery had a fault of its own (5xx), or the job ended by one.',
+    todo: `${byItself} Where it goes on, see https://status.cloud.google.com.`,
+  },
+  BIGQUERY_UNREACHABLE: {
+    means: 'The connection to BigQuery broke, or no answer came in time.',
+    todo: 'Check names, proxy and firewall between the worker and bigquery.googleapis.com. What was sent is looked for before it is sent again.',
+  },
+  DATABASE_ERROR: {
+    means: 'PostgreSQL refused a statement with the SQLSTATE of the message.',
+    todo: 'Class 53 is a lack of disk, memory or connections; 25006 a standby; 57P0x a server that stops: these are tried again. With any other, look into the log of the server at that time, and report it.',
+  },
+  SEGMENT_GONE: {
+    means: 'Another process has drained a part of the spool first.',
+    todo: 'Nothing: its deliveries are in the inbox.',
+  },
+  SIMULATOR_FOREIGN_ORIGIN: {
+    means: 'A web page of elsewhere asked the control address of the simulator.',
+    todo: 'Ask it by its own address, without a browser.',
+  },
+  SIMULATOR_METHOD_UNKNOWN: {
+    means: 'The simulator has no control method of that name.',
+    todo: 'Methods are those of src/simulator/control/control.ts.',
+  },
+  SIMULATOR_REQUEST_INVALID: {
+    means: 'The body of a request to the control address cannot be read or taken.',
+    todo: 'Send the arguments of the method as a JSON array.',
+  },
+  SIMULATOR_TOKEN_WRONG: {
+    means: 'The control token is missing or of an earlier run.',
+    todo: 'Send the token that callsync simulate printed at its start, as Authorization: Bearer.',
+  },
+  USAGE_INIT: {
+    means: 'callsync init cannot ask, or an answer is missing, or the file is there already.',
+    todo: 'Give the option that the message names, or another file with --config.',
+  },
+  BIGQUERY_LEASE_LOST: {
+    todo: 'Nothing, once or twice: the load is planned again. Where it goes on, look for a worker that stands still (debugger, suspended machine).',
+  },
+  BIGQUERY_STAGING_LOST: {
+    todo: 'See whether staging_expiration_hours of the warehouse is long enough, and whether somebody deletes tables of its dataset.',
+  },
+  GO_LIVE_RECEIVER: {
+    todo: 'Do what the message says after the colon, then run the same command again: it goes on with this step.',
+  },
+  INBOX_UNREACHABLE: {
+    todo: 'Nothing for deliveries: they go to the spool. callsync doctor says why the store does not answer.',
+  },
+  LEDGER_RESTORED: {
+    todo: 'Nothing. callsync status shows the new epoch; docs/operations.md says what happens after a restore.',
+  },
+  LIST_SHAPE: {
+    means: 'An answer of the list has no records or no total where the configuration says they are.',
+    todo: 'Run callsync probe, and compare source.list.records and source.list.total_path with what the service sends.',
+  },
+  NOT_DURABLE: {
+    todo: 'The service sends the delivery again once. callsync doctor says why neither store nor spool took it; the poll brings the call.',
+  },
+  PRESET_INVALID: {
+    todo: 'Write the file as callsync presets show activate prints one: sections of the configuration, such as source.',
+  },
+  REDIRECT_LOOP: {
+    todo: 'Correct source.base_url or source.auth_url: the address redirects to itself.',
+  },
+  SERVICE_REFUSED: {
+    todo: 'Compare source.list with the interface of the service (callsync probe); the message has the status that it answers.',
+  },
+  SERVICE_UNAVAILABLE: {
+    todo: 'Nothing, if it passes: the window is read again. Otherwise ask the account manager.',
+  },
+  SERVICE_UNREACHABLE: {
+    todo: 'Check source.base_url, names, proxy and firewall of the worker.',
+  },
+  SIMULATOR_CALL_UNKNOWN: {
+    todo: 'Name a call of this run of the simulator: its truth lists them.',
+  },
+  SIMULATOR_GONE: {
+    todo: 'Start the simulator again; its log says why it ended.',
+  },
+  SIMULATOR_OPTION_FIXED: {
+    todo: 'Give this option when the simulator is started.',
+  },
+  SIMULATOR_REFUSED: {
+    todo: 'The message has the reason: correct the request to the control address.',
+  },
+  SIMULATOR_START: {
+    todo: 'See what it wrote to standard error; a port that is taken is the usual reason.',
+  },
+  SPOOL_FAILED: {
+    todo: 'Check that webhook.spool.dir is on a disk that can be written to.',
+  },
+  SPOOL_FULL: {
+    todo: 'Make the store answer again: the spool then empties itself. More room: webhook.spool.max_bytes.',
+  },
+  STORE_SLOW: {
+    todo: 'Deliveries go to the spool meanwhile. See what keeps the store busy (pg_stat_activity), and its disk.',
+  },
+  TAP_REFUSED: {
+    todo: 'Check source.websocket.url, the age of the token, and whether this address may open the stream.',
+  },
+  TAP_UNAVAILABLE: {
+    todo: 'Wait: it is tried again, ever less often. Otherwise check source.websocket.url and the firewall.',
+  },
+  TOKEN_UNAVAILABLE: {
+    todo: 'Check source.auth_url and source.realm; a token endpoint that is down is asked again.',
+  },
+  USAGE_ERASE: {
+    todo: 'Give --key with --by metadata, and not otherwise.',
+  },
+  USAGE_KEY: {
+    todo: 'Name one that callsync webhook keys lists.',
+  },
+  USAGE_VALUES: {
+    todo: 'Write one value a line into --file or to standard input, never into the arguments.',
+  },
+  WAKE_LATE: {
+    todo: 'Nothing: the sweep finds what waits within sync.inbox_sweep. Where it goes on, see whether Temporal answers (callsync doctor).',
+  },
+};
