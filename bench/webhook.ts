@@ -4,17 +4,14 @@
  * nothing: `bare` is fastify as it comes, `raw` has the raw-bytes parser that the receiver has. Then, with the whole of
  * `callsync up`, the time from an answer to the call's row in the warehouse. About 3 minutes.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
 import { openStore } from '../src/store/store.ts';
-import type { LoadOrder, LoadResult } from './webhook/load.ts';
+import type { LoadResult } from './webhook/load.ts';
+import { type BenchServer, measureLoad, median, round2, showLoad, startBenchServer } from './webhook/processes.ts';
 import { measureVisibility } from './webhook/visible.ts';
 
 const { values: flags } = parseArgs({
@@ -27,58 +24,18 @@ const { values: flags } = parseArgs({
 });
 const secret = 'bench-signing-secret';
 
-interface Server {
-  readonly port: number;
-  stop(): Promise<void>;
-}
-
-const startServer = async (...args: readonly string[]): Promise<Server> => {
-  const child = run('server', args);
-  const [line] = (await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')) as [string];
-  return {
-    port: (JSON.parse(line) as { port: number }).port,
-    async stop() {
-      const ended = once(child, 'exit');
-      child.stdin?.end();
-      await ended;
-    },
-  };
-};
-
-const load = async (order: LoadOrder): Promise<LoadResult> => {
-  const child = run('load', []);
-  child.stdin?.end(JSON.stringify(order));
-  return JSON.parse(await text(child.stdout as NodeJS.ReadableStream)) as LoadResult;
-};
-
-const run = (name: string, args: readonly string[]): ChildProcess => {
-  const path = join(import.meta.dirname, 'webhook', `${name}.js`);
-  return spawn(process.execPath, [path, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
-};
-
-const median = (numbers: readonly number[]): number => {
-  const sorted = [...numbers].sort((left, right) => left - right);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
-};
-
-const show = (name: string, result: LoadResult) =>
-  console.log(
-    `${name.padEnd(8)} ${result.perSecond.toFixed(0).padStart(6)}/s  p50 ${result.p50Ms.toFixed(1)} ms  ` +
-      `p99 ${result.p99Ms.toFixed(1)} ms  answers ${JSON.stringify(result.answers)}`,
-  );
-
 const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-webhook-'));
 // PostgreSQL may run as another account, which has to get through.
 await chmod(folder, 0o711);
 const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres') });
 const store = await openStore({ url: postgres.url });
-const servers: Server[] = [];
+const servers: BenchServer[] = [];
 try {
-  const bare = await startServer('bare');
+  const bare = await startBenchServer('bare');
   servers.push(bare);
-  const raw = await startServer('raw');
+  const raw = await startBenchServer('raw');
   servers.push(raw);
-  const durable = await startServer('durable', postgres.url, join(folder, 'spool'), secret);
+  const durable = await startBenchServer('durable', postgres.url, join(folder, 'spool'), secret);
   servers.push(durable);
   const order = {
     host: '127.0.0.1',
@@ -91,8 +48,8 @@ try {
   const results: Record<'bare' | 'raw' | 'durable', LoadResult[]> = { bare: [], raw: [], durable: [] };
   for (let round = 0; round < Number(flags.rounds); round += 1) {
     for (const [name, server] of [['bare', bare] as const, ['raw', raw] as const, ['durable', durable] as const]) {
-      const result = await load({ ...order, port: server.port });
-      show(name, result);
+      const result = await measureLoad({ ...order, port: server.port });
+      showLoad(name, result);
       results[name].push(result);
     }
     const { rows } = await store.pool.query<{ spooled: number }>(
@@ -102,8 +59,8 @@ try {
     await store.pool.query('TRUNCATE inbox');
     await store.pool.query('CHECKPOINT');
   }
-  const paced = await load({ ...order, port: durable.port, rate: 50, connections: 10 });
-  show('50 a s', paced);
+  const paced = await measureLoad({ ...order, port: durable.port, rate: 50, connections: 10 });
+  showLoad('50 a s', paced);
   await store.pool.query('TRUNCATE inbox');
   const visible = await measureVisibility({ url: postgres.url, folder, seconds: Number(flags.seconds) * 2 });
   console.log(
@@ -130,8 +87,4 @@ try {
   await store.close();
   await postgres.stop();
   await rm(folder, { recursive: true, force: true });
-}
-
-function round2(value: number): number {
-  return Math.round(value * 100) / 100;
 }

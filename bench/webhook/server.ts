@@ -11,9 +11,12 @@ import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../src/webhook/server/receiver.ts';
 import { openSigningKeys } from '../../src/webhook/server/signing-keys.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
+import { serveStatusPage } from './status-page.ts';
 
 interface Running {
   readonly port: number;
+  /** Of the operations port with its status page; only the receiver has one. */
+  readonly operations?: string;
   close(): Promise<void>;
 }
 
@@ -44,9 +47,12 @@ const startDurable = async (url: string, spoolDir: string, secret: string): Prom
     wake: async () => {},
   });
   await receiver.listen();
+  const operations = await serveStatusPage(pool);
   return {
     port: Number(new URL(receiver.address).port),
+    operations: operations.address,
     async close() {
+      await operations.close();
       await receiver.close();
       await pool.end();
     },
@@ -55,7 +61,7 @@ const startDurable = async (url: string, spoolDir: string, secret: string): Prom
 
 const [mode, url = '', spoolDir = '', secret = ''] = process.argv.slice(2);
 const server = mode !== 'durable' ? await startBare(mode === 'raw') : await startDurable(url, spoolDir, secret);
-process.stdout.write(`${JSON.stringify({ port: server.port })}\n`);
+process.stdout.write(`${JSON.stringify({ port: server.port, operations: server.operations })}\n`);
 process.stdin.resume();
 await once(process.stdin, 'end');
 await server.close();

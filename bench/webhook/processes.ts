@@ -1,0 +1,53 @@
+/** The processes of the webhook benchmarks: servers that are measured, and the sender that measures them. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import type { LoadOrder, LoadResult } from './load.ts';
+
+export interface BenchServer {
+  readonly port: number;
+  /** Of the operations port, where the server has one. */
+  readonly operations?: string;
+  stop(): Promise<void>;
+}
+
+/** @param path below bench/, without its ending. */
+export const runBenchProcess = (path: string, args: readonly string[]): ChildProcess =>
+  spawn(process.execPath, [join(import.meta.dirname, '..', `${path}.js`), ...args], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+
+/** @param args what `webhook/server.ts` takes. */
+export const startBenchServer = async (...args: readonly string[]): Promise<BenchServer> => {
+  const child = runBenchProcess('webhook/server', args);
+  const [line] = (await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')) as [string];
+  return {
+    ...(JSON.parse(line) as { port: number; operations?: string }),
+    async stop() {
+      const ended = once(child, 'exit');
+      child.stdin?.end();
+      await ended;
+    },
+  };
+};
+
+export const measureLoad = async (order: LoadOrder): Promise<LoadResult> => {
+  const child = runBenchProcess('webhook/load', []);
+  child.stdin?.end(JSON.stringify(order));
+  return JSON.parse(await text(child.stdout as NodeJS.ReadableStream)) as LoadResult;
+};
+
+export const median = (numbers: readonly number[]): number => {
+  const sorted = [...numbers].sort((left, right) => left - right);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+};
+
+export const showLoad = (name: string, result: LoadResult): void =>
+  console.log(
+    `${name.padEnd(9)} ${result.perSecond.toFixed(0).padStart(6)}/s  p50 ${result.p50Ms.toFixed(1)} ms  ` +
+      `p99 ${result.p99Ms.toFixed(1)} ms  answers ${JSON.stringify(result.answers)}`,
+  );
+
+export const round2 = (value: number): number => Math.round(value * 100) / 100;
