@@ -3,7 +3,6 @@ import type { ReceiverConfig } from '../../../schemas/config.ts';
 import { createRegistry } from '../../metrics/registry.ts';
 import { openSecret } from '../../secret.ts';
 import { connectClient } from '../../temporal/connect.ts';
-import { installRuntime } from '../../temporal/worker.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withReceiverServices } from '../command.ts';
 import { createLogger } from '../log.ts';
@@ -16,9 +15,7 @@ import { readVersion } from '../version.ts';
 
 const open = (services: Services<ReceiverConfig>): Promise<Pick<TemporalService, 'client'>> => {
   const { temporal } = services.config;
-  if (temporal.address === undefined) return openTemporal(services);
-  installRuntime((level, message) => services.log(message, { level }));
-  return connectClient(temporal, temporal.address);
+  return temporal.address === undefined ? openTemporal(services) : connectClient(temporal, temporal.address);
 };
 
 /** Temporal may be away: the inbox waits and a sweep finds it, so each wake-up connects anew until one succeeds. */

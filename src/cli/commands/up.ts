@@ -20,7 +20,7 @@ export const addUp = (command: Command): void => {
         const { stopped } = untilStopped();
         const registry = createRegistry({ ...services.config.operations, version: readVersion() });
         const parts = await openParts(services, registry);
-        const workers = await openWorkers(services, parts);
+        const workers = await openWorkers(services, parts, { registry });
         let address: string | undefined;
         let ready = () => true;
         if (services.config.webhook.enabled) {

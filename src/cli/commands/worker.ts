@@ -22,7 +22,7 @@ export const addWorker = (command: Command): void => {
         const { stopped } = untilStopped();
         const registry = createRegistry({ ...config.operations, version: readVersion() });
         const parts = await openParts(services, registry);
-        const workers = await openWorkers(services, parts, options.roles);
+        const workers = await openWorkers(services, parts, { roles: options.roles, registry });
         const { temporal } = parts;
         if (options.schedules) await ensureConfiguredSchedules(services, temporal);
         else await triggerSweep(temporal.client, config.temporal.task_queue);

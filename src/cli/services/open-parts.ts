@@ -28,7 +28,7 @@ export const openParts = async (services: Services, registry?: Registry): Promis
   const store = await openStoreService(services);
   const targets = await openWarehouses(services, store);
   const source = openSource(services, store);
-  const temporal = await openTemporal(services, registry);
+  const temporal = await openTemporal(services);
   const observer = registry === undefined ? undefined : watchParts(services, registry, { store, targets, source });
   return { store, targets, source, temporal, observer: watchLineage(services, store, observer) };
 };

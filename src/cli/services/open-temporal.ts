@@ -1,13 +1,10 @@
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import type { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { keepServer } from '../../local/keep-server.ts';
 import { startTemporalDevServer } from '../../local/temporal/dev-server.ts';
-import { mergeTemporalMetrics } from '../../metrics/temporal-metrics.ts';
 import { connectClient } from '../../temporal/connect.ts';
-import { installRuntime } from '../../temporal/worker.ts';
 import type { Services } from './services.ts';
 
 export interface TemporalService {
@@ -16,23 +13,11 @@ export interface TemporalService {
   readonly uiUrl: string | undefined;
 }
 
-/**
- * The configured cluster, or the development server, which is started where it does not run.
- * @param registry where the SDK's own metrics go; without one it counts nothing.
- */
+/** The configured cluster, or the development server, which is started where it does not run. */
 export const openTemporal = async (
   services: Services<Pick<Config, 'store' | 'temporal'>>,
-  registry?: Registry,
 ): Promise<TemporalService> => {
   const { temporal } = services.config;
-  installRuntime(
-    (level, message) => services.log(message, { level }),
-    registry &&
-      ((buffer) => {
-        const merged = mergeTemporalMetrics(registry, () => buffer.retrieveUpdates());
-        services.defer(async () => merged.stop());
-      }),
-  );
   let address = temporal.address;
   let uiUrl = temporal.ui_url;
   if (address === undefined) {

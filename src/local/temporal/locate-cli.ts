@@ -4,7 +4,6 @@ import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { terminal } from '../../errors.ts';
 import { cacheFolderOf, findOnPath, isExecutable } from '../locate-program.ts';
-import { downloadTemporalCli } from './download-cli.ts';
 
 const temporalCliVersion = '1.5.1';
 const program = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
@@ -22,6 +21,8 @@ export const locateTemporalCli = async (options: LocateTemporalCliOptions): Prom
   if (found !== undefined) return found;
   const { env = process.env, log } = options;
   const cached = join(cacheFolder(env), program);
+  // Its HTTP client is loaded by the few that download.
+  const { downloadTemporalCli } = await import('./download-cli.ts');
   const downloaded = await downloadTemporalCli({ version: temporalCliVersion, target: cached, env, log });
   if (!downloaded) await build(cached, env, log);
   return cached;
