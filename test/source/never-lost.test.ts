@@ -13,11 +13,12 @@ afterEach(async () => {
 
 type List = SourceConfigInput['list'];
 
-/** Reads everything in two windows; returns what is missing and what was said of it. */
+/** Reads everything in a few windows; returns what is missing and what was said of it. */
 const readAll = async (
   options: SimulatorOptions,
   list: List = { preset: 'activate' },
   axis = 'qualified',
+  windows = 2,
 ): Promise<{
   missing: string[];
   listed: number;
@@ -35,13 +36,18 @@ const readAll = async (
   const source = await simulatedSource(simulator, { list, limits });
   closers.push(source.close);
   const { from, to } = wholeRange(simulator, axis);
-  const middle = Math.round((from + (Date.parse(simulator.range.to) * 1000 - from) * 0.6) / 1e6) * 1e6;
-  const first = await readSimulated(source, { axis, from, to: middle });
-  const second = await readSimulated(source, { axis, from: middle, to });
+  const length = (Date.parse(simulator.range.to) * 1000 - from) / (windows - 0.4);
+  const borders = Array.from({ length: windows }, (_, index) => Math.round((from + index * length) / 1e3) * 1e3);
+  const seen = new Map<string, unknown>();
+  const results: WindowResult[] = [];
+  for (const [index, start] of borders.entries()) {
+    const reading = await readSimulated(source, { axis, from: start, to: borders[index + 1] ?? to });
+    for (const id of reading.seen.keys()) seen.set(id, true);
+    results.push(reading.result);
+  }
   const expected = await listedIds(simulator);
-  const results = [first.result, second.result];
   return {
-    missing: missingFrom(expected, new Map([...first.seen, ...second.seen])),
+    missing: missingFrom(expected, seen),
     listed: expected.size,
     results,
     requests: results.reduce((sum, { requests }) => sum + requests, 0),
@@ -102,14 +108,17 @@ test('a list without a cap is suspected little', async () => {
 
 describe('times that differ from what the list filters by', () => {
   test('by less than a second are nothing to speak of', async () => {
-    const read = await readAll({ calls: { precision: 'milliseconds', printedPrecision: 'seconds' } });
+    const calls = { precision: 'milliseconds', printedPrecision: 'seconds', density: 'even', count: 3_000 } as const;
+    const times = { from: '2025-03-01T00:00:00Z', to: '2025-03-01T01:00:00Z', lateShare: 0 };
+    const read = await readAll({ calls: { ...calls, ...times } }, { preset: 'activate' }, 'timestamp', 40);
     expect(read.missing.length).toBe(0);
     expect(problemsOf(read.results)).toEqual([]);
   });
 
   test('by up to 5 s are kept, and the window says so', async () => {
-    const shift = { printedOffMs: 5_000 };
-    const read = await readAll({ calls: { count: 3_000, ...shift } }, { preset: 'activate' }, 'timestamp');
+    const times = { from: '2025-03-01T00:00:00Z', to: '2025-03-01T01:00:00Z', density: 'even' } as const;
+    const calls = { count: 3_000, printedOffMs: 5_000, lateShare: 0, ...times };
+    const read = await readAll({ calls }, { preset: 'activate' }, 'timestamp', 40);
     expect(read.missing.length).toBe(0);
     const problems = problemsOf(read.results);
     for (const { problem, detail } of problems) {
@@ -119,7 +128,7 @@ describe('times that differ from what the list filters by', () => {
   });
 
   test('because they are local are all kept, and the window says so', async () => {
-    const read = await readAll({ calls: { printedZoneMinutes: 120 } }, { preset: 'activate' }, 'timestamp');
+    const read = await readAll({ calls: { printedZoneMinutes: 120 } }, { preset: 'activate' }, 'timestamp', 40);
     expect(read.missing.length).toBe(0);
     const problems = problemsOf(read.results);
     expect(problems.map(({ problem }) => problem)).toContain('outside');

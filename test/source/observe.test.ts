@@ -71,6 +71,14 @@ describe('observing a list record', () => {
     });
   });
 
+  test('refuses an id that broken UTF-8 damaged, and keeps one that was sent with a replacement character', () => {
+    const read = (bytes: Buffer) =>
+      observeRecord(JSON.parse(bytes.toString()), { observedAt: 5, carries: new Set(), bytes: () => bytes });
+    const broken = Buffer.concat([Buffer.from('{"unique_id":"a'), Buffer.from([0xff]), Buffer.from('"}')]);
+    expect(read(broken)).toMatchObject({ kind: 'rejected', reason: expect.stringContaining('not valid UTF-8') });
+    expect(read(Buffer.from('{"unique_id":"a\ufffd"}'))).toMatchObject({ observation: { callId: 'a\ufffd' } });
+  });
+
   test('keeps a field named __proto__ a field', () => {
     const observed = observe(JSON.parse('{"unique_id":"a","__proto__":{"x":1}}'));
     if (observed.kind !== 'observation') expect.fail('rejected');

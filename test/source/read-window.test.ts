@@ -109,6 +109,17 @@ describe('reading a window with preset activate', () => {
     expect(result).toMatchObject({ calls: 600, shown: 'second_listing', problems: [] });
   });
 
+  test('loses no call where one leaves while an empty second page is asked for', async () => {
+    const calls = everySecond(201);
+    const { server, source } = await start(calls, { total: false });
+    server.beforePage = (pages) => {
+      if (pages === 2) calls.splice(10, 1);
+    };
+    const { result, ids } = await collect(source, range('timestamp', t0, t0 + 300 * second));
+    for (const call of calls) expect(ids).toContain(call.unique_id);
+    expect(result).toMatchObject({ calls: 200, shown: 'second_listing', problems: [] });
+  });
+
   test('re-reads when a call leaves the past of the end-of-processing axis', async () => {
     const calls = everySecond(600);
     const { server, source } = await start(calls);
