@@ -1,14 +1,25 @@
-/** The demo command as a user runs it. */
-import { spawn } from 'node:child_process';
+/** The demo command as a user runs it, and its status page in a real browser while it stays up. */
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { testInBrowser } from '../operations/browser-cases.ts';
+import { until } from '../support/installation.ts';
 
 const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
-const run = async (args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> => {
+interface Run {
+  readonly child: ChildProcess;
+  readonly ended: Promise<number | null>;
+  stdout(): string;
+  stderr(): string;
+}
+
+const start = (args: readonly string[]): Run => {
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
@@ -18,36 +29,64 @@ const run = async (args: readonly string[]): Promise<{ code: number | null; stdo
   child.stderr.on('data', (chunk) => {
     stderr += chunk;
   });
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout, stderr };
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  return { child, ended, stdout: () => stdout, stderr: () => stderr };
 };
 
-describe('callsync demo', () => {
-  let folder: string;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'callsync-demo-'));
+  await chmod(folder, 0o711);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test('ends with the truth intact', async () => {
+  const first = start(['demo', '--exit', '--json', '--calls', '150', '--data-dir', folder]);
+  expect(await first.ended, first.stderr()).toBe(0);
+  const result = JSON.parse(first.stdout().trim().split('\n').at(-1) ?? '');
+  expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
+  expect(result.truth.calls).toBeGreaterThan(130);
+  expect(result.rows.calls).toBe(result.calls);
+  expect(result.rows.words).toBeGreaterThan(1_000);
+  expect(Object.keys(result.seconds)).toEqual(expect.arrayContaining(['start', 'backfill', 'live', 'check', 'total']));
+  expect(first.stderr()).not.toMatch(/\n\s+at /);
+}, 300_000);
+
+describe('a second start finds its data again, stays up, and', () => {
+  let second: Run;
+  let store: pg.Pool;
+  let operations = '';
+  let password = '';
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'callsync-demo-'));
-    await chmod(folder, 0o711);
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+    second = start(['demo', '--calls', '150', '--data-dir', folder]);
+    await until('the summary', async () => second.stdout().includes('password in'), 250_000);
+    const said = second.stdout();
+    expect(said).toMatch(/over \d+ calls: lost 0, duplicated 0, stale 0, mismatched 0/);
+    const [, page = '', file = ''] = /Status page: (\S+) .*password in (\S+)\)/.exec(said) ?? [];
+    const [, secret, host, port, user, database] =
+      /PGPASSWORD=(\S+) psql -h (\S+) -p (\d+) -U (\S+) (\S+)/.exec(said) ?? [];
+    operations = page;
+    password = readFileSync(file, 'utf8').trim();
+    store = new pg.Pool({
+      host,
+      port: Number(port),
+      user,
+      password: secret,
+      database,
+      max: 1,
+      options: '-c search_path=callsync',
+    });
+  }, 300_000);
+  afterAll(async () => {
+    await store?.end();
+    second?.child.kill('SIGINT');
+    // Ctrl-C finishes what is under way and keeps the data.
+    expect(await second?.ended).toBe(0);
+  }, 120_000);
 
-  test('ends with the truth intact, and a second start finds its data again', async () => {
-    const args = ['demo', '--exit', '--json', '--calls', '150', '--data-dir', folder];
-    const first = await run(args);
-    expect(first.code, first.stderr).toBe(0);
-    const result = JSON.parse(first.stdout.trim().split('\n').at(-1) ?? '');
-    expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
-    expect(result.truth.calls).toBeGreaterThan(130);
-    expect(result.rows.calls).toBe(result.calls);
-    expect(result.rows.words).toBeGreaterThan(1_000);
-    expect(Object.keys(result.seconds)).toEqual(
-      expect.arrayContaining(['start', 'backfill', 'live', 'check', 'total']),
-    );
-    expect(first.stderr).not.toMatch(/\n\s+at /);
-
-    const second = await run(args);
-    expect(second.code, second.stderr).toBe(0);
-    const again = JSON.parse(second.stdout.trim().split('\n').at(-1) ?? '');
-    expect(again.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
-    expect(again.calls).toBeGreaterThanOrEqual(result.calls);
-  }, 600_000);
+  testInBrowser(() => ({
+    operations,
+    actor: { username: 'demo', password },
+    query: async (sql, values = []) => (await store.query(sql, [...values])).rows,
+  }));
 });

@@ -1,6 +1,5 @@
 /** What operators see of one running installation. */
 import { afterAll, beforeAll } from 'vitest';
-import { testInBrowser } from './browser-cases.ts';
 import { testMonitoring } from './monitoring-cases.ts';
 import { openSite, type Site } from './support/site.ts';
 
@@ -10,5 +9,4 @@ beforeAll(async () => {
 });
 afterAll(() => site?.dispose());
 
-testInBrowser(() => site);
 testMonitoring(() => site);

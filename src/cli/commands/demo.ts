@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type CommonOptions, print, say, untilStopped } from '../command.ts';
+import { print, say, untilStopped } from '../command.ts';
 import { analystQueries, renderTable } from '../demo/analyst-queries.ts';
 import { countDifferent, describeDifference } from '../demo/check-equal.ts';
 import { type DemoOptions, type RunningDemo, runDemo } from '../demo/run-demo.ts';
@@ -49,7 +49,11 @@ const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<strin
     lines.push('', psqlCommand(demo.storeUrl));
     if (demo.temporalUi !== undefined) lines.push(`Temporal's interface: ${demo.temporalUi}`);
     lines.push(`Webhook receiver: ${demo.webhookAddress}`);
-  } else lines.push('', 'Without --exit it stays up, for psql and Temporal’s interface.');
+    if (demo.statusPage !== undefined) {
+      const { address, passwordFile } = demo.statusPage;
+      lines.push(`Status page: ${address}   (to act on it: user demo, password in ${passwordFile})`);
+    }
+  } else lines.push('', 'Without --exit it stays up, for psql, the status page and Temporal’s interface.');
   return lines.join('\n');
 };
 
@@ -71,7 +75,7 @@ export const addDemo = (command: Command): void => {
       'after',
       '\nExamples:\n  callsync demo\n  callsync demo --exit --json\n  callsync demo --warehouse bigquery --exit\n  callsync demo --warehouse both --exit --json',
     )
-    .action(async (options: DemoOptions & CommonOptions & { exit?: boolean }) => {
+    .action(async (options: DemoOptions) => {
       // Until the summary, Ctrl-C ends everything at once; what was loaded is kept.
       const sayKept = (): void => say('Stopped. What was loaded is kept; the next start goes on from there.');
       process.once('exit', sayKept);

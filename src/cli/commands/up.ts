@@ -9,6 +9,7 @@ import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
 import { openNotifications } from '../services/open-notifications.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
+import type { SpoolDepth } from '../services/read-page.ts';
 import { readVersion } from '../version.ts';
 
 export const addUp = (command: Command): void => {
@@ -23,13 +24,19 @@ export const addUp = (command: Command): void => {
         const workers = await openWorkers(services, parts, { registry });
         let address: string | undefined;
         let ready = () => true;
+        let readSpool: (() => SpoolDepth) | undefined;
         if (services.config.webhook.enabled) {
           const receiver = await openReceiverBesideWorkers(services, parts, { registry, logLevel: options.logLevel });
           address = `${receiver.address}${services.config.webhook.path}`;
           ready = receiver.ready;
+          readSpool = () => receiver.status().spool;
         }
         openNotifications(services, parts);
-        const operations = await openOperations(services, { registry, ready, page: openPage(services, parts) });
+        const operations = await openOperations(services, {
+          registry,
+          ready,
+          page: openPage(services, parts, readSpool),
+        });
         await ensureConfiguredSchedules(services, parts.temporal, options.schedules ? 'all' : 'sweep');
         const addresses = {
           webhook: address,

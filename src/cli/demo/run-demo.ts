@@ -1,4 +1,5 @@
 /** The demo: everything real but the service, which is simulated in a process of its own. */
+import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,6 +9,7 @@ import type { Raw } from '../../config/raw.ts';
 import { transient } from '../../errors.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
 import { findFreePort } from '../../local/local-process.ts';
+import { createRegistry } from '../../metrics/registry.ts';
 import type { SimulatorControl } from '../../simulator/control/control.ts';
 import { createRemoteControl } from '../../simulator/control/remote-control.ts';
 import { defaultAxis } from '../../source/list/list-query.ts';
@@ -19,10 +21,13 @@ import { startBackfill } from '../../temporal/workflow-client.ts';
 import type { Difference } from '../../warehouse/compare.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { type CommonOptions, say, servicesFor } from '../command.ts';
+import { openOperations } from '../open-operations.ts';
+import { openPage } from '../open-page.ts';
 import { openReceiverBesideWorkers } from '../open-receiver.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
 import type { Services } from '../services/services.ts';
+import { readVersion } from '../version.ts';
 import { watchBackfill } from '../watch-backfill.ts';
 import { checkEqualWhenSettled, type Equality } from './check-equal.ts';
 import { checkTruth, type TruthReport } from './check-truth.ts';
@@ -32,6 +37,8 @@ export interface DemoOptions extends CommonOptions {
   readonly calls: number;
   readonly warehouse: 'postgres' | 'bigquery' | 'both';
   readonly dataDir?: string;
+  /** Ends after the summary: nobody would look at a status page. */
+  readonly exit?: boolean;
 }
 
 export interface DemoResult {
@@ -56,6 +63,8 @@ export interface RunningDemo {
   readonly storeUrl: string;
   readonly webhookAddress: string;
   readonly temporalUi: string | undefined;
+  /** The status page, and where the password of its actor `demo` is; only of a demo that stays up. */
+  readonly statusPage: { readonly address: string; readonly passwordFile: string } | undefined;
 }
 
 const catchUpDeadlineMs = 300_000;
@@ -81,6 +90,7 @@ const demoConfig = async (input: {
   readonly webhookPort: number;
   readonly warehouses: Raw;
   readonly startFrom: string;
+  readonly operations: Raw;
 }) =>
   checkConfig(
     await applyPreset({
@@ -90,7 +100,7 @@ const demoConfig = async (input: {
         header_prefix: 'X-Service-',
         secrets: [{ name: 'demo', secret: input.signingSecret }],
       },
-      operations: { enabled: false },
+      operations: input.operations,
       store: { data_dir: input.dir },
       warehouses: input.warehouses,
       sync: { start_from: input.startFrom, interval: '5s', settle: '1s', overlap: '30s', inbox_sweep: '5s' },
@@ -106,6 +116,16 @@ const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => 
     ...(options.warehouse === 'both' ? { postgres: { type: 'postgres' } } : {}),
     bigquery: { type: 'bigquery', project: emulator.project, api_endpoint: emulator.restUrl, commit_interval_s: 5 },
   };
+};
+
+/** For a demo that stays up: whoever may read the password's file may act on its status page. */
+const operationsFor = async (options: DemoOptions, passwordFile: string): Promise<Raw> => {
+  if (options.exit === true) return { enabled: false };
+  const password = `${randomBytes(12).toString('base64url')}\n`;
+  await writeFile(passwordFile, password, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  return { port: await findFreePort(9464), actors: [{ name: 'demo', token_file: passwordFile }] };
 };
 
 const folders = { postgres: 'demo', bigquery: 'demo-bigquery', both: 'demo-both' } as const;
@@ -124,6 +144,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
   say('Starting the simulated service, PostgreSQL, Temporal, receiver and worker …');
   const startedAt = new Date();
   const webhookPort = await findFreePort(8780);
+  const passwordFile = join(dir, 'status-page.password');
   const closers: (() => Promise<unknown>)[] = [];
   const simulator = await startSimulatorProcess({
     seed: 1,
@@ -139,6 +160,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     webhookPort,
     signingSecret: simulator.signingSecret ?? '',
     startFrom: startedAt.toISOString(),
+    operations: await operationsFor(options, passwordFile),
     warehouses: await warehousesFor(options, dir, closers),
     source: {
       base_url: simulator.url,
@@ -153,13 +175,17 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
   for (const close of closers) services.defer(close);
   try {
     const control = createRemoteControl(simulator);
-    const parts = await openParts(services);
+    const registry = createRegistry({ ...config.operations, version: readVersion() });
+    const parts = await openParts(services, registry);
     const { store, targets, temporal } = parts;
     const warehouse = targets[0]?.warehouse as Warehouse;
     const before = await summarizeStore(store);
     const prefix = config.temporal.task_queue;
     await openWorkers(services, parts);
-    const receiver = await openReceiverBesideWorkers(services, parts, { logLevel: options.logLevel });
+    const receiver = await openReceiverBesideWorkers(services, parts, { registry, logLevel: options.logLevel });
+    const page = openPage(services, parts, () => receiver.status().spool);
+    const address = await openOperations(services, { registry, ready: receiver.ready, page });
+    if (address !== undefined) say(`Status page: ${address}`);
     await ensureSchedules(temporal.client, prefix, config.sync);
     // A later run would repeat the edits of the first to the byte, which rightly counts as a replay of its webhooks.
     const editShare = before.calls === 0 ? 0.05 : 0;
@@ -216,6 +242,8 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
         ),
       },
     };
+    // A service on which nothing happens has nothing to look at.
+    if (options.exit !== true) await control.configure({ live: { callsPerSecond: 1 } });
     return {
       services,
       result,
@@ -224,6 +252,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
       storeUrl: typeof store.url === 'string' ? store.url : store.url(),
       webhookAddress: `${receiver.address}${config.webhook.path}`,
       temporalUi: temporal.uiUrl,
+      statusPage: address === undefined ? undefined : { address, passwordFile },
     };
   } catch (error) {
     await services.close();

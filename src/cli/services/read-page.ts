@@ -33,6 +33,12 @@ const day = 86_400_000_000;
 /** The calendar counts the calls of its days, which takes a while where there are millions. */
 const slowly = { cacheMs: 20_000, deadlineMs: 30_000 };
 
+/** What waits in the spool of a receiver. */
+export interface SpoolDepth {
+  readonly records: number;
+  readonly oldest: Date | undefined;
+}
+
 export interface PageReader {
   readState(): Promise<PageState>;
   readVerdicts(warehouse: string, day: string): Promise<readonly DayVerdict[]>;
@@ -41,6 +47,7 @@ export interface PageReader {
 export const createPageReader = (
   services: Services,
   { store, targets, temporal }: Pick<Parts, 'store' | 'targets' | 'temporal'>,
+  readSpool?: () => SpoolDepth,
 ): PageReader => {
   const warehouses = targets.map(({ warehouse }) => warehouse.name);
   const rules = requestLimitRules(services.config.source);
@@ -83,7 +90,11 @@ export const createPageReader = (
           }),
         ),
       })),
-      waiting: seen === undefined ? [] : describeWaiting(seen),
+      // The spool fills when the store is away: it is told also then.
+      waiting: [
+        ...(readSpool === undefined ? [] : [describeSpool(readSpool())]),
+        ...(seen === undefined ? [] : describeWaiting(seen)),
+      ],
       funnel: measured ?? [],
       ways: days?.deliveries ?? { both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0 },
       backfills: running ?? null,
@@ -133,6 +144,13 @@ export const createPageReader = (
 /** The first time it is waited for a moment; a page that is drawn without it gets it with its next update. */
 const readUnlessSlow = async <T>(reading: SharedReading<T>): Promise<T | undefined> =>
   await Promise.race([reading.read(), delay(1_000, undefined, { ref: false })]);
+
+const describeSpool = ({ records, oldest }: SpoolDepth): WaitingRow => ({
+  what: 'Spool',
+  count: records,
+  oldestAge: oldest === undefined ? null : Math.max(0, (Date.now() - oldest.getTime()) / 1_000),
+  command: 'callsync doctor',
+});
 
 const describeWaiting = ({ inbox, quarantine, rereads, openProblems }: StoreGauges): WaitingRow[] => [
   { what: 'Inbox', ...inbox, command: 'callsync status' },
