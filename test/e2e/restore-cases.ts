@@ -1,17 +1,33 @@
 /** Ledger and warehouses set back or lost under running workers and live webhooks, while the driver keeps the truth. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { checkTruth, type TruthReport } from '../../src/cli/demo/check-truth.ts';
+import { checkTruth, type TruthReport, type Wrong } from '../../src/cli/demo/check-truth.ts';
 import { CallsyncError } from '../../src/errors.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
+import type { TruthEntry } from '../../src/simulator/calls/truth.ts';
 import { eraseCalls } from '../../src/store/erasure/erase.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { summarizeStore } from '../../src/store/status/summary.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';
 import { until } from '../support/installation.ts';
+import type { InstalledPostgres } from '../support/installed-postgres.ts';
 import { openSite, retryDeadlock, type Site } from './restore-site.ts';
 
-export type Incident = 'ledger' | 'ledger anew' | 'ledger lost' | 'warehouses' | 'warehouses lost' | 'both';
+/** Those of a server need a server of the site's own. */
+export type Incident =
+  | 'ledger'
+  | 'ledger anew'
+  | 'ledger lost'
+  | 'warehouses'
+  | 'warehouses lost'
+  | 'both'
+  | 'ledger from a dump'
+  | 'server from its files'
+  | Kill;
+
+/** What takes nothing away: everything is right again by itself. */
+export type Kill = 'worker killed' | 'receiver killed' | 'server killed' | 'server away';
 
 export interface RestoreFigures {
   readonly points: Readonly<Record<string, number>>;
@@ -22,19 +38,32 @@ export interface RestoreFigures {
   readonly auditOverwritten: number;
   readonly epochs: number;
   readonly beforeReconcile: Readonly<Record<string, TruthReport>>;
+  /** Before it: wrong in a warehouse although their last version was delivered and answered 2XX. */
+  readonly answeredLost: number;
   readonly afterReconcile: Readonly<Record<string, TruthReport>>;
+  /** Calls that were not as they should be after it: what truth, ledger and warehouse say of each. */
+  readonly wrong: readonly unknown[];
+}
+
+interface WrongCall {
+  readonly entry: TruthEntry;
+  readonly wrong: Wrong;
+  readonly warehouse: Warehouse;
 }
 
 /** More than the calls of the site need until they are processed. */
 const processingMs = 3_000;
+const awayMs = 60_000;
 const listed = ['qualified', 'void'];
 
 /** One incident after another, at random moments; then the traffic ends, and what is left is compared with the truth. */
 export const restoreUnderLoad = async (input: {
   readonly incidents: readonly Incident[];
   readonly seed: number;
+  /** Of a PostgreSQL server of its own, for incidents of a server. */
+  readonly programs?: string;
 }): Promise<RestoreFigures> => {
-  const site = await openSite();
+  const site = await openSite(input.programs);
   try {
     return await runIncidents(site, input.incidents, randomStream(input.seed));
   } finally {
@@ -73,12 +102,12 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
   await settle(site);
   await control.drainWebhooks();
   await settle(site);
-  const beforeReconcile = await compareTruth(site, erased);
-  const reconcile = await startReconcile(site.installation.client, site.installation.prefix, {
-    name: 'after-restores',
-    request: {},
+  let answeredLost = 0;
+  const beforeReconcile = await compareTruth(site, erased, ({ entry: { version, deliveredVersion } }) => {
+    if (deliveredVersion === version) answeredLost += 1;
   });
-  await reconcile.result();
+  await reconcileAll(site);
+  const found: WrongCall[] = [];
   await settle(site);
   return {
     points,
@@ -88,8 +117,20 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
     auditOverwritten: audit.overwritten,
     epochs: await store.epoch(),
     beforeReconcile,
-    afterReconcile: await compareTruth(site, erased),
+    answeredLost,
+    afterReconcile: await compareTruth(site, erased, (wrong) => void found.push(wrong)),
+    wrong: await Promise.all(found.map((wrong) => describeWrong(site, wrong))),
   };
+};
+
+/** As docs/operations.md says: without a range, nothing that is younger than `sync.reconcile.age` is compared. */
+const reconcileAll = async ({ installation: { client, prefix } }: Site): Promise<void> => {
+  const to = Date.now() * 1000;
+  const reconcile = await startReconcile(client, prefix, {
+    name: 'after-restores',
+    request: { range: { from: to - 3 * 3_600_000_000, to }, level: 'records', force: true },
+  });
+  await reconcile.result();
 };
 
 /** Makes the backups that it needs; returns what makes it happen. */
@@ -110,6 +151,18 @@ const prepareIncident = async (site: Site, incident: Incident): Promise<() => Pr
       return await site.backUpWarehouses();
     case 'warehouses lost':
       return () => retryDeadlock(site.dropWarehouses);
+    case 'ledger from a dump':
+      return await serverOf(site).dump('callsync');
+    case 'server from its files':
+      return await serverOf(site).copyData();
+    case 'worker killed':
+      return site.replaceWorker;
+    case 'receiver killed':
+      return site.replaceReceiver;
+    case 'server killed':
+      return () => serverOf(site).restart('SIGKILL', 0);
+    case 'server away':
+      return () => serverOf(site).restart('SIGINT', awayMs);
     case 'both': {
       const restores = [await restoreLedger(false), await site.backUpWarehouses()];
       return async () => {
@@ -119,7 +172,12 @@ const prepareIncident = async (site: Site, incident: Incident): Promise<() => Pr
   }
 };
 
-/** Tables may be missing for a while. */
+const serverOf = ({ server }: Site): InstalledPostgres => {
+  if (server === undefined) throw new Error('the site has no server of its own');
+  return server;
+};
+
+/** Tables may be missing for a while, and a server away. */
 const unlessMissing = async (ask: () => Promise<boolean>): Promise<boolean> => {
   try {
     return await ask();
@@ -196,6 +254,7 @@ const settle = async ({ installation: { store } }: Site): Promise<void> => {
 const compareTruth = async (
   { installation: { control }, warehouses }: Site,
   erased: ReadonlySet<string>,
+  tell: (wrong: WrongCall) => void,
 ): Promise<Record<string, TruthReport>> => {
   const reports: Record<string, TruthReport> = {};
   for (const warehouse of warehouses) {
@@ -203,9 +262,33 @@ const compareTruth = async (
       control,
       warehouse,
       ({ callId, status }) => listed.includes(status) && !erased.has(callId),
+      (entry, wrong) => tell({ entry, wrong, warehouse }),
     );
   }
   return reports;
+};
+
+const describeWrong = async (
+  { installation: { store } }: Site,
+  { entry, wrong, warehouse }: WrongCall,
+): Promise<unknown> => {
+  const { callId, versions, qualified, deliveredVersion } = entry;
+  const rowsOf = async (sql: string) => (await store.pool.query(sql, [callId])).rows;
+  return {
+    warehouse: warehouse.name,
+    wrong,
+    truth: { callId, versions, qualified, deliveredVersion },
+    ledger: await rowsOf(
+      'SELECT revision, changed_at, webhook_at, poll_at, first_seen_at FROM ledger WHERE call_id = $1',
+    ),
+    loaded: await rowsOf('SELECT * FROM warehouse_calls WHERE call_id = $1'),
+    asked: await rowsOf('SELECT * FROM rereads WHERE call_id = $1'),
+    rows: await warehouse.query(
+      `SELECT c.ledger_epoch, c.revision, c.load_id, c.call_timestamp, l.loaded_at, l.origin
+         FROM calls c LEFT JOIN loads l ON l.load_id = c.load_id WHERE c.call_id = '${callId}'`,
+    ),
+    utterances: await warehouse.query(`SELECT count(*) AS n FROM utterances WHERE call_id = '${callId}'`),
+  };
 };
 
 /** Erased calls of which ledger or warehouses have anything but the tombstone. */

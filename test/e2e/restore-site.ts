@@ -15,6 +15,7 @@ import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
+import { type InstalledPostgres, startInstalledPostgres } from '../support/installed-postgres.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 
 const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
@@ -25,6 +26,11 @@ export interface Site {
   /** Sets all warehouses back to now, later. */
   backUpWarehouses(): Promise<() => Promise<void>>;
   dropWarehouses(): Promise<void>;
+  /** Kills it (SIGKILL) and starts another in its place. */
+  replaceWorker(): Promise<void>;
+  replaceReceiver(): Promise<void>;
+  /** Of its own, with programs that dump and restore; undefined on the shared server. */
+  readonly server: InstalledPostgres | undefined;
   close(): Promise<void>;
 }
 
@@ -37,7 +43,11 @@ const sync = {
   reread: { horizon: '2h' },
 };
 
-export const openSite = async (): Promise<Site> => {
+const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
+
+/** @param programs of a PostgreSQL server of its own; undefined = the shared one. */
+export const openSite = async (programs?: string): Promise<Site> => {
+  const server = programs === undefined ? undefined : await startInstalledPostgres(programs);
   const emulator = await useBigQuery();
   const bigquery = bigqueryWarehouseSchema.parse({
     type: 'bigquery',
@@ -48,15 +58,17 @@ export const openSite = async (): Promise<Site> => {
     quota: { jobs_per_day: 100_000 },
   });
   const installation = await install({
+    databaseUrl: server?.url,
     simulator: {
       seed: 71,
       calls: {
         count: 150,
         utterances: 2,
         lateShare: 0,
-        // All of them are there when it begins, and none appears while it is compared.
+        // All of them have ended and are processed when it begins: none appears while warehouses are compared.
         processingSeconds: 1,
-        from: new Date(Date.now() - 3_600_000).toISOString(),
+        from: minutesAgo(110),
+        to: minutesAgo(40),
       },
       live: { callsPerSecond: 2, processingSeconds: 1, editShare: 0.05 },
       // What only webhooks carry cannot be read again: the list carries everything.
@@ -73,14 +85,17 @@ export const openSite = async (): Promise<Site> => {
   const alone = <T>(work: () => Promise<T>): Promise<T> => createLease(store).run('bigquery bigquery', work);
   const tables = relationsOf(bigquery).map(({ name }) => name);
   const run = async (sql: readonly string[]): Promise<void> => void (await executeIn(bigquery, `${sql.join(';\n')};`));
-  const receiver = await startReceiver(installation);
+  const port = await findFreePort();
+  let receiver = await startReceiver(installation, port);
+  await installation.control.startWebhooks({ url: `http://127.0.0.1:${port}/webhook` });
   await installation.startWorker();
-  await installation.startWorker();
+  let worker = await installation.startWorker();
   await ensureSchedules(installation.client, installation.prefix, syncConfigSchema.parse(sync));
   let copies = 0;
   return {
     installation,
     warehouses,
+    server,
     backUpWarehouses: async () => {
       copies += 1;
       const copyOf = (table: string) => `\`${bigquery.dataset}.copy_${copies}_${table}\``;
@@ -105,17 +120,25 @@ export const openSite = async (): Promise<Site> => {
         await store.pool.query('DROP SCHEMA calls CASCADE');
         await run(tables.map((table) => `DROP TABLE \`${bigquery.dataset}.${table}\``));
       }),
+    replaceWorker: async () => {
+      await endProcess(worker, 'SIGKILL');
+      worker = await installation.startWorker();
+    },
+    replaceReceiver: async () => {
+      await endProcess(receiver, 'SIGKILL');
+      receiver = await startReceiver(installation, port);
+    },
     close: async () => {
       await deleteSchedules(installation);
       await endProcess(receiver, 'SIGKILL');
       for (const opened of warehouses.slice(1)) await opened.close();
       await installation.dispose();
+      await server?.dispose();
     },
   };
 };
 
-const startReceiver = async (site: Installation): Promise<ChildProcess> => {
-  const port = await findFreePort();
+const startReceiver = async (site: Installation, port: number): Promise<ChildProcess> => {
   const configPath = join(site.folder, 'receiver.yaml');
   const config = parse(await readFile(site.configPath, 'utf8'));
   config.webhook = {
@@ -128,7 +151,6 @@ const startReceiver = async (site: Installation): Promise<ChildProcess> => {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(receiver.stdout, 'data');
-  await site.control.startWebhooks({ url: `http://127.0.0.1:${port}/webhook` });
   return receiver;
 };
 

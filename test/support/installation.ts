@@ -61,6 +61,8 @@ export const install = async (input: {
   readonly config?: Record<string, unknown>;
   readonly source?: Record<string, unknown>;
   readonly temporalAddress?: string;
+  /** Of an empty database; by default one is made on the shared server. */
+  readonly databaseUrl?: string | undefined;
 }): Promise<Installation> => {
   const closers: (() => Promise<unknown>)[] = [];
   const folder = await mkdtemp(join(tmpdir(), 'callsync-e2e-'));
@@ -68,8 +70,9 @@ export const install = async (input: {
   closers.push(() => rm(folder, { recursive: true, force: true }));
   const temporal = await useTemporal();
   const address = input.temporalAddress ?? temporal.address;
-  const database = await createDatabase();
-  closers.push(() => database.drop());
+  const database = input.databaseUrl === undefined ? await createDatabase() : undefined;
+  const databaseUrl = input.databaseUrl ?? database?.url ?? '';
+  closers.push(async () => await database?.drop());
   const simulator = await startSimulatorProcess(input.simulator);
   closers.push(() => simulator.stop());
   const gate = await openGate(simulator.url);
@@ -84,7 +87,7 @@ export const install = async (input: {
       list: { preset: 'activate' },
       ...input.source,
     },
-    store: { url: database.url, data_dir: folder },
+    store: { url: databaseUrl, data_dir: folder },
     temporal: { address, task_queue: temporal.taskQueue },
     webhook: { enabled: false, header_prefix: 'X-Service-' },
     operations: { enabled: false },
@@ -96,11 +99,11 @@ export const install = async (input: {
   // A call that was given up while the server was away is tried again by its client for a while, and must find a channel.
   closers.push(async () => void setTimeout(() => void connection.close(), 60_000).unref());
   const storeConfig = storeConfigSchema.parse(config.store);
-  const store = await openStore({ url: database.url, erasures: () => openErasures({ store: storeConfig }) });
+  const store = await openStore({ url: databaseUrl, erasures: () => openErasures({ store: storeConfig }) });
   closers.push(() => store.close());
   const warehouse = createPostgresWarehouse({
     name: 'postgres',
-    url: database.url,
+    url: databaseUrl,
     config: { schema: 'calls', documents: false },
   });
   closers.push(() => warehouse.close());
@@ -117,7 +120,7 @@ export const install = async (input: {
     control,
     gate,
     client,
-    databaseUrl: database.url,
+    databaseUrl,
     store,
     warehouse,
     startWorker: async (args = []) => {

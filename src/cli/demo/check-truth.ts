@@ -20,6 +20,9 @@ const compared: readonly CallTableName[] = ['calls', 'utterances', 'tags', 'meta
 /** Columns that say when callsync saw a call, not what the call is. */
 const ours = new Set(['first_seen_at', 'last_seen_at', 'missing_since']);
 
+/** What is wrong with a call in a warehouse. */
+export type Wrong = 'lost' | 'stale' | 'mismatched';
+
 /** The row of table calls, and an order-free sum of row hashes per child table. */
 interface Fingerprint {
   call: Row | undefined;
@@ -89,20 +92,26 @@ const isSame = (callId: string, found: Fingerprint, document: CallDocument): boo
  * Lost: known to the service, absent here. Duplicated: more than one row in calls. Stale: an earlier version of the
  * call. Mismatched: no version of it.
  * @param wanted which calls of the truth count, such as those whose status the list filter lets through
+ * @param tell of each call that is not as it should be
  */
 export const checkTruth = async (
   control: SimulatorControl,
   warehouse: Warehouse,
   wanted: (entry: TruthEntry) => boolean,
+  tell: (entry: TruthEntry, wrong: Wrong) => void = () => undefined,
 ): Promise<TruthReport> => {
   const { prints, duplicated } = await fingerprintWarehouse(warehouse);
   const report = { calls: 0, lost: 0, stale: 0, mismatched: 0 };
+  const count = (entry: TruthEntry, wrong: Wrong): void => {
+    report[wrong] += 1;
+    tell(entry, wrong);
+  };
   for await (const entry of control.truth({ knowable: true })) {
     if (entry.document === null || !wanted(entry)) continue;
     report.calls += 1;
     const found = prints.get(entry.callId);
     if (found === undefined) {
-      report.lost += 1;
+      count(entry, 'lost');
       continue;
     }
     if (isSame(entry.callId, found, entry.document)) continue;
@@ -111,8 +120,7 @@ export const checkTruth = async (
       const document = await control.documentAt(entry.callId, version);
       earlier = document !== undefined && isSame(entry.callId, found, document);
     }
-    if (earlier) report.stale += 1;
-    else report.mismatched += 1;
+    count(entry, earlier ? 'stale' : 'mismatched');
   }
   return { ...report, duplicated };
 };

@@ -1,0 +1,115 @@
+/** A PostgreSQL server of the programs that the operating system has, with `pg_dump` and `pg_restore` of its version. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { chown, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { findFreePort } from '../../src/local/local-process.ts';
+import { resolvePostgresAccount } from '../../src/local/postgres/postgres-account.ts';
+import { endProcess, until } from './installation.ts';
+import { makeServerFolder } from './postgres.ts';
+
+const run = promisify(execFile);
+
+export interface InstalledPostgres {
+  readonly url: string;
+  /** A dump of one schema; what it returns restores it as docs/operations.md says. */
+  dump(schema: string): Promise<() => Promise<void>>;
+  /** A copy of the data directory; what it returns stops the server, puts the copy back and starts the server. */
+  copyData(): Promise<() => Promise<void>>;
+  /** Ends the server, and starts it again after a while. */
+  restart(signal: 'SIGINT' | 'SIGKILL', afterMs: number): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+/** The folder of the programs; undefined where they are not installed. */
+export const findInstalledPostgres = (): string | undefined =>
+  (existsSync(versions) ? readdirSync(versions) : [])
+    .map((version) => join(versions, version, 'bin'))
+    .filter((folder) => ['initdb', 'postgres', 'pg_dump', 'pg_restore'].every((name) => existsSync(join(folder, name))))
+    .sort()
+    .at(-1);
+
+/** Where Debian has them. */
+const versions = '/usr/lib/postgresql';
+
+/** @param programs folder of `findInstalledPostgres` */
+export const startInstalledPostgres = async (programs: string): Promise<InstalledPostgres> => {
+  const home = await makeServerFolder();
+  const account = await resolvePostgresAccount();
+  const data = join(home, 'data');
+  await mkdir(data, { mode: 0o700 });
+  if (account !== undefined) await chown(data, account.uid, account.gid);
+  const asAccount = { ...account, cwd: '/' };
+  await run(join(programs, 'initdb'), ['-D', data, '-U', 'callsync', '-A', 'trust', '-N', '-E', 'UTF8'], asAccount);
+  const port = await findFreePort();
+  const url = `postgres://callsync@127.0.0.1:${port}/postgres`;
+  let server: ChildProcess;
+  const launch = (): void => {
+    const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=100', 'fsync=off'];
+    const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+    server = spawn(join(programs, 'postgres'), args, { ...asAccount, stdio: 'ignore' });
+  };
+  const start = async (): Promise<void> => {
+    launch();
+    await until('the server answers', () => answers(url));
+  };
+  /** Its fast shutdown: it ends sessions and writes everything. */
+  const stop = (): Promise<void> => endProcess(server, 'SIGINT');
+  await start();
+  let copies = 0;
+  return {
+    url,
+    dump: async (schema) => {
+      copies += 1;
+      const file = join(home, `dump-${copies}`);
+      await run(join(programs, 'pg_dump'), ['-Fc', '-n', schema, '-f', file, url]);
+      return async () => {
+        const options = ['--clean', '--if-exists', '--single-transaction'];
+        await run(join(programs, 'pg_restore'), [...options, `--dbname=${url}`, file]);
+      };
+    },
+    copyData: async () => {
+      copies += 1;
+      const copy = join(home, `copy-${copies}`);
+      // Taken while it is stopped: a copy of a running server is none.
+      await stop();
+      await run('cp', ['-a', data, copy]);
+      await start();
+      return async () => {
+        await stop();
+        await rm(data, { recursive: true });
+        await run('cp', ['-a', copy, data]);
+        await start();
+      };
+    },
+    restart: async (signal, afterMs) => {
+      await endProcess(server, signal);
+      await delay(afterMs);
+      // Processes of a killed server go on for a moment, and keep the next one from starting.
+      await until('it starts again', async () => {
+        if (server.exitCode !== null || server.signalCode !== null) launch();
+        return await answers(url);
+      });
+    },
+    dispose: async () => {
+      await stop();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+};
+
+const answers = async (url: string): Promise<boolean> => {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+};
