@@ -120,6 +120,23 @@ test('unsigned and malformed deliveries are answered before their body is read',
   await started.stop();
 });
 
+test('after many wrongly signed bytes a sender is answered unread for a while; one that signs rightly never', async () => {
+  const started = await startReceiver({ databaseUrl: database.url });
+  const wrong = Buffer.alloc(15_000_000, 'x');
+  const headers = { ...deliveryHeaders('', 'wrong'), 'Content-Length': String(wrong.length) };
+  const sendWrong = async () => (await exchange(started.port, [head(headers), wrong])).answers[0]?.status;
+  let read = 0;
+  // Each second it may have more read: how many it takes depends on how fast they are read.
+  while (read < 40 && (await sendWrong()) === 403) read += 1;
+  expect(read).toBeGreaterThan(3);
+  expect(await started.registry.metrics()).toMatch(/^callsync_webhook_refused_total\{reason="held_back"\} 1$/m);
+  expect(started.receiver.status().inflightBytes).toBe(0);
+  await until('it is heard again', async () => (await deliver(started.port, 'right')) === 200);
+  for (let sent = 0; sent < 6; sent += 1) expect(await sendWrong()).toBe(403);
+  expect(await deliver(started.port, 'right too')).toBe(200);
+  await started.stop();
+});
+
 test('one sender is an IPv4 address, or an IPv6 network of 64 bits', () => {
   expect(senderOf('127.0.0.1')).toBe('127.0.0.1');
   expect(senderOf('::ffff:127.0.0.1')).toBe('127.0.0.1');

@@ -9,15 +9,17 @@
  */
 import type { IncomingMessage } from 'node:http';
 
-export type BodyRefusal = 'too_large' | 'overload' | 'incomplete' | 'closing';
+export type BodyRefusal = 'too_large' | 'overload' | 'incomplete' | 'closing' | 'held_back';
 
 /** Why a body was not read to its end. */
 export class BodyError extends Error {
   readonly refusal: BodyRefusal;
-  constructor(refusal: BodyRefusal) {
+  readonly bytesRead: number;
+  constructor(refusal: BodyRefusal, bytesRead = 0) {
     super(refusal);
     this.name = 'BodyError';
     this.refusal = refusal;
+    this.bytesRead = bytesRead;
   }
 }
 
@@ -150,7 +152,7 @@ export const createBodyReader = (options: {
             release();
             chunks.length = 0;
             request.pause();
-            reject(new BodyError(refusal));
+            reject(new BodyError(refusal, length));
           },
         };
         const onData = (chunk: Buffer) => {

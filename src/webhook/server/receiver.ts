@@ -21,6 +21,7 @@ import { createDropLog } from './drop-log.ts';
 import type { FileWatch } from './file-watch.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { createKnownSenders } from './known-senders.ts';
+import { createOffenders } from './offenders.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import { createRejections } from './rejections.ts';
 import { type Admit, addRoutes } from './routes.ts';
@@ -151,6 +152,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     verifier: options.verifier ?? signatureVerifier,
     allowFrom: config.allow_from.length === 0 ? undefined : createAddressList(config.allow_from),
     senders,
+    offenders: createOffenders({ isKnown: senders.has }),
     readHeaders: createHeaderReader(config.header_prefix),
     bodies,
     admit: options.admit ?? admitAsSent,

@@ -7,6 +7,7 @@ import { BodyError, type BodyReader } from './body.ts';
 import { type createHeaderReader, newArrivalId } from './delivery-headers.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { KnownSenders } from './known-senders.ts';
+import type { Offenders } from './offenders.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import type { RejectReason, Verifier } from './signature.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -22,6 +23,7 @@ export interface RouteOptions {
   /** Undefined = deliveries are taken from every address. */
   readonly allowFrom: AddressList | undefined;
   readonly senders: KnownSenders;
+  readonly offenders: Offenders;
   readonly readHeaders: ReturnType<typeof createHeaderReader>;
   readonly bodies: BodyReader;
   readonly admit: Admit;
@@ -38,10 +40,11 @@ const json = 'application/json; charset=utf-8';
 /**
  * A delivery is answered 200 once it is durable; 403 when it is not let in, always with the same text, so that the answer
  * hints at nothing; 413 when it is too large; 503 when there is no room or time for it, after which the service tries again.
+ * A sender that had much read in vain is answered 503 unread for a while (`offenders.ts`).
  * Every other answer than 200 closes the connection: what is left of the request is not read, and its sender has no use for it.
  */
 export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => {
-  const { path, allowUnsigned, verifier, senders, metrics, log } = options;
+  const { path, allowUnsigned, verifier, senders, offenders, metrics, log } = options;
 
   // No body is ever parsed: deliveries are read as bytes by their route, everything else is left unread.
   app.removeAllContentTypeParsers();
@@ -64,22 +67,28 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
     const startedAt = performance.now();
     const receivedAt = new Date();
     const { signature, ...headers } = options.readHeaders(request.headers);
-    const reject = (reason: RejectReason): FastifyReply => {
+    const sender = senderOf(request.ip);
+    const reject = async (reason: RejectReason, bytesRead = 0): Promise<FastifyReply> => {
       metrics.rejected.inc({ reason });
       options.onRefused(reason);
       options.noteRejected({ ...headers, receivedAt, reason });
+      await offenders.note(sender, bytesRead);
       return refuse(reply, 403, 'forbidden');
     };
-    if (options.allowFrom?.(request.ip) === false) return reject('address');
+    if (options.allowFrom?.(request.ip) === false) return await reject('address');
     const signed = { signature, hookId: headers.hookId, keys: options.keys.current(), allowUnsigned };
     const wrongHeader = verifier.checkHeader(signed);
-    if (wrongHeader !== undefined) return reject(wrongHeader);
-    const sender = senderOf(request.ip);
+    if (wrongHeader !== undefined) return await reject(wrongHeader);
     try {
+      if (offenders.isHeldBack(sender)) throw new BodyError('held_back');
       const { body, release } = await options.bodies.read(request.raw, sender);
       try {
         const verdict = verifier.verify({ ...signed, body });
-        if (!verdict.ok) return reject(verdict.reason);
+        if (!verdict.ok) {
+          // Not while it waits for its answer.
+          release();
+          return await reject(verdict.reason, body.length);
+        }
         if (verdict.key !== null) senders.note(sender);
         const storedIn = await options.groupCommit.commit({
           arrivalId: newArrivalId(receivedAt),
@@ -98,6 +107,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
       const reason = error instanceof BodyError ? error.refusal : 'not_durable';
       metrics.refused.inc({ reason });
       options.onRefused(reason);
+      if (error instanceof BodyError) await offenders.note(sender, error.bytesRead);
       if (reason === 'too_large') return refuse(reply, 413, 'too large');
       if (reason === 'incomplete') return refuse(reply, 400, 'incomplete');
       return refuse(reply.header('retry-after', '1'), 503, 'not available');
