@@ -442,7 +442,11 @@ export const tables: readonly Table[] = [
         type: 'timestamp',
         description: 'Everything before it was read, on the axis of continuous sync; null before the first sync.',
       },
-      { name: 'newest_call', type: 'timestamp', description: 'Time of the newest call that this warehouse holds.' },
+      {
+        name: 'newest_call',
+        type: 'timestamp',
+        description: 'Time of the newest call that this warehouse holds; null while it lacks the newest thousand.',
+      },
       {
         name: 'proven_axis',
         type: 'text',

@@ -31,7 +31,7 @@ export const describeFlood = ({ idle, bodies, deliveries, everyMs }: FloodOption
   beforeAll(async () => {
     database = await createInboxDatabase();
     receiver = await compileReceiver();
-    attack = await compileProgram('attack-process');
+    attack = await compileProgram('webhook/support/attack-process');
     folder = await mkdtemp(join(tmpdir(), 'callsync-flood-'));
   });
   afterAll(async () => {

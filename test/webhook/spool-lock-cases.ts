@@ -35,7 +35,7 @@ export const describeSpoolLock = ({ runs, atOnce }: { runs: number; atOnce: numb
   const started: Holder[] = [];
   const timeoutMs = 60_000 + runs * 20_000;
   beforeAll(async () => {
-    program = await compileProgram('spool-process');
+    program = await compileProgram('webhook/support/spool-process');
     folder = await mkdtemp(join(tmpdir(), 'callsync-spool-lock-'));
   });
   afterAll(async () => {

@@ -19,12 +19,12 @@ export interface ReceiverProgram {
   remove(): Promise<void>;
 }
 
-/** A file of this folder with what it imports, compiled; `remove` deletes it again. */
+/** A file of `test/`, such as `store/steady-process`, with what it imports, compiled; `remove` deletes it again. */
 export const compileProgram = async (name: string): Promise<{ readonly entry: string; remove(): Promise<void> }> => {
   const cache = resolve('node_modules/.cache');
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, 'program-'));
-  const source = `test/webhook/support/${name}.ts`;
+  const source = `test/${name}.ts`;
   // The type check of the whole project covers them.
   const compile = ['--ignoreConfig', '--noCheck', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
   const files = ['--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', folder, source];
@@ -36,7 +36,7 @@ export const compileProgram = async (name: string): Promise<{ readonly entry: st
 };
 
 export const compileReceiver = async (): Promise<ReceiverProgram> => {
-  const { entry, remove } = await compileProgram('receiver-process');
+  const { entry, remove } = await compileProgram('webhook/support/receiver-process');
   return { start: (options) => startChild(entry, options), remove };
 };
 
