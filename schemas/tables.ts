@@ -484,7 +484,9 @@ export const tableOf = (name: TableName): Table => {
 };
 
 /** Tables whose rows flatten makes, in the order in which loads write them: calls first. */
-export const callTables: readonly Table[] = tables.filter(({ kind }) => kind === 'call' || kind === 'child');
+export const callTables = tables.filter(
+  (table): table is Table & { readonly name: CallTableName } => table.kind === 'call' || table.kind === 'child',
+);
 export type CallTableName = 'calls' | 'utterances' | 'tags' | 'metadata' | 'udfs' | 'contacts' | 'documents';
 export type LogTableName = 'deliveries' | 'loads' | 'verdicts';
 

@@ -64,7 +64,7 @@ const reconcileSchema = z.strictObject({
     .max(1_000)
     .default(1)
     .describe(
-      'Judged days of which each run compares the rows themselves in every warehouse, in rotation, to find values that were altered there, in all tables but `documents`; 0 = none.',
+      'Judged days of which each run compares the rows themselves in every warehouse, in rotation, to find values that were altered there; 0 = none.',
     ),
   level: z
     .enum(['ids', 'fields', 'records'])

@@ -7,12 +7,11 @@
  * columns is the SHA-256 of the first hash and their canonical JSON. A table's digest is the SHA-256 of the sorted hashes.
  */
 import { hash } from 'node:crypto';
-import type { Column, WordArrays } from '../../schemas/tables.ts';
-import { contentTables } from './content-hash.ts';
+import { type Column, callTables, type WordArrays } from '../../schemas/tables.ts';
 import { canonicalDecimal, canonicalJson } from './digest.ts';
 import type { CallDigest, FlatRows, Row } from './warehouse.ts';
 
-type ContentTable = (typeof contentTables)[number];
+type CallTable = (typeof callTables)[number];
 
 /** What a warehouse computes: hash and JSON of one row, or the digest of a whole table without JSON columns. */
 export interface DigestPart {
@@ -42,11 +41,14 @@ export interface DigestDialect {
   readonly orderBy: string;
 }
 
-/** The digests of the rows that flatten made. Pure; the definition that both warehouses follow. */
-export const digestCall = (callId: string, rows: FlatRows): CallDigest => ({
+/**
+ * The digests of the rows that flatten made. Pure; the definition that both warehouses follow.
+ * @param documents whether the warehouse keeps whole documents; the same for all functions here.
+ */
+export const digestCall = (callId: string, rows: FlatRows, documents: boolean): CallDigest => ({
   callId,
   tables: Object.fromEntries(
-    contentTables.map((table) => [table.name, joinHashes(rows[table.name].map((row) => hashRow(table, row)))]),
+    keptTables(documents).map((table) => [table.name, joinHashes(rows[table.name].map((row) => hashRow(table, row)))]),
   ),
 });
 
@@ -54,24 +56,25 @@ export const digestCall = (callId: string, rows: FlatRows): CallDigest => ({
  * One query over all tables; columns `call_id`, `relation`, `digest` and `json_0` … as in `DigestPart`. Returns rows in the
  * order of call ids.
  */
-export const digestSql = (dialect: DigestDialect): string => {
-  const selects = contentTables.map((table) => selectParts(dialect, table));
+export const digestSql = (dialect: DigestDialect, documents: boolean): string => {
+  const selects = keptTables(documents).map((table) => selectParts(dialect, table));
   return `SELECT * FROM (\n${selects.join('\nUNION ALL\n')}\n) AS parts\nORDER BY ${dialect.orderBy}`;
 };
 
 /** Puts the parts of each call together. `parts` must come in the order of call ids. */
-export async function* collectDigests(parts: AsyncIterable<DigestPart>): AsyncIterable<CallDigest> {
+export async function* collectDigests(parts: AsyncIterable<DigestPart>, documents: boolean): AsyncIterable<CallDigest> {
+  const tables = keptTables(documents);
   let current: { callId: string; hashes: Map<string, string[]>; digests: Record<string, string> } | undefined;
   for await (const part of parts) {
-    if (current !== undefined && current.callId !== part.callId) yield finish(current);
+    if (current !== undefined && current.callId !== part.callId) yield finish(current, tables);
     if (current?.callId !== part.callId) current = { callId: part.callId, hashes: new Map(), digests: {} };
-    const table = contentTables.find(({ name }) => name === part.table);
+    const table = tables.find(({ name }) => name === part.table);
     if (table === undefined) continue;
     if (jsonColumns(table).length === 0) current.digests[part.table] = part.hash;
     else
       current.hashes.set(part.table, [...(current.hashes.get(part.table) ?? []), hashWithJson(part.hash, part.json)]);
   }
-  if (current !== undefined) yield finish(current);
+  if (current !== undefined) yield finish(current, tables);
 }
 
 /** The columns of a record returned by `digestSql`. */
@@ -82,13 +85,16 @@ export const partOf = (record: Readonly<Record<string, unknown>>): DigestPart =>
   json: jsonNames.map((name) => record[name] as string | null),
 });
 
-const jsonColumns = ({ columns }: ContentTable): readonly Column[] => columns.filter(({ type }) => type === 'json');
+const keptTables = (documents: boolean): readonly CallTable[] =>
+  callTables.filter(({ name }) => documents || name !== 'documents');
+
+const jsonColumns = ({ columns }: CallTable): readonly Column[] => columns.filter(({ type }) => type === 'json');
 const jsonNames = Array.from(
-  { length: Math.max(...contentTables.map((table) => jsonColumns(table).length)) },
+  { length: Math.max(...callTables.map((table) => jsonColumns(table).length)) },
   (_, index) => `json_${index}`,
 );
 
-const selectParts = (dialect: DigestDialect, table: ContentTable): string => {
+const selectParts = (dialect: DigestDialect, table: CallTable): string => {
   const fields = table.columns
     .filter(({ type }) => type !== 'json')
     .map((column) => dialect.field(dialect.text(column)));
@@ -113,14 +119,17 @@ FROM (
 GROUP BY g.call_id`;
 };
 
-const finish = (call: {
-  readonly callId: string;
-  readonly hashes: ReadonlyMap<string, readonly string[]>;
-  readonly digests: Readonly<Record<string, string>>;
-}): CallDigest => ({
+const finish = (
+  call: {
+    readonly callId: string;
+    readonly hashes: ReadonlyMap<string, readonly string[]>;
+    readonly digests: Readonly<Record<string, string>>;
+  },
+  tables: readonly CallTable[],
+): CallDigest => ({
   callId: call.callId,
   tables: Object.fromEntries(
-    contentTables.map(({ name }) => [name, call.digests[name] ?? joinHashes(call.hashes.get(name) ?? [])]),
+    tables.map(({ name }) => [name, call.digests[name] ?? joinHashes(call.hashes.get(name) ?? [])]),
   ),
 });
 
@@ -128,7 +137,7 @@ const sha256 = (text: string): string => hash('sha256', text, 'hex');
 
 const joinHashes = (hashes: readonly string[]): string => sha256([...hashes].sort().join(''));
 
-const hashRow = (table: ContentTable, row: Row): string => {
+const hashRow = (table: CallTable, row: Row): string => {
   let text = '';
   const json: (string | null)[] = [];
   for (const [index, column] of table.columns.entries()) {

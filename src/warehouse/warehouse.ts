@@ -167,7 +167,7 @@ export type GuardRange = { readonly from: number; readonly to: number } | { read
 /** Calls by their own time, those without one, or all; warehouses differ in the last time that they can name. */
 export type IdRange = { readonly from: number; readonly to: number } | 'undated' | 'all';
 
-/** A digest for each table of call rows but `documents`; equal for equal rows, in every warehouse. */
+/** A digest for each table of call rows, `documents` where the warehouse keeps it; equal for equal rows, in every warehouse. */
 export interface CallDigest {
   readonly callId: string;
   readonly tables: Readonly<Record<string, string>>;

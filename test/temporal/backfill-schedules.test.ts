@@ -3,12 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ScheduledBackfill, scheduledBackfillSchema } from '../../schemas/config/backfills.ts';
+import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import {
   backfillSchedule,
   createBackfillSchedule,
   ensureBackfillSchedules,
   listBackfillSchedules,
 } from '../../src/temporal/backfill-schedules.ts';
+import { ensureSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';
 import { backfillId, backfillScheduleId } from '../../workflows/messages.ts';
 import { endProcess, type Installation, install, until } from '../support/installation.ts';
@@ -85,6 +87,17 @@ describe('schedules', () => {
     expect(kept.state).toMatchObject({ paused: true, note: 'by hand' });
     const mine = await backfillSchedule(client, prefix, 'mine').describe();
     expect(mine.spec.intervals).toMatchObject([{ every: 3_600_000 }]);
+  });
+
+  test('of the installation tell what they do, to be searched for', async () => {
+    await ensureSchedules(client, prefix, syncConfigSchema.parse({}));
+    const kinds: unknown[] = [];
+    for (const id of schedulesOf(prefix)) {
+      const { typedSearchAttributes: found } = (await client.schedule.getHandle(id).describe()).action;
+      kinds.push((Array.isArray(found) ? found : (found?.getAll() ?? [])).map(({ value }) => value));
+      await client.schedule.getHandle(id).delete();
+    }
+    expect(kinds).toEqual([['sync'], ['sweep'], ['reread'], ['reconcile']]);
   });
 
   test('take one of cron, calendar and every, and a time zone that exists', () => {

@@ -43,7 +43,7 @@ export const testDigests = (on: Fixture): void => {
     const calls = [odd, plain];
     await on.warehouse.load(makeBatch({ calls }));
     const found = await collect(on.warehouse.digestCalls([plain.callId, 'nobody', odd.callId]));
-    expect(found).toEqual(calls.map(({ callId, flatten }) => digestCall(callId, flatten())));
+    expect(found).toEqual(calls.map(({ callId, flatten }) => digestCall(callId, flatten(), true)));
     expect(await digestOf(on.warehouse, odd.callId, ['2026-01-05'])).toEqual(found[0]);
     const guards = await collect(on.warehouse.listGuards({ callIds: [odd.callId, plain.callId] }));
     expect(guards.map((guard) => guard.contentHash)).toEqual(calls.map(({ flatten }) => contentHash(flatten())));
@@ -53,7 +53,7 @@ export const testDigests = (on: Fixture): void => {
     const callId = on.newId();
     const call = makeCall({ callId, tags: 2 });
     await on.warehouse.load(makeBatch({ calls: [call] }));
-    const expected = digestCall(callId, call.flatten()).tables;
+    const expected = digestCall(callId, call.flatten(), true).tables;
     const differing = async (): Promise<string[]> => {
       const found = (await digestOf(on.warehouse, callId))?.tables ?? {};
       return Object.keys(expected).filter((table) => found[table] !== expected[table]);
@@ -61,8 +61,9 @@ export const testDigests = (on: Fixture): void => {
     const where = `WHERE call_id = '${callId}'`;
     await on.target.execute(`UPDATE calls SET duration = duration + 0.000000001 ${where}`);
     await on.target.execute(`DELETE FROM utterances ${where} AND utterance_index = 1`);
+    await on.target.execute(`UPDATE documents SET document = JSON '{"forged": 1}' ${where}`);
     await on.target.execute(`INSERT INTO metadata (call_id, key, value) VALUES ('${callId}', 'added', 'y')`);
-    expect(await differing()).toEqual(['calls', 'utterances', 'metadata']);
+    expect(await differing()).toEqual(['calls', 'utterances', 'metadata', 'documents']);
     await on.warehouse.load(makeBatch({ calls: [{ ...call, partitions: ['2026-01-05'] }], force: true }));
     expect(await differing()).toEqual([]);
   });

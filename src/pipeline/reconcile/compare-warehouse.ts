@@ -91,7 +91,7 @@ const compareIds = async (
       const expected = expectedOf(deps, target, call, epoch, guard);
       const state = compareCall(expected, guard);
       if (state === 'missing') missing.add(callId);
-      else if (state === 'different' || !hasEqualRows(callId, expected, digests)) different.add(callId);
+      else if (state === 'different' || !hasEqualRows(target, callId, expected, digests)) different.add(callId);
     }
   }
   return { missing, different };
@@ -140,11 +140,12 @@ const readDigests = async (
 const isPartition = (partition: string | null | undefined): partition is string | null => partition !== undefined;
 
 const hasEqualRows = (
+  { documents }: WarehouseTarget,
   callId: string,
   { rows }: ExpectedRows,
   digests: ReadonlyMap<string, CallDigest> | undefined,
 ): boolean => {
   if (digests === undefined || rows === undefined) return true;
   const found = digests.get(callId);
-  return found !== undefined && isDeepStrictEqual(found, digestCall(callId, rows));
+  return found !== undefined && isDeepStrictEqual(found, digestCall(callId, rows, documents));
 };

@@ -2,34 +2,37 @@
 import type { Column } from '../../../schemas/tables.ts';
 import { collectDigests, type DigestDialect, type DigestPart, digestSql, partOf } from '../call-digest.ts';
 import type { CallDigest } from '../warehouse.ts';
+import type { Layout } from './ddl.ts';
 import { chunkIds } from './guards.ts';
 import { coverDates, inPartitions } from './partitions.ts';
 import type { Queries } from './queries.ts';
 
 /** Parameter @ids. With `dates`, only their partitions and rows without a timestamp are read. */
-export const digestCallsQuery = (dataset: string, dates?: Iterable<string | null>): string => {
+export const digestCallsQuery = (
+  dataset: string,
+  { documents }: Pick<Layout, 'documents'>,
+  dates?: Iterable<string | null>,
+): string => {
   const within = dates === undefined ? '' : `${inPartitions('r.call_timestamp', coverDates(dates))} AND `;
-  return digestSql({
-    ...dialect,
-    relation: (table) => `\`${dataset}.${table}\``,
-    where: `${within}r.call_id IN UNNEST(@ids)`,
-  });
+  const relation = (table: string): string => `\`${dataset}.${table}\``;
+  return digestSql({ ...dialect, relation, where: `${within}r.call_id IN UNNEST(@ids)` }, documents);
 };
 
 export const digestCalls = (
   queries: Queries,
   dataset: string,
+  layout: Pick<Layout, 'documents'>,
   callIds: readonly string[],
   dates?: Iterable<string | null>,
 ): AsyncIterable<CallDigest> => {
-  const sql = digestCallsQuery(dataset, dates);
+  const sql = digestCallsQuery(dataset, layout, dates);
   const readParts = async function* (): AsyncIterable<DigestPart> {
     for (const ids of chunkIds(callIds)) {
       const query = { sql, parameters: { ids }, types: { ids: 'ARRAY<STRING>' } };
       for await (const row of queries.stream(query)) yield partOf(row);
     }
   };
-  return collectDigests(readParts());
+  return collectDigests(readParts(), layout.documents);
 };
 
 const field = (text: string): string => `IFNULL(CONCAT(CAST(BYTE_LENGTH(${text}) AS STRING), ':', ${text}), '-')`;

@@ -85,7 +85,7 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
       name: 'reconcile/remove surplus',
       sql: removeScript(dataset, config, [exampleGuard]),
     },
-    { name: 'reconcile/digests', sql: `${digestCallsQuery(dataset, ['2026-03-01'])};` },
+    { name: 'reconcile/digests', sql: `${digestCallsQuery(dataset, config, ['2026-03-01'])};` },
     { name: 'reconcile/ids of a range', sql: `${callIdsQuery(dataset, { from: 0, to: 86_400_000_000 })};` },
     { name: 'reconcile/orphans', sql: `${orphansQuery(dataset, config)};` },
     ...grantsSql(config, {

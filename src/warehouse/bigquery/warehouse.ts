@@ -121,7 +121,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     listGuards: (range) => listGuards(queries, dataset, config, range),
     removeOrphans: (callIds) => runRemoval(callIds, (some) => removeOrphansScript(dataset, config, some)),
     removeCalls: (guards) => runRemoval(guards, (some) => removeScript(dataset, config, some)),
-    digestCalls: (callIds, dates) => digestCalls(queries, dataset, callIds, dates),
+    digestCalls: (callIds, dates) => digestCalls(queries, dataset, config, callIds, dates),
     listCallIds: (range) => listCallIds(queries, dataset, range),
     listOrphans: () => listOrphans(queries, dataset, config),
     grants: createGrants(queries, rest, config),

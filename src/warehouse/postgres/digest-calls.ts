@@ -9,13 +9,13 @@ import { streamRows } from './read.ts';
 
 /** Parameter: the ids. */
 export const digestCallsSql = (layout: Layout): string =>
-  digestSql({ ...dialect, relation: (table) => qualified(layout, table) });
+  digestSql({ ...dialect, relation: (table) => qualified(layout, table) }, layout.documents);
 
 export const digestCalls = (pool: pg.Pool, layout: Layout, callIds: readonly string[]): AsyncIterable<CallDigest> => {
   const readParts = async function* (): AsyncIterable<DigestPart> {
     for await (const row of streamRows(pool, digestCallsSql(layout), [callIds])) yield partOf(row);
   };
-  return collectDigests(readParts());
+  return collectDigests(readParts(), layout.documents);
 };
 
 const field = (text: string): string => `coalesce(octet_length(${text}) || ':' || ${text}, '-')`;

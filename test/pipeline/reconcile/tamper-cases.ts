@@ -3,10 +3,9 @@
  * the verdicts say so. The number is the caller's: some tens in the suite, 1,000 as a campaign.
  */
 import { expect } from 'vitest';
-import { type Column, type Table, tableOf } from '../../../schemas/tables.ts';
+import { type Column, callTables, type Table, tableOf } from '../../../schemas/tables.ts';
 import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import { hash32 } from '../../../src/simulator/calls/random.ts';
-import { contentTables } from '../../../src/warehouse/content-hash.ts';
 import type { Row, Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { register } from '../../support/pipeline.ts';
 import { type Target, targets } from '../../warehouse/conformance-targets.ts';
@@ -60,7 +59,7 @@ const openSite = async (calls: number): Promise<Site> => {
     await register(here.store, warehouse.name);
     warehouses.push({ warehouse, target });
   }
-  const deps = { ...here.deps, targets: warehouses.map(({ warehouse }) => ({ warehouse, documents: false })) };
+  const deps = { ...here.deps, targets: warehouses.map(({ warehouse }) => ({ warehouse, documents: true })) };
   return { ...here, deps, warehouses };
 };
 
@@ -92,7 +91,7 @@ const idsOf = (victims: readonly Victim[]): string => victims.map(idOf).join(', 
 /** Rows of all tables, at most one of each call, in an order that follows from the seed. */
 const chooseVictims = async (warehouse: Warehouse, seed: number): Promise<Victim[]> => {
   const all: { victim: Victim; place: number }[] = [];
-  for (const [index, { name }] of contentTables.entries()) {
+  for (const [index, { name }] of callTables.entries()) {
     let rows = 0;
     for await (const row of warehouse.rowsOf(name)) {
       rows += 1;
