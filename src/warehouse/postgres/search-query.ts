@@ -3,6 +3,7 @@ import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import type { SearchText } from '../search.ts';
 import { hitsPerCall, marks } from '../search.ts';
 import { type Layout, qualified } from './layout.ts';
+import { boundary, phraseReach } from './search-ddl.ts';
 
 /** A search as one language reads it; tsquery as text. */
 export interface LanguageQuery {
@@ -11,10 +12,15 @@ export interface LanguageQuery {
   readonly full: string;
   /** What must be found, phrases as words: what the index can tell. */
   readonly words: string;
-  /** One word or phrase of it, for the utterances to show. */
+  /** One word or phrase of it, for the utterances to show; and the same with phrases as words. */
   readonly any: string;
+  readonly anyWords: string;
+  /** A phrase reaches so far that words of two utterances may make it. */
+  readonly isWide: boolean;
   /** The words alone, as the index has them. */
   readonly lexemes: readonly string[];
+  /** Rows of all languages, about: which way is shorter depends on it, and the planner knows little of words. */
+  readonly total: number;
 }
 
 /** The languages of the index, and the search in each. Parameters: the whole text, and the text without exclusions. */
@@ -29,26 +35,36 @@ export const languageQueriesSql = (layout: Layout): string => {
   UNION ALL
   SELECT (SELECT s.language FROM ${table} s WHERE s.language > l.language ORDER BY s.language LIMIT 1) FROM l WHERE l.language IS NOT NULL
 )
-SELECT language, ${read('$1')} AS full, ${read('$2')} AS positive FROM l WHERE language IS NOT NULL`;
+SELECT language, ${read('$1')} AS full, ${read('$2')} AS positive,
+       (SELECT greatest(reltuples, 0)::float8 FROM pg_class WHERE oid = '${table}'::regclass) AS total
+  FROM l WHERE language IS NOT NULL`;
 };
 
 const lexeme = /'(?:[^'\\]|''|\\.)*'/gu;
 const unquote = (quoted: string): string =>
   quoted.slice(1, -1).replace(/''|\\(.)/gu, (pair, escaped) => escaped ?? pair[0]);
 
+const asWords = (query: string): string => query.replaceAll(/ <(?:-|\d+)> /gu, ' & ');
+
 /** Null when a language has no word of the search: stop words alone. */
 export const toLanguageQuery = (row: {
   readonly language: string;
   readonly full: string;
   readonly positive: string;
+  readonly total: number;
 }): LanguageQuery | null => {
   if (row.positive === '') return null;
+  const any = row.positive.replaceAll(' & ', ' | ');
+  const distances = [...row.positive.matchAll(/ <(\d+)> /gu)].map(([, distance]) => Number(distance));
   return {
     language: row.language,
     full: row.full,
-    words: row.positive.replaceAll(/ <(?:-|\d+)> /gu, ' & '),
-    any: row.positive.replaceAll(' & ', ' | '),
+    words: asWords(row.positive),
+    any,
+    anyWords: asWords(any),
+    isWide: distances.some((distance) => distance > phraseReach),
     lexemes: (row.positive.match(lexeme) ?? []).map(unquote),
+    total: row.total,
   };
 };
 
@@ -63,6 +79,7 @@ export const findParameters = (query: LanguageQuery, text: SearchText, range: Fi
   // An alternative may be found without its phrase.
   text.hasOr ? [] : text.phrases,
   range.limit,
+  query.isWide,
 ];
 
 export interface FindRange {
@@ -73,66 +90,87 @@ export interface FindRange {
 }
 
 /** Conditions that a search does not need are constant when it is planned, and vanish. */
-const wanted = `language = $3 AND document @@ $2::tsquery
+const inRange = `language = $3
    AND ($4::bigint IS NULL OR call_timestamp >= ${toTimestamp('$4')})
    AND ($5::bigint IS NULL OR call_timestamp < ${toTimestamp('$5')})
    AND ($6::text IS NULL OR side = $6::text)`;
+const newestFirst = 'ORDER BY call_timestamp DESC NULLS LAST, call_id';
 
-/** With more rows than this, walking through time finds the newest sooner than sorting all that match. */
-export const fewRows = 2_000;
+/** So many of the newest rows tell how frequent words and phrases are. */
+export const sampledRows = 1_000;
 
-/**
- * How many rows have the words, up to one more than `fewRows`: the planner knows nothing of rare words, and would walk
- * through all rows in search of one that nobody said. Run with `byIndex`. Parameters as those of `findSql`.
- */
-export const countSomeSql = (layout: Layout): string =>
-  `SELECT count(*) AS rows FROM (SELECT FROM ${qualified(layout, 'transcript_search')}
- WHERE ${wanted} AND $1::text IS NOT NULL AND $7::text[] IS NOT NULL AND $8::int IS NOT NULL LIMIT ${fewRows + 1}) counted`;
+const newestRows = (layout: Layout): string =>
+  `(SELECT * FROM ${qualified(layout, 'transcript_search')} WHERE ${inRange} ${newestFirst} LIMIT ${sampledRows}) s`;
 
 /** Ways of finding, as settings of the transaction: the words' index and a sort, or a walk from the newest row on. */
-export const byIndex =
-  'SET LOCAL enable_indexscan = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = on';
-export const byTime =
-  'SET LOCAL enable_indexscan = on; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
-('SET LOCAL enable_indexscan = on; SET LOCAL enable_seqscan = on; SET LOCAL enable_bitmapscan = on');
+export const byIndex = 'SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = on';
+export const byTime = 'SET LOCAL enable_indexscan = on; SET LOCAL enable_bitmapscan = off';
+/** These queries are over sooner than they could be compiled. */
+export const prepareToFind = `SET LOCAL jit = off; SET LOCAL enable_seqscan = off; ${byTime}`;
+
+/** How many of the newest rows have the words, whatever else is asked. Parameters as those of `findSql`. */
+export const sampleSql = (layout: Layout): string =>
+  `SELECT count(*) AS with_words FROM ${newestRows(layout)}
+ WHERE document @@ $2::tsquery AND $1::text IS NOT NULL AND $7::text[] IS NOT NULL AND $8::int IS NOT NULL AND $9::boolean IS NOT NULL`;
 
 /**
- * Calls and sides of one language, newest first. The index finds the words; positions confirm phrases; an utterance
- * confirms them again, since neighbours in the document may be of two utterances.
+ * Calls and sides of one language, newest first, among all rows or the newest. The index finds the words, positions confirm
+ * phrases. Where those may lie, as positions ran out or a phrase reaches over the space between utterances, the utterances
+ * confirm it again.
  */
-export const findSql = (layout: Layout): string => {
+export const findSql = (layout: Layout, among: 'all' | 'newest'): string => {
   const document = qualified(layout, 'transcript_document');
-  return `SELECT s.call_id, s.side, s.language, ${toMicros('s.call_timestamp')} AS micros
-  FROM ${qualified(layout, 'transcript_search')} s
- WHERE ${wanted}
+  const rows = among === 'all' ? `${qualified(layout, 'transcript_search')} s` : newestRows(layout);
+  return `SELECT s.call_id, s.side, s.language, s.clipped, ${toMicros('s.call_timestamp')} AS micros
+  FROM ${rows}
+ WHERE ${inRange} AND document @@ $2::tsquery
    AND ($1::tsquery = $2::tsquery OR clipped OR document @@ $1::tsquery)
-   AND ($7::text[] = '{}' OR NOT EXISTS (
+   AND (NOT (clipped OR $9::boolean) OR NOT EXISTS (
      SELECT FROM unnest($7::text[]) AS phrase
       WHERE NOT EXISTS (
         SELECT FROM ${qualified(layout, 'utterances')} u
          WHERE u.call_id = s.call_id AND coalesce(u.side, '') = s.side
            AND (${document}(s.language, u.content)).document
                @@ ${qualified(layout, 'transcript_fold')}(phraseto_tsquery(s.language::regconfig, phrase)::text)::tsquery)))
- ORDER BY call_timestamp DESC NULLS LAST, call_id
+ ${newestFirst}
  LIMIT $8`;
 };
 
 /**
- * The utterances to show of found calls and sides, with marks. Parameters: ids, sides, language, any, lexemes, and whether
- * there are words alone, so that one of the lexemes is enough. Run with `byTime`: in the order of utterances, up to the limit.
+ * The utterances to show of found calls and sides, with marks. Positions of words and boundaries tell which utterances
+ * have one; where positions ran out, each utterance is read. Run with `byTime`. Parameters: ids, sides, whether their
+ * positions ran out, language, the words alone (`anyWords`) and as they are wanted (`any`), lexemes, and whether there are
+ * words alone.
  */
 export const hitsSql = (layout: Layout): string => {
   const fold = qualified(layout, 'transcript_fold');
-  return `SELECT s.call_id, h.*
-  FROM unnest($1::text[], $2::text[]) AS s(call_id, side)
+  const isHit = `(($8::boolean AND NOT s.clipped) OR (${qualified(layout, 'transcript_document')}($4::text, u.content)).document @@ $6::tsquery)`;
+  return `SELECT s.call_id, h.utterance_index, h.side, ts_headline($4::text::regconfig, h.content, q.query,
+         'HighlightAll=true, StartSel=${marks.start}, StopSel=${marks.end}') AS marked
+  FROM unnest($1::text[], $2::text[], $3::boolean[]) AS s(call_id, side, clipped)
  CROSS JOIN LATERAL (
-   SELECT u.utterance_index, u.side, ts_headline($3::text::regconfig, u.content, q.query,
-            'HighlightAll=true, StartSel=${marks.start}, StopSel=${marks.end}') AS marked
-     FROM ${qualified(layout, 'utterances')} u
-    CROSS JOIN LATERAL (
-      SELECT string_agg('''' || replace(replace(w.lexeme, '\\', '\\\\'), '''', '''''') || '''', ' | ')::tsquery AS query
-        FROM unnest(to_tsvector($3::text::regconfig, u.content)) w WHERE ${fold}(w.lexeme) = ANY($5::text[])) q
-    WHERE u.call_id = s.call_id AND coalesce(u.side, '') = s.side AND q.query IS NOT NULL
-      AND ($6::boolean OR (${qualified(layout, 'transcript_document')}($3::text, u.content)).document @@ $4::tsquery)
-    ORDER BY u.utterance_index LIMIT ${hitsPerCall}) h`;
+   WITH told AS MATERIALIZED (
+     SELECT w.lexeme, w.positions
+       FROM ${qualified(layout, 'transcript_search')} d CROSS JOIN LATERAL unnest(d.document) w
+      WHERE d.call_id = s.call_id AND d.side = s.side AND (w.lexeme = ANY($7::text[]) OR w.lexeme = '${boundary}')
+   ),
+   having_words AS (
+     SELECT place
+       FROM (SELECT told.lexeme, coalesce(width_bucket(p, (SELECT positions FROM told WHERE lexeme = '${boundary}')), 0) AS place
+               FROM told CROSS JOIN LATERAL unnest(told.positions) p WHERE told.lexeme = ANY($7::text[])) spoken
+      GROUP BY place HAVING array_to_tsvector(array_agg(lexeme)) @@ $5::tsquery
+   ),
+   numbered AS (
+     SELECT u.utterance_index, u.side, u.content, row_number() OVER (ORDER BY u.utterance_index) - 1 AS place
+       FROM ${qualified(layout, 'utterances')} u
+      WHERE u.call_id = s.call_id AND coalesce(u.side, '') = s.side AND u.content <> ''
+   )
+   SELECT u.utterance_index, u.side, u.content
+     FROM numbered u
+    WHERE (s.clipped OR u.place IN (SELECT place FROM having_words)) AND ${isHit}
+    ORDER BY u.utterance_index LIMIT ${hitsPerCall}) h
+ CROSS JOIN LATERAL (
+   SELECT string_agg('''' || replace(replace(w.lexeme, '\\', '\\\\'), '''', '''''') || '''', ' | ')::tsquery AS query
+     FROM unnest(to_tsvector($4::text::regconfig, h.content)) w WHERE ${fold}(w.lexeme) = ANY($7::text[])) q
+ WHERE q.query IS NOT NULL`;
 };

@@ -29,13 +29,14 @@ import {
 import {
   byIndex,
   byTime,
-  countSomeSql,
-  fewRows,
   findParameters,
   findSql,
   hitsSql,
   type LanguageQuery,
   languageQueriesSql,
+  prepareToFind,
+  sampledRows,
+  sampleSql,
   toLanguageQuery,
 } from './search-query.ts';
 
@@ -153,6 +154,8 @@ interface FoundRow {
   readonly side: string;
   readonly micros: number | null;
   readonly language: string;
+  /** Positions ran out. */
+  readonly clipped: boolean;
 }
 
 const find = async (options: SearchOptions, request: SearchRequest): Promise<SearchResult> => {
@@ -167,6 +170,37 @@ const find = async (options: SearchOptions, request: SearchRequest): Promise<Sea
     await client.query('SET TRANSACTION READ ONLY');
     return await findIn(client, layout, request, text);
   });
+};
+
+/** Reading a row that the index names, in the order of the index, takes as long as walking past so many in order of time. */
+const rowsPerCandidate = 2;
+
+/**
+ * What is frequent is found among the newest rows. Else they tell, as a sample, how many rows the index would name, and how
+ * many a walk through time would pass until it has found enough.
+ */
+const findRows = async (
+  client: pg.PoolClient,
+  layout: Layout,
+  query: LanguageQuery,
+  input: { readonly parameters: readonly unknown[]; readonly limit: number },
+): Promise<readonly FoundRow[]> => {
+  const parameters = [...input.parameters];
+  const newest = await client.query<FoundRow>(findSql(layout, 'newest'), parameters);
+  const found = newest.rows.length;
+  if (found >= input.limit) return newest.rows;
+  // Words alone are all that the index is asked for.
+  let withWords = found;
+  if (query.full !== query.words) {
+    const { rows } = await client.query<{ with_words: number }>(sampleSql(layout), parameters);
+    withWords = rows[0]?.with_words ?? 0;
+  }
+  const named = (query.total * withWords) / sampledRows;
+  const passed = found === 0 ? query.total : Math.min(query.total, (input.limit * sampledRows) / found);
+  if (named * rowsPerCandidate <= passed) await client.query(byIndex);
+  const all = await client.query<FoundRow>(findSql(layout, 'all'), parameters);
+  await client.query(byTime);
+  return all.rows;
 };
 
 const findIn = async (
@@ -184,13 +218,11 @@ const findIn = async (
     // A call may be found by each of its sides, and one more call tells whether there are more.
     limit: 2 * (request.limit + 1),
   };
+  await client.query(prepareToFind);
   const found: { readonly row: FoundRow; readonly query: LanguageQuery }[] = [];
   for (const query of queries) {
-    const parameters = [...findParameters(query, text, range)];
-    await client.query(byIndex);
-    const { rows: counted } = await client.query<{ rows: number }>(countSomeSql(layout), parameters);
-    if ((counted[0]?.rows ?? 0) > fewRows) await client.query(byTime);
-    const { rows } = await client.query<FoundRow>(findSql(layout), parameters);
+    const parameters = findParameters(query, text, range);
+    const rows = await findRows(client, layout, query, { parameters, limit: range.limit });
     found.push(...rows.map((row) => ({ row, query })));
   }
   found.sort((a, b) => (b.row.micros ?? 0) - (a.row.micros ?? 0) || (a.row.call_id < b.row.call_id ? -1 : 1));
@@ -200,14 +232,15 @@ const findIn = async (
   for (const { row } of found.filter(({ row }) => shown.has(row.call_id))) {
     calls.set(row.call_id, { callId: row.call_id, callTimestamp: row.micros, language: row.language, hits: [] });
   }
-  await client.query(byTime);
   for (const query of queries) {
     const mine = found.filter((one) => one.query === query && shown.has(one.row.call_id)).map(({ row }) => row);
     if (mine.length === 0) continue;
     const { rows } = await client.query(hitsSql(layout), [
       mine.map((row) => row.call_id),
       mine.map((row) => row.side),
+      mine.map((row) => row.clipped),
       query.language,
+      query.anyWords,
       query.any,
       query.lexemes,
       text.phrases.length === 0,

@@ -20,7 +20,7 @@ import {
   nextCallsSql,
   searchStateSql,
 } from './search-ddl.ts';
-import { countSomeSql, findSql, hitsSql, languageQueriesSql } from './search-query.ts';
+import { findSql, hitsSql, languageQueriesSql, sampleSql } from './search-query.ts';
 import { stateSql } from './state.ts';
 
 export const listStatements = (layout: Layout): readonly Statement[] => {
@@ -57,8 +57,9 @@ export const listStatements = (layout: Layout): readonly Statement[] => {
     ...dropSearchSql(layout).map((sql) => ({ name: 'search index: drop', sql })),
     { name: 'search index: state', sql: searchStateSql(layout) },
     { name: 'search: languages', sql: languageQueriesSql(layout) },
-    { name: 'search: how many, up to a limit', sql: countSomeSql(layout) },
-    { name: 'search: calls', sql: findSql(layout) },
+    { name: 'search: calls among the newest', sql: findSql(layout, 'newest') },
+    { name: 'search: how frequent', sql: sampleSql(layout) },
+    { name: 'search: calls', sql: findSql(layout, 'all') },
     { name: 'search: utterances', sql: hitsSql(layout) },
   ];
 };

@@ -161,6 +161,48 @@ test('words that the index cannot hold break nothing, and phrases are found wher
   expect(await find('le la')).toEqual([]);
 });
 
+test('a phrase is within one utterance, and the utterances shown are those that have it, however many there are', async () => {
+  const many = Array.from({ length: 300 }, (_, at): [string, string] => ['out', `phrase numéro ${at}`]);
+  await load(
+    {
+      callId: 'near',
+      says: [
+        ['out', 'rien du tout'],
+        ['in', 'chat noir'],
+        ['out', 'un chat'],
+        ['out', 'noir comme la nuit, <b'],
+        ['out', 'un grand chat noir dort>'],
+        ['out', 'le chat noir dort'],
+      ],
+    },
+    {
+      callId: 'apart',
+      says: [
+        ['out', 'un chat'],
+        ['out', 'noir'],
+      ],
+    },
+    { callId: 'many', says: [...many, ['out', 'chat blanc'], ['out', 'chat noir']] },
+  );
+  await warehouse.search.create();
+  const shown = async (text: string, side?: string) => {
+    const { calls } = await warehouse.search.find({ text, side, limit: 20 });
+    return calls.map(({ callId, hits }) => [callId, ...hits.map((hit) => hit.utteranceIndex)]);
+  };
+  expect(await shown('"chat noir"', 'out')).toEqual([
+    ['many', 301],
+    ['near', 4, 5],
+  ]);
+  expect(await shown('chat noir', 'out')).toEqual([
+    ['apart', 0, 1],
+    ['many', 300, 301],
+    ['near', 2, 3, 4],
+  ]);
+  // Stop words of a phrase match any word, and reach further than the space between two utterances.
+  expect(await shown('"nuit de la de la de le chat"')).toEqual([]);
+  expect(await shown('"numéro 7" or "chat blanc"')).toEqual([['many', 7, 300]]);
+});
+
 test('loads keep the index: new, changed, erased, removed and rolled-back calls, and by hand', async () => {
   await load({ callId: 'a', says: [['out', 'bonjour']] }, { callId: 'b', says: [['out', 'bonjour']] });
   await warehouse.search.create();
