@@ -4,8 +4,10 @@
 export interface Readers {
   readonly analyst: string;
   readonly restricted: string;
-  /** Schema or dataset of the marts, which analysts read, too. */
+  /** Schema or dataset of the marts, which analysts read, too; the restricted, the columns of restrictedMartColumns. */
   readonly marts: string;
+  /** False where callsync makes no marts. */
+  readonly hasMarts: boolean;
 }
 
 export interface Grants {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
-import { martPlaceOf } from '../services/open-marts.ts';
+import { martPlaceOf, openMarts } from '../services/open-marts.ts';
 import { configuredWarehouse, openWarehouse } from '../services/open-warehouse.ts';
 
 interface GrantsOptions extends CommonOptions {
@@ -23,27 +23,30 @@ Examples:
   callsync grants --apply
   callsync grants bigquery --analyst group:analysts@example.com --restricted group:partners@example.com
 
-The restricted role reads views in a schema of their own (calls_restricted) and nothing else: columns are listed there one by
-one, so that a new one stays hidden. On Postgres both are group roles, made where they are missing: GRANT callsync_analyst TO
+The restricted role reads views in a schema of their own (calls_restricted) and, of the marts that show no transcript, number
+or free field, the same kind of columns (on Postgres in calls_marts, on BigQuery in calls_restricted): columns are listed one
+by one, so that a new one stays hidden. On Postgres both are group roles, made where they are missing: GRANT callsync_analyst TO
 somebody. Run it again after an upgrade.`,
     )
     .action((name: string | undefined, options: GrantsOptions) =>
       withStore(options, async (store, services) => {
         const warehouse = openWarehouse(services, store, name);
         const { analyst, restricted } = options;
-        const { marts } = martPlaceOf(configuredWarehouse(services.config, warehouse.name));
-        const readers = { analyst, restricted, marts };
+        const configured = configuredWarehouse(services.config, warehouse.name);
+        const { marts } = martPlaceOf(configured);
+        const readers = { analyst, restricted, marts, hasMarts: configured.marts };
         const statements = warehouse.grants.statements(readers);
         if (options.apply !== true) {
           const text = statements.map((sql) => (sql.startsWith('--') ? sql : `${sql};`)).join('\n');
           return print(options, { warehouse: warehouse.name, applied: false, statements }, text);
         }
         await warehouse.migrate();
+        await openMarts(services, warehouse);
         await warehouse.grants.apply(readers);
         print(
           options,
           { warehouse: warehouse.name, applied: true, analyst, restricted },
-          `${warehouse.name}: ${analyst} reads everything, ${restricted} only the restricted views.`,
+          `${warehouse.name}: ${analyst} reads everything, ${restricted} only the restricted views and columns of marts.`,
         );
       }),
     );

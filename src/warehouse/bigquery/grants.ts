@@ -3,7 +3,7 @@
  * authorises. Whoever may read the whole project is not held back by this.
  */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { restrictedColumns } from '../../../schemas/restricted-columns.ts';
+import { restrictedColumns, restrictedMartColumns } from '../../../schemas/restricted-columns.ts';
 import { terminal } from '../../errors.ts';
 import { type Grants, type Readers, restrictedName } from '../grants.ts';
 import type { Rest } from './client.ts';
@@ -12,10 +12,11 @@ import type { Queries } from './queries.ts';
 import { failTo } from './retry.ts';
 
 export const createGrants = (queries: Queries, rest: Rest, config: BigqueryWarehouseConfig): Grants => ({
-  statements: (readers) => [...grantsSql(config, readers), authorisationNote(config)],
+  statements: (readers) => [...grantsSql(config, readers), ...accessOf(config, readers).map(noteOf)],
   async apply(readers) {
     for (const sql of grantsSql(config, readers)) await queries.run({ sql });
-    await authorise(rest, config).catch(failTo('authorise the restricted views'));
+    for (const access of accessOf(config, readers))
+      await authorise(rest, access).catch(failTo('authorise the restricted views'));
   },
 });
 
@@ -35,6 +36,7 @@ export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): re
   const views = `${project}.${restrictedName(config.dataset)}`;
   const relations = [...relationsOf(config).map(({ name }) => name), 'words'];
   const shown = Object.entries(restrictedColumns).filter(([name]) => relations.includes(name));
+  const marts = readers.hasMarts ? Object.entries(restrictedMartColumns) : [];
   return [
     `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${dataset}\` TO ${grantee(readers.analyst)}`,
     `CREATE SCHEMA IF NOT EXISTS \`${project}.${readers.marts}\` OPTIONS (location = '${location}')`,
@@ -43,6 +45,10 @@ export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): re
     ...shown.map(
       ([name, columns]) =>
         `CREATE OR REPLACE VIEW \`${views}.${name}\` AS SELECT ${columns.join(', ')} FROM \`${dataset}.${name}\``,
+    ),
+    ...marts.map(
+      ([name, columns]) =>
+        `CREATE OR REPLACE VIEW \`${views}.${name}\` AS SELECT ${columns.join(', ')} FROM \`${project}.${readers.marts}.${name}\``,
     ),
     `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${views}\` TO ${grantee(readers.restricted)}, ${grantee(readers.analyst)}`,
     `REVOKE \`roles/bigquery.dataViewer\` ON SCHEMA \`${dataset}\` FROM ${grantee(readers.restricted)}`,
@@ -53,18 +59,38 @@ interface Access {
   readonly dataset?: { readonly dataset?: { readonly datasetId?: string; readonly projectId?: string } };
 }
 
-const entryOf = ({ project, dataset }: BigqueryWarehouseConfig) => ({
-  dataset: { dataset: { projectId: project, datasetId: restrictedName(dataset) }, targetTypes: ['VIEWS'] },
-});
+/** The views of a dataset may read the tables of another one, whoever asks them. */
+interface Authorisation {
+  readonly dataset: string;
+  readonly entry: {
+    readonly dataset: {
+      readonly dataset: { readonly projectId: string; readonly datasetId: string };
+      readonly targetTypes: readonly ['VIEWS'];
+    };
+  };
+}
 
-const authorisationNote = (config: BigqueryWarehouseConfig): string =>
-  `-- No SQL: add to the access of dataset ${config.dataset} (datasets.patch): ${JSON.stringify(entryOf(config))}`;
+/** A restricted view of a mart reads the mart, which reads the tables: each of the two steps is authorised. */
+const accessOf = ({ project, dataset }: BigqueryWarehouseConfig, readers: Readers): readonly Authorisation[] => {
+  const access = (on: string, views: string): Authorisation => ({
+    dataset: on,
+    entry: { dataset: { dataset: { projectId: project, datasetId: views }, targetTypes: ['VIEWS'] } },
+  });
+  const restricted = restrictedName(dataset);
+  return [
+    access(dataset, restricted),
+    ...(readers.hasMarts ? [access(readers.marts, restricted), access(dataset, readers.marts)] : []),
+  ];
+};
+
+const noteOf = ({ dataset, entry }: Authorisation): string =>
+  `-- No SQL: add to the access of dataset ${dataset} (datasets.patch): ${JSON.stringify(entry)}`;
 
 /** No SQL statement can do this. */
-const authorise = async (rest: Rest, config: BigqueryWarehouseConfig): Promise<void> => {
-  const path = `/datasets/${config.dataset}`;
+const authorise = async (rest: Rest, { dataset, entry }: Authorisation): Promise<void> => {
+  const path = `/datasets/${dataset}`;
   const { access = [] } = await rest<{ readonly access?: readonly Access[] }>({ path });
-  const views = restrictedName(config.dataset);
-  if (access.some((entry) => entry.dataset?.dataset?.datasetId === views)) return;
-  await rest({ method: 'PATCH', path, json: { access: [...access, entryOf(config)] } });
+  const views = entry.dataset.dataset.datasetId;
+  if (access.some((one) => one.dataset?.dataset?.datasetId === views)) return;
+  await rest({ method: 'PATCH', path, json: { access: [...access, entry] } });
 };

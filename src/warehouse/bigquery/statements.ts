@@ -92,6 +92,7 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
       analyst: 'group:analysts@example.com',
       restricted: 'group:others@example.com',
       marts: 'calls_marts',
+      hasMarts: false,
     }).map((sql) => ({
       name: 'grants',
       sql: `${sql};`,

@@ -1,9 +1,10 @@
 /**
- * Rights of readers in a Postgres warehouse. The restricted role reads views in a schema of their own, which run with the
- * rights of their owner; it may not enter the schema of the tables, so that nothing that is added there is open to it.
+ * Rights of readers in a Postgres warehouse. The restricted role reads views in a schema of their own, and columns of marts;
+ * both run with the rights of their owner. It may not enter the schema of the tables, so that nothing that is added there is
+ * open to it.
  */
 import type pg from 'pg';
-import { restrictedColumns } from '../../../schemas/restricted-columns.ts';
+import { restrictedColumns, restrictedMartColumns } from '../../../schemas/restricted-columns.ts';
 import { inTransaction } from '../../postgres/connection.ts';
 import { type Grants, type Readers, restrictedName } from '../grants.ts';
 import { type Layout, qualified, quote, tablesOf } from './layout.ts';
@@ -31,6 +32,16 @@ const revokeAll = (schema: string, role: string): readonly string[] => [
   `REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${schema} FROM ${role}`,
   `REVOKE ALL ON SCHEMA ${schema} FROM ${role}`,
 ];
+
+/** A mart that is not there, or a column that an older definition lacks, is left out. */
+const grantMart = (marts: string, mart: string, columns: readonly string[], role: string): string => {
+  const relation = `${quote(marts)}.${quote(mart)}`;
+  return `DO $callsync$ DECLARE columns text := (SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute
+   WHERE attrelid = to_regclass(${literal(relation)}) AND attname = ANY(${literal(`{${columns.join(',')}}`)}));
+BEGIN
+  IF columns IS NOT NULL THEN EXECUTE 'GRANT SELECT (' || columns || ') ON ' || ${literal(`${relation} TO ${quoteRole(role)}`)}; END IF;
+END $callsync$`;
+};
 
 const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
   const schema = quote(layout.schema);
@@ -67,5 +78,9 @@ const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
       `GRANT SELECT ON ${qualified(views, name)} TO ${restricted}, ${analyst}`,
     ]),
     `GRANT USAGE ON SCHEMA ${viewSchema} TO ${restricted}, ${analyst}`,
+    `GRANT USAGE ON SCHEMA ${marts} TO ${restricted}`,
+    ...Object.entries(restrictedMartColumns).map(([mart, columns]) =>
+      grantMart(readers.marts, mart, columns, readers.restricted),
+    ),
   ];
 };

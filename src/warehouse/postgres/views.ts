@@ -39,9 +39,38 @@ export const ensureViews = async (
   } catch (error) {
     if (!changesColumns(error)) throw error;
     const drop = views.map(({ name }) => `DROP VIEW IF EXISTS ${quote(schema)}.${quote(name)}`).reverse();
-    await apply([...drop, ...viewStatements(schema, views)]);
+    const grants = await runQuery<Grant>(pool, purpose, grantsSql, [schema]);
+    const given = restoreGrants(grants, views);
+    await apply([...drop, ...viewStatements(schema, views), ...given]);
   }
   return changed.map(({ name }) => name);
+};
+
+interface Grant {
+  readonly view: string;
+  /** Null when the right is on the whole view. */
+  readonly column: string | null;
+  readonly sql: string;
+}
+
+/** What others than their owner may do with the views of a schema ($1), as the statements that let them. */
+const grantsSql = `SELECT g.view, g.column, format('GRANT %s%s ON %I.%I TO %s', g.privilege, ' (' || quote_ident(g.column) || ')', $1::text, g.view,
+            CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END) AS sql
+       FROM (SELECT c.relname AS view, NULL::name AS column, c.relowner, a.grantee, a.privilege_type AS privilege
+               FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
+              WHERE c.relkind = 'v' AND c.relnamespace = quote_ident($1)::regnamespace
+             UNION ALL
+             SELECT c.relname, t.attname, c.relowner, a.grantee, a.privilege_type
+               FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid CROSS JOIN LATERAL aclexplode(t.attacl) a
+              WHERE c.relkind = 'v' AND c.relnamespace = quote_ident($1)::regnamespace) g
+      WHERE g.grantee <> g.relowner`;
+
+/** Of the rights, those on views and columns that will be there again. */
+const restoreGrants = (grants: readonly Grant[], views: readonly View[]): readonly string[] => {
+  const columns = new Map(views.map((view) => [view.name, view.columns.map(({ name }) => name)]));
+  return grants
+    .filter(({ view, column }) => columns.has(view) && (column === null || columns.get(view)?.includes(column)))
+    .map(({ sql }) => sql);
 };
 
 /** Every statement that creates or replaces these views. */

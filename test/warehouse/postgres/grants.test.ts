@@ -1,8 +1,12 @@
 /** What the two roles of readers see: every relation and function that there is, tried as the restricted role. */
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { restrictedColumns } from '../../../schemas/restricted-columns.ts';
+import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
+import { restrictedColumns, restrictedMartColumns } from '../../../schemas/restricted-columns.ts';
 import { tables, wordsView } from '../../../schemas/tables.ts';
+import { marts } from '../../../src/marts/marts.ts';
+import { renderViews } from '../../../src/marts/render-views.ts';
+import { martSettings } from '../../../src/marts/settings.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
@@ -12,7 +16,7 @@ const config = { schema: 'calls', documents: true } as const;
 const secrets = ['transcriptcanary', '33199001234', 'freecanary'];
 /** Roles belong to the whole server, which other tests share. */
 const mark = `${process.pid}_${Date.now()}`;
-const readers = { analyst: `analyst "${mark}"`, restricted: `restricted '${mark}'`, marts: 'marts' };
+const readers = { analyst: `analyst "${mark}"`, restricted: `restricted '${mark}'`, marts: 'marts', hasMarts: true };
 const quote = (role: string): string => `"${role.replaceAll('"', '""')}"`;
 
 let database: TestDatabase;
@@ -50,8 +54,9 @@ beforeAll(async () => {
   };
   await warehouse.load(makeBatch({ calls: [makeCall({ callId: 'a', text: 'transcriptcanary', extra })] }));
   await warehouse.search.create();
-  // What others keep in the same database, such as marts and the operational store.
-  await admin.query(`CREATE SCHEMA marts; CREATE VIEW marts.transcripts AS SELECT * FROM calls.utterances;
+  await makeMarts({ metadata: 'UDF_text_01' });
+  // What others keep in the same database, such as the operational store.
+  await admin.query(`CREATE VIEW marts.theirs AS SELECT * FROM calls.utterances;
     CREATE SCHEMA callsync; CREATE TABLE callsync.ledger AS SELECT 'freecanary' AS document`);
 });
 afterAll(async () => {
@@ -59,6 +64,13 @@ afterAll(async () => {
   await admin.end();
   await database.drop();
 });
+
+/** Marts with a column of its own for a free field. */
+const makeMarts = (column: { readonly metadata: string; readonly name?: string }) => {
+  const fields = { [column.metadata]: { name: column.name ?? 'free' } };
+  const settings = martSettings(analyticsConfigSchema.parse({ fields }));
+  return warehouse.ensureViews('marts', renderViews({ kind: 'postgres', tables: 'calls', marts: 'marts' }, settings));
+};
 
 const relations = async (): Promise<string[]> => {
   const { rows } = await admin.query<{ name: string }>(
@@ -68,14 +80,21 @@ const relations = async (): Promise<string[]> => {
   return rows.map((row) => row.name);
 };
 
-/** The text of every row that the role can read, by relation. */
+/** The text of every row that the role can read, by relation: in whole, or in the columns that are open to it. */
 const readAs = async (role: string): Promise<Map<string, string>> => {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   await client.query(`SET SESSION AUTHORIZATION ${quote(role)}`);
   const read = new Map<string, string>();
   for (const name of await relations()) {
-    await client.query(`SELECT t::text AS row FROM ${name} t`).then(
+    const { rows: columns } = await admin.query<{ name: string; open: boolean }>(
+      `SELECT quote_ident(attname) AS name, has_column_privilege($1, attrelid, attnum, 'SELECT') AS open
+         FROM pg_attribute WHERE attrelid = to_regclass($2) AND attnum > 0 AND NOT attisdropped`,
+      [role, name],
+    );
+    const some = columns.filter(({ open }) => open).map((column) => column.name);
+    const what = some.length === columns.length ? 't' : `row(${some.join(', ')})`;
+    await client.query(`SELECT ${what}::text AS row FROM ${name} t`).then(
       ({ rows }) => read.set(name, rows.map((row: { row: string }) => row.row).join('\n')),
       () => undefined,
     );
@@ -92,12 +111,13 @@ test('the restricted role reads its views, and finds no transcript, number or fr
   await warehouse.grants.apply(readers);
   const read = await readAs(readers.restricted);
   const own = [...read.keys()].filter((name) => !/^(pg_catalog|information_schema)\./.test(name));
-  expect(own).toEqual(
-    Object.keys(restrictedColumns)
-      .sort()
-      .map((name) => `calls_restricted.${name}`),
-  );
-  expect(read.get('calls_restricted.calls')).toContain('spring');
+  const named = (schema: string, names: readonly string[]) => [...names].sort().map((name) => `${schema}.${name}`);
+  expect(own).toEqual([
+    ...named('calls_restricted', Object.keys(restrictedColumns)),
+    ...named('marts', Object.keys(restrictedMartColumns)),
+  ]);
+  for (const name of ['calls_restricted.calls', 'marts.calls_wide', 'marts.campaign_daily'])
+    expect(read.get(name), name).toContain('spring');
   const leaks = [...read].filter(([, rows]) => secrets.some((secret) => rows.includes(secret))).map(([name]) => name);
   expect(leaks).toEqual([]);
 
@@ -105,7 +125,7 @@ test('the restricted role reads its views, and finds no transcript, number or fr
   const all = await readAs(readers.analyst);
   for (const secret of secrets) expect([...all.values()].join('\n')).toContain(secret);
   expect([...all.keys()]).toEqual(
-    expect.arrayContaining(['marts.transcripts', ...tables.map(({ name }) => `calls.${name}`)]),
+    expect.arrayContaining(['marts.transcripts', 'marts.theirs', ...tables.map(({ name }) => `calls.${name}`)]),
   );
 
   const { rows: functions } = await admin.query(
@@ -126,13 +146,31 @@ test('what is added later is open to analysts and hidden from the restricted', a
   expect(analyst.get('calls.later')).toContain('freecanary');
   expect(analyst.get('marts.later')).toContain('transcriptcanary');
   const restricted = await readAs(readers.restricted);
-  expect([...restricted.keys()].filter((name) => /^(calls|marts)\./.test(name))).toEqual([]);
+  const open = (): string[] => [...restricted.keys()].filter((name) => /^(calls|marts)\./.test(name));
+  const openMarts = Object.keys(restrictedMartColumns).map((name) => `marts.${name}`);
+  expect(open().sort()).toEqual(openMarts.sort());
   await admin.query(`SET SESSION AUTHORIZATION ${quote(readers.restricted)}`);
   await expect(admin.query('SELECT calls.tell()')).rejects.toThrow(/permission denied/);
   await admin.query('RESET SESSION AUTHORIZATION');
 });
 
+test('marts that are dropped and made again, as they lost a column, are open to whom they were', async () => {
+  await admin.query(`DROP VIEW marts.later; GRANT SELECT ON marts.transcripts TO PUBLIC`);
+  expect(await makeMarts({ metadata: 'UDF_text_01', name: 'other' })).toContain('calls_wide');
+  const restricted = await readAs(readers.restricted);
+  expect(restricted.get('marts.calls_wide')).toContain('spring');
+  expect(restricted.get('marts.transcripts')).toContain('transcriptcanary');
+  expect((await readAs(readers.analyst)).get('marts.calls_wide')).toContain('freecanary');
+});
+
 test('every column that is listed exists', () => {
+  for (const [name, columns] of Object.entries(restrictedMartColumns)) {
+    const known = marts.find((mart) => mart.name === name)?.columns.map((column) => column.name) ?? [];
+    expect(
+      columns.filter((column) => !known.includes(column)),
+      name,
+    ).toEqual([]);
+  }
   for (const [name, columns] of Object.entries(restrictedColumns)) {
     const table = name === 'words' ? wordsView : tables.find((one) => one.name === name);
     const known = [...(table?.columns.map((column) => column.name) ?? [])];
