@@ -59,6 +59,7 @@ const callsSchema = z.object({
     ),
   utterances: z.number().int().min(0).max(5_000).default(40).describe('Mean utterances of a call (± 25%).'),
   words: z.number().int().min(1).max(100).default(12).describe('Mean words of an utterance (± 25%).'),
+  overlapShare: share.default(0).describe('Utterances that begin before the one before them has ended.'),
   tags: z.number().int().min(0).max(24).default(5).describe('Tags of a call.'),
   padding: z.number().int().min(0).default(0).describe('Bytes of filler in every transcript, to make pages huge.'),
   voidShare: share.default(0.1).describe('Calls whose status is void.'),

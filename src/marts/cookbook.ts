@@ -44,7 +44,7 @@ export const cookbook: readonly CookbookQuestion[] = [
   },
   {
     title: 'Which calls have the longest monologue?',
-    sql: 'SELECT call_id, longest_monologue_side, longest_monologue_seconds\nFROM {marts}.call_talk\nWHERE longest_monologue_seconds IS NOT NULL\nORDER BY longest_monologue_seconds DESC, call_id\nLIMIT 5',
+    sql: 'SELECT call_id, longest_monologue_side, longest_monologue_seconds\nFROM {marts}.call_talk\nWHERE longest_monologue_seconds IS NOT NULL\nORDER BY ROUND(CAST(longest_monologue_seconds AS NUMERIC), 3) DESC, call_id\nLIMIT 5',
   },
   {
     title: 'In which calls do both sides talk at once for most of the time?',

@@ -1,7 +1,9 @@
-/** Answers to questions of the cookbook, counted from the documents of the calls; only columns that can be counted. */
+/** Answers to the questions of the cookbook, counted from the documents of the demo's calls, verdicts and deliveries. */
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Utterance } from './analytics.ts';
+import { dayMicros, deliveryShapes, stateTimes, verdictShapes } from './log-rows.ts';
 import { agentSideOf, talkOf, utterancesOf } from './talk.ts';
+import type { SimulatedCalls } from './two-warehouses.ts';
 
 type Row = Record<string, unknown>;
 
@@ -29,15 +31,23 @@ interface Call {
   readonly dialogue: string;
 }
 
-/** By title of the question. */
-export const countAnswers = (documents: readonly CallDocument[]): Map<string, readonly Row[]> => {
+/** By title of the question: every row, and every column. */
+export const countAnswers = ({ documents, firstDay }: SimulatedCalls): Map<string, readonly Row[]> => {
   const calls = documents.map(readCall);
   const transcribed = calls.filter(({ utterances }) => utterances.length > 0);
+  const days = countDays(calls, firstDay);
+  const { provenThrough, heartbeat } = stateTimes(firstDay);
   return new Map<string, readonly Row[]>([
-    ['How many calls had each day, and is the day proven?', countDays(calls)],
+    ['How many calls had each day, and is the day proven?', days],
+    [
+      'Which days must not be reported yet?',
+      days
+        .filter(({ completeness }) => completeness !== 'proven')
+        .map(({ business_day, proven_share }) => ({ business_day, proven_share })),
+    ],
     [
       'Until when is everything proven, without a gap?',
-      [{ proven_through: '2026-03-02T00:00:30.000Z', as_of: '2026-03-12T00:00:30.000Z' }],
+      [{ proven_through: toIso(provenThrough), as_of: toIso(heartbeat) }],
     ],
     [
       'How many calls are qualified and void, by campaign?',
@@ -72,6 +82,47 @@ export const countAnswers = (documents: readonly CallDocument[]): Map<string, re
       }),
     ],
     [
+      'What part of the talk is the agent’s, by agent?',
+      group(transcribed, 'agent', (some) => ({
+        agent_talk_share: mean(some.map(({ talk }) => Number(talk.agent_talk_share))),
+      }))
+        .sort((a, b) => Number(b.agent_talk_share) - Number(a.agent_talk_share))
+        .slice(0, 5),
+    ],
+    [
+      'Which calls have the longest monologue?',
+      transcribed
+        .map(({ id, talk }) => ({
+          call_id: id,
+          longest_monologue_side: talk.longest_monologue_side,
+          longest_monologue_seconds: Number(talk.longest_monologue_seconds),
+        }))
+        .sort((a, b) => b.longest_monologue_seconds - a.longest_monologue_seconds || compare(a.call_id, b.call_id))
+        .slice(0, 5),
+    ],
+    [
+      'In which calls do both sides talk at once for most of the time?',
+      transcribed
+        .filter(({ talk }) => Number(talk.overlap_seconds) > 0.01)
+        .map(({ id, talk }) => ({
+          call_id: id,
+          overlap_seconds: Number(talk.overlap_seconds),
+          overlap_share: round(Number(talk.overlap_seconds) / Number(talk.speech_seconds)),
+        }))
+        .sort((a, b) => b.overlap_share - a.overlap_share || compare(a.call_id, b.call_id))
+        .slice(0, 5),
+    ],
+    [
+      'How many words a minute are spoken, by campaign?',
+      group(calls, 'campaign', (some) => {
+        const seconds = sum(
+          some.map(({ talk }) => Number(talk.talk_in_seconds ?? 0) + Number(talk.talk_out_seconds ?? 0)),
+        );
+        const words = sum(some.map(({ utterances }) => countWords(utterances)));
+        return { words_per_minute: seconds > 0 ? round((words / seconds) * 60) : null };
+      }),
+    ],
+    [
       'How many calls have more than a fifth of silence?',
       [{ calls: calls.length, silent_calls: calls.filter(({ talk }) => Number(talk.silence_share) > 0.2).length }],
     ],
@@ -101,13 +152,7 @@ export const countAnswers = (documents: readonly CallDocument[]): Map<string, re
         (some) => ({ calls: some.length }),
       ),
     ],
-    [
-      'What did webhooks bring, and what became of it?',
-      [
-        { business_day: '2026-03-01', deliveries: 3, accepted: 2, rejected: 0 },
-        { business_day: '2026-03-02', deliveries: 3, accepted: 0, rejected: 1 },
-      ],
-    ],
+    ['What did webhooks bring, and what became of it?', countDeliveries(firstDay)],
     [
       'What was said in the longest transcript, in its first words?',
       transcribed
@@ -123,19 +168,27 @@ export const countAnswers = (documents: readonly CallDocument[]): Map<string, re
       'How many chunks do the transcripts of each language make, for retrieval?',
       group(transcribed, 'lang', (some) => ({
         calls: some.length,
-        // None is so long that it is cut.
-        chunks: some.length,
+        chunks: sum(some.map(({ utterances }) => countChunks(utterances))),
         words: sum(some.map(({ utterances }) => countWords(utterances))),
       })),
     ],
   ]);
 };
 
+const paris = new Intl.DateTimeFormat('sv-SE', {
+  timeZone: 'Europe/Paris',
+  dateStyle: 'short',
+  timeStyle: 'medium',
+});
+
+/** As `2026-02-03 01:00:00`. */
+const inParis = (micros: number): string => paris.format(new Date(micros / 1000));
+const toIso = (micros: number): string => new Date(micros / 1000).toISOString();
+
 const readCall = (document: CallDocument): Call => {
   const { UDF_num_02: deal = '', ...metadata } = document.metadata as Record<string, string>;
   const time = Date.parse(document.timestamp as string);
-  // Paris is an hour ahead of UTC in these days.
-  const local = Number.isNaN(time) ? undefined : new Date(time + 3_600_000).toISOString();
+  const local = Number.isNaN(time) ? undefined : inParis(time * 1000);
   const utterances = utterancesOf(document);
   const agentSide = agentSideOf(document);
   return {
@@ -151,25 +204,62 @@ const readCall = (document: CallDocument): Call => {
     lang: (document.transcript_json as { meta?: { lang: string } } | null)?.meta?.lang ?? '',
     tags: (document.tags ?? []) as unknown as readonly Tag[],
     utterances,
-    talk: talkOf(utterances, agentSide),
+    // Seconds, and any gap is silence.
+    talk: talkOf(utterances, agentSide, { duration: 1, gap: 0 }),
     dialogue: utterances
       .map(({ from, content }) => `${from === agentSide ? 'agent' : 'customer'}: ${content}`)
       .join('\n'),
   };
 };
 
-const countDays = (calls: readonly Call[]): readonly Row[] => {
-  const days = new Set([
-    '2026-03-01',
-    '2026-03-02',
-    '2026-03-03',
-    '2026-03-04',
-    ...calls.flatMap(({ day }) => day ?? []),
-  ]);
-  return [...days].sort().map((day) => ({
-    business_day: day,
-    calls: calls.filter((call) => call.day === day).length,
-  }));
+/** Every day with calls or verdicts, quarter of an hour by quarter of an hour: proven where the latest verdict says so. */
+const countDays = (calls: readonly Call[], firstDay: number): readonly Row[] => {
+  const valid = verdictShapes.filter(({ axis = 'timestamp', epoch = 1 }) => axis === 'timestamp' && epoch === 1);
+  const quarter = dayMicros / 96;
+  const isProven = (at: number): boolean => {
+    const days = (at - firstDay) / dayMicros;
+    const latest = valid.filter(({ from, to }) => from <= days && days < to).at(-1);
+    return ['proven', 'healed'].includes(latest?.outcome ?? '');
+  };
+  const judged = new Set<string>();
+  const quarters = new Map<string, boolean[]>();
+  for (let at = firstDay - dayMicros; at < firstDay + 32 * dayMicros; at += quarter) {
+    const day = inParis(at).slice(0, 10);
+    quarters.set(day, [...(quarters.get(day) ?? []), isProven(at)]);
+    if (valid.some(({ from, to }) => firstDay + from * dayMicros <= at && at < firstDay + to * dayMicros))
+      judged.add(day);
+  }
+  return [...new Set([...judged, ...calls.flatMap(({ day }) => day ?? [])])].sort().map((day) => {
+    const all = quarters.get(day) ?? [];
+    const share = round(all.filter((one) => one).length / all.length);
+    return {
+      business_day: day,
+      calls: calls.filter((call) => call.day === day).length,
+      proven_share: share,
+      completeness: share === 1 ? 'proven' : share > 0 ? 'partly proven' : 'not proven',
+    };
+  });
+};
+
+const countDeliveries = (firstDay: number): readonly Row[] =>
+  [...groupBy(deliveryShapes, ({ receivedAfter }) => inParis(firstDay + receivedAfter).slice(0, 10))].map(
+    ([day, some]) => ({
+      business_day: day,
+      deliveries: some.length,
+      accepted: some.filter(({ outcome }) => outcome === 'accepted').length,
+      rejected: some.filter(({ outcome }) => outcome === 'rejected').length,
+    }),
+  );
+
+/** A chunk ends with the utterance in which it comes to another 200 words of its transcript. */
+const countChunks = (utterances: readonly Utterance[]): number => {
+  const begun = new Set<number>();
+  let before = 0;
+  for (const { words } of utterances) {
+    begun.add(Math.floor(before / 200));
+    before += words.length;
+  }
+  return begun.size;
 };
 
 const countTags = (calls: readonly Call[]): readonly Row[] => {
@@ -219,4 +309,5 @@ const compare = <T extends string | number | undefined>(a: T, b: T): number => {
 
 const countWords = (utterances: readonly Utterance[]): number => sum(utterances.map(({ words }) => words.length));
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+const mean = (numbers: readonly number[]): number => round(sum(numbers) / numbers.length);
 const round = (value: number): number => Number(value.toFixed(6));

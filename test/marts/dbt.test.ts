@@ -9,7 +9,7 @@ import { stringify } from 'yaml';
 import { marts } from '../../src/marts/marts.ts';
 import { modelNameOf } from '../../src/marts/render-dbt.ts';
 import { analytics, changeCall } from './analytics.ts';
-import { type FilledPostgres, fillPostgres, sortRows } from './two-warehouses.ts';
+import { type FilledPostgres, fillPostgres, readChangedCalls, sortRows } from './two-warehouses.ts';
 
 const run = promisify(execFile);
 const requirements = ['dbt-core==1.11.16', 'dbt-postgres==1.11.0'];
@@ -44,7 +44,7 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
   let here: FilledPostgres;
   let folder: string;
   beforeAll(async () => {
-    here = await fillPostgres(changeCall);
+    here = await fillPostgres(await readChangedCalls(changeCall));
     await here.postgres.applyMarts(analytics);
     folder = await mkdtemp(join(tmpdir(), 'callsync-dbt-'));
     const { hostname: host, port, username: user, password, pathname } = new URL(here.postgresUrl);

@@ -9,50 +9,65 @@ export const utterancesOf = (document: CallDocument): readonly Utterance[] =>
 export const agentSideOf = (document: CallDocument): 'in' | 'out' =>
   (document.metadata as { Direction: string }).Direction === 'IN' ? 'out' : 'in';
 
-export const talkOf = (utterances: readonly Utterance[], agentSide: string) => {
+/** How the service sends utterances, and which gaps count as silence. */
+export interface TalkUnits {
+  /** Units of an utterance's duration in a second. */
+  readonly duration: number;
+  /** Longest gap that is none, in hundredths of a second. */
+  readonly gap: number;
+}
+
+const bits: Readonly<Record<string, number>> = { in: 1, out: 2 };
+
+export const talkOf = (utterances: readonly Utterance[], agentSide: string, units: TalkUnits) => {
   if (utterances.length === 0)
     return { talk_status: 'no transcript', turns: 0, words: 0, speech_seconds: null, agent_talk_share: null };
-  const ticks = new Map<number, Set<string>>();
-  const talk = { in: 0, out: 0 } as Record<string, number>;
-  let [first, last] = [Number.POSITIVE_INFINITY, 0];
-  for (const { from, datetime, duration } of utterances) {
-    const [start, end] = [Math.round(datetime * 100), Math.round(datetime * 100) + Math.round(duration / 10)];
-    [first, last] = [Math.min(first, start), Math.max(last, end)];
-    for (let tick = start; tick < end; tick += 1) ticks.set(tick, (ticks.get(tick) ?? new Set()).add(from));
+  const spans = utterances.map(({ from, datetime, duration }) => {
+    const start = Math.round(datetime * 100);
+    return { side: from, start, end: start + Math.round((duration * 100) / units.duration) };
+  });
+  const first = Math.min(...spans.map(({ start }) => start));
+  const last = Math.max(...spans.map(({ end }) => end));
+  /** Who talks in each hundredth. */
+  const ticks = new Uint8Array(last - first);
+  for (const { side, start, end } of spans) {
+    for (let tick = start - first; tick < end - first; tick += 1) ticks[tick] = (ticks[tick] ?? 0) | (bits[side] ?? 0);
   }
-  let [overlap, silence, gap] = [0, 0, 0];
-  for (let tick = first; tick <= last; tick += 1) {
-    const sides = ticks.get(tick) ?? new Set();
-    for (const side of sides) talk[side] = (talk[side] ?? 0) + 1;
-    if (sides.size > 1) overlap += 1;
-    if (sides.size === 0 && tick < last) gap += 1;
+  const talk = { in: 0, out: 0, both: 0 };
+  let [silence, gap] = [0, 0];
+  for (const who of ticks) {
+    talk.in += who & 1;
+    talk.out += who >> 1;
+    talk.both += Number(who === 3);
+    if (who === 0) gap += 1;
     else {
-      if (gap > 30) silence += gap;
+      if (gap > units.gap) silence += gap;
       gap = 0;
     }
   }
   const turns: { side: string; from: number; to: number }[] = [];
-  for (const { from: side, datetime, duration } of [...utterances].sort((a, b) => a.datetime - b.datetime)) {
-    const end = datetime + duration / 1000;
+  for (const { side, start, end } of spans.sort((a, b) => a.start - b.start)) {
     const turn = turns.at(-1);
     if (turn?.side === side) turn.to = Math.max(turn.to, end);
-    else turns.push({ side, from: datetime, to: end });
+    else turns.push({ side, from: start, to: end });
   }
   const words = utterances.reduce((sum, one) => sum + one.words.length, 0);
-  const all = (talk.in ?? 0) + (talk.out ?? 0);
+  const all = talk.in + talk.out;
+  const longest = turns.reduce((best, turn) => (turn.to - turn.from > best.to - best.from ? turn : best));
   return {
     talk_status: 'ok',
     agent_status: 'ok',
     turns: turns.length,
     words,
-    talk_in_seconds: (talk.in ?? 0) / 100,
-    talk_out_seconds: (talk.out ?? 0) / 100,
-    agent_talk_share: (talk[agentSide] ?? 0) / all,
-    speech_seconds: ticks.size / 100,
-    overlap_seconds: overlap / 100,
+    talk_in_seconds: talk.in / 100,
+    talk_out_seconds: talk.out / 100,
+    agent_talk_share: (agentSide === 'in' ? talk.in : talk.out) / all,
+    speech_seconds: (all - talk.both) / 100,
+    overlap_seconds: talk.both / 100,
     silence_seconds: silence / 100,
     silence_share: silence / (last - first),
-    longest_monologue_seconds: Math.max(...turns.map(({ from, to }) => to - from)),
+    longest_monologue_side: longest.side,
+    longest_monologue_seconds: (longest.to - longest.from) / 100,
     words_per_minute: (words / (all / 100)) * 60,
   };
 };

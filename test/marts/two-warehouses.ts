@@ -2,17 +2,20 @@
 import type { CallDocument } from '../../schemas/call.ts';
 import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
 import { bigqueryWarehouseSchema, postgresWarehouseSchema } from '../../schemas/config/warehouses.ts';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
+import { demoCalls } from '../../src/cli/demo/demo-calls.ts';
 import { type MartPlace, type MartView, renderViews } from '../../src/marts/render-views.ts';
 import { martSettings } from '../../src/marts/settings.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { CallLoad, Warehouse } from '../../src/warehouse/warehouse.ts';
-import { useBigQuery } from '../support/bigquery.ts';
+import { type TestBigQuery, useBigQuery } from '../support/bigquery.ts';
 import { createDatabase } from '../support/postgres.ts';
-import { makeBatch, makeLogRow } from '../warehouse/batches.ts';
+import { makeBatch } from '../warehouse/batches.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
+import { dayMicros, deliveryRows, stateTimes, verdictRows } from './log-rows.ts';
 
 export interface FilledWarehouse {
   readonly warehouse: Warehouse;
@@ -24,8 +27,7 @@ export interface FilledWarehouse {
   ask(sql: string): Promise<Record<string, unknown>[]>;
 }
 
-export interface FilledPostgres {
-  readonly documents: readonly CallDocument[];
+export interface FilledPostgres extends SimulatedCalls {
   readonly postgres: FilledWarehouse;
   readonly postgresUrl: string;
   close(): Promise<void>;
@@ -33,22 +35,25 @@ export interface FilledPostgres {
 
 export interface FilledWarehouses extends FilledPostgres {
   readonly bigquery: FilledWarehouse;
+  readonly bigqueryPlace: Pick<TestBigQuery, 'project' | 'dataset' | 'restUrl'>;
 }
 
 export type ChangeCall = (document: CallDocument, index: number) => CallDocument;
 
-const day = 86_400_000_000;
-/** Days of calls, the first of which begins here. */
-const firstDay = Date.parse('2026-03-01T00:00:00Z');
+/** Calls of the simulated service, and the day on which the first of them may be. */
+export interface SimulatedCalls {
+  readonly documents: readonly CallDocument[];
+  /** Its first instant, in microseconds since the epoch. */
+  readonly firstDay: number;
+}
 
-/** @param change what is done to each call of the simulated service before it is loaded. */
-export const fillWarehouses = async (change: ChangeCall): Promise<FilledWarehouses> => {
-  const filled = await fillPostgres(change);
+export const fillWarehouses = async (calls: SimulatedCalls): Promise<FilledWarehouses> => {
+  const filled = await fillPostgres(calls);
   const emulator = await useBigQuery();
   const { project, dataset } = emulator;
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset, api_endpoint: emulator.restUrl });
   const warehouse = createBigqueryWarehouse({ name: 'main', config });
-  await fill(warehouse, filled.documents);
+  await fill(warehouse, calls);
   // The local BigQuery works out a view anew at every use, and the views that it reads with it: seconds for each mart of
   // marts. So every view is asked once, into a table, and the marts after it read that table.
   const place = { kind: 'bigquery', project, tables: dataset, marts: `${dataset}_copies` } as const;
@@ -68,6 +73,7 @@ export const fillWarehouses = async (change: ChangeCall): Promise<FilledWarehous
   };
   return {
     ...filled,
+    bigqueryPlace: emulator,
     bigquery: { ...present(warehouse, place, (name) => `\`${project}\`.${name}`), applyMarts },
     close: async () => {
       await warehouse.close();
@@ -77,14 +83,13 @@ export const fillWarehouses = async (change: ChangeCall): Promise<FilledWarehous
 };
 
 /** The same in Postgres alone. */
-export const fillPostgres = async (change: ChangeCall): Promise<FilledPostgres> => {
-  const documents = await readCalls(change);
+export const fillPostgres = async (calls: SimulatedCalls): Promise<FilledPostgres> => {
   const database = await createDatabase();
   const config = postgresWarehouseSchema.parse({ type: 'postgres' });
   const postgres = createPostgresWarehouse({ name: 'main', url: database.url, config });
-  await fill(postgres, documents);
+  await fill(postgres, calls);
   return {
-    documents,
+    ...calls,
     postgresUrl: database.url,
     postgres: present(postgres, { kind: 'postgres', tables: 'calls', marts: 'calls_marts' }, (name) => `"${name}"`),
     close: async () => {
@@ -94,18 +99,24 @@ export const fillPostgres = async (change: ChangeCall): Promise<FilledPostgres> 
   };
 };
 
-const readCalls = async (change: ChangeCall): Promise<readonly CallDocument[]> => {
-  const simulator = await startSimulator({
-    seed: 3,
-    calls: {
-      count: 90,
-      utterances: 8,
-      words: 6,
-      tags: 3,
-      from: new Date(firstDay).toISOString(),
-      to: new Date(firstDay + 4 * 86_400_000).toISOString(),
-    },
-  });
+/** Few and small, each changed so that marts meet what the service may send. */
+export const readChangedCalls = async (change: ChangeCall): Promise<SimulatedCalls> => {
+  const from = Date.parse('2026-03-01T00:00:00Z');
+  const size = { count: 90, utterances: 8, words: 6, tags: 3 };
+  const range = { from: new Date(from).toISOString(), to: new Date(from + 4 * 86_400_000).toISOString() };
+  return { documents: await readCalls({ seed: 3, calls: { ...size, ...range } }, change), firstDay: from * 1000 };
+};
+
+/** As they are when `callsync demo` begins. */
+export const readDemoCalls = async (count: number): Promise<SimulatedCalls> => {
+  const to = '2026-03-05T00:00:00Z';
+  // The simulated service plans its calls over the 30 days before.
+  const firstDay = Date.parse(to) * 1000 - 30 * dayMicros;
+  return { documents: await readCalls(demoCalls({ count, to }), (document) => document), firstDay };
+};
+
+const readCalls = async (options: SimulatorOptions, change: ChangeCall): Promise<readonly CallDocument[]> => {
+  const simulator = await startSimulator(options);
   const documents: CallDocument[] = [];
   for await (const entry of simulator.truth({})) {
     const document = await simulator.documentAt(entry.callId, entry.version, entry.version);
@@ -154,52 +165,27 @@ const comparableValue = (value: unknown): unknown => {
   return value;
 };
 
-const fill = async (warehouse: Warehouse, documents: readonly CallDocument[]): Promise<void> => {
-  const from = firstDay * 1000;
+const fill = async (warehouse: Warehouse, { documents, firstDay }: SimulatedCalls): Promise<void> => {
   const calls = documents.map((document): CallLoad => {
     const callId = document.unique_id as string;
-    const flat = flattenCall({ callId, document, firstSeenAt: from, lastSeenAt: from + 1, missingSince: null });
+    const seen = { firstSeenAt: firstDay, lastSeenAt: firstDay + 1, missingSince: null };
+    const flat = flattenCall({ callId, document, ...seen });
     return { callId, revision: 1, callTimestamp: flat.callTimestamp, flatten: () => flat.rows, partitions: [] };
   });
-  const verdict = (verdict_id: number, fromDay: number, toDay: number, outcome: string, more = {}) =>
-    makeLogRow('verdicts', {
-      verdict_id,
-      axis: 'timestamp',
-      window_from: from + fromDay * day,
-      window_to: from + toDay * day,
-      level: 'fields',
-      warehouse_level: 'guards',
-      calls_listed: 1,
-      calls_found: 1,
-      missing: 0,
-      different: 0,
-      healed: 0,
-      outcome,
-      compared_at: from + 10 * day + verdict_id,
-      ledger_epoch: 1,
-      ...more,
-    });
-  const verdicts = [
-    verdict(1, 0, 1, 'proven'),
-    verdict(2, 1, 3, 'proven'),
-    verdict(3, 2, 2.5, 'unproven'),
-    verdict(4, 2.5, 3, 'healed'),
-    verdict(5, 3, 4, 'proven', { axis: 'other' }),
-    verdict(6, 3, 4, 'proven', { ledger_epoch: 0 }),
-  ];
-  const outcomes = ['accepted', 'accepted', 'duplicate', 'repeat', 'quarantined', 'rejected'];
-  const deliveries = outcomes.map((outcome, seq) =>
-    makeLogRow('deliveries', {
-      seq,
-      outcome,
-      hook_id: seq === 5 ? null : `hook-${seq % 2}`,
-      received_at: from + seq * 9 * 3_600_000_000,
-      call_id: seq < 4 ? `c${seq % 2}` : null,
-    }),
-  );
   await warehouse.migrate();
-  await warehouse.load(makeBatch({ calls, logs: { verdicts, deliveries } }));
-  // Half a minute past midnight: an instant at midnight would read as a date where UTC is the machine's time zone.
-  const [provenThrough, heartbeat] = [from + day + 30_000_000, from + 11 * day + 30_000_000];
-  await warehouse.recordState(['main', from, from, 'timestamp', provenThrough, 0, from, null, 1, heartbeat]);
+  const logs = { verdicts: verdictRows(firstDay), deliveries: deliveryRows(firstDay) };
+  await warehouse.load(makeBatch({ calls, logs }));
+  const { provenThrough, heartbeat } = stateTimes(firstDay);
+  await warehouse.recordState([
+    'main',
+    firstDay,
+    firstDay,
+    'timestamp',
+    provenThrough,
+    0,
+    firstDay,
+    null,
+    1,
+    heartbeat,
+  ]);
 };

@@ -7,20 +7,24 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
 import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
+import { buildCoverage } from '../../src/coverage/coverage.ts';
 import { cookbook } from '../../src/marts/cookbook.ts';
 import { marts } from '../../src/marts/marts.ts';
 import { renderViews } from '../../src/marts/render-views.ts';
 import { martSettings } from '../../src/marts/settings.ts';
+import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
 import { viewQuery } from '../../src/warehouse/bigquery/ensure-views.ts';
+import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
 import { listStatements } from '../../src/warehouse/bigquery/statements.ts';
 import { analytics, changeCall, dues } from './analytics.ts';
 import { testCookbook } from './cookbook-cases.ts';
+import { dayMicros, verdictShapes } from './log-rows.ts';
 import { agentSideOf, talkOf, utterancesOf } from './talk.ts';
-import { type FilledWarehouses, fillWarehouses, sortRows } from './two-warehouses.ts';
+import { type FilledWarehouses, fillWarehouses, readChangedCalls, sortRows } from './two-warehouses.ts';
 
 let here: FilledWarehouses;
 beforeAll(async () => {
-  here = await fillWarehouses(changeCall);
+  here = await fillWarehouses(await readChangedCalls(changeCall));
   for (const one of [here.postgres, here.bigquery]) expect(await one.applyMarts(analytics)).toHaveLength(marts.length);
 }, 240_000);
 afterAll(() => here?.close());
@@ -48,7 +52,7 @@ test('talk figures are those of the timeline, counted hundredth by hundredth of 
   for (const document of here.documents) {
     const row = rows.get(document.unique_id) ?? {};
     const utterances = utterancesOf(document);
-    const expected = talkOf(utterances, agentSideOf(document));
+    const expected = talkOf(utterances, agentSideOf(document), { duration: 1000, gap: 30 });
     for (const [name, value] of Object.entries(expected)) {
       if (typeof value === 'number') expect(row[name], `${name} of ${document.unique_id}`).toBeCloseTo(value, 4);
       else expect(row[name], name).toBe(value);
@@ -84,8 +88,6 @@ test('a business day is as proven as the UTC windows that it touches; the latest
   ]);
 });
 
-testCookbook(() => here);
-
 test('views are replaced only where their definition has changed, also when they lose a column', async () => {
   for (const one of [here.postgres, here.bigquery]) {
     expect(await one.applyMarts(analytics)).toEqual([]);
@@ -114,6 +116,38 @@ test('without settings a figure that needs them is null and says so, and no othe
   }
 });
 
+test('where business days are UTC days, they are as proven as callsync coverage says', async () => {
+  const { firstDay } = here;
+  const range = { from: firstDay, to: firstDay + 4 * dayMicros };
+  const verdicts = verdictShapes
+    .filter(({ axis, epoch }) => axis === undefined && epoch === undefined)
+    .map((one) => {
+      const [window_from, window_to] = [firstDay + one.from * dayMicros, firstDay + one.to * dayMicros];
+      return { warehouse: 'main', window_from, window_to, outcome: one.outcome, healed: 0 } as StoredVerdict;
+    });
+  const webhooks = { since: firstDay, expected: 0, lost: 0, lossRate: 0, lagP50: 0, lagP95: 0 };
+  const input = { ...range, warehouses: ['main'], read: [range], verdicts, deliveries: [], webhooks };
+  const expected = buildCoverage(input).days.map(({ from, shares }) => ({
+    business_day: new Date(from / 1000).toISOString().slice(0, 10),
+    proven_share: shares.proven + shares.healed,
+  }));
+  // The copy of completeness_daily in BigQuery was taken in another time zone, which its own definition does not name.
+  for (const [one, mart] of [[here.postgres, 'completeness_daily'] as const, [here.bigquery, 'proven_days'] as const]) {
+    await one.applyMarts({});
+    expect(await one.ask(`SELECT business_day, proven_share FROM {marts}.${mart} ORDER BY business_day`)).toEqual(
+      expected,
+    );
+  }
+});
+
+testCookbook();
+
+const readers = {
+  analyst: 'group:analysts@example.com',
+  restricted: 'group:others@example.com',
+  marts: 'calls_marts',
+  hasMarts: true,
+};
 const analyzer = process.env.CALLSYNC_GSQLCHECK ?? '';
 const hasAnalyzer = await access(analyzer).then(
   () => true,
@@ -131,6 +165,7 @@ test.skipIf(!hasAnalyzer)("Google's analyzer accepts every mart and every questi
     const statements = [
       ...tables.map(({ sql }) => sql),
       ...views.map((view) => viewQuery('acme-prod.calls_marts', view)),
+      ...grantsSql(config, readers),
       ...(settings === analytics ? cookbook : []).map(({ sql }) =>
         (typeof sql === 'string' ? sql : sql.bigquery).replaceAll('{marts}', '`acme-prod`.calls_marts'),
       ),

@@ -15,7 +15,8 @@ const parseCount = (text: string): number => {
 /** The password goes by the environment, where no process list shows it. */
 const psqlCommand = (url: string): string => {
   const { hostname, port, username, password, pathname } = new URL(url);
-  return `PGPASSWORD=${password} psql -h ${hostname} -p ${port} -U ${username} ${pathname.slice(1)} -c 'SELECT * FROM calls.calls LIMIT 5'`;
+  const target = `psql -h ${hostname} -p ${port} -U ${username} ${pathname.slice(1)}`;
+  return `PGOPTIONS='-c search_path=calls_marts,calls' PGPASSWORD=${password} ${target}`;
 };
 
 const renderEqual = (equal: NonNullable<RunningDemo['result']['equal']>): string[] => [
@@ -46,7 +47,11 @@ const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<strin
       .join(', ')}`,
   );
   if (staysUp) {
-    lines.push('', psqlCommand(demo.storeUrl));
+    lines.push(
+      '',
+      'Ask in SQL: tables are in schema calls (docs/tables.md), marts in calls_marts (docs/marts.md; docs/cookbook.md has 20 questions).',
+      psqlCommand(demo.storeUrl),
+    );
     if (demo.temporalUi !== undefined) lines.push(`Temporal's interface: ${demo.temporalUi}`);
     lines.push(`Webhook receiver: ${demo.webhookAddress}`);
     if (demo.statusPage !== undefined) {

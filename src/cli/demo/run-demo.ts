@@ -31,6 +31,7 @@ import { readVersion } from '../version.ts';
 import { watchBackfill } from '../watch-backfill.ts';
 import { checkEqualWhenSettled, type Equality } from './check-equal.ts';
 import { checkTruth, type TruthReport } from './check-truth.ts';
+import { demoAnalytics, demoCalls } from './demo-calls.ts';
 import { startSimulatorProcess } from './simulator-process.ts';
 
 export interface DemoOptions extends CommonOptions {
@@ -103,6 +104,7 @@ const demoConfig = async (input: {
       operations: input.operations,
       store: { data_dir: input.dir },
       warehouses: input.warehouses,
+      analytics: demoAnalytics,
       sync: { start_from: input.startFrom, interval: '5s', settle: '1s', overlap: '30s', inbox_sweep: '5s' },
     }),
     'the demo',
@@ -147,11 +149,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
   const passwordFile = join(dir, 'status-page.password');
   const closers: (() => Promise<unknown>)[] = [];
   const simulator = await startSimulatorProcess({
-    seed: 1,
-    calls: { count: options.calls, to, lateMaxDays: 0.5 },
-    // The service starts anew with every run, without the edits of the one before. A transcript that came by an edit where
-    // the list had none would rightly survive that, so edits change what the list always carries.
-    edits: { kinds: ['tags', 'metadata'] },
+    ...demoCalls({ count: options.calls, to }),
     webhooks: { url: `http://127.0.0.1:${webhookPort}/webhook` },
   });
   closers.push(() => simulator.stop());

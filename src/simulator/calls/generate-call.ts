@@ -2,7 +2,7 @@
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { durationSecondsOf } from './population.ts';
-import { hash32, pick, randomStream } from './random.ts';
+import { fraction, hash32, pick, randomStream } from './random.ts';
 import { agents, campaigns, depts, phoneNumber, tagKinds, words } from './vocabulary.ts';
 
 type Random = () => number;
@@ -49,6 +49,11 @@ export const generateTags = (settings: SimulatorSettings, index: number, salt: n
   });
 };
 
+const saltOverlap = 10_000;
+/** Asked apart from the stream, so that a share of overlaps changes no word. */
+const interrupts = (settings: SimulatorSettings, index: number, utterance: number): boolean =>
+  fraction(settings.seed, index, saltOverlap + utterance) < settings.calls.overlapShare;
+
 /** Transcript of one call; after an edit (`salt` > 0) some utterances are another text. */
 export const generateTranscript = (settings: SimulatorSettings, index: number, ivrEnd: number, salt: number) => {
   const random = randomStream(hash32(settings.seed, index, 200));
@@ -62,7 +67,7 @@ export const generateTranscript = (settings: SimulatorSettings, index: number, i
     const stream = i === changed ? randomStream(hash32(settings.seed, index, 300 + salt)) : random;
     const made = generateUtterance(i % 2 === 0 ? 'out' : 'in', start, mean, stream, scored);
     callData.push(made.utterance);
-    start = made.end;
+    start = interrupts(settings, index, i + 1) ? Math.max(start + 0.2, made.end - 2) : made.end;
   }
   return {
     callData,

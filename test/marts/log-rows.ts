@@ -1,0 +1,65 @@
+/** Verdicts and deliveries of the filled warehouses, by days from the first one, from which answers are counted too. */
+import { makeLogRow } from '../warehouse/batches.ts';
+
+export const dayMicros = 86_400_000_000;
+
+interface VerdictShape {
+  /** Days from the first one. */
+  readonly from: number;
+  readonly to: number;
+  readonly outcome: string;
+  /** Of another axis, or of an earlier ledger, where it is not `timestamp` and 1: neither counts. */
+  readonly axis?: string;
+  readonly epoch?: number;
+}
+
+/** In the order in which they were given. */
+export const verdictShapes: readonly VerdictShape[] = [
+  { from: 0, to: 1, outcome: 'proven' },
+  { from: 1, to: 3, outcome: 'proven' },
+  { from: 2, to: 2.5, outcome: 'unproven' },
+  { from: 2.5, to: 3, outcome: 'healed' },
+  { from: 3, to: 4, outcome: 'proven', axis: 'other' },
+  { from: 3, to: 4, outcome: 'proven', epoch: 0 },
+];
+
+export const verdictRows = (firstDay: number) =>
+  verdictShapes.map(({ from, to, outcome, axis = 'timestamp', epoch = 1 }, index) =>
+    makeLogRow('verdicts', {
+      verdict_id: index + 1,
+      axis,
+      window_from: firstDay + from * dayMicros,
+      window_to: firstDay + to * dayMicros,
+      level: 'fields',
+      warehouse_level: 'guards',
+      calls_listed: 1,
+      calls_found: 1,
+      missing: 0,
+      different: 0,
+      healed: 0,
+      outcome,
+      compared_at: firstDay + 10 * dayMicros + index,
+      ledger_epoch: epoch,
+    }),
+  );
+
+export const deliveryShapes = ['accepted', 'accepted', 'duplicate', 'repeat', 'quarantined', 'rejected'].map(
+  (outcome, seq) => ({ seq, outcome, receivedAfter: seq * 9 * 3_600_000_000 }),
+);
+
+export const deliveryRows = (firstDay: number) =>
+  deliveryShapes.map(({ seq, outcome, receivedAfter }) =>
+    makeLogRow('deliveries', {
+      seq,
+      outcome,
+      hook_id: seq === 5 ? null : `hook-${seq % 2}`,
+      received_at: firstDay + receivedAfter,
+      call_id: seq < 4 ? `c${seq % 2}` : null,
+    }),
+  );
+
+/** Half a minute past midnight: an instant at midnight would read as a date where UTC is the machine's time zone. */
+export const stateTimes = (firstDay: number) => ({
+  provenThrough: firstDay + dayMicros + 30_000_000,
+  heartbeat: firstDay + 11 * dayMicros + 30_000_000,
+});
