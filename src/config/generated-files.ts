@@ -1,4 +1,5 @@
 /** Everything in the repository that derives from the configuration's schema, by path. */
+import { renderErSvg } from '../marts/er-diagram.ts';
 import { renderDbtFiles } from '../marts/render-dbt.ts';
 import { renderMartReference } from '../marts/render-reference.ts';
 import { renderContract } from './contract.ts';
@@ -16,6 +17,7 @@ export const renderGeneratedFiles = (): Readonly<Record<string, string>> => {
     'docs/tables.md': renderDictionary(),
     'docs/datacontract.yaml': renderContract(),
     'docs/marts.md': renderMartReference(),
+    'docs/pictures/marts.svg': renderErSvg(),
     ...renderDbtFiles(),
     'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
   };

@@ -1,5 +1,6 @@
-/** The marts in Markdown, and how tables and marts hang together as a diagram. */
-import { guardColumns, type Table, tables } from '../../schemas/tables.ts';
+/** The marts in Markdown. */
+import { restrictedMartColumns } from '../../schemas/restricted-columns.ts';
+import { renderMermaid } from './er-diagram.ts';
 import type { Mart } from './mart.ts';
 import { marts } from './marts.ts';
 import { modelNameOf } from './render-dbt.ts';
@@ -16,6 +17,9 @@ export const renderMartReference = (): string =>
     'them out), and metadata keys that become columns of `calls_wide`. A figure that needs a setting is null while it is unknown, and',
     'a status column beside it says so.',
     '',
+    '`callsync demo` makes them too, with settings that fit its calls, and prints the psql line in which they are found without their',
+    'schema; elsewhere, `SET search_path TO calls_marts, calls`.',
+    '',
     '`callsync await --proven --from DAY --to DAY` waits until days are proven and then ends with 0, so that a pipeline starts on',
     'proof and not on a clock:',
     '',
@@ -28,8 +32,10 @@ export const renderMartReference = (): string =>
     'the same command and raises for any other code than 0.',
     '',
     '```mermaid',
-    renderErDiagram(),
+    renderMermaid(),
     '```',
+    '',
+    'The same as a drawing: [marts.svg](pictures/marts.svg).',
     '',
     ...marts.filter(({ intermediate }) => intermediate !== true).map(section),
     '# Views behind the marts',
@@ -37,52 +43,24 @@ export const renderMartReference = (): string =>
     ...marts.filter(({ intermediate }) => intermediate === true).map(section),
   ].join('\n');
 
+/** What `callsync grants` lets the restricted role read. */
+const openness = ({ name, columns, intermediate }: Mart): string => {
+  if (intermediate === true) return '';
+  const open = restrictedMartColumns[name];
+  if (open === undefined) return ' The restricted role does not read it.';
+  const closed = columns.filter((column) => !open.includes(column.name)).map((column) => column.name);
+  const rest = [...closed, ...(name === 'calls_wide' ? ['the configured keys'] : [])];
+  return ` The restricted role reads it${rest.length === 0 ? '' : `, without ${rest.join(', ')}`}.`;
+};
+
 const section = (mart: Mart): string =>
   [
     `## ${mart.name}`,
     '',
-    `${mart.description} Grain: ${mart.grain}. Key: ${mart.key.join(', ')}. In dbt: \`${modelNameOf(mart)}\`.`,
+    `${mart.description} Grain: ${mart.grain}. Key: ${mart.key.join(', ')}. In dbt: \`${modelNameOf(mart)}\`.${openness(mart)}`,
     '',
     '| column | type | meaning |',
     '|---|---|---|',
     ...mart.columns.map(({ name, type, description }) => `| ${name} | ${type} | ${description} |`),
     '',
   ].join('\n');
-
-/** Tables and the marts for analysts, with the columns by which they are joined. */
-const renderErDiagram = (): string => {
-  const shown = marts.filter(({ intermediate }) => intermediate !== true);
-  return [
-    'erDiagram',
-    ...tables.filter(({ kind }) => kind === 'child').map(({ name }) => `  calls ||--o{ ${name} : call_id`),
-    '  calls |o--o{ deliveries : call_id',
-    '  loads ||--o{ calls : load_id',
-    '  calls ||--|| calls_wide : call_id',
-    ...shown
-      .filter(({ name, columns }) => name !== 'calls_wide' && columns.some((column) => column.name === 'call_id'))
-      .map(({ name, key }) => `  calls_wide ||--o${key.length > 1 ? '{' : '|'} ${name} : call_id`),
-    ...shown
-      .filter(({ name, key }) => name !== 'completeness_daily' && key[0] === 'business_day')
-      .map(({ name }) => `  completeness_daily ||--o{ ${name} : business_day`),
-    ...tables.map(entityOfTable),
-    ...shown.map(({ name, key, columns }) => entity(name, key, columns)),
-  ].join('\n');
-};
-
-const entityOfTable = (table: Table): string => {
-  const columns = table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns;
-  return entity(table.name, table.key, columns);
-};
-
-const entity = (
-  name: string,
-  key: readonly string[],
-  columns: readonly { readonly name: string; readonly type: string }[],
-): string => {
-  const kept = columns.filter((column) => key.includes(column.name) || column.name === 'call_id');
-  return [
-    `  ${name} {`,
-    ...kept.map((column) => `    ${column.type} ${column.name}${key.includes(column.name) ? ' PK' : ''}`),
-    '  }',
-  ].join('\n');
-};
