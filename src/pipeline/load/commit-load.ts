@@ -2,7 +2,10 @@
 import { callTimestampOf, type FlatCall, flattenCall } from '../../calls/flatten.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { CallsyncError } from '../../errors.ts';
+import { requestRereads } from '../../store/delivery/inbox.ts';
+import { olderInLedger } from '../../store/ledger/ledger.ts';
 import { completeLoad, failLoad, keepLoad, type PlannedLoad } from '../../store/loads/loads.ts';
+import type { Store } from '../../store/store.ts';
 import type { CallLoad, LoadBatch, LoadResult, TombstoneLoad } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
@@ -34,7 +37,7 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
   const beat = setInterval(() => void keepLoad(store, load.plan.loadId).catch(() => undefined), beatMs);
   try {
     const result = await target.warehouse.load(makeLoadBatch(deps, target, load));
-    await completeLoad(store, load.plan);
+    if (!(await completeLoad(store, load.plan))) await askForgotten(store, load.rows);
     observe('committed');
     return result;
   } catch (error) {
@@ -44,6 +47,15 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
   } finally {
     clearInterval(beat);
   }
+};
+
+/**
+ * The ledger was set back after this load was checked: the check of the restored ledger may have looked before the load was
+ * committed. What only the warehouse has of its calls is asked of the service, before the older ledger replaces it for good.
+ */
+const askForgotten = async (store: Store, rows: RowsToLoad['rows']): Promise<void> => {
+  const calls = rows.map(({ row: { callId, revision } }) => ({ callId, revision }));
+  await requestRereads(store, await olderInLedger(store, calls), 'restored');
 };
 
 /** A ledger row as the rows of one warehouse's tables. */

@@ -61,8 +61,9 @@ export const planLoad = async (
  * Records that a load is known to be committed: the applied guard becomes the greater of what it was and what the load
  * carried. A call stays pending while the ledger has a higher revision or epoch, workers of a higher flatten version
  * load the warehouse, or a rewrite was asked for that the load did not know of. Idempotent.
+ * @returns false when the ledger does not know the load: it was set back since the load was planned.
  */
-export const completeLoad = async (store: Database, load: PlannedLoad): Promise<void> =>
+export const completeLoad = async (store: Database, load: PlannedLoad): Promise<boolean> =>
   await store.transaction(async (tx) => {
     await tx.query(
       `SELECT 1 FROM warehouse_calls WHERE warehouse = $2
@@ -80,11 +81,13 @@ export const completeLoad = async (store: Database, load: PlannedLoad): Promise<
           AND (w.applied_epoch, w.applied_revision, w.applied_flatten) <= ($3, s.revision, $4)`,
       [load.loadId, load.warehouse, load.epoch, load.flattenVersion],
     );
-    await tx.query(
-      `UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = $1`,
+    const known = await tx.query(
+      `UPDATE loads SET state = 'committed', committed_at = coalesce(committed_at, now()), error = NULL WHERE load_id = $1
+       RETURNING 1`,
       [load.loadId],
     );
     await tx.query('DELETE FROM load_calls WHERE load_id = $1', [load.loadId]);
+    return known.length > 0;
   });
 
 /** The process that commits a load is still at it. */

@@ -84,6 +84,25 @@ describe('a ledger that was set back under running workers', () => {
     expect(await check()).toEqual([]);
   });
 
+  test('asks the service for what a load brings that was under way while it was set back and checked', async () => {
+    await write(['a', 'v1']);
+    const restore = await ledger();
+    const { target, warehouse, deps } = pipeline;
+    const slow: typeof warehouse = {
+      ...warehouse,
+      load: async (batch) => {
+        await restore();
+        await write(['a', 'v1'], ['b', 'v1']);
+        await check();
+        return await warehouse.load(batch);
+      },
+    };
+    await write(['b', 'v0']);
+    await writeTo({ ...deps, targets: [{ ...target, warehouse: slow }] }, ['a', 'v2']);
+    expect(await inWarehouse()).toMatchObject({ a: 'v2' });
+    expect(await query('SELECT call_id, reason FROM rereads')).toContainEqual({ call_id: 'a', reason: 'restored' });
+  });
+
   test('does not bring back what was erased since, in the ledger or in the warehouse', async () => {
     await write(['a', 'v1'], ['gone', 'v1']);
     const restore = await ledger();
