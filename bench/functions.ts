@@ -9,7 +9,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startSimulatorProcess } from '../src/cli/demo/simulator-process.ts';
+import { sourceOf, startSimulatorProcess } from '../src/cli/demo/simulator-process.ts';
 import { openReceiver } from '../src/cli/open-receiver.ts';
 import { activityDeps } from '../src/cli/services/activity-deps.ts';
 import { openSource } from '../src/cli/services/open-source.ts';
@@ -42,14 +42,7 @@ const { config } = await loadConfig({
   cwd: folder,
   env: {},
   overrides: {
-    source: {
-      base_url: simulator.url,
-      auth_url: simulator.authUrl,
-      realm: simulator.realm,
-      client_id: simulator.clientId,
-      client_secret: simulator.clientSecret,
-      list: { preset: 'activate' },
-    },
+    source: { ...sourceOf(simulator), list: { preset: 'activate' } },
     store: { url: postgres.url, data_dir: folder },
     warehouses: { postgres: { type: 'postgres', url: postgres.url } },
     webhook: { port: 0, secrets: [{ name: 'bench', secret }] },

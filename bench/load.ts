@@ -2,15 +2,10 @@
  * First load of generated calls through the whole path, and of the same range again. Beside it, on the same bytes and
  * the same server, COPY of the pre-flattened rows ("limit A": a row per word, primary keys, one connection). Prints both, their ratio, the worker's peak memory and the database's size. About 3 minutes.
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startSimulatorProcess } from '../src/cli/demo/simulator-process.ts';
-import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
-import { startTemporalDevServer } from '../src/local/temporal/dev-server.ts';
 import { loadThroughCallsync } from './load/load-callsync.ts';
 import { loadLimitA, prepareLimitA } from './load/load-limit-a.ts';
+import { note, openServers } from './load/open-servers.ts';
 
 const { values } = parseArgs({
   options: {
@@ -21,31 +16,17 @@ const { values } = parseArgs({
 });
 const runs = Number(values.runs);
 const calls = Number(values.calls);
-const note = (text: string): void => {
-  process.stderr.write(`${text}\n`);
-};
 const median = (numbers: readonly number[]): number =>
   [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 const spread = (numbers: readonly number[]): string =>
   `${median(numbers).toFixed(2)} (${Math.min(...numbers).toFixed(2)}-${Math.max(...numbers).toFixed(2)})`;
 
-const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-'));
-// As root, PostgreSQL runs as another account, which must reach its data.
-await chmod(folder, 0o711);
-const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+note(`Preparing ${calls} calls, PostgreSQL and Temporal …`);
+const servers = await openServers();
 try {
-  note(`Preparing ${calls} calls, PostgreSQL and Temporal …`);
-  const simulator = await startSimulatorProcess({
-    seed: 7,
-    calls: { count: calls, to: '2026-01-31T00:00:00Z', lateShare: 0, otherShare: 0 },
-    staticPages: true,
-    rateLimit: { requests: 0 },
-  });
-  closers.push(() => simulator.stop());
-  const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres') });
-  closers.push(() => postgres.stop());
-  const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
-  closers.push(() => temporal.stop());
+  const { folder, postgresUrl } = servers;
+  const simulator = await servers.startSimulator(7, { count: calls });
+  const temporal = await servers.startTemporal();
   const prepared = await prepareLimitA({ simulator, folder });
   note(`${(prepared.bytes / 1e6).toFixed(1)} MB of JSON, ${prepared.words} words.`);
 
@@ -56,9 +37,9 @@ try {
   const sizes: number[] = [];
   const limitSizes: number[] = [];
   for (let run = 1; run <= runs; run += 1) {
-    const a = await loadLimitA({ serverUrl: postgres.url, prepared, database: `limit_a_${run}` });
+    const a = await loadLimitA({ serverUrl: postgresUrl, prepared, database: `limit_a_${run}` });
     const b = await loadThroughCallsync({
-      serverUrl: postgres.url,
+      serverUrl: postgresUrl,
       database: `callsync_${run}`,
       simulator,
       temporalAddress: temporal.address,
@@ -105,6 +86,6 @@ try {
     );
   }
 } finally {
-  for (const close of closers.reverse()) await close().catch((error: unknown) => note(String(error)));
+  await servers.close();
 }
 process.exit(0);

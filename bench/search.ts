@@ -3,18 +3,13 @@
  * frequent as one of half its rank), and what the index costs: time of the first load through the whole path and space,
  * with it against without, on the same generated calls. About 10 minutes.
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { flattenCall } from '../src/calls/flatten.ts';
-import { startSimulatorProcess } from '../src/cli/demo/simulator-process.ts';
-import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
-import { startTemporalDevServer } from '../src/local/temporal/dev-server.ts';
 import { createPostgresWarehouse } from '../src/warehouse/postgres/warehouse.ts';
 import type { CallLoad, Warehouse } from '../src/warehouse/warehouse.ts';
 import { createDatabase } from './load/create-database.ts';
 import { loadThroughCallsync } from './load/load-callsync.ts';
+import { note, openServers } from './load/open-servers.ts';
 
 const { values } = parseArgs({
   options: {
@@ -26,9 +21,6 @@ const { values } = parseArgs({
   },
 });
 const config = { schema: 'calls', documents: false } as const;
-const note = (text: string): void => {
-  process.stderr.write(`${text}\n`);
-};
 const quantile = (numbers: readonly number[], share: number): number => {
   const sorted = [...numbers].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
@@ -109,17 +101,13 @@ const measureSearches = async (warehouse: Warehouse) => {
   return took;
 };
 
-const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-'));
-// As root, PostgreSQL runs as another account, which must reach its data.
-await chmod(folder, 0o711);
-const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+const servers = await openServers();
+const closers: (() => Promise<unknown>)[] = [() => servers.close()];
 try {
-  const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres') });
-  closers.push(() => postgres.stop());
-
+  const { folder, postgresUrl } = servers;
   const searched = Number(values.searched);
   note(`Loading ${searched} calls to search in …`);
-  const database = await createDatabase(postgres.url, 'searched');
+  const database = await createDatabase(postgresUrl, 'searched');
   const warehouse = createPostgresWarehouse({ name: 'bench', url: database.url, config });
   closers.push(() => warehouse.close());
   await warehouse.migrate();
@@ -139,18 +127,11 @@ try {
   const megabytes: { without: number; withIndex: number } = { without: 0, withIndex: 0 };
   if (Number(values.runs) > 0) {
     note(`Loading ${calls} calls through the whole path, without and with the index …`);
-    const simulator = await startSimulatorProcess({
-      seed: 7,
-      calls: { count: calls, to: '2026-01-31T00:00:00Z', lateShare: 0, otherShare: 0 },
-      staticPages: true,
-      rateLimit: { requests: 0 },
-    });
-    closers.push(() => simulator.stop());
-    const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
-    closers.push(() => temporal.stop());
+    const simulator = await servers.startSimulator(7, { count: calls });
+    const temporal = await servers.startTemporal();
     const load = (name: string, run: number, prepare?: (url: string) => Promise<void>) =>
       loadThroughCallsync({
-        serverUrl: postgres.url,
+        serverUrl: postgresUrl,
         database: name,
         simulator,
         temporalAddress: temporal.address,

@@ -8,7 +8,7 @@ import type { Client } from '@temporalio/client';
 import pg from 'pg';
 import { stringify } from 'yaml';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
-import type { SimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
+import { type SimulatorProcess, sourceOf } from '../../src/cli/demo/simulator-process.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { startBackfill } from '../../src/temporal/workflow-client.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';
@@ -42,11 +42,7 @@ export const loadThroughCallsync = async (input: {
   const prefix = `bench-${input.run}`;
   const config = {
     source: {
-      base_url: simulator.url,
-      auth_url: simulator.authUrl,
-      realm: simulator.realm,
-      client_id: simulator.clientId,
-      client_secret: simulator.clientSecret,
+      ...sourceOf(simulator),
       list: {
         preset: 'activate',
         pagination: { style: 'offset', offset_param: 'offset', size_param: 'limit', size: input.pageSize ?? 100 },

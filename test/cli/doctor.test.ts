@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sourceOf } from '../../src/cli/demo/simulator-process.ts';
 import { runChecks } from '../../src/cli/doctor/check.ts';
 import { operationsCheck } from '../../src/cli/doctor/check-operations.ts';
 import { sourceChecks } from '../../src/cli/doctor/check-source.ts';
@@ -55,11 +56,7 @@ const servicesOf = (over: Over = {}): Services => {
   const config = checkConfig(
     {
       source: {
-        base_url: simulator.url,
-        auth_url: simulator.authUrl,
-        realm: simulator.realm,
-        client_id: simulator.clientId,
-        client_secret: simulator.clientSecret,
+        ...sourceOf(simulator),
         limits: { retries: 0 },
         list: { records: 'data' },
         ...over.source,

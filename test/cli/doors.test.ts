@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { sourceOf } from '../../src/cli/demo/simulator-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { verifySignature } from '../../src/webhook/server/signature.ts';
 import { startSink } from '../simulator/webhook-sink.ts';
@@ -25,11 +26,7 @@ beforeAll(async () => {
   database = await createDatabase();
   const config = {
     source: {
-      base_url: simulator.url,
-      auth_url: simulator.authUrl,
-      realm: simulator.realm,
-      client_id: simulator.clientId,
-      client_secret: simulator.clientSecret,
+      ...sourceOf(simulator),
       limits: { requests: 500, per_s: 1 },
       websocket: { url: simulator.wsUrl },
     },

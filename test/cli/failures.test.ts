@@ -1,6 +1,7 @@
 /** What a user reads when something is wrong: one sentence, what to do, no stack trace, an exit code. */
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sourceOf } from '../../src/cli/demo/simulator-process.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { type CliFolder, type CliResult, openCliFolder } from '../support/cli.ts';
@@ -25,11 +26,7 @@ afterAll(async () => {
 
 const configOf = (over: { source?: object; store?: object; temporal?: object } = {}) => ({
   source: {
-    base_url: simulator.url,
-    auth_url: simulator.authUrl,
-    realm: simulator.realm,
-    client_id: simulator.clientId,
-    client_secret: simulator.clientSecret,
+    ...sourceOf(simulator),
     limits: { retries: 1, retry_base_ms: 10, retry_max_ms: 20 },
     ...over.source,
   },

@@ -1,5 +1,6 @@
 /** Commands whose work a worker must do, where there is none; and controls of backfills that do not exist. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sourceOf } from '../../src/cli/demo/simulator-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -16,13 +17,7 @@ beforeAll(async () => {
   database = await createDatabase();
   temporal = await useTemporal();
   await folder.configure({
-    source: {
-      base_url: simulator.url,
-      auth_url: simulator.authUrl,
-      realm: simulator.realm,
-      client_id: simulator.clientId,
-      client_secret: simulator.clientSecret,
-    },
+    source: sourceOf(simulator),
     store: { url: database.url },
     temporal: { address: temporal.address, task_queue: temporal.taskQueue },
   });

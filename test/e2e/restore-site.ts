@@ -1,9 +1,4 @@
 /** The installation that restores are tried on: two workers, a receiver with live webhooks, and warehouses that can be set back. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parse, stringify } from 'yaml';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
 import { createWarehouse } from '../../src/cli/create-warehouse.ts';
@@ -16,9 +11,8 @@ import { backUp } from '../support/backup.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
 import { type InstalledPostgres, startInstalledPostgres } from '../support/installed-postgres.ts';
+import { startReceiver } from '../support/receiver-process.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
-
-const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
 export interface Site {
   readonly installation: Installation;
@@ -136,22 +130,6 @@ export const openSite = async (programs?: string): Promise<Site> => {
       await server?.dispose();
     },
   };
-};
-
-const startReceiver = async (site: Installation, port: number): Promise<ChildProcess> => {
-  const configPath = join(site.folder, 'receiver.yaml');
-  const config = parse(await readFile(site.configPath, 'utf8'));
-  config.webhook = {
-    port,
-    header_prefix: 'X-Service-',
-    secrets: [{ name: 'current', secret: site.simulator.signingSecret }],
-  };
-  await writeFile(configPath, stringify(config), { mode: 0o600 });
-  const receiver = spawn(process.execPath, [main, 'serve', '--config', configPath, '--json', '--log-level', 'error'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  await once(receiver.stdout, 'data');
-  return receiver;
 };
 
 /** Workers hold locks in an order of their own. */

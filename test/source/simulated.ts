@@ -1,6 +1,7 @@
 /** A source that reads the simulated service. */
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { Observation } from '../../schemas/observation.ts';
+import { sourceOf } from '../../src/cli/demo/simulator-process.ts';
 import type { Simulator } from '../../src/simulator/start-simulator.ts';
 import type { Window } from '../../src/source/list/windows.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
@@ -12,11 +13,7 @@ type Section = Partial<SourceConfigInput>;
 export const simulatedConfig = async (simulator: Simulator, section: Section = {}): Promise<SourceConfig> => {
   const raw = await applyPreset({ source: section });
   return sourceConfigSchema.parse({
-    base_url: simulator.url,
-    auth_url: simulator.authUrl,
-    realm: simulator.realm,
-    client_id: simulator.clientId,
-    client_secret: simulator.clientSecret,
+    ...sourceOf(simulator),
     ...(raw.source as Section),
   });
 };

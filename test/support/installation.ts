@@ -13,7 +13,7 @@ import { storeConfigSchema } from '../../schemas/config/store.ts';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { checkTruth, type TruthReport } from '../../src/cli/demo/check-truth.ts';
-import { type SimulatorProcess, startSimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
+import { type SimulatorProcess, sourceOf, startSimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
 import { openErasures } from '../../src/cli/services/open-erasures.ts';
 import type { SimulatorControl } from '../../src/simulator/control/control.ts';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
@@ -79,11 +79,8 @@ export const install = async (input: {
   closers.push(() => gate.close());
   const config = {
     source: {
+      ...sourceOf(simulator),
       base_url: gate.url,
-      auth_url: simulator.authUrl,
-      realm: simulator.realm,
-      client_id: simulator.clientId,
-      client_secret: simulator.clientSecret,
       list: { preset: 'activate' },
       ...input.source,
     },

@@ -12,13 +12,6 @@ const parseCount = (text: string): number => {
   return count;
 };
 
-/** The password goes by the environment, where no process list shows it. */
-const psqlCommand = (url: string): string => {
-  const { hostname, port, username, password, pathname } = new URL(url);
-  const target = `psql -h ${hostname} -p ${port} -U ${username} ${pathname.slice(1)}`;
-  return `PGOPTIONS='-c search_path=calls_marts,calls' PGPASSWORD=${password} ${target}`;
-};
-
 const renderEqual = (equal: NonNullable<RunningDemo['result']['equal']>): string[] => [
   'Rows in Postgres and BigQuery, compared in all columns but load ids',
   renderTable(Object.entries(equal).map(([table, { rows, different }]) => ({ table, rows, different }))),
@@ -50,7 +43,7 @@ const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<strin
     lines.push(
       '',
       'Ask in SQL: tables are in schema calls (docs/tables.md), marts in calls_marts (docs/marts.md; docs/cookbook.md has 20 questions).',
-      psqlCommand(demo.storeUrl),
+      `PGOPTIONS='-c search_path=calls_marts,calls' ${demo.psql}`,
     );
     if (demo.temporalUi !== undefined) lines.push(`Temporal's interface: ${demo.temporalUi}`);
     lines.push(`Webhook receiver: ${demo.webhookAddress}`);

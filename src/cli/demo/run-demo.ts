@@ -24,6 +24,7 @@ import { type CommonOptions, say, servicesFor } from '../command.ts';
 import { openOperations } from '../open-operations.ts';
 import { openPage } from '../open-page.ts';
 import { openReceiverBesideWorkers } from '../open-receiver.ts';
+import { psqlLine } from '../psql-line.ts';
 import { openParts } from '../services/open-parts.ts';
 import { openWorkers } from '../services/open-workers.ts';
 import type { Services } from '../services/services.ts';
@@ -32,7 +33,7 @@ import { watchBackfill } from '../watch-backfill.ts';
 import { checkEqualWhenSettled, type Equality } from './check-equal.ts';
 import { checkTruth, type TruthReport } from './check-truth.ts';
 import { demoAnalytics, demoCalls } from './demo-calls.ts';
-import { startSimulatorProcess } from './simulator-process.ts';
+import { sourceOf, startSimulatorProcess } from './simulator-process.ts';
 
 export interface DemoOptions extends CommonOptions {
   readonly calls: number;
@@ -61,7 +62,8 @@ export interface RunningDemo {
   readonly warehouse: Warehouse;
   /** The first of them, where two warehouses differ. */
   readonly differences: readonly Difference[];
-  readonly storeUrl: string;
+  /** The command that opens the database. */
+  readonly psql: string;
   readonly webhookAddress: string;
   readonly temporalUi: string | undefined;
   /** The status page, and where the password of its actor `demo` is; only of a demo that stays up. */
@@ -160,14 +162,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     startFrom: startedAt.toISOString(),
     operations: await operationsFor(options, passwordFile),
     warehouses: await warehousesFor(options, dir, closers),
-    source: {
-      base_url: simulator.url,
-      auth_url: simulator.authUrl,
-      realm: simulator.realm,
-      client_id: simulator.clientId,
-      client_secret: simulator.clientSecret,
-      list: { preset: 'activate' },
-    },
+    source: { ...sourceOf(simulator), list: { preset: 'activate' } },
   });
   const services = servicesFor(config, options);
   for (const close of closers) services.defer(close);
@@ -247,7 +242,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
       result,
       warehouse,
       differences: equality?.differences ?? [],
-      storeUrl: typeof store.url === 'string' ? store.url : store.url(),
+      psql: psqlLine(config, store.url),
       webhookAddress: `${receiver.address}${config.webhook.path}`,
       temporalUi: temporal.uiUrl,
       statusPage: address === undefined ? undefined : { address, passwordFile },

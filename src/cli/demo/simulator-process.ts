@@ -10,6 +10,15 @@ export interface SimulatorProcess extends SimulatorAddresses {
   stop(): Promise<void>;
 }
 
+/** The section `source` of a configuration that reads this service, without the list. */
+export const sourceOf = (simulator: SimulatorAddresses) => ({
+  base_url: simulator.url,
+  auth_url: simulator.authUrl,
+  realm: simulator.realm,
+  client_id: simulator.clientId,
+  client_secret: simulator.clientSecret,
+});
+
 const locateChild = (): string => {
   const places = ['../../simulator/control/child.js', '../../../dist/src/simulator/control/child.js'];
   const found = places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));

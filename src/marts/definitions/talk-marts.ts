@@ -5,6 +5,18 @@ import { columnsOf, type Mart } from '../mart.ts';
 const start = (d: Dialect): string => `u.start_offset * ${d.factor('utterance_start')}`;
 const end = (d: Dialect): string => `${start(d)} + u.duration * ${d.factor('utterance_duration')}`;
 
+/** CTE `numbered`: the columns of `marked`, and how many rows of the partition have `begins` = 1 up to here. */
+const numberRuns = (columns: string, partition: string, name: string): string => `numbered AS (
+  SELECT
+    call_id,
+    ${columns.replaceAll(', ', ',\n    ')},
+    SUM(begins) OVER (
+      PARTITION BY ${partition}
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS ${name}
+  FROM marked
+)`;
+
 export const speechIntervals: Mart = {
   name: 'speech_intervals',
   intermediate: true,
@@ -47,18 +59,7 @@ marked AS (
     END AS begins
   FROM spoken
 ),
-numbered AS (
-  SELECT
-    call_id,
-    speaker,
-    start_seconds,
-    end_seconds,
-    SUM(begins) OVER (
-      PARTITION BY call_id, speaker ORDER BY start_seconds, end_seconds
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS interval_number
-  FROM marked
-)
+${numberRuns('speaker, start_seconds, end_seconds', 'call_id, speaker ORDER BY start_seconds, end_seconds', 'interval_number')}
 SELECT
   call_id,
   speaker,
@@ -109,19 +110,7 @@ marked AS (
     END AS begins
   FROM spoken
 ),
-numbered AS (
-  SELECT
-    call_id,
-    side,
-    word_count,
-    start_seconds,
-    end_seconds,
-    SUM(begins) OVER (
-      PARTITION BY call_id ORDER BY place, utterance_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS turn_index
-  FROM marked
-)
+${numberRuns('side, word_count, start_seconds, end_seconds', 'call_id ORDER BY place, utterance_index', 'turn_index')}
 SELECT
   call_id,
   turn_index,

@@ -1,0 +1,62 @@
+/** What a measurement of the whole path runs on: the simulated service, PostgreSQL and Temporal, each a process of its own. */
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { SimulatorOptions } from '../../schemas/simulator.ts';
+import { type SimulatorProcess, startSimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
+import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
+import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+
+export interface BenchServers {
+  readonly folder: string;
+  readonly postgresUrl: string;
+  /** A service with `calls.count` calls, all of them on the list; none changes. */
+  startSimulator(
+    seed: number,
+    calls: SimulatorOptions['calls'] & { readonly count: number },
+  ): Promise<SimulatorProcess>;
+  startTemporal(): Promise<{ readonly address: string }>;
+  /** Stops what was started, the last first, and deletes the folder. */
+  close(): Promise<void>;
+}
+
+export const note = (text: string): void => {
+  process.stderr.write(`${text}\n`);
+};
+
+/** Starts PostgreSQL in a new folder; the others when they are asked for. */
+export const openServers = async (): Promise<BenchServers> => {
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-'));
+  // As root, PostgreSQL runs as another account, which must reach its data.
+  await chmod(folder, 0o711);
+  const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const close = async (): Promise<void> => {
+    for (const stop of closers.reverse()) await stop().catch((error: unknown) => note(String(error)));
+  };
+  const started = async <T extends { stop(): Promise<unknown> }>(starting: Promise<T>): Promise<T> => {
+    const server = await starting;
+    closers.push(() => server.stop());
+    return server;
+  };
+  try {
+    const postgres = await started(startEmbeddedPostgres({ dataDir: join(folder, 'postgres') }));
+    return {
+      folder,
+      postgresUrl: postgres.url,
+      startSimulator: (seed, calls) =>
+        started(
+          startSimulatorProcess({
+            seed,
+            calls: { to: '2026-01-31T00:00:00Z', lateShare: 0, otherShare: 0, ...calls },
+            staticPages: true,
+            rateLimit: { requests: 0 },
+          }),
+        ),
+      startTemporal: () => started(startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true })),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+};
