@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { fastify } from 'fastify';
 import { Registry } from 'prom-client';
 import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
-import { openPool } from '../../src/postgres/connection.ts';
+import { openPool } from '../../src/postgres/database.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../src/webhook/server/receiver.ts';
 import { openSigningKeys } from '../../src/webhook/server/signing-keys.ts';

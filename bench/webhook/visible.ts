@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { sendWebhook } from '../../src/cli/webhook/send.ts';
 import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
-import { openPool } from '../../src/postgres/connection.ts';
+import { openPool } from '../../src/postgres/database.ts';
 import { makeCallBodies } from './bodies.ts';
 
 export interface Visibility {

@@ -8,6 +8,7 @@ export interface Issue {
 
 const maxIssues = 50;
 
+/** Whether a parsed JSON value is an object: neither null nor an array. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 

@@ -83,7 +83,7 @@ export const parseNumber = (text: string): number | undefined => {
   return Number.isFinite(value) ? value : undefined;
 };
 
-/** What stands for a telephone number under privacy rules: already the same for the same number. */
+/** The token that replaces a telephone number under privacy rules: already the same for the same number. */
 const phoneToken = /^ph_[a-z0-9]+_[a-z2-7]{52}$/;
 
 /** Telephone number without separators; a leading + (or 00, its equivalent) is kept as +, and a token as it is. */

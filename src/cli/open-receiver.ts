@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import type { Config } from '../../schemas/config.ts';
 import { resolveDataDir } from '../config/data-dir.ts';
 import { watchInbox } from '../metrics/inbox-gauges.ts';
-import { type ConnectionUrl, openPool } from '../postgres/connection.ts';
+import { type ConnectionUrl, openPool } from '../postgres/database.ts';
 import { createInboxWriter } from '../store/delivery/inbox-writer.ts';
 import { wakeMergeInbox } from '../temporal/workflow-client.ts';
 import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../../schemas/config.ts';
 import { resolveDataDir } from '../config/data-dir.ts';
-import type { ConnectionUrl } from '../postgres/connection.ts';
+import type { ConnectionUrl } from '../postgres/database.ts';
 
 /**
  * The command that opens the store's database in psql. It holds no password: that of the embedded server is read from its

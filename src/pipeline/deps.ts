@@ -1,7 +1,6 @@
 /** What the use cases are made from. They know nothing of Temporal: an activity or a command passes these in. */
 
-import type { RejectedRecord } from '../../schemas/observation.ts';
-import type { Sanitize } from '../calls/sanitize.ts';
+import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import type { Source } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
@@ -17,7 +16,11 @@ export interface WarehouseTarget {
 export interface IngestDeps {
   readonly store: Store;
   readonly targets: readonly WarehouseTarget[];
-  readonly sanitize: Sanitize;
+  /**
+   * The one step between what was verified or listed and what is stored: privacy rules act here, so that no path around them
+   * can exist. Undefined only where none are configured.
+   */
+  readonly sanitize: ((observation: Observation) => Observation) | undefined;
   /** What is kept of a record that no rule could read; as it is, where there are no rules. */
   readonly seal?: (record: RejectedRecord) => RejectedRecord;
   /** The field of a record that holds the end of processing. */

@@ -1,9 +1,26 @@
 /**
- * One PostgreSQL database with its purpose bound: every error says which database it concerns. Statements go in through
- * `query` and come back as rows; a transaction hands out the same `query` on one connection.
+ * One PostgreSQL database: a pool, statements and transactions, with errors that say which database they concern and what
+ * to do. `openDatabase` binds the purpose; a transaction hands out the same `query` on one connection.
  */
-import type pg from 'pg';
-import { inTransaction, openPool, type PoolOptions, runQuery } from './connection.ts';
+import pg from 'pg';
+import { terminal } from '../errors.ts';
+import { isDriverError, isUnanswered, postgresError } from './errors.ts';
+
+/** A connection URL, or where it can be read: then each new connection takes it as it is at that moment. */
+export type ConnectionUrl = string | (() => string);
+
+export interface PoolOptions {
+  readonly url: ConnectionUrl;
+  /** Schema that unqualified names resolve to. */
+  readonly schema: string;
+  /** Shown in pg_stat_activity. */
+  readonly application: string;
+  readonly max?: number;
+  /** What the database is for, in errors: `operational store`, `warehouse main`. */
+  readonly purpose: string;
+  /** Longest time of one statement, in milliseconds; the connection is given up when the server does not end it. */
+  readonly statementMs?: number | undefined;
+}
 
 export interface Queryable {
   /** What the database is for, in errors: `operational store`, `warehouse main`. */
@@ -25,6 +42,11 @@ export interface Database extends Queryable {
   close(): Promise<void>;
 }
 
+const defaultStatementMs = 120_000;
+/** Between the server's own end of a statement and ours, which needs no answer. */
+const graceMs = 10_000;
+const keepAliveMs = 10_000;
+
 /** Nothing connects before the first statement. @throws CallsyncError DATABASE_URL_INVALID */
 export const openDatabase = (options: PoolOptions): Database => {
   const { purpose } = options;
@@ -41,3 +63,90 @@ export const openDatabase = (options: PoolOptions): Database => {
     close: () => pool.end(),
   };
 };
+
+/** Opens a pool; nothing is connected until the first query. bigint columns read as numbers (all ours are safe). */
+export const openPool = (options: PoolOptions): pg.Pool => {
+  const types = {
+    getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+      oid === 20 ? Number : (pg.types.getTypeParser as (oid: number, format?: string) => unknown)(oid, format),
+  };
+  const statementMs = options.statementMs ?? defaultStatementMs;
+  let pool: pg.Pool;
+  try {
+    pool = new pg.Pool({
+      ...(typeof options.url === 'string' ? { connectionString: options.url } : { Client: clientOf(options.url) }),
+      max: options.max ?? 8,
+      application_name: options.application,
+      connectionTimeoutMillis: 10_000,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: keepAliveMs,
+      statement_timeout: statementMs,
+      query_timeout: statementMs + Math.min(graceMs, statementMs),
+      idle_in_transaction_session_timeout: statementMs + graceMs,
+      options: `-c search_path=${options.schema} -c timezone=UTC`,
+      types: types as never,
+    });
+  } catch (cause) {
+    throw terminal('DATABASE_URL_INVALID', `The connection URL of the ${options.purpose} cannot be read.`, {
+      hint: 'Write it as postgres://user:password@host:port/database.',
+      cause,
+    });
+  }
+  // A client that loses its server, idle or lent out, must not end the process; the next query reports it.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
+};
+
+/** Runs `work` in one transaction; rolls back when it throws, and maps the error when it is the driver's. */
+export const inTransaction = async <T>(
+  pool: pg.Pool,
+  purpose: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> => {
+  let client: pg.PoolClient;
+  try {
+    client = await pool.connect();
+  } catch (cause) {
+    throw postgresError(purpose, cause);
+  }
+  let broken: Error | undefined;
+  try {
+    await client.query('BEGIN');
+    const result = await work(client);
+    await client.query('COMMIT');
+    return result;
+  } catch (cause) {
+    if (isUnanswered(cause)) broken = cause;
+    else {
+      await client.query('ROLLBACK').catch((error: Error) => {
+        broken = error;
+      });
+    }
+    throw isDriverError(cause) ? postgresError(purpose, cause) : cause;
+  } finally {
+    client.release(broken);
+  }
+};
+
+/** One statement outside a transaction, with errors mapped. */
+export const runQuery = async <R extends object>(
+  db: pg.Pool | pg.PoolClient,
+  purpose: string,
+  sql: string,
+  values: unknown[] = [],
+): Promise<R[]> => {
+  try {
+    return (await db.query<R & pg.QueryResultRow>(sql, values)).rows;
+  } catch (cause) {
+    throw postgresError(purpose, cause);
+  }
+};
+
+/** Reads the URL anew for each connection: a changed password refuses new connections, not open ones. */
+const clientOf = (url: () => string) =>
+  class extends pg.Client {
+    constructor(config?: pg.ClientConfig) {
+      super({ ...config, connectionString: url() });
+    }
+  };

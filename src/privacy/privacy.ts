@@ -3,7 +3,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { isSupportedCountry } from 'libphonenumber-js/max';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
-import { identifyRecord } from '../calls/identify.ts';
+import { identifyRecord } from '../calls/record.ts';
 import { terminal } from '../errors.ts';
 import { parseQuietly } from '../parse-json.ts';
 import { createSealer, isSealed } from '../sealed.ts';

@@ -1,8 +1,7 @@
 /** The operational store: a database on schema `callsync`, the ledger's epoch, and what it must not hold itself. */
 import { createHmac } from 'node:crypto';
 import { terminal } from '../errors.ts';
-import type { ConnectionUrl } from '../postgres/connection.ts';
-import { type Database, openDatabase, type Queryable } from '../postgres/database.ts';
+import { type ConnectionUrl, type Database, openDatabase, type Queryable } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { migrateStore, storeSchema } from './migrate.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type CallTableName, callTables, tableOf } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import { identifyRecord } from '../../src/calls/identify.ts';
+import { identifyRecord } from '../../src/calls/record.ts';
 
 const seen = { firstSeenAt: 1, lastSeenAt: 2, missingSince: 3 };
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { webhookObservedAt } from '../../src/calls/observed-at.ts';
+import { webhookObservedAt } from '../../src/calls/record.ts';
 import { normalizePhone, parseDecimal, parseNumber, parseTimestamp } from '../../src/calls/values.ts';
 import { canonicalDecimal } from '../../src/warehouse/digest.ts';
 

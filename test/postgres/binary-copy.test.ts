@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
-import { inTransaction, openPool } from '../../src/postgres/connection.ts';
+import { inTransaction, openPool } from '../../src/postgres/database.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;

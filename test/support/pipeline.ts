@@ -58,7 +58,7 @@ export const openPipeline = async (config: Partial<PostgresWarehouseOptions['con
   const deps: IngestDeps = {
     store,
     targets: [target],
-    sanitize: (observation) => observation,
+    sanitize: undefined,
     processedField: 'qualified',
     clockSkew: 120_000_000,
     log: (event, fields) => logged.push({ event, fields }),

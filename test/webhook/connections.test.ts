@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAddressList, senderOf } from '../../src/webhook/server/address-list.ts';
+import { createAddressList, senderOf } from '../../src/webhook/server/senders.ts';
 import { makeCertificate } from './support/certificate.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';

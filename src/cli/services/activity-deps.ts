@@ -1,7 +1,6 @@
 import type { ActivityDeps } from '../../../activities/create-activities.ts';
 import { resolveStart } from '../../../schemas/config/sync.ts';
 import type { Config } from '../../../schemas/config.ts';
-import { sanitize } from '../../calls/sanitize.ts';
 import type { IngestDeps, WarehouseTarget } from '../../pipeline/deps.ts';
 import { createDriftWatch } from '../../pipeline/load/watch-drift.ts';
 import { defaultAxis, endOfProcessingAxis } from '../../source/list/list-query.ts';
@@ -34,7 +33,7 @@ export const ingestDeps = (
 
 const privacyDeps = (config: Config): Pick<IngestDeps, 'sanitize' | 'seal'> => {
   const privacy = openPrivacy(config);
-  return privacy === undefined ? { sanitize } : { sanitize: privacy.sanitize, seal: privacy.seal };
+  return privacy === undefined ? { sanitize: undefined } : { sanitize: privacy.sanitize, seal: privacy.seal };
 };
 
 /** Everything that activities need. */

@@ -3,7 +3,7 @@ import type { Config } from '../../../schemas/config.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { keepServer } from '../../local/keep-server.ts';
 import { startEmbeddedPostgres } from '../../local/postgres/embedded-postgres.ts';
-import type { ConnectionUrl } from '../../postgres/connection.ts';
+import type { ConnectionUrl } from '../../postgres/database.ts';
 import { openSecret } from '../../secret.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { openErasures } from './open-erasures.ts';

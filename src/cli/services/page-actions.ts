@@ -25,7 +25,7 @@ export const createPageActions = (services: Services, parts: Parts): Actions => 
   const { temporal: config, sync, source } = services.config;
   const prefix = config.task_queue;
 
-  /** Tells what was done; an action that failed is told to whoever asked, and to nobody else. */
+  /** Records an action that succeeded. One that fails is not recorded: its error goes to the browser that asked. */
   const told =
     (kind: string, act: (fields: URLSearchParams) => Promise<string>): Action =>
     async (fields, actor) => {

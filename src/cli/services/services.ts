@@ -13,6 +13,10 @@ export interface Services<C = Config> {
   close(): Promise<void>;
 }
 
+/**
+ * Holds the configuration of a command and closes what was opened, the last first. A close that fails is logged and holds no
+ * other one up.
+ */
 export const createServices = <C>(config: C, log: Log, say: (message: string) => void): Services<C> => {
   const closers: (() => Promise<unknown>)[] = [];
   return {

@@ -3,7 +3,7 @@ import type { Config } from '../../../schemas/config.ts';
 import { createEmitter } from '../../lineage/emitter.ts';
 import { type DatasetPlace, lineageEvents } from '../../lineage/events.ts';
 import type { WorkObserver } from '../../pipeline/deps.ts';
-import type { ConnectionUrl } from '../../postgres/connection.ts';
+import type { ConnectionUrl } from '../../postgres/database.ts';
 import { openSecret } from '../../secret.ts';
 import { readVersion } from '../version.ts';
 import type { Services } from './services.ts';

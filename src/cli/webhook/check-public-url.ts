@@ -2,8 +2,8 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
-import { createAddressList } from '../../webhook/server/address-list.ts';
 import { errorCode } from '../../webhook/server/receiver-log.ts';
+import { createAddressList } from '../../webhook/server/senders.ts';
 import { exitCodes } from '../exit-codes.ts';
 
 export interface PublicUrlFinding {

@@ -12,7 +12,7 @@ type Cell = string | number | bigint | boolean | null;
 /** Rows of a file that wait for their row group; a row group is what a reader holds at once, too. */
 const rowsPerGroup = 20_000;
 
-/** Types of Parquet. JSON and exact decimals stay text: readers differ in what they make of the others. */
+/** Types of Parquet. JSON and exact decimals stay text: readers differ in how they read the others. */
 const elements: Readonly<Record<Exclude<ColumnType, 'words'>, Omit<SchemaElement, 'name'>>> = {
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
   json: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },

@@ -1,7 +1,6 @@
 /** Imported records → observations, or the reasons why they are none. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { identifyRecord } from '../../calls/identify.ts';
-import { importObservedAt } from '../../calls/observed-at.ts';
+import { identifyRecord, importObservedAt } from '../../calls/record.ts';
 import type { SplitRecord } from './split-records.ts';
 
 export interface ReadRules {

@@ -1,7 +1,6 @@
 /** Reads quarantined records again, after a fix or with a time that was missing. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
-import { identifyRecord } from '../../calls/identify.ts';
-import { webhookObservedAt } from '../../calls/observed-at.ts';
+import { identifyRecord, webhookObservedAt } from '../../calls/record.ts';
 import { parseQuietly } from '../../parse-json.ts';
 import { isSealed, sealedReason } from '../../sealed.ts';
 import { observeRecord } from '../../source/list/observe.ts';

@@ -1,4 +1,5 @@
 /** Applies privacy rules to what was stored before them, or under looser ones. */
+import type { Observation } from '../../../schemas/observation.ts';
 import { resanitizeInbox, sealQuarantine } from '../../store/delivery/resanitize.ts';
 import { listCallIds } from '../../store/ledger/erased-keys.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
@@ -24,11 +25,13 @@ const callsAtOnce = 100;
 export const applyRules = async (
   deps: IngestDeps,
   door: {
+    readonly sanitize: (observation: Observation) => Observation;
     readonly admit: (body: Buffer) => { readonly body: Buffer; readonly bodyHash: Buffer };
     readonly sealBytes: (body: Buffer) => Buffer;
   },
   onProgress: (calls: number) => void = () => undefined,
 ): Promise<AppliedRules> => {
+  const rules = { sanitize: door.sanitize, processedField: deps.processedField };
   const names = deps.targets.map(({ warehouse }) => warehouse.name);
   let calls = 0;
   let changed = 0;
@@ -37,7 +40,7 @@ export const applyRules = async (
     for (let start = 0; start < alive.length; start += callsAtOnce) {
       const ids = alive.slice(start, start + callsAtOnce);
       changed += await deps.store.transaction(async (tx) => {
-        const rows = await resanitizeInLedger(tx, ids, deps);
+        const rows = await resanitizeInLedger(tx, ids, rules);
         const moved = rows.map(({ callId }) => callId);
         if (moved.length > 0) await markPending(tx, names, moved, 'backlog');
         return moved.length;

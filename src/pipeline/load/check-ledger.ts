@@ -42,9 +42,12 @@ export interface LedgerCheck {
   watch(): Promise<void>;
 }
 
-/** So many looks in a row (`watch`) must find the ledger dropped before it is created anew. */
+/** Looks in a row (`watch`) that must find the ledger dropped before it is created anew. */
 const looksBeforeAnew = 3;
 
+/**
+ * One per process: it remembers the identity of the ledger that it last compared, and the latest load of each warehouse.
+ */
 export const createLedgerCheck = (deps: LedgerCheckDeps): LedgerCheck => {
   const { store, lease, say } = deps;
   /** Warehouses to be compared before their next load; with the error where they did not answer. */

@@ -5,7 +5,6 @@
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { type LedgerRow, type PreparedObservation, prepareObservation } from '../../calls/fold.ts';
-import type { Sanitize } from '../../calls/sanitize.ts';
 import { CallsyncError } from '../../errors.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
@@ -57,7 +56,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     const prepared: PreparedObservation[] = [];
     const rejected: RejectedRecord[] = [...(batch.rejected ?? [])];
     for (const observation of batch.observations) {
-      const one = tryPrepare(observation, deps.sanitize);
+      const one = tryPrepare(deps, observation);
       if (one !== undefined) prepared.push(one);
       else rejected.push((batch.refuse ?? refuseById(batch.origin))(observation, tooDeep));
     }
@@ -129,9 +128,12 @@ export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise
 };
 
 /** Sanitizes, renders and hashes an observation; undefined when it is nested too deeply to be written as JSON. */
-export const tryPrepare = (observation: Observation, sanitize: Sanitize): PreparedObservation | undefined => {
+export const tryPrepare = (
+  { sanitize }: Pick<IngestDeps, 'sanitize'>,
+  observation: Observation,
+): PreparedObservation | undefined => {
   try {
-    return prepareObservation(sanitize(observation));
+    return prepareObservation(sanitize?.(observation) ?? observation);
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;

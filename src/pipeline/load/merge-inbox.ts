@@ -1,8 +1,7 @@
 /** Drains verified deliveries into the ledger and on to the warehouses. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { holdsValues } from '../../calls/fold.ts';
-import { identifyRecord } from '../../calls/identify.ts';
-import { webhookObservedAt } from '../../calls/observed-at.ts';
+import { identifyRecord, webhookObservedAt } from '../../calls/record.ts';
 import { parseQuietly } from '../../parse-json.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import { isSealed, sealedReason } from '../../sealed.ts';
@@ -85,26 +84,12 @@ export const mergeBatch = async (
         return rejectedOf(delivery, reason);
       },
       settle: async () => {
-        settled = [
-          ...sorted.settled,
-          ...refused,
-          ...[...byObservation].map(
-            ([
-              { callId },
-              {
-                delivery: { seq },
-                isLate,
-              },
-            ]): SettledDelivery => {
-              return { seq, outcome: 'accepted', callId, reason: isLate ? lateReason : null };
-            },
-          ),
-          ...(await settleRepeated(deps, tx, sorted.repeated)),
-        ];
-        const doubtful = [...byObservation.values()].filter(({ isLate }) => isLate || deps.confirmWebhooks === true);
-        const callIds = doubtful.map(({ observation }) => observation.callId);
-        await requestRereads(tx, callIds, 'confirm');
+        const accepted = [...byObservation.values()];
+        const repeated = await settleRepeated(deps, tx, sorted.repeated);
+        settled = [...sorted.settled, ...refused, ...accepted.map(accept), ...repeated];
+        const doubtful = accepted.filter(({ isLate }) => isLate || deps.confirmWebhooks === true);
         doubted = doubtful.length;
+        if (doubted > 0) await requestRereads(tx, doubtful.map(callIdOf), 'confirm');
         await settleDeliveries(
           tx,
           settled,
@@ -120,13 +105,18 @@ export const mergeBatch = async (
   return { folded, deliveries: settled.length, outcomes, doubted };
 };
 
-const lateReason = 'older than any delay explains: asked the API too';
-
 interface ReadDelivery {
   readonly delivery: PendingDelivery;
   readonly observation: Observation;
   readonly isLate: boolean;
 }
+
+const callIdOf = ({ observation }: ReadDelivery): string => observation.callId;
+
+const accept = ({ delivery: { seq }, observation: { callId }, isLate }: ReadDelivery): SettledDelivery => {
+  const reason = isLate ? 'older than any delay explains: asked the API too' : null;
+  return { seq, outcome: 'accepted', callId, reason };
+};
 
 interface SortedDeliveries {
   /** Bodies that came for the first time. */
@@ -207,14 +197,11 @@ const settleRepeated = async (
   repeated: readonly ReadDelivery[],
 ): Promise<SettledDelivery[]> => {
   if (repeated.length === 0) return [];
-  const rows = await readRows(
-    tx,
-    repeated.map(({ observation }) => observation.callId),
-  );
+  const rows = await readRows(tx, repeated.map(callIdOf));
   const settled = repeated.map(({ delivery: { seq }, observation }): SettledDelivery => {
     const { callId } = observation;
     const row = rows.get(callId);
-    const prepared = tryPrepare(observation, deps.sanitize);
+    const prepared = tryPrepare(deps, observation);
     const held = row !== undefined && prepared !== undefined && (row.tombstone || holdsValues(row, prepared));
     return held
       ? { seq, outcome: 'duplicate', callId, reason: 'known body, and the ledger holds its values' }

@@ -83,7 +83,7 @@ const comparePage = async (
   level: CompareListingInput['level'],
 ): Promise<Compared[]> => {
   const prepared = observations
-    .map((observation) => tryPrepare(observation, deps.sanitize))
+    .map((observation) => tryPrepare(deps, observation))
     .filter((observation) => observation !== undefined);
   const heads = await readHeads(
     deps.store,

@@ -88,7 +88,7 @@ const cutDays = (range: Range): Range[] => {
   return windows;
 };
 
-/** After so many windows in a row that failed, the fault is taken to be the service's or the store's, not a window's. */
+/** After this many failed windows in a row, the service or the store counts as failing, not a window. */
 const mostFailuresInRow = 3;
 
 /**

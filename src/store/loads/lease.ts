@@ -1,8 +1,8 @@
 /** One holder at a time for a name, over all workers: a session lock on a connection of its own. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { postgresError } from '../../postgres/connection.ts';
 import type { Database } from '../../postgres/database.ts';
+import { postgresError } from '../../postgres/errors.ts';
 
 export interface StoreLease {
   run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>;

@@ -5,7 +5,7 @@
  */
 import type pg from 'pg';
 import { restrictedColumns, restrictedMartColumns } from '../../../schemas/restricted-columns.ts';
-import { inTransaction } from '../../postgres/connection.ts';
+import { inTransaction } from '../../postgres/database.ts';
 import { type Grants, type Readers, restrictedName } from '../grants.ts';
 import { type Layout, qualified, quote, tablesOf } from './layout.ts';
 

@@ -12,6 +12,7 @@ export interface PhysicalColumn {
 }
 
 export const quote = (name: string): string => `"${name}"`;
+/** A table or view of the warehouse's schema, quoted for SQL. */
 export const qualified = (layout: Layout, name: string): string => `${quote(layout.schema)}.${quote(name)}`;
 
 const sqlTypes: Readonly<Record<Exclude<ColumnType, 'words' | 'int'>, string>> = {

@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { CallsyncError, transient } from '../../errors.ts';
-import { inTransaction } from '../../postgres/connection.ts';
+import { inTransaction } from '../../postgres/database.ts';
 import { type Catalogue, type Change, type FoundRelation, listChanges, wordsQuery } from './ddl.ts';
 import { type Layout, qualified, quote } from './layout.ts';
 

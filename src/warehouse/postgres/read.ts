@@ -1,7 +1,7 @@
 /** Whole tables, row by row. */
 import type pg from 'pg';
 import type { WordArrays } from '../../../schemas/tables.ts';
-import { postgresError } from '../../postgres/connection.ts';
+import { postgresError } from '../../postgres/errors.ts';
 import { toMicros } from '../../postgres/sql-time.ts';
 import { digestedColumns } from '../digest.ts';
 import type { DigestedName, Row } from '../warehouse.ts';

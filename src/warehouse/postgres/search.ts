@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { CallsyncError, terminal, transient } from '../../errors.ts';
-import { inTransaction, runQuery } from '../../postgres/connection.ts';
+import { inTransaction, runQuery } from '../../postgres/database.ts';
 import {
   type FoundCall,
   hitsPerCall,

@@ -1,11 +1,11 @@
 /** Views in a schema of their own: created, and replaced only where their definition has changed. */
 import type pg from 'pg';
 import { CallsyncError } from '../../errors.ts';
-import { inTransaction, runQuery } from '../../postgres/connection.ts';
+import { inTransaction, runQuery } from '../../postgres/database.ts';
 import type { View } from '../warehouse.ts';
 import { quote } from './layout.ts';
 
-/** The version stands at the end of the view's comment. */
+/** The version is the end of the view's comment. */
 const commentOf = ({ description, version }: View): string => `${description} [callsync ${version}]`;
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 

@@ -1,7 +1,8 @@
 /** The Postgres warehouse: the analysts' schema, which may be on the server of the operational store. */
 import type pg from 'pg';
 import type { PostgresWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { type ConnectionUrl, inTransaction, openPool, postgresError, runQuery } from '../../postgres/connection.ts';
+import { type ConnectionUrl, inTransaction, openPool, runQuery } from '../../postgres/database.ts';
+import { postgresError } from '../../postgres/errors.ts';
 import { digestTables } from '../digest.ts';
 import type { Warehouse } from '../warehouse.ts';
 import { countSql } from './counts.ts';

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type AddressList, senderOf } from './address-list.ts';
+import { type AddressList, senderOf } from './senders.ts';
 
 interface Connection {
   readonly socket: Socket;

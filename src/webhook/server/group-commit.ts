@@ -32,8 +32,8 @@ export interface GroupCommitOptions {
   readonly deadlineMs: number;
   /** Longest that a delivery may wait in all. */
   readonly answerWithinMs: number;
-  /** New deliveries are in the inbox, or in the spool. */
-  readonly onStored: (storedIn: StoredIn) => void;
+  /** New deliveries are there. */
+  readonly onStored: Readonly<Record<StoredIn, () => void>>;
 }
 
 interface Entry {
@@ -68,14 +68,14 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
     if (breaker.usable()) {
       try {
         await inbox.insert(deliveries, { deadlineMs });
-        options.onStored('inbox');
+        options.onStored.inbox();
         return 'inbox';
       } catch (error) {
         breaker.trip(error);
       }
     }
     await spool.append(deliveries);
-    options.onStored('spool');
+    options.onStored.spool();
     return 'spool';
   };
 

@@ -1,5 +1,4 @@
 /** The webhook receiver: verifies deliveries and answers 2XX once they are durable (interface §4.3, §5.4). */
-import { createHash } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -13,18 +12,17 @@ import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { createCircuitBreaker } from '../spool/circuit-breaker.ts';
 import { createDrain } from '../spool/drain.ts';
 import type { Spool, SpoolStatus } from '../spool/spool.ts';
-import { createAddressList } from './address-list.ts';
 import { type BodyReader, createBodyReader } from './body.ts';
 import { limitConnections } from './connections.ts';
 import { createHeaderReader } from './delivery-headers.ts';
 import { createDropLog } from './drop-log.ts';
 import type { FileWatch } from './file-watch.ts';
 import { createGroupCommit } from './group-commit.ts';
-import { createKnownSenders } from './known-senders.ts';
 import { createOffenders } from './offenders.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import { createRejections } from './rejections.ts';
 import { type Admit, addRoutes } from './routes.ts';
+import { createAddressList, createKnownSenders } from './senders.ts';
 import { signatureVerifier, type Verifier } from './signature.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { readCertificate, reloadCertificate } from './tls.ts';
@@ -72,6 +70,7 @@ const stalledAfterMs = 5 * 60_000;
 /** Time for bodies that are on their way when the receiver stops. */
 const bodyGraceMs = 2_000;
 
+/** Puts the receiver together; it takes deliveries from `listen` on. @throws CallsyncError WEBHOOK_TLS_INVALID */
 export const createReceiver = (options: ReceiverOptions): Receiver => {
   const { config, secrets, inbox, spool, registry, log } = options;
   const deadlineMs = config.group_commit.deadline_s * 1_000;
@@ -129,7 +128,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     batchBytes: config.group_commit.batch_bytes,
     deadlineMs,
     answerWithinMs: config.limits.answer_within_s * 1_000,
-    onStored: (storedIn) => (storedIn === 'inbox' ? wakeUp.notify() : drain.start()),
+    onStored: { inbox: wakeUp.notify, spool: drain.start },
   });
   const ready = (): boolean => {
     const stalledMs = Date.now() - (drain.stalledSince()?.getTime() ?? Number.POSITIVE_INFINITY);
@@ -155,7 +154,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     offenders: createOffenders({ isKnown: senders.has }),
     readHeaders: createHeaderReader(config.header_prefix),
     bodies,
-    admit: options.admit ?? admitAsSent,
+    admit: options.admit,
     groupCommit,
     noteRejected: rejections.note,
     onRefused: drops.count,
@@ -208,8 +207,6 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     },
   };
 };
-
-const admitAsSent: Admit = (body) => ({ body, bodyHash: createHash('sha256').update(body).digest() });
 
 const createApp = (
   config: WebhookConfig,

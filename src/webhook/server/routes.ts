@@ -1,14 +1,14 @@
 /** The receiver's HTTP surface: one path that takes deliveries, nothing else. */
+import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookMetrics } from '../../metrics/webhook-metrics.ts';
 import type { Delivery, RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
-import { type AddressList, senderOf } from './address-list.ts';
 import { BodyError, type BodyReader } from './body.ts';
 import { type createHeaderReader, newArrivalId } from './delivery-headers.ts';
 import type { GroupCommit } from './group-commit.ts';
-import type { KnownSenders } from './known-senders.ts';
 import type { Offenders } from './offenders.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
+import { type AddressList, type KnownSenders, senderOf } from './senders.ts';
 import type { RejectReason, Verifier } from './signature.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
@@ -26,7 +26,8 @@ export interface RouteOptions {
   readonly offenders: Offenders;
   readonly readHeaders: ReturnType<typeof createHeaderReader>;
   readonly bodies: BodyReader;
-  readonly admit: Admit;
+  /** By default bodies are stored as they came. */
+  readonly admit?: Admit | undefined;
   readonly groupCommit: GroupCommit;
   readonly noteRejected: (rejected: Omit<RejectedDelivery, 'arrivalId'>) => void;
   /** Told of every delivery that is not taken. */
@@ -44,7 +45,7 @@ const json = 'application/json; charset=utf-8';
  * Every other answer than 200 closes the connection: what is left of the request is not read, and its sender has no use for it.
  */
 export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => {
-  const { path, allowUnsigned, verifier, senders, offenders, metrics, log } = options;
+  const { path, allowUnsigned, verifier, senders, offenders, metrics, log, admit = admitAsSent } = options;
 
   // No body is ever parsed: deliveries are read as bytes by their route, everything else is left unread.
   app.removeAllContentTypeParsers();
@@ -95,7 +96,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
           ...headers,
           receivedAt,
           signingKey: verdict.key,
-          ...options.admit(body),
+          ...admit(body),
         });
         metrics.accepted.inc({ stored_in: storedIn, key: verdict.key ?? '' });
         return reply.code(200).send();
@@ -114,6 +115,8 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
     }
   });
 };
+
+const admitAsSent: Admit = (body) => ({ body, bodyHash: createHash('sha256').update(body).digest() });
 
 const refuse = (reply: FastifyReply, status: number, error: string): FastifyReply =>
   reply.code(status).header('connection', 'close').header('content-type', json).send(JSON.stringify({ error }));

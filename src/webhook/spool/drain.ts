@@ -25,6 +25,7 @@ const pauseMs = 1_000;
 /** Slowest link to the store that a batch is given time for. */
 const bytesPerSecond = 128 * 1024;
 
+/** Does nothing before `start`. Deliveries leave the spool once they are in the inbox or parked. */
 export const createDrain = (options: {
   readonly inbox: Pick<InboxWriter, 'insert' | 'ping'>;
   readonly spool: Spool;
@@ -32,7 +33,7 @@ export const createDrain = (options: {
   /** Longest that a ping, or a batch without its bytes, may take. */
   readonly deadlineMs: number;
   readonly log: ReceiverLog;
-  /** So many deliveries are in the inbox now. */
+  /** Told how many deliveries came into the inbox. */
   readonly onDrained: (deliveries: number) => void;
 }): SpoolDrain => {
   const { inbox, spool, breaker, deadlineMs, log, onDrained } = options;

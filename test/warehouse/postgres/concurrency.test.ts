@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openPool } from '../../../src/postgres/connection.ts';
+import { openPool } from '../../../src/postgres/database.ts';
 import { createLoader } from '../../../src/warehouse/postgres/load.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { LoadBatch, LoadResult, Warehouse } from '../../../src/warehouse/warehouse.ts';

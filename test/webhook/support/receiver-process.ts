@@ -1,7 +1,7 @@
 /** A receiver as a process of its own, to be killed. Options as JSON in its first argument; prints `ready` once. */
 import { Registry } from 'prom-client';
 import { webhookConfigSchema } from '../../../schemas/config/webhook.ts';
-import { openPool } from '../../../src/postgres/connection.ts';
+import { openPool } from '../../../src/postgres/database.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../../src/webhook/server/receiver.ts';
 import { openSigningKeys } from '../../../src/webhook/server/signing-keys.ts';

@@ -6,7 +6,7 @@ import type pg from 'pg';
 import { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { webhookConfigSchema } from '../../../schemas/config/webhook.ts';
-import { type ConnectionUrl, openPool } from '../../../src/postgres/connection.ts';
+import { type ConnectionUrl, openPool } from '../../../src/postgres/database.ts';
 import { createInboxWriter, type InboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { createReceiver, type Receiver } from '../../../src/webhook/server/receiver.ts';
 import type { ReceiverLog } from '../../../src/webhook/server/receiver-log.ts';

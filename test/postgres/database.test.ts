@@ -5,7 +5,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { terminal } from '../../src/errors.ts';
 import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
-import { inTransaction, openPool, runQuery } from '../../src/postgres/connection.ts';
+import { inTransaction, openPool, runQuery } from '../../src/postgres/database.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;

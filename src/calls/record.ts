@@ -1,5 +1,17 @@
-/** When an observation was: the service's clock where it can be known. All times in microseconds since the epoch. */
-import { parseTimestamp } from './values.ts';
+/** Which call a record is of, and when it was observed. All times in microseconds since the epoch. */
+import { maxCallIdLength } from '../../schemas/call.ts';
+import { isObject } from './field-reader.ts';
+import { cleanText, parseTimestamp } from './values.ts';
+
+export type Identified =
+  | { readonly callId: string; readonly record: Record<string, unknown> }
+  | { readonly reason: string };
+
+export interface DeliveryTime {
+  readonly observedAt: number;
+  /** The delivery says that it is older than any delay explains: it may have been captured, and the API is to be asked. */
+  readonly isLate: boolean;
+}
 
 /** A delivery id is taken for a time only this close to its arrival, or as close as the allowed skew where that is more. */
 const deliveryTimeTolerance = 15 * 60 * 1_000_000;
@@ -7,11 +19,18 @@ const deliveryTimeTolerance = 15 * 60 * 1_000_000;
 /** A number below this one counts something else than seconds since 1970. */
 const earliestDeliveryTime = Date.UTC(2000, 0) * 1_000;
 
-export interface DeliveryTime {
-  readonly observedAt: number;
-  /** The delivery says that it is older than any delay explains: it may have been captured, and the API is to be asked. */
-  readonly isLate: boolean;
-}
+/** The identity of a record, or why it has none and belongs in quarantine. */
+export const identifyRecord = (record: unknown): Identified => {
+  if (!isObject(record)) return { reason: 'not a JSON object' };
+  const id = record.unique_id;
+  if (id === undefined) return { reason: 'unique_id is absent' };
+  if (typeof id !== 'string')
+    return { reason: `unique_id is ${id === null ? 'null' : `of type ${typeof id}`}, not text` };
+  if (id.trim() === '') return { reason: 'unique_id is empty' };
+  if (id.length > maxCallIdLength) return { reason: `unique_id is longer than ${maxCallIdLength} characters` };
+  if (cleanText(id) !== id) return { reason: 'unique_id has characters that cannot be stored' };
+  return { callId: id, record };
+};
 
 /**
  * observed_at of a webhook delivery: its delivery id (a decimal number of seconds, interface §4.3), up to the arrival plus

@@ -1,0 +1,73 @@
+/** Errors of the PostgreSQL driver as errors that say what to do. */
+import { CallsyncError, terminal, transient } from '../errors.ts';
+
+const connectionCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+  'ETIMEDOUT',
+  'EPIPE',
+  'ENOENT',
+  'EAI_AGAIN',
+]);
+/** Classes of SQLSTATE after which the same statement may succeed: connection, serialization, shutdown, resources. */
+const transientStates = /^(08|40|53|55P03|57P0[1-5]|25006|58)/;
+
+/** Tables, schema, functions or unique indexes that are missing: what a restore has dropped, or not yet brought back. */
+const incompleteStates: ReadonlySet<string> = new Set(['42P01', '3F000', '42883', '42P10']);
+
+const lostConnection = /timeout|connection terminated|connection ended|not queryable/i;
+
+/** Maps a driver error to terminal or transient. Values of the failed statement are never repeated: they may be personal. */
+export const postgresError = (purpose: string, cause: unknown): CallsyncError => {
+  if (cause instanceof CallsyncError) return cause;
+  const { code = '', message = '' } = cause as { code?: string; message?: string };
+  if (connectionCodes.has(code) || lostConnection.test(message)) {
+    return transient('DATABASE_UNREACHABLE', `The ${purpose} does not answer (${code || 'connection lost'}).`, {
+      hint: 'Check that PostgreSQL runs and that its address in the configuration is right.',
+      cause,
+    });
+  }
+  if (code === '28P01' || code === '28000') {
+    return terminal('DATABASE_CREDENTIALS', `The ${purpose} refuses the user or password.`, {
+      hint: 'Check the user and password in its connection URL.',
+      cause,
+    });
+  }
+  if (code === '3D000') {
+    return terminal('DATABASE_MISSING', `The database of the ${purpose} does not exist.`, {
+      hint: 'Create it, or correct its name in the connection URL.',
+      cause,
+    });
+  }
+  if (code === '42501') {
+    return terminal('DATABASE_PERMISSION', `The user of the ${purpose} lacks a permission.`, {
+      hint: 'Grant CREATE on the database, or USAGE and CREATE on its schema.',
+      cause,
+    });
+  }
+  if (incompleteStates.has(code)) {
+    return transient('DATABASE_INCOMPLETE', `Tables of the ${purpose} are missing (SQLSTATE ${code}).`, {
+      hint: 'They were dropped, or are being restored from a backup: docs/operations.md says what to do.',
+      cause,
+    });
+  }
+  const kind = transientStates.test(code) ? transient : terminal;
+  return kind('DATABASE_ERROR', `The ${purpose} reports an error (SQLSTATE ${code || 'none'}).`, { cause });
+};
+
+/** False for what did not come from the driver: a fault of ours must not read as one of the database. */
+export const isDriverError = (cause: unknown): boolean => {
+  const { code, message } = cause as { code?: unknown; message?: unknown };
+  if (typeof code === 'string') return /^[0-9A-Z]{5}$/.test(code) || connectionCodes.has(code);
+  return typeof message === 'string' && lostConnection.test(message);
+};
+
+/** The statement may still be on its way: nothing else can be sent behind it. */
+export const isUnanswered = (error: unknown): error is Error =>
+  error instanceof Error &&
+  /^query read timeout$/i.test(
+    error instanceof CallsyncError ? String((error.cause as Error | undefined)?.message) : error.message,
+  );
