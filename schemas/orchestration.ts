@@ -17,6 +17,7 @@ export interface ReadTotals {
 }
 
 export const emptyTotals: ReadTotals = { windows: 0, calls: 0, changed: 0, requests: 0, problems: 0 };
+/** Sums two totals field by field. */
 export const addTotals = (a: ReadTotals, b: ReadTotals): ReadTotals => ({
   windows: a.windows + b.windows,
   calls: a.calls + b.calls,
@@ -99,6 +100,7 @@ export interface RereadTotals {
   readonly requests: number;
 }
 
+/** Sums two totals field by field. */
 export const addReconcileTotals = (a: ReconcileTotals, b: ReconcileTotals): ReconcileTotals => ({
   windows: a.windows + b.windows,
   proven: a.proven + b.proven,

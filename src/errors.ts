@@ -33,7 +33,9 @@ export class CallsyncError extends Error {
   }
 }
 
+/** An error that another attempt cannot repair: a setting, a right, a bug. @param code as for `CallsyncError`. */
 export const terminal = (code: string, message: string, options?: CallsyncErrorOptions): CallsyncError =>
   new CallsyncError('terminal', code, message, options);
+/** An error that may be gone at the next attempt: a network, a server, a limit. @param code as for `CallsyncError`. */
 export const transient = (code: string, message: string, options?: CallsyncErrorOptions): CallsyncError =>
   new CallsyncError('transient', code, message, options);

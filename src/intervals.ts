@@ -32,10 +32,12 @@ export const subtract = (whole: readonly Interval[], others: readonly Interval[]
   return left;
 };
 
+/** The parts that are in both sets. */
 export const intersect = (a: readonly Interval[], b: readonly Interval[]): Interval[] => {
   const outside = subtract(a, b);
   return subtract(a, outside);
 };
 
+/** Length of the set; what several ranges cover counts once. */
 export const lengthOf = (intervals: readonly Interval[]): number =>
   unite(intervals).reduce((sum, { from, to }) => sum + to - from, 0);

@@ -25,6 +25,7 @@ const derPrefix = Buffer.from('302a300506032b656e032100', 'hex');
 /** Why a sealed record waits in quarantine. */
 export const sealedReason = 'sealed on arrival, for no privacy rule could read it; replay it with --key-file';
 
+/** Whether bytes begin as `seal` makes them. */
 export const isSealed = (bytes: Buffer): boolean =>
   bytes.length >= headBytes && bytes.subarray(0, magic.length).equals(magic);
 

@@ -89,16 +89,25 @@ export interface ReconcileProgress {
   readonly totals: ReconcileTotals;
 }
 
+/** The one merge of the inbox. */
 export const mergeInboxId = (prefix: string): string => `${prefix}/merge-inbox`;
+/** The one re-reading of single calls. */
 export const rereadCallsId = (prefix: string): string => `${prefix}/reread-calls`;
+/** The one load of what is pending in a warehouse. */
 export const loadWarehouseId = (prefix: string, warehouse: string): string => `${prefix}/load/${warehouse}`;
+/** A backfill, by the name that its user gave it. */
 export const backfillId = (prefix: string, name: string): string => `${prefix}/backfill/${name}`;
+/** The schedule of a recurring backfill, by its name. */
 export const backfillScheduleId = (prefix: string, name: string): string => `${prefix}/backfill-schedule/${name}`;
+/** The schedule of the continuous sync. */
 export const syncScheduleId = (prefix: string): string => `${prefix}/sync-recent`;
+/** The schedule that re-reads calls that may have changed late. */
 export const rereadScheduleId = (prefix: string): string => `${prefix}/reread-late`;
+/** The schedule of reconciliations. */
 export const reconcileScheduleId = (prefix: string): string => `${prefix}/reconcile`;
 /** A reconciliation on request, beside the scheduled one. */
 export const reconcileId = (prefix: string, name: string): string => `${prefix}/reconcile/${name}`;
+/** The schedule of the sweep: merges, loads and re-reads what no signal asked for. */
 export const sweepScheduleId = (prefix: string): string => `${prefix}/sweep`;
 
 /** A delivery arrived in the inbox. No payload: the merge reads the inbox. */

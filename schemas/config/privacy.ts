@@ -68,7 +68,7 @@ export const privacyConfigSchema = z
       .min(1)
       .optional()
       .describe(
-        'File with the key of tokens, at least 16 bytes; receivers and workers need the same. Default: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store: whoever has both can try numbers out.',
+        'File with the key of tokens, at least 16 bytes; receivers and workers need the same. Default: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store: anyone who has both can try numbers out.',
       ),
     unreadable: z
       .enum(['seal', 'drop'])

@@ -1,7 +1,7 @@
 /**
  * Finds out whether fields count seconds or milliseconds: pure. The yardstick is speech itself, which takes about 15
  * characters a second in every language; fields without text are measured against those whose unit it tells. Between the
- * two units lies a factor of 1,000, so that a yardstick that is right within a factor of 16 is enough.
+ * two units is a factor of 1,000, so a yardstick that is right within a factor of 16 is enough.
  */
 import type { UnitField } from '../../schemas/config/analytics.ts';
 

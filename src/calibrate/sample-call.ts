@@ -2,6 +2,10 @@
 import type { CallDocument } from '../../schemas/call.ts';
 import type { SampledCall } from './infer-units.ts';
 
+/**
+ * Takes what tells of units from a call document (interface §2.1 and §2.3). Numbers stay in the unit that the service sent;
+ * what is no number reads as undefined.
+ */
 export const sampleCall = (document: CallDocument): SampledCall => {
   const transcript = objectOf(document.transcript_json);
   return {

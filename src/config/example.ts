@@ -12,6 +12,7 @@ interface Spot {
   readonly off: boolean;
 }
 
+/** Renders `callsync.example.yaml`: every key with its description and its default. */
 export const renderConfigExample = (): string => {
   const head = [
     '# yaml-language-server: $schema=docs/callsync.schema.json',

@@ -9,6 +9,7 @@ import { renderPrivacyPage } from './privacy-page.ts';
 import { renderConfigReference } from './reference.ts';
 import { configJsonSchema } from './schema-node.ts';
 
+/** Every generated file: its path in the repository → its content. */
 export const renderGeneratedFiles = (): Readonly<Record<string, string>> => {
   return {
     'callsync.example.yaml': renderConfigExample(),

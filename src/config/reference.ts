@@ -8,6 +8,7 @@ interface Row {
   readonly required: boolean;
 }
 
+/** Renders `docs/config.md`: a table of keys for each section. */
 export const renderConfigReference = (): string => {
   const parts = [
     '# Configuration',

@@ -107,6 +107,7 @@ const summarize = ({ days }: Coverage): string => {
     .join(', ');
 };
 
+/** Draws the days of a coverage as one page. Every text is escaped. */
 export const drawCoverageHtml = (coverage: Coverage): string => {
   const heads = ['Calls', 'Webhook and poll', 'Poll only', 'Webhook only', 'Import only'];
   const legend = [...coverageStates]

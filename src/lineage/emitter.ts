@@ -17,6 +17,10 @@ export interface Emitter {
 const defaultTimeoutMs = 5_000;
 const longestQueue = 1_000;
 
+/**
+ * Posts each event as JSON to `url`, one at a time. An outage is logged once; the queue holds 1,000 events and drops what
+ * comes beyond.
+ */
 export const createEmitter = ({ url, token, log, timeoutMs = defaultTimeoutMs }: EmitterOptions): Emitter => {
   const queue: Record<string, unknown>[] = [];
   const closing = new AbortController();

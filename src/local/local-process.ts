@@ -124,6 +124,7 @@ export const stopLocalProcess = async (
   }
 };
 
+/** Whether a process of that id runs, of any user. */
 export const isAlive = (pid: number): boolean => {
   return sendSignal(pid, 0);
 };

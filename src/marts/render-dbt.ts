@@ -21,6 +21,10 @@ export const modelNameOf = (mart: Pick<Mart, 'name' | 'intermediate'>): string =
 
 const sources: readonly Table[] = tables.filter(({ name }) => name !== 'documents' && name !== 'loads');
 
+/**
+ * Every file of the dbt package: its path in the repository → its content. The same definitions as the views of the
+ * warehouses.
+ */
 export const renderDbtFiles = (): Readonly<Record<string, string>> => {
   const models = marts.map((mart) => [pathOf(mart), `-- ${notice}\n${mart.query(dialect)}\n`] as const);
   const staging = sources.map(

@@ -11,6 +11,7 @@ export interface MartSettings {
   readonly fields: readonly { readonly key: string; readonly name: string; readonly type: FieldType }[];
 }
 
+/** Settings of the marts from the section `analytics`. `silenceGap` is in seconds. */
 export const martSettings = (config: AnalyticsConfig): MartSettings => ({
   timeZone: config.time_zone,
   agentSide: { byDirection: config.agent_side.by_direction, otherwise: config.agent_side.default },

@@ -6,6 +6,10 @@ export interface SharedReading<T> {
   read(): Promise<T | undefined>;
 }
 
+/**
+ * Answers from the last reading while it is young enough. A reading that fails or is late reads as undefined, never as an
+ * error.
+ */
 export const shareReading = <T>(
   read: () => Promise<T>,
   { cacheMs = 5_000, deadlineMs = 3_000 }: { readonly cacheMs?: number; readonly deadlineMs?: number } = {},

@@ -16,6 +16,9 @@ export interface CountedSource {
   readonly tokens: { readonly counts: { readonly requests: number; readonly failures: number } };
 }
 
+/**
+ * Registers the counters of requests, answers and tokens. They show what the parts counted since the process started.
+ */
 export const watchSource = (registry: Registry, { api, tokens }: CountedSource): void => {
   const counter = (name: string, help: string, value: () => number): void =>
     counterOver(registry, { name: `callsync_${name}`, help, samples: () => [[value()]] });

@@ -44,6 +44,10 @@ const known = (value: number | null, labels: Labels = {}): readonly Sample[] =>
   value === null ? [] : [[value, labels]];
 const secondsNow = (): number => Date.now() / 1000;
 
+/**
+ * Registers the gauges over the store: queues, watermarks, verdicts. A gauge whose reading does not come has no sample.
+ * @param rules.requestsAllowed requests of `source.limits` in its time.
+ */
 export const watchStore = (
   registry: Registry,
   readings: {

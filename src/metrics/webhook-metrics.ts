@@ -15,6 +15,7 @@ export interface ReceiverGauges {
   readonly storeUsable: boolean;
 }
 
+/** Registers the counters, the histogram and the gauges of one receiver. Call it once for a registry. */
 export const createWebhookMetrics = (registry: Registry) => {
   const registers = [registry];
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>

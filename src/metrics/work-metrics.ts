@@ -2,6 +2,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { WorkObserver } from '../pipeline/deps.ts';
 
+/** Registers the counters and returns the observer that counts into them. Call it once for a registry. */
 export const createWorkMetrics = (registry: Registry): WorkObserver => {
   const registers = [registry];
   const folded = new Counter({

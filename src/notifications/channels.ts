@@ -18,6 +18,7 @@ export interface Channel {
 const timeoutMs = 10_000;
 const words = { firing: 'Wrong', resolved: 'Right again' } as const;
 
+/** Opens one configured channel. Its secret is read again for each message. */
 export const openChannel = (config: ChannelConfig): Channel => {
   const send = config.type === 'webhook' ? sendSigned(config) : sendToSlack(config);
   return {

@@ -25,6 +25,11 @@ export interface DetectOptions {
 const mayHold =
   /\d|@|\b(?:z[eé]ro|oh|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|on?ze|douze|treize|quatorze|quinze|seize|vingt|trente|quarante|cinquante|soixante|one|two|three|four|five|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|f[ou]+rty|fifty|sixty|seventy|eighty|ninety|aro?bas|arrobas|double|triple)/i;
 
+/**
+ * Finds the values in a conversation.
+ * @param spoken pieces in the order in which they were said; findings name a piece by its index and the place in its text.
+ * No two findings overlap.
+ */
 export const detect = (spoken: readonly Spoken[], options: DetectOptions): readonly Finding[] => {
   const claims = createClaims();
   const isSaid = spoken.some(({ text }) => mayHold.test(text)) || spoken.some(({ text }) => / at .* dot /i.test(text));

@@ -22,7 +22,7 @@ const fillers = new Set(
 );
 const innerMarks = new Set([...`.,-/();'’"·–—+`]);
 
-/** Words that are no fillers, of which so many may stand after an interruption: "go on". */
+/** Most words that are no fillers after an interruption: "go on". */
 const resumeWords = 2;
 
 /**

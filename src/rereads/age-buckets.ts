@@ -4,6 +4,7 @@ const perOctave = 8;
 
 const endOf = (bucket: number): number => Math.ceil(firstEdge * 2 ** (bucket / perOctave));
 
+/** The bucket of an age, from 0. */
 export const bucketOf = (age: number): number => {
   if (age < firstEdge) return 0;
   const near = Math.floor(perOctave * Math.log2(age / firstEdge)) + 1;

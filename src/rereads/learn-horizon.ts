@@ -56,7 +56,7 @@ const bandsUpTo = (limit: number): AgeBand[] => {
   return bands;
 };
 
-/** Leaves the bands out in which least changes a day of age, as long as what is left out stays within 1 − share. */
+/** Leaves out bands, those with fewest changes per day of age first, while the changes left out stay within 1 − share. */
 const chooseBands = (
   all: readonly AgeBand[],
   weights: ReadonlyMap<number, number>,
@@ -96,6 +96,11 @@ const fillGaps = (all: readonly AgeBand[], chosen: ReadonlySet<number>, delay: n
   return filled;
 };
 
+/**
+ * Chooses the bands of ages to be re-read: those in which most changes are found for the time that they span, until
+ * `rules.share` of all changes is expected to be caught.
+ * @param histogram changes by the bucket of their age, in any order.
+ */
 export const learnHorizon = (histogram: readonly LateBucket[], rules: HorizonRules): Horizon => {
   const weights = new Map(histogram.map(({ bucket, weight }) => [bucket, weight]));
   const total = histogram.reduce((sum, { weight }) => sum + weight, 0);

@@ -29,6 +29,10 @@ export interface SourceDeps {
 /** A Date header is believed this far ahead, or as far as the configured skew where that is more. */
 const leastClockSkewMs = 15 * 60_000;
 
+/**
+ * Opens the way to the service: nothing is asked before the first request.
+ * @throws CallsyncError CONFIG_INVALID without credentials
+ */
 export const createSource = (config: SourceConfig, deps: SourceDeps = {}): Source => {
   const http = createHttp(config.limits);
   const tokens = tokensFor(config, http);
@@ -38,6 +42,10 @@ export const createSource = (config: SourceConfig, deps: SourceDeps = {}): Sourc
   return { config, list: createListClient(api, config.list), api, tokens, clock, close: () => http.close() };
 };
 
+/**
+ * The request limit as configured (`source.limits`): requests in a time in milliseconds, and how many of them are kept for
+ * live work.
+ */
 export const requestLimitRules = ({ limits }: SourceConfig): RequestLimitRules => ({
   requests: limits.requests,
   perMs: limits.per_s * 1000,

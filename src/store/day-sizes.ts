@@ -1,6 +1,7 @@
 /** Bytes that were sent to a warehouse for each date of calls: what a commit that changes such a date will read again. */
 import type { Queryable } from '../postgres/database.ts';
 
+/** Reads and adds to the bytes of each UTC date (`YYYY-MM-DD`). A date that nobody wrote is absent. */
 export const createDaySizes = (db: Queryable, warehouse: string) => ({
   read: async (days: readonly string[]): Promise<ReadonlyMap<string, number>> => {
     const rows = await db.query<{ day: string; bytes: number }>(

@@ -7,6 +7,7 @@ export const readMeta = async <T>(db: Queryable, key: string): Promise<T | undef
   return row?.value;
 };
 
+/** Replaces the value of a key. @param value what JSON can hold. */
 export const writeMeta = async (db: Queryable, key: string, value: unknown): Promise<void> => {
   await db.query(
     `INSERT INTO meta (key, value) VALUES ($1, $2)

@@ -74,6 +74,7 @@ const definitionOf = (prefix: string, wanted: ScheduledBackfill, { axis, sync }:
   };
 };
 
+/** The handle of a backfill schedule; whether there is one shows at its first use. */
 export const backfillSchedule = (client: Client, prefix: string, name: string): ScheduleHandle =>
   client.schedule.getHandle(backfillScheduleId(prefix, name));
 

@@ -118,6 +118,7 @@ const removeSchedule = async (client: Client, scheduleId: string): Promise<void>
   }
 };
 
+/** Ids of the schedules that every installation has. */
 export const schedulesOf = (prefix: string): readonly string[] => [
   syncScheduleId(prefix),
   sweepScheduleId(prefix),

@@ -71,6 +71,7 @@ export const installRuntime = (
   if (buffer !== undefined) countInto?.(buffer);
 };
 
+/** Starts a worker for each task queue of the roles, all of them by default. Resolves once all are made; they poll from then on. */
 export const startWorkers = async (input: {
   readonly connection: NativeConnection;
   readonly config: TemporalConfig;

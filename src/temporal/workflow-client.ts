@@ -52,6 +52,7 @@ export const startBackfill = async (
   });
 };
 
+/** The handle of a backfill; whether there is one shows at its first use. */
 export const backfillHandle = (client: Client, prefix: string, name: string): WorkflowHandle =>
   client.workflow.getHandle(backfillId(prefix, name));
 

@@ -1,5 +1,5 @@
 /**
- * Two warehouses, row by row: every column that digests cover, every row that stands, those without a call among them.
+ * Two warehouses, row by row: every column that digests cover, every row, also of a child whose call is gone.
  * The first reading sums up a row hash per group (the first column of the key, a call in most tables), so memory grows
  * with calls and not with rows; only groups whose sums differ are read again, row by row.
  */

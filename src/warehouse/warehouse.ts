@@ -72,7 +72,7 @@ export interface Warehouse {
   ensureViews(schema: string, views: readonly View[]): Promise<readonly string[]>;
   /**
    * Commits one load, atomically over all tables. Idempotent: may run twice, late, concurrently or after a crash; a
-   * call changes only when (epoch, revision, flatten version) is higher than what stands, and never past a tombstone.
+   * call changes only when (epoch, revision, flatten version) is higher than that of its rows, and never past a tombstone.
    */
   load(batch: LoadBatch): Promise<LoadResult>;
   /** Least milliseconds between two calls of `recordState`: where a statement has a price, they are rare. */

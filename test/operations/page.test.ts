@@ -250,7 +250,7 @@ test('sends sections that changed, and has room for few readers', async () => {
   for (const abort of aborts) abort.abort();
 });
 
-test('acts only for whoever has a token of an own name, and only by a form of its own page', async () => {
+test('acts only for a caller with a token of an own name, and only by a form of its own page', async () => {
   const { address, acted } = await serve({ actors: [{ name: 'ann', token: () => 'act' }] });
   const page = await (await fetch(address)).text();
   const form = /name="form" value="([^"]+)"/.exec(page)?.[1] ?? '';

@@ -62,7 +62,7 @@ const seconds = (text: string): number => {
 
 export const addDoctor = (command: Command): void => {
   withCommonOptions(command)
-    .option('--fix', 'mend what can be mended: fetch the Temporal server, create missing schedules')
+    .option('--fix', 'repair what can be repaired: fetch the Temporal server, create missing schedules')
     .option('--deadline <seconds>', 'longest time for one check', seconds, 40)
     .addHelpText(
       'after',
@@ -73,9 +73,8 @@ Examples:
   callsync doctor --json | jq '.findings[] | select(.outcome != "ok")'
 
 It starts embedded servers that do not run, sends one sample delivery to webhook.public_url (which it removes again), and
-changes nothing else; with --fix it
-also mends what no decision of yours is needed for. Exit code 0: nothing failed (warnings are allowed); 4: all that failed did not answer; 2 and 3: something
-is wrong in the configuration, or refused.`,
+changes nothing else; with --fix it also repairs what needs no decision of yours. Exit code 0: nothing failed (warnings
+are allowed); 4: all that failed did not answer; 2 and 3: something is wrong in the configuration, or refused.`,
     )
     .action(runDoctor);
 };

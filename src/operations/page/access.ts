@@ -41,6 +41,7 @@ export interface Access {
   readonly formToken: string;
 }
 
+/** Applies the rules to requests. Tokens are compared in constant time; the token of forms is new in each process. */
 export const createAccess = (rules: AccessRules): Access => {
   const formToken = randomBytes(32).toString('base64url');
   const hosts = new Set(['localhost', ...rules.hosts.map((host) => host.toLowerCase())]);

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CallsyncError } from '../../errors.ts';
 import type { Access } from './access.ts';
 
-/** Does it, and tells in words what was done. @throws CallsyncError that is shown to whoever asked. */
+/** Does it and returns in words what was done. @throws CallsyncError that the page shows to the operator who asked. */
 export type Action = (fields: URLSearchParams, actor: string) => Promise<string>;
 
 export type ActionName = 'pause' | 'resume' | 'backfill' | 'reconcile' | 'replay';

@@ -26,7 +26,7 @@ const drawDay = (warehouse: string, day: PageDay, cell: number): Html => {
   const y = head + Math.floor(cell / 7) * step;
   const { mark, name } = stateMarks[day.state];
   const label = `${day.date}: ${name}, ${formatCount(day.calls)} calls`;
-  // What is drawn over the cell stands beside the link: its name says the same in words.
+  // Date and mark are drawn outside the link, whose label says the same in words.
   return html`<a href="/verdicts?warehouse=${encodeURIComponent(warehouse)}&amp;day=${day.date}" aria-label="${label}"><rect class="day ${day.state}" x="${x}" y="${y}" width="${size}" height="${size}" rx="4"/><title>${label}</title></a><g aria-hidden="true"><text class="on" x="${x + 4}" y="${y + 13}">${Number(day.date.slice(8))}</text><text class="on mark" x="${x + size - 5}" y="${y + size - 7}">${mark}</text></g>`;
 };
 

@@ -52,6 +52,7 @@ const types = {
   script: 'text/javascript; charset=utf-8',
 } as const;
 
+/** Serves the status page. @param everyMs shortest time between two readings of the store, however many look. */
 export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, actions }: PageOptions): Page => {
   const formToken = actions === undefined ? null : access.formToken;
   const snapshots = createSnapshots(readState, { everyMs, formToken });

@@ -1,6 +1,6 @@
 /**
  * The script of the page: replaces sections that changed, as server-sent events bring them, and copies commands. A section
- * in which the reader is at work keeps still until the focus leaves it. Without the script, the page is a document.
+ * that holds the focus is not replaced until the focus leaves it. Without the script, the page is a document.
  */
 export const script = `'use strict';
 const live = document.getElementById('live');

@@ -39,6 +39,7 @@ export const statusOf = (settings: SimulatorSettings, index: number): string => 
 
 export type Malformation = 'not_object' | 'no_id' | 'wrong_types';
 
+/** How the record of a call is broken; undefined for most. The same seed breaks the same calls. */
 export const malformationOf = (settings: SimulatorSettings, index: number): Malformation | undefined => {
   const total = settings.calls.malformedShare;
   const at = fraction(settings.seed, index, saltMalformed);

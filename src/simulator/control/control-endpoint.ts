@@ -7,6 +7,7 @@ import { listMethods, type SimulatorControl, valueMethods } from './control.ts';
 
 const prefix = '/__sim/';
 
+/** Whether a path belongs to the control endpoint and not to the service. */
 export const isControlPath = (pathname: string): boolean => pathname.startsWith(prefix);
 
 /**

@@ -27,6 +27,7 @@ export interface Answer {
 
 export const httpDate = (ms: number): string => new Date(ms).toUTCString();
 
+/** Reads a request body whole. Rejects beyond `limit` bytes. */
 export const readBody = async (request: IncomingMessage, limit = 64 * 1024 * 1024): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -99,6 +100,7 @@ const sendTooMuch = ({ response }: Exchange, status: number, headers: Record<str
   response.socket?.write(body, () => response.socket?.destroySoon());
 };
 
+/** Sends an answer as the settings say: compressed, slow, cut off or broken where a fault is set. */
 export const send = async (exchange: Exchange, answer: Answer): Promise<void> => {
   const { request, response, settings, counters } = exchange;
   const { chunks, type } = toChunks(answer.body);

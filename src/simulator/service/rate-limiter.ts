@@ -1,4 +1,4 @@
-/** The documented limit: so many requests per source address in any window of time, exactly, in real time. */
+/** The documented limit: a number of requests per source address in any window of time, exactly, in real time. */
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import type { Counters } from '../control/stats.ts';
 

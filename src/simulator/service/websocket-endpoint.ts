@@ -6,6 +6,7 @@ import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import { type Counters, countOne } from '../control/stats.ts';
 import type { TokenStore } from './token-store.ts';
 
+/** The address of the other end; IPv4 as such, also on a socket for both families. */
 export const addressOf = (request: IncomingMessage): string =>
   (request.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
 

@@ -58,6 +58,10 @@ export interface ApiDeps {
 /** Each takes minutes: a smaller question, or a later attempt, has better chances. */
 const retriesOfTimeouts = 1;
 
+/**
+ * Sends requests with a token, within the request limit, and repeats what failed (interface §4).
+ * @throws CallsyncError of the last attempt, from `get`.
+ */
 export const createApi = ({ config, http, tokens, limiter, clock }: ApiDeps): Api => {
   const { limits, version } = config;
   const base = baseAddress(config);

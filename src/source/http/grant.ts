@@ -163,5 +163,6 @@ const positive = (value: unknown): number | undefined => {
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
 };
 
+/** Whether a URL's host is this machine: there HTTP without TLS is allowed. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);

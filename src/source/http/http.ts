@@ -34,6 +34,7 @@ export interface Http {
 const maxRedirects = 3;
 const redirectStatus = new Set([301, 302, 303, 307, 308]);
 
+/** Opens no connection before the first request. Limits are those of `source.limits`. */
 export const createHttp = (limits: SourceLimits): Http => {
   const agent = new Agent({
     connections: limits.concurrency,

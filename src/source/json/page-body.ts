@@ -50,6 +50,7 @@ export const readPageBody = (body: Buffer, path: string): PageBody | 'malformed'
   }
 };
 
+/** A page without records, such as the answer 204. */
 export const emptyPage = (envelope: unknown): PageBody => ({
   envelope,
   count: 0,

@@ -33,7 +33,7 @@ const closeBrace = 0x7d;
 
 /** Well below the depth at which records are refused. */
 const maxDepth = 100;
-/** Numbers of so many digits print as they were read; longer ones are tried. */
+/** Numbers of up to this many digits print as they were read; longer ones are tried. */
 const safeDigits = 15;
 
 const literals = ['true', 'false', 'null'].map((word) => Buffer.from(word));

@@ -21,6 +21,7 @@ export interface FieldTally {
   readonly fields: Map<string, { count: number; readonly types: Map<string, number> }>;
 }
 
+/** A tally of no records. */
 export const createTally = (): FieldTally => ({ records: 0, fields: new Map() });
 
 /** Counts the top-level fields of one record; those that are kept as bytes are not parsed for it. */
@@ -72,9 +73,13 @@ export interface DriftInput {
   readonly repeated?: number;
 }
 
-/** So many records without a field are needed before it counts as vanished. */
+/** Records without a field after which it counts as vanished. */
 const enough = 20;
 
+/**
+ * Compares a tally with the fields that interface §2.1 shows and with those that the source carried before. Findings name
+ * fields and types, never values.
+ */
 export const findDrift = ({ source, tally, before, uncarried = {}, repeated = 0 }: DriftInput): DriftFinding[] => {
   const known = new Set(knownCallFields);
   const findings: DriftFinding[] = [];

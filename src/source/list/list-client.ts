@@ -66,6 +66,10 @@ export interface LearnedFacts {
   total: number;
 }
 
+/**
+ * Reads one configured list.
+ * @throws CallsyncError LIST_…, from its methods, for answers that the list must not give.
+ */
 export const createListClient = (api: Api, list: ListConfig): ListClient => {
   const pagination = createPagination(list.pagination);
   const limit = createMemoryLimit();
@@ -140,7 +144,7 @@ interface Fetched {
   readonly answer: Promise<[Page, SeenPage]>;
 }
 
-/** The next page is fetched ahead where two fit; otherwise once the one before is let go. */
+/** The next page is fetched ahead where two fit; otherwise once the one before is released. */
 async function* readAhead(
   limit: MemoryLimit,
   pagination: Pagination,
@@ -188,6 +192,7 @@ async function* readAhead(
   }
 }
 
+/** The error of a list that would be read for ever. */
 export const loops = (): CallsyncError =>
   terminal('LIST_LOOP', 'The list gives the same page again and again.', {
     hint: 'Check source.list.pagination, or run `callsync probe`.',

@@ -30,6 +30,7 @@ const ownTime: AxisConfig = { name: 'timestamp', record_field: 'timestamp', end_
 
 const axesOf = (list: ListConfig): readonly AxisConfig[] => (list.axes.length === 0 ? [ownTime] : list.axes);
 
+/** The axis of a list by its name. @throws CallsyncError AXIS_UNKNOWN */
 export const axisOf = (list: ListConfig, name: string): AxisConfig => {
   const axis = axesOf(list).find((candidate) => candidate.name === name);
   if (axis === undefined) {
@@ -62,6 +63,7 @@ export const otherAxis = (list: ListConfig, name: string): AxisConfig | undefine
 export const boundStep = (list: ListConfig): Micros =>
   Math.max(formatStep(list.time_format), list.time_resolution_ms * 1000);
 
+/** Whether the list can be asked without its large fields (`source.list.exclude`). */
 export const canLeaveOut = (list: ListConfig): boolean => list.exclude_param !== undefined && list.exclude.length > 0;
 
 export const listParams = (list: ListConfig, query: ListQuery): Map<string, string> => {

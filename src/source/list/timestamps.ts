@@ -51,4 +51,5 @@ export const formatTimestamp = (micros: Micros, format: TimeFormat): string => {
 export const formatStep = (format: TimeFormat): Micros =>
   format === 'iso' || format === 'epoch_ms' ? 1_000 : 1_000_000;
 
+/** This machine's clock. */
 export const nowMicros = (): Micros => Date.now() * 1000;

@@ -10,6 +10,7 @@ export interface Window {
   readonly to: Micros;
 }
 
+/** Whether an instant lies in `[from, to)`. */
 export const contains = (window: Window, instant: Micros): boolean => instant >= window.from && instant < window.to;
 
 /**

@@ -125,7 +125,7 @@ interface Reach {
 
 /**
  * How many records a query reaches; undefined where that takes too many requests.
- * @param atLeast only whether there are so many is asked.
+ * @param atLeast only whether there are at least this many is asked.
  */
 const reach = async (question: CapQuestion, bounds: Params, atLeast?: number): Promise<Reach | undefined> => {
   const { session, pagination, sized } = question;

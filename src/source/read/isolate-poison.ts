@@ -12,7 +12,7 @@ type WindowQuery = ListQuery & { readonly window: Window };
 
 /** Rows asked for at once; halved down to one where they fail. A power of two, so that halves are pages too. */
 const rowsAtOnce = 64;
-/** So many failing rows are taken for a service in trouble rather than for single records. */
+/** From this many failing rows on, the service counts as failing, and not single records. */
 const maxFailures = 20;
 
 /**

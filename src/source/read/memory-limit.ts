@@ -2,14 +2,14 @@
  * Bounds the bytes of pages that are in memory at once, over all windows that one client reads.
  *
  * A permit is `reserved` while its page is on the way (the expected size counts), `filled` once the page is here (its
- * true size counts) and `released` when its bytes are let go; released is final. The limit is free (no permit is out),
+ * true size counts) and `released` when its bytes are freed; released is final. The limit is free (no permit is out),
  * shared (the next page still fits) or full (callers wait in turn).
  */
 
 /** One page of 50 MB, two of half that, or the pages of eight readers and those fetched ahead where they are small. */
 const defaultBytes = 48 * 1024 * 1024;
 
-/** Held for one page: acquired before the page is asked for, released when its bytes are let go. */
+/** Held for one page: acquired before the page is asked for, released when its bytes are freed. */
 export interface Permit {
   /** reserved → filled: the true size replaces the expected one. No effect once released. */
   fill(bytes: number): void;

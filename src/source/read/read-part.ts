@@ -27,7 +27,7 @@ export interface CutPart {
 }
 
 const maxDisagreements = 3;
-/** Up to so many missing calls are fetched one by one rather than by reading the query again. */
+/** Up to this many missing calls are fetched one by one rather than by reading the query again. */
 const maxSingleFetches = 20;
 
 /**

@@ -31,7 +31,7 @@ export interface Pass {
   /** Times of the first and last call inside the window, as the list prints them; first > last where no dated call came. */
   readonly span: Span;
   /** Records whose time is further outside the requested bounds than the list may print them. */
-  readonly strays: Strays;
+  readonly outOfBounds: OutOfBounds;
 }
 
 export interface Span {
@@ -39,7 +39,7 @@ export interface Span {
   readonly last: Micros;
 }
 
-export interface Strays {
+export interface OutOfBounds {
   readonly count: number;
   /** The greatest distance from the bounds, in microseconds. */
   readonly furthest: Micros;
@@ -48,7 +48,7 @@ export interface Strays {
 export interface PassOptions {
   /** Reads what one query can give although it holds more. */
   readonly upToCap?: boolean;
-  /** Stops behind the page with which more than so many distinct records came. */
+  /** Stops after the page that raises the number of distinct records above this. */
   readonly stopBeyond?: number;
   /** Hands nothing on. */
   readonly quiet?: boolean;
@@ -63,7 +63,7 @@ export interface PassState {
   overlapBroken: boolean;
   lastKey: string | undefined;
   readonly span: { first: Micros; last: Micros };
-  readonly strays: { count: number; furthest: Micros };
+  readonly outOfBounds: { count: number; furthest: Micros };
 }
 
 /** @throws CallsyncError of a request that failed for good, LIST_LOOP, or the signal's reason. */
@@ -113,7 +113,7 @@ export const createPassState = (): PassState => ({
   overlapBroken: false,
   lastKey: undefined,
   span: { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY },
-  strays: { count: 0, furthest: 0 },
+  outOfBounds: { count: 0, furthest: 0 },
 });
 
 /** Takes in the records of a page and hands them on, unless `quiet`. */
@@ -194,8 +194,8 @@ const placeRecord = (
   if (time % boundStep(list) !== 0) state.aligned = false;
   const distance = outsideBounds(list, query, time);
   if (distance > list.bounds_slack_ms * 1000) {
-    state.strays.count++;
-    state.strays.furthest = Math.max(state.strays.furthest, distance);
+    state.outOfBounds.count++;
+    state.outOfBounds.furthest = Math.max(state.outOfBounds.furthest, distance);
   }
   const inside = contains(window, time);
   state.ids.set(callId, inside);

@@ -76,11 +76,11 @@ interface Open {
 }
 
 const maxChanges = 3;
-/** So many parts of a window that fail are no single records any more. A record costs about 30 on its way down. */
+/** From this many failing parts of a window on, the cause is not a single record: isolating one takes about 30. */
 const maxFailures = 200;
 /** The same of parts that were not answered in time: each takes minutes, and the work around this ends in a quarter of an hour. */
 const maxTimeouts = 4;
-/** After so many failures the service is asked again whether it is up. */
+/** After this many failures the service is asked again whether it is up. */
 const askEvery = 10;
 
 /**
@@ -237,7 +237,7 @@ const reportUnproven = (context: ReadContext, window: Window, { pass, ids }: Rea
       `was read from one response (${ids.size} calls), and nobody said how the list is paged: run \`callsync probe\`, or set source.list.pagination.`,
     );
   }
-  const { count, furthest } = pass.strays;
+  const { count, furthest } = pass.outOfBounds;
   if (count === 0) return;
   const seconds = Math.ceil(furthest / 1e6);
   reportProblem(

@@ -38,7 +38,7 @@ export interface TapResult {
   readonly connections: number;
 }
 
-/** So many frames may wait for `onFrame` before the socket is paused. */
+/** Frames that wait for `onFrame` before the socket is paused. */
 const highWater = 256;
 
 /**

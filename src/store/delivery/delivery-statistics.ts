@@ -37,6 +37,7 @@ export interface WebhookQuality {
 
 const inRange = `call_timestamp >= ${toTimestamp('$1')} AND call_timestamp < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`;
 
+/** Counts by UTC day of the calls whose own time lies in `[from, to)`, oldest first; days without calls are absent. */
 export const readDeliveryStatistics = async (
   db: Queryable,
   range: { readonly from: number; readonly to: number },

@@ -184,6 +184,10 @@ const rereadAttempts = 10;
 /** SQL of the requests that were given up. */
 export const givenUpRereads = `attempts >= ${rereadAttempts}`;
 
+/**
+ * The calls to be read again, those with fewest attempts first, then the oldest requests. Requests that were given up are
+ * left out.
+ */
 export const listRereads = async (db: Queryable, limit: number): Promise<Reread[]> =>
   await db.query<Reread>(
     `SELECT call_id AS "callId", ${toMicros('requested_at')} AS "requestedAt"

@@ -44,6 +44,7 @@ export const quarantineRecords = async (db: Queryable, records: readonly Rejecte
   );
 };
 
+/** Entries without their bytes, newest first; 50 by default. */
 export const listQuarantine = async (
   db: Queryable,
   filter: { readonly state?: string; readonly limit?: number } = {},

@@ -1,6 +1,7 @@
 /** The trace of a sample delivery in the store, to see that it arrived and to take it out again. */
 import type { Queryable } from '../../postgres/database.ts';
 
+/** Finds and removes a delivery by the SHA-256 of its body. */
 export const createSampleStore = (db: Queryable) => ({
   hasDelivery: async (bodyHash: Buffer): Promise<boolean> => {
     const rows = await db.query('SELECT 1 FROM inbox WHERE body_hash = $1 LIMIT 1', [bodyHash]);

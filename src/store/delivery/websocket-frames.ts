@@ -9,6 +9,7 @@ export interface StoredFrame {
   readonly body: Buffer;
 }
 
+/** Stores one frame with its bytes as they came. */
 export const storeFrame = async (db: Queryable, frame: StoredFrame): Promise<void> => {
   await db.query('INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES ($1, $2, $3, $4)', [
     frame.session,

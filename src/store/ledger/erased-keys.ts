@@ -31,6 +31,7 @@ export const seekErased = async (
 export const listSought = async (db: Queryable): Promise<string[]> =>
   (await db.query<{ key: string }>('SELECT call_key AS key FROM erased_keys WHERE sought')).map(({ key }) => key);
 
+/** Ends the search for these keys. They stay noted: a call that comes later under one of them becomes a tombstone. */
 export const settleSought = async (db: Queryable, keys: readonly string[]): Promise<void> => {
   for (const page of pagesOf(keys)) {
     await db.query('UPDATE erased_keys SET sought = false WHERE call_key = ANY($1)', [page]);

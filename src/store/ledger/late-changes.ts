@@ -54,6 +54,7 @@ export const recordLateChanges = async (
   );
 };
 
+/** Late changes of the last 12 months by bucket of age, youngest first. */
 export const readLateChanges = async (db: Queryable, basis: LateBasis): Promise<LateBucket[]> =>
   await db.query<LateBucket>(
     `SELECT bucket, sum(changes) AS changes, sum(weight) AS weight FROM late_changes
@@ -72,6 +73,7 @@ export const compactLateChanges = async (db: Queryable): Promise<void> => {
   );
 };
 
+/** The bands of an axis that were re-read, and up to when changes of calls of that age were looked for. */
 export const readCoveredBands = async (db: Queryable, axis: string): Promise<CoveredBand[]> =>
   await db.query<CoveredBand>(
     `SELECT band, kind, ${toMicros('covered_at')} AS "coveredAt" FROM reread_bands WHERE axis = $1`,
@@ -120,6 +122,7 @@ export interface RereadHistory {
   readonly changed7d: number;
 }
 
+/** The last run of re-reading on an axis, and the sums of the last 7 days. */
 export const readRereadHistory = async (db: Queryable, axis: string): Promise<RereadHistory> => {
   const [last] = await db.query<RereadRun & { finishedAt: number }>(
     `SELECT axis, ${toMicros('planned_at')} AS "plannedAt", horizon_s * 1000000 AS horizon, listed, changed, fetched,

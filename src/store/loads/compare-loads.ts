@@ -32,6 +32,7 @@ export const isComparisonDue = async (db: Queryable, warehouses: readonly string
     )
   ).length > 0;
 
+/** Records when a comparison began, in microseconds of `readClock`. */
 export const noteComparison = async (db: Queryable, warehouse: string, at: number): Promise<void> => {
   await db.query(`UPDATE warehouses SET compared_at = ${toTimestamp('$2')} WHERE name = $1`, [warehouse, at]);
 };

@@ -28,7 +28,7 @@ export interface PendingBatch {
 export interface PendingRules {
   /** Most calls of a batch. */
   readonly limit: number;
-  /** Calls in a load whose process was alive within so many seconds are left to it, unless they have changed since. */
+  /** Calls in a load whose process was alive within this many seconds are left to it, unless they have changed since. */
   readonly graceSeconds: number;
   readonly flattenVersion: number;
   /** Leaves calls that the warehouse has in an earlier revision for another time; erasures are read all the same. */

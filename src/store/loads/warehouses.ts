@@ -1,6 +1,6 @@
 /**
- * Which warehouses the store keeps books for: those that registered, also by workers with another configuration. One
- * that nobody has configured for a while is left out, so that what waits for it does not grow for good.
+ * Which warehouses are told of changes: those that are registered, also by workers with another configuration. One that has
+ * not been configured for a week is left out, so that its queues do not grow without end.
  */
 import type { Database, Queryable } from '../../postgres/database.ts';
 import { requestWalk } from './walk.ts';
@@ -46,8 +46,8 @@ export const keepWarehouses = async (db: Queryable, names: readonly string[]): P
 };
 
 /**
- * Takes warehouses that nobody has configured for a while off the deliveries that still wait for them; one that comes
- * back gets every delivery anew.
+ * Empties the queues of deliveries for warehouses that have not been configured for a while. One that is configured again
+ * gets every delivery again.
  */
 export const forgetWarehouses = async (db: Queryable): Promise<void> => {
   await db.query(

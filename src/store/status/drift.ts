@@ -37,6 +37,7 @@ export const recordDrift = async (db: Queryable, entries: readonly DriftEntry[])
   );
 };
 
+/** All entries, by source and then by when they were first seen. */
 export const listDrift = async (db: Queryable): Promise<RecordedDrift[]> =>
   await db.query<RecordedDrift>(
     `SELECT source, field, kind, coalesce(detail, '') AS detail, seen, first_seen AS "firstSeen", last_seen AS "lastSeen"

@@ -53,7 +53,7 @@ export interface SyncGauges {
 }
 
 const countedAtMost = 10_000;
-/** So many of the newest calls are looked through for one that a warehouse has. */
+/** Of the newest calls, this many are searched for one that a warehouse has. */
 const lookedThrough = 1_000;
 const age = (time: string): string => `extract(epoch FROM now() - ${time})::float8`;
 

@@ -27,8 +27,10 @@ export interface Overlap {
 
 const key = 'go_live';
 
+/** How far going live has come; undefined before its first step. */
 export const readGoLive = (db: Queryable): Promise<GoLiveState | undefined> => readMeta(db, key);
 
+/** Replaces the whole state. */
 export const saveGoLive = (db: Queryable, state: GoLiveState): Promise<void> => writeMeta(db, key, state);
 
 /** Statuses of calls that the service sends to a webhook (interface §1), as the ledger holds their values. */
@@ -58,6 +60,7 @@ export const measureOverlap = async (
   return { ...range, both: row?.both ?? 0, webhookOnly: row?.webhookOnly ?? 0, pollOnly: row?.pollOnly ?? 0 };
 };
 
+/** Deliveries that the merge has not settled yet. */
 export const countPendingDeliveries = async (db: Queryable): Promise<number> => {
   const [row] = await db.query<{ n: number }>(`SELECT count(*) AS n FROM inbox WHERE outcome = 'pending'`);
   return row?.n ?? 0;

@@ -32,6 +32,10 @@ export interface StoreSummary {
   readonly problems: readonly WindowProblem[];
 }
 
+/**
+ * One reading for `status`, the status page and notifications. It reads counters, so its cost does not grow with the number
+ * of calls.
+ */
 export const summarizeStore = async (db: Queryable): Promise<StoreSummary> => {
   // Watermarks first: what is read up to them is in the ledger by then, and so in the pending counts that follow.
   const watermarks = await db.query<{ name: string; watermark: Date }>('SELECT name, watermark FROM watermarks');

@@ -20,7 +20,9 @@ export const importKey = (file: { readonly path: string; readonly size: number; 
   return `import:${createHash('sha256').update(`${file.path}\0${file.size}\0${head}`).digest('hex')}`;
 };
 
+/** How far a file was imported; undefined when it was never begun. @param key of `importKey`. */
 export const readImportState = (db: Queryable, key: string): Promise<ImportState | undefined> => readMeta(db, key);
 
+/** Replaces the state, after what it tells of is in the ledger. @param key of `importKey`. */
 export const saveImportState = (db: Queryable, key: string, state: ImportState): Promise<void> =>
   writeMeta(db, key, state);

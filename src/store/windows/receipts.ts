@@ -5,7 +5,7 @@ import { readChainHeads, recordChainHead } from './chain-heads.ts';
 import type { ProofKeys } from './proof-keys.ts';
 import { type ChainCheck, checkChain, type Proof } from './verdicts.ts';
 
-/** Where a receipt stands in the chain. */
+/** The place of a receipt in the chain. */
 export interface ReceiptProof {
   readonly receipt_id: number;
   readonly key_id: string;

@@ -113,6 +113,7 @@ const readVerdicts = async (db: Queryable, rest: string, values: unknown[]): Pro
 export const unloadedVerdicts = (db: Queryable, warehouse: string, limit: number): Promise<StoredVerdict[]> =>
   readVerdicts(db, 'WHERE warehouse = $1 AND NOT loaded ORDER BY verdict_id LIMIT $2', [warehouse, limit]);
 
+/** Takes verdicts off the queue of their warehouse, which has their rows now. */
 export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]): Promise<void> => {
   if (ids.length === 0) return;
   await db.query('UPDATE verdicts SET loaded = true WHERE verdict_id = ANY($1)', [ids]);
@@ -189,6 +190,7 @@ export const checkChain = async (
 
 const page = 2_000;
 
+/** Every verdict on a warehouse, oldest first, read in pages. */
 export async function* allVerdicts(db: Queryable, warehouse: string): AsyncGenerator<StoredVerdict> {
   let after = 0;
   for (;;) {

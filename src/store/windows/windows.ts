@@ -49,6 +49,7 @@ export const recordProblem = async (db: Queryable, problem: WindowProblem): Prom
   );
 };
 
+/** Windows that were not shown complete and have not been since, the latest first; 100 at most. */
 export const openProblems = async (db: Queryable): Promise<WindowProblem[]> =>
   await db.query<WindowProblem>(
     `SELECT axis, ${toMicros('window_from')} AS from, ${toMicros('window_to')} AS to, problem

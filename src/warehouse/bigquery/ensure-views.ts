@@ -4,7 +4,7 @@ import { quote } from './ddl.ts';
 import { change, ensureDataset, type MigrateDeps, tryGet } from './migrate.ts';
 import type { Queries } from './queries.ts';
 
-/** The version stands at the end of the view's description, which any reader of the dataset's metadata can see. */
+/** The version is the end of the view's description, which any reader of the dataset's metadata can see. */
 const descriptionOf = ({ description, version }: View): string => `${description} [callsync ${version}]`;
 
 /** See `Warehouse.ensureViews`. */

@@ -1,6 +1,6 @@
 /**
  * Rights of readers in BigQuery: analysts view the dataset; the restricted view another one, whose views the first one
- * authorises. Whoever may read the whole project is not held back by this.
+ * authorises. A user who may read the whole project is not held back by this.
  */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import { restrictedColumns, restrictedMartColumns } from '../../../schemas/restricted-columns.ts';

@@ -33,6 +33,7 @@ const pollFirstMs = 100;
 const pollCapMs = 2_000;
 const uploadTimeoutMs = 10 * 60_000;
 
+/** Runs jobs in one project and location. A request whose answer is lost is repeated 12 times under the same id. */
 export const createJobs = (deps: {
   readonly rest: Rest;
   readonly project: string;

@@ -7,6 +7,7 @@ const pace: BackoffRules = { baseMs: 500, maxMs: 15_000 };
 
 export type Pause = (ms: number, signal?: AbortSignal) => Promise<void>;
 
+/** Waits in milliseconds. Rejects with an AbortError when the signal ends the wait. */
 export const pause: Pause = async (ms, signal) => {
   await delay(ms, undefined, signal === undefined ? {} : { signal });
 };

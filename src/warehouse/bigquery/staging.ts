@@ -18,6 +18,7 @@ export interface Staging {
 
 const jobTimeoutMs = 10 * 60_000;
 
+/** Works in `staging_dataset`, or in the dataset of the warehouse where none is configured. */
 export const createStaging = (deps: {
   readonly config: BigqueryWarehouseConfig;
   readonly rest: Rest;

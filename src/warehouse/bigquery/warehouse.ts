@@ -54,6 +54,10 @@ export interface BigqueryWarehouse extends Warehouse {
 const requestTimeoutMs = 60_000;
 /** Keeps a script far below the 1 MB that a query may have. */
 const itemsPerRemoval = 1_000;
+/**
+ * A dataset of BigQuery as a warehouse; nothing is asked before the first call of a method. Errors are CallsyncErrors with a
+ * code `BIGQUERY_…`.
+ */
 export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): BigqueryWarehouse => {
   const { name, config, clock = Date.now, pause = realPause, lease = createLocalLease() } = options;
   const emulated = config.api_endpoint !== undefined;

@@ -13,7 +13,7 @@ const conflict: Trouble = {
   message: 'Could not serialize access to table p:d.calls due to concurrent update',
 };
 
-/** What stands of the calls `c-0` … is one row each of that revision, with the children of that revision. */
+/** Each of the calls `c-0` … has one row, of that revision, and the children of that revision. */
 const expectExactly = async (setup: StrictSetup, count: number, revision: number): Promise<void> => {
   const guards = [];
   const callIds = Array.from({ length: count }, (_, index) => `c-${index}`);
