@@ -1,6 +1,6 @@
 /** The operational store: a database on schema `callsync`, the ledger's epoch, and what it must not hold itself. */
 import { createHmac } from 'node:crypto';
-import { terminal } from '../errors.ts';
+import { CallsyncError, terminal, transient } from '../errors.ts';
 import { type ConnectionUrl, type Database, openDatabase, type Queryable } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { migrateStore, storeSchema } from './migrate.ts';
@@ -19,6 +19,18 @@ export interface Store extends Database {
 export interface Erasures {
   readonly key: Buffer;
   readonly log: ErasureLog;
+}
+
+/**
+ * What tells a worker, for the price of one small query, that the ledger is no longer the one it knew: restored, dropped, or
+ * answered for by another server. Nothing is compared here; see `src/pipeline/load/check-ledger.ts`.
+ */
+export interface LedgerMark {
+  /** Changes with every restore, with every epoch, and with every start of the server. */
+  readonly identity: string;
+  readonly epoch: number;
+  /** How many of the asked loads the ledger knows. */
+  readonly known: number;
 }
 
 /**
@@ -74,6 +86,41 @@ export const openStoreAsItIs = (url: ConnectionUrl): Database =>
     max: 1,
     statementMs: migrationMs,
   });
+
+/**
+ * A restore writes the row of an epoch again, in another transaction. It creates the foreign key last: without it the
+ * tables are there, and not yet their rows.
+ */
+const markSql = `SELECT concat_ws(' ', pg_postmaster_start_time(), c.oid, e.epoch, e.xmin) AS identity,
+       coalesce(e.epoch, 0) AS epoch, (SELECT count(*) FROM loads WHERE load_id = ANY($1)) AS known
+  FROM pg_constraint c LEFT JOIN (SELECT epoch, xmin FROM epochs ORDER BY epoch DESC LIMIT 1) e ON true
+ WHERE c.conrelid = 'load_calls'::regclass AND c.contype = 'f'`;
+
+/** @throws CallsyncError DATABASE_INCOMPLETE while tables are missing or being restored, or another of the store */
+export const readLedgerMark = async (store: Store, loadIds: readonly string[]): Promise<LedgerMark> => {
+  const [mark] = await store.query<LedgerMark>(markSql, [loadIds]);
+  if (mark !== undefined) return mark;
+  throw transient('DATABASE_INCOMPLETE', 'The operational store is being restored.');
+};
+
+/**
+ * Creates the tables of a store that was dropped, unless somebody is at work in the database: then they are being restored.
+ * @returns whether they were created.
+ */
+export const recreateStore = async (store: Store): Promise<boolean> => {
+  const [found] = await store.query<{ dropped: boolean; busy: boolean }>(
+    `SELECT to_regclass('callsync.migrations') IS NULL AS dropped,
+            EXISTS (SELECT FROM pg_stat_activity
+                     WHERE datname = current_database() AND application_name NOT LIKE 'callsync%' AND state <> 'idle'
+                       AND pid <> pg_backend_pid()) AS busy`,
+  );
+  if (found?.dropped !== true || found.busy) return false;
+  return (await migrateStore(store)).length > 0;
+};
+
+/** Tables, or what belongs to them, are missing. */
+export const isIncomplete = (error: unknown): boolean =>
+  error instanceof CallsyncError && error.code === 'DATABASE_INCOMPLETE';
 
 /** A statement of a migration may rewrite a large table. */
 const migrationMs = 24 * 3_600_000;

@@ -1,8 +1,7 @@
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../errors.ts';
 import type { WarehouseTarget } from '../../pipeline/deps.ts';
-import { checkBeforeLoad } from '../../pipeline/load/check-before-load.ts';
-import { createLedgerCheck, type LedgerCheck } from '../../pipeline/load/check-ledger.ts';
+import { checkBeforeLoad, createLedgerCheck, type LedgerCheck } from '../../pipeline/load/check-ledger.ts';
 import { createLease } from '../../store/loads/lease.ts';
 import { beginWalk } from '../../store/loads/walk.ts';
 import { registerWarehouse } from '../../store/loads/warehouses.ts';

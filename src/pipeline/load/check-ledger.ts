@@ -7,14 +7,19 @@ import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../errors.ts';
 import { repairCounters } from '../../store/counters.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
-import { isIncomplete, type LedgerMark, readLedgerMark, recreateStore } from '../../store/ledger-mark.ts';
 import { noteComparison, readClock, sendAgain } from '../../store/loads/compare-loads.ts';
 import { issueEpoch } from '../../store/loads/epochs.ts';
 import type { StoreLease } from '../../store/loads/lease.ts';
 import { registerWarehouse } from '../../store/loads/warehouses.ts';
-import type { Store } from '../../store/store.ts';
+import { isIncomplete, type LedgerMark, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
-import { type Comparison, compareWithWarehouse, findHighestEpoch, listForgotten } from './compare-with-warehouse.ts';
+import {
+  type Comparison,
+  compareWithWarehouse,
+  findHighestEpoch,
+  isTableMissing,
+  listForgotten,
+} from './compare-with-warehouse.ts';
 import { replayErasures } from './replay-erasures.ts';
 
 export interface LedgerCheckDeps {
@@ -117,6 +122,44 @@ export const createLedgerCheck = (deps: LedgerCheckDeps): LedgerCheck => {
         await run();
       }
     },
+  };
+};
+
+/**
+ * A warehouse that migrates before its first load, and has the ledger checked before each: a load of a ledger that was
+ * restored since would stay mute, and one into a warehouse that was lost would fail for good.
+ */
+export const checkBeforeLoad = (warehouse: Warehouse, check: LedgerCheck): Warehouse => {
+  let migrated: Promise<void> | undefined;
+  const migrate = (): Promise<void> => {
+    migrated ??= warehouse.migrate().catch((error: unknown) => {
+      migrated = undefined;
+      throw error;
+    });
+    return migrated;
+  };
+  /** Tables that are missing are created by the next attempt. */
+  const migratedFirst = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      await migrate();
+      return await work();
+    } catch (error) {
+      if (!isTableMissing(error)) throw error;
+      migrated = undefined;
+      check.suspect(warehouse);
+      throw transient(error.code, error.message, { cause: error });
+    }
+  };
+  return {
+    ...warehouse,
+    load: (batch) =>
+      migratedFirst(async () => {
+        await check.beforeLoad(warehouse, batch);
+        const result = await warehouse.load(batch);
+        check.afterLoad(warehouse, batch);
+        return result;
+      }),
+    recordState: (row) => migratedFirst(() => warehouse.recordState(row)),
   };
 };
 

@@ -36,6 +36,16 @@ export interface SettledDelivery {
 /** Bytes of bodies that one batch may hold. */
 const batchBytes = 32 * 1024 * 1024;
 
+const lockPendingSql = `SELECT seq, delivery_id AS "deliveryId", hook_id AS "hookId", agent, body, body_hash AS "bodyHash",
+       ${toMicros('received_at')} AS "receivedAt"
+  FROM inbox
+ WHERE seq = ANY(ARRAY(SELECT seq FROM (
+         SELECT seq, sum(octet_length(body)) OVER (ORDER BY seq) AS bytes, row_number() OVER (ORDER BY seq) AS position
+           FROM (SELECT seq, body FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT $1) p) q
+        WHERE bytes <= $2 OR position = 1))
+   AND outcome = 'pending'
+ ORDER BY seq FOR UPDATE SKIP LOCKED`;
+
 /**
  * The oldest waiting deliveries, locked, with what is known of their bodies; those that another transaction holds are left
  * to it. They are chosen once, into an array, and not again for each row.
@@ -44,18 +54,7 @@ export const lockPendingDeliveries = async (
   tx: Transaction,
   limit: number,
 ): Promise<{ readonly deliveries: readonly PendingDelivery[]; readonly earlier: EarlierBodies }> => {
-  const deliveries = await tx.query<PendingDelivery>(
-    `SELECT seq, delivery_id AS "deliveryId", hook_id AS "hookId", agent, body, body_hash AS "bodyHash",
-            ${toMicros('received_at')} AS "receivedAt"
-       FROM inbox
-      WHERE seq = ANY(ARRAY(SELECT seq FROM (
-              SELECT seq, sum(octet_length(body)) OVER (ORDER BY seq) AS bytes, row_number() OVER (ORDER BY seq) AS position
-                FROM (SELECT seq, body FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT $1) p) q
-             WHERE bytes <= $2 OR position = 1))
-        AND outcome = 'pending'
-      ORDER BY seq FOR UPDATE SKIP LOCKED`,
-    [limit, batchBytes],
-  );
+  const deliveries = await tx.query<PendingDelivery>(lockPendingSql, [limit, batchBytes]);
   return { deliveries, earlier: await findEarlierBodies(tx, deliveries) };
 };
 

@@ -1,8 +1,7 @@
 /** Ledgers and warehouses that were restored from a backup or lost, noticed by maintenance and healed without the service. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
-import { checkBeforeLoad } from '../../../src/pipeline/load/check-before-load.ts';
-import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
+import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
