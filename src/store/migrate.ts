@@ -32,6 +32,7 @@ export const migrateWithin = async (tx: Transaction, files: readonly string[]): 
   return missing;
 };
 
+/** Whether two file names are one migration, whatever its number: another branch may have taken the number. */
 export const isSameMigration = (one: string, other: string): boolean => wordsOf(one) === wordsOf(other);
 
 const wordsOf = (file: string): string => file.replace(/^\d+_/, '');
