@@ -64,6 +64,9 @@ export const openDatabase = (options: PoolOptions): Database => {
   };
 };
 
+/** The URL as it is at this moment. */
+export const readUrl = (url: ConnectionUrl): URL => new URL(typeof url === 'string' ? url : url());
+
 /** Opens a pool; nothing is connected until the first query. bigint columns read as numbers (all ours are safe). */
 export const openPool = (options: PoolOptions): pg.Pool => {
   const types = {

@@ -3,7 +3,7 @@ import type { Config } from '../../../schemas/config.ts';
 import { createEmitter } from '../../lineage/emitter.ts';
 import { type DatasetPlace, lineageEvents } from '../../lineage/events.ts';
 import type { WorkObserver } from '../../pipeline/deps.ts';
-import type { ConnectionUrl } from '../../postgres/database.ts';
+import { type ConnectionUrl, readUrl } from '../../postgres/database.ts';
 import { openSecret } from '../../secret.ts';
 import { readVersion } from '../version.ts';
 import type { Services } from './services.ts';
@@ -15,8 +15,7 @@ const placesOf = (config: Config, store: ConnectionUrl): Record<string, DatasetP
         return [name, { namespace: 'bigquery', prefix: `${warehouse.project}.${warehouse.dataset}` }];
       }
       const secret = openSecret({ key: `warehouses.${name}.url`, value: warehouse.url, file: warehouse.url_file });
-      const connection = secret?.read ?? store;
-      const url = new URL(typeof connection === 'string' ? connection : connection());
+      const url = readUrl(secret?.read ?? store);
       const namespace = `postgres://${url.hostname}:${url.port || '5432'}`;
       return [name, { namespace, prefix: `${url.pathname.slice(1)}.${warehouse.schema}` }];
     }),
