@@ -2,7 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CallsyncError } from '../../src/errors.ts';
+import type { Api } from '../../src/source/http/api.ts';
 import { MalformedList, scanRecords } from '../../src/source/json/record-scan.ts';
+import { createListClient } from '../../src/source/list/list-client.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
 import { readWindow } from '../../src/source/read/read-window.ts';
 import { createSource } from '../../src/source/source.ts';
@@ -150,6 +152,23 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 const lanes = 8;
+/** Of the responses that come whole, one in this many comes by HTTP; those that are cut off all do. */
+const byHttp = 4;
+
+/** Answers every request with the bytes that are set, as the API answers after an exchange. */
+const openMemoryApi = () => {
+  const state: { bytes: Buffer } = { bytes: Buffer.alloc(0) };
+  const api: Api = {
+    address: (path) => new URL(path, 'http://memory.invalid'),
+    get: async (url, parse) => {
+      const headers = {};
+      const response = { status: 200, headers, body: state.bytes, wireBytes: 0, sentAt: 0, headAt: 0, url };
+      return { response, value: parse(response), observedAt: 0 };
+    },
+    counts: { requests: 0, retries: 0, rateLimited: 0, wireBytes: 0, bodyBytes: 0, waitedMs: 0, answers: new Map() },
+  };
+  return { api, state };
+};
 
 /** @param rounds mutated responses of each kind. */
 export const describeListFuzz = (rounds: number): void => {
@@ -163,15 +182,19 @@ export const describeListFuzz = (rounds: number): void => {
         const source = createSource(
           configFor(server.url, { list: { path, records: 'data' }, limits: { retries: 0, concurrency: 1 } }),
         );
+        const memory = openMemoryApi();
+        const inMemory = createListClient(memory.api, source.config.list);
         for (let round = number; round < rounds; round += lanes) {
           const random = randomOf(round);
           const bytes = makeResponse(random);
           const transport = random.next() < 0.9 ? random.below(2) : 2 + random.below(3);
+          const list = transport > 1 || Math.floor(round / lanes) % byHttp === 0 ? source.list : inMemory;
           responses.set(path, { bytes, transport });
+          memory.state.bytes = bytes;
           const got: unknown[] = [];
           let error: unknown;
           try {
-            for await (const page of source.list.readPages({})) {
+            for await (const page of list.readPages({})) {
               for (const part of page.parts(500)) for (const raw of part) if (isUsable(raw.value)) got.push(raw.value);
             }
           } catch (caught) {
