@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -15,6 +17,7 @@ interface SimulateOptions extends CommonOptions {
   readonly dialect: string;
   readonly webhook?: string;
   readonly options: string;
+  readonly secrets?: string;
 }
 
 const isSection = (value: unknown): value is Record<string, unknown> =>
@@ -92,13 +95,25 @@ const render = (addresses: SimulatorAddresses): string =>
     `calls           ${addresses.range.from} … ${addresses.range.to}`,
   ].join('\n');
 
+/** As an account manager hands them over: files for the configuration to name. */
+const writeSecrets = (folder: string, addresses: SimulatorAddresses): void => {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { clientSecret, signingSecret } = addresses;
+  for (const [name, secret] of Object.entries({ 'client-secret': clientSecret, 'signing-secret': signingSecret })) {
+    if (secret !== null) writeFileSync(join(folder, name), secret, { mode: 0o600 });
+  }
+};
+
 const run = async (options: SimulateOptions): Promise<void> => {
   const settings = settingsOf(options);
   try {
     await runSimulator({
       options: settings,
       signal: untilStopped().signal,
-      onReady: (addresses) => print(options, addresses, render(addresses)),
+      onReady: (addresses) => {
+        if (options.secrets !== undefined) writeSecrets(options.secrets, addresses);
+        print(options, addresses, render(addresses));
+      },
     });
   } catch (cause) {
     const { code } = cause as { code?: string };
@@ -114,7 +129,7 @@ export const addSimulate = (command: Command): void => {
     command,
     [
       'callsync simulate --calls 500 --webhook http://127.0.0.1:8780/webhook',
-      'callsync simulate --port 9000 --dialect page_total',
+      'callsync simulate --port 9000 --dialect page_total --secrets service',
       'callsync simulate --options "{live: {callsPerSecond: 5}, rateLimit: {requests: 0}}"',
     ],
     `Dialects:\n${Object.entries(dialects)
@@ -126,6 +141,7 @@ export const addSimulate = (command: Command): void => {
     .option('--dialect <name>', 'how its call list behaves, one of the dialects below', 'activate')
     .option('--webhook <url>', 'send webhooks there')
     .option('--options <yaml>', 'further options as YAML or JSON, such as "{live: {callsPerSecond: 5}}"', '{}')
+    .option('--secrets <folder>', 'also write client-secret and signing-secret into files there')
     .option('--json', 'print its addresses as one JSON line')
     .addHelpText('after', () => `\n--options takes:\n${listOptions()}`)
     .action(run);
