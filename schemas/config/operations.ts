@@ -1,5 +1,6 @@
 /** Config section `operations:`: health, readiness and metrics, away from the port that takes deliveries. */
 import { z } from 'zod';
+import { tlsSchema } from './tls.ts';
 
 export const operationsConfigSchema = z
   .strictObject({
@@ -10,6 +11,9 @@ export const operationsConfigSchema = z
       .default('127.0.0.1')
       .describe('Address to listen on; in a container its own, or 0.0.0.0, so that probes reach it.'),
     port: z.number().int().min(0).max(65_535).default(9464).describe('Port to listen on; 0 takes any free one.'),
+    tls: tlsSchema
+      .optional()
+      .describe('Serve HTTPS with this certificate, /healthz and /metrics too; plain HTTP without it.'),
     token_file: z
       .string()
       .min(1)

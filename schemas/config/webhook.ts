@@ -1,6 +1,7 @@
 /** Config section `webhook:`: the receiver of deliveries (interface §4.3, §5.4). */
 import { z } from 'zod';
 import { durationSchema } from './duration.ts';
+import { tlsSchema } from './tls.ts';
 
 const MiB = 1024 * 1024;
 
@@ -32,11 +33,6 @@ export const signingSecretSchema = z
   .refine((entry) => entry.secret !== undefined || entry.secret_file !== undefined, {
     error: 'needs `secret_file` (or `secret`)',
   });
-
-const tlsSchema = z.strictObject({
-  cert_file: z.string().min(1).describe('Certificate chain, PEM; read again when it changes.'),
-  key_file: z.string().min(1).describe('Private key, PEM; read again when it changes.'),
-});
 
 const limitsSchema = z.strictObject({
   body_bytes: z

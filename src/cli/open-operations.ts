@@ -21,12 +21,12 @@ export const openOperations = async (
     readonly page?: Page | undefined;
   },
 ): Promise<string | undefined> => {
-  const { enabled, listen, port, token_file: file } = services.config.operations;
+  const { enabled, listen, port, tls, token_file: file } = services.config.operations;
   if (!enabled) return undefined;
   const { registry, ready, portMayBeTaken = false, page } = input;
   const token = openSecret({ key: 'operations.token', file })?.read;
   try {
-    const server = await serveOperations({ listen, port, registry, ready, token, page });
+    const server = await serveOperations({ listen, port, registry, ready, token, page, tls });
     services.defer(() => server.close());
     return server.address;
   } catch (error) {

@@ -11,7 +11,7 @@ const typeNames: Readonly<Record<Column['type'], { readonly postgres: string; re
   decimal: { postgres: 'numeric', bigquery: 'BIGNUMERIC' },
   words: {
     postgres: 'four parallel arrays word_values, word_starts, word_lengths, word_scores',
-    bigquery: 'ARRAY<STRUCT>',
+    bigquery: 'ARRAY&lt;STRUCT>',
   },
 };
 

@@ -47,4 +47,5 @@ const renderTable = (rows: readonly Row[]): string => {
   return ['| Key | Allowed | Default | Meaning |', '|---|---|---|---|', ...lines].join('\n');
 };
 
-const escapeCell = (text: string) => text.replaceAll('|', '\\|');
+/** Of text in a table; what looks like HTML is none. */
+const escapeCell = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');

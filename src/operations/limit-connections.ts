@@ -26,9 +26,9 @@ export const requestLimits = {
  * @param now tells milliseconds, from any beginning.
  */
 export const limitConnections = (server: Server, now: () => number = () => performance.now()): void => {
-  const open = new Set<Socket>();
+  const open = new Map<string, Socket>();
   /** Those whose request has not come whole. */
-  const unasked = new Set<Socket>();
+  const unasked = new Map<string, Socket>();
   const taken = new Map<string, number>();
   let second = 0;
 
@@ -49,15 +49,19 @@ export const limitConnections = (server: Server, now: () => number = () => perfo
       return;
     }
     if (open.size >= mostOpen) {
-      const [oldest] = unasked.size > 0 ? unasked : open;
+      const [oldest] = (unasked.size > 0 ? unasked : open).values();
       oldest?.destroy();
     }
-    open.add(socket);
-    unasked.add(socket);
+    const peer = peerOf(socket);
+    open.set(peer, socket);
+    unasked.set(peer, socket);
     socket.once('close', () => {
-      open.delete(socket);
-      unasked.delete(socket);
+      open.delete(peer);
+      unasked.delete(peer);
     });
   });
-  server.on('request', ({ socket }) => unasked.delete(socket));
+  server.on('request', ({ socket }) => unasked.delete(peerOf(socket)));
 };
+
+/** The same for a connection and for what TLS makes of it. */
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

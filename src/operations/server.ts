@@ -1,8 +1,11 @@
 /** Health, readiness and metrics of a process on a port of their own: nobody who reaches the webhook reaches them. */
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
+import { readCertificate, reloadCertificate, type TlsFiles } from '../certificate.ts';
 import { terminal } from '../errors.ts';
+import type { FileWatch } from '../file-watch.ts';
 import { limitConnections, requestLimits } from './limit-connections.ts';
 import { isSameText } from './page/access.ts';
 import type { Page } from './page/page.ts';
@@ -15,6 +18,8 @@ export interface OperationsOptions {
   readonly ready: () => boolean;
   /** The token that /metrics asks for; undefined = none. Read at each request. */
   readonly token: (() => string) | undefined;
+  /** HTTPS with this certificate; plain HTTP without it. */
+  readonly tls?: TlsFiles | undefined;
   /** The status page; absent where there is none. */
   readonly page?: Page | undefined;
 }
@@ -33,7 +38,7 @@ interface Answer {
 
 const json = 'application/json; charset=utf-8';
 
-/** @throws CallsyncError OPERATIONS_PORT_TAKEN */
+/** @throws CallsyncError OPERATIONS_PORT_TAKEN, OPERATIONS_TLS_INVALID */
 export const serveOperations = async (options: OperationsOptions): Promise<OperationsServer> => {
   const { listen, port, registry } = options;
   const mayRead = (authorization = ''): boolean =>
@@ -51,7 +56,7 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
         : { status: 401 },
   };
 
-  const server = createServer(requestLimits, async (request, response) => {
+  const answer: RequestListener = async (request, response) => {
     // A connection is for one request: idle ones would keep others out.
     response.setHeader('connection', 'close');
     const path = request.url?.split('?', 1)[0] ?? '';
@@ -70,7 +75,9 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
     } catch {
       return failed(response);
     }
-  });
+  };
+  const { server, watch } =
+    options.tls === undefined ? { server: createServer(requestLimits, answer) } : openTls(options.tls, answer);
   limitConnections(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) =>
@@ -85,14 +92,29 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
   });
   const { address, family, port: taken } = server.address() as AddressInfo;
   return {
-    address: `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`,
+    address: `${options.tls === undefined ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${taken}`,
     async close() {
       options.page?.close();
+      watch?.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
       await closed;
     },
   };
+};
+
+const openTls = (files: TlsFiles, answer: RequestListener): { server: Server; watch: FileWatch } => {
+  const certificate = readCertificate(files);
+  if (certificate === undefined) {
+    throw terminal('OPERATIONS_TLS_INVALID', 'The certificate or key of the operations port cannot be used.', {
+      hint: 'Check that operations.tls.cert_file and key_file exist, are PEM and belong together.',
+    });
+  }
+  const handshakeTimeout = requestLimits.headersTimeout;
+  const server: TlsServer = createTlsServer({ ...requestLimits, ...certificate, handshakeTimeout }, answer);
+  // A pair that does not fit is left aside: the one before stays in force.
+  const watch = reloadCertificate({ files, server, onRead: () => undefined, onError: () => undefined });
+  return { server, watch };
 };
 
 const failed = (response: ServerResponse): void => {

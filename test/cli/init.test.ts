@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFile, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { psqlLine } from '../../src/cli/psql-line.ts';
@@ -11,6 +12,7 @@ import { type Simulator, startSimulator } from '../../src/simulator/start-simula
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
+const program = resolve(import.meta.dirname, '../../dist/src/cli/main.js');
 let simulator: Simulator;
 let folder: CliFolder;
 let database: TestDatabase;
@@ -59,6 +61,52 @@ test('writes everything that can be said by options', async () => {
   });
 });
 
+/** Gives what it runs a terminal of its own, and is that terminal's keyboard and screen. */
+const terminal = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
+const clearLine = '\u0015';
+const down = '\u001b[B';
+
+test('asks on a terminal, takes no nonsense, and shows no secret', async () => {
+  const command = [process.execPath, program, 'init', '--config', 'asked.yaml', '--no-probe', '--no-doctor'];
+  const child = spawn('python3', ['-c', terminal, ...command], { cwd: folder.path });
+  let screen = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    screen += chunk.toString('utf8');
+  });
+  const ended = once(child, 'exit');
+  const answer = async (question: string, typed: string): Promise<void> => {
+    await expect.poll(() => stripVTControlCharacters(screen), { timeout: 40_000 }).toContain(question);
+    child.stdin.write(`${typed}\r`);
+  };
+  await answer('Address of the call API', 'nonsense');
+  await answer('Use an address such as', `${clearLine}https://api.example.com`);
+  await answer('Address of the identity provider', 'https://login.example.com');
+  await answer('Realm', 'main');
+  await answer('Client id', 'me');
+  await answer('Client secret', 'hush-hush');
+  await answer('How does the call list work?', down);
+  await answer('Where do the calls go?', '');
+  await answer('File that holds the connection URL', '');
+  await answer('Does the service send webhooks here?', 'y');
+  await answer('Signing secret of the webhooks', 'a signing secret of enough length');
+  await answer('Public address of the receiver', '');
+  expect((await ended)[0]).toBe(0);
+  expect(screen).not.toContain('hush-hush');
+  const { config } = await loadConfig({ path: join(folder.path, 'asked.yaml') });
+  expect(config).toMatchObject({
+    source: {
+      base_url: 'https://api.example.com',
+      auth_url: 'https://login.example.com',
+      realm: 'main',
+      client_id: 'me',
+      list: { preset: 'activate' },
+    },
+    webhook: { enabled: true, secrets: [{ secret_file: join(folder.path, 'signing-secret') }] },
+  });
+  expect(await readFile(join(folder.path, 'client-secret'), 'utf8')).toBe('hush-hush');
+  expect((await stat(join(folder.path, 'client-secret'))).mode & 0o777).toBe(0o600);
+});
+
 test('says what is missing where nobody can be asked', async () => {
   expect(await init('--config', 'none.yaml')).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
   expect(await init('--config', 'none.yaml', '--yes')).toMatchObject({
@@ -69,7 +117,6 @@ test('says what is missing where nobody can be asked', async () => {
 
 test('status --watch shows the state again and again until it is stopped', async () => {
   await appendFile(join(folder.path, 'callsync.yaml'), stringify({ store: { url: database.url } }));
-  const program = resolve(import.meta.dirname, '../../dist/src/cli/main.js');
   const child = spawn(process.execPath, [program, 'status', '--watch', '0.1', '--json'], { cwd: folder.path });
   let said = '';
   child.stdout.on('data', (chunk: Buffer) => {

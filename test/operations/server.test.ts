@@ -1,10 +1,15 @@
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Gauge, Registry } from 'prom-client';
+import { Agent, fetch as fetchBy } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limitConnections, requestLimits } from '../../src/operations/limit-connections.ts';
 import { type OperationsServer, serveOperations } from '../../src/operations/server.ts';
+import { makeCertificate } from '../support/certificate.ts';
 
 const registry = new Registry();
 new Gauge({ name: 'callsync_example', help: 'An example.', registers: [registry] }).set(7);
@@ -69,7 +74,9 @@ test('serves nothing else, and says when its address is taken', async () => {
 
 /** Answers 200 to everything, within the limits of an operations port, by a clock of the test. */
 const serveLimited = async (now: () => number): Promise<{ port: number; server: Server }> => {
-  const server = createServer(requestLimits, (_, response) => response.setHeader('connection', 'close').end());
+  const server = createServer({ ...requestLimits, headersTimeout: 500 }, (_, response) =>
+    response.setHeader('connection', 'close').end(),
+  );
   limitConnections(server, now);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { port: (server.address() as AddressInfo).port, server };
@@ -122,4 +129,25 @@ test('closes what one address opens beyond its share of a second', async () => {
 test('takes no head of more than 8 KiB', async () => {
   const answer = await fetch(`${open.address}/healthz`, { headers: { 'x-large': 'x'.repeat(9_000) } });
   expect(answer.status).toBe(431);
+});
+
+test('serves HTTPS where it has a certificate, and refuses one that cannot be used', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-operations-'));
+  try {
+    const { cert, key } = makeCertificate();
+    const tls = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') };
+    const options = { listen: '127.0.0.1', port: 0, registry, ready: () => true, token: undefined, tls };
+    await expect(serveOperations(options)).rejects.toMatchObject({ code: 'OPERATIONS_TLS_INVALID' });
+    await writeFile(tls.cert_file, cert);
+    await writeFile(tls.key_file, key);
+    const server = await serveOperations(options);
+    expect(server.address).toMatch(/^https:/);
+    const trusting = new Agent({ connect: { ca: cert } });
+    const answer = await fetchBy(`${server.address}/healthz`, { dispatcher: trusting });
+    expect(await answer.json()).toEqual({ alive: true });
+    await trusting.close();
+    await server.close();
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });

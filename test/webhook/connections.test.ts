@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAddressList, senderOf } from '../../src/webhook/server/senders.ts';
-import { makeCertificate } from './support/certificate.ts';
+import { makeCertificate } from '../support/certificate.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { deliveryHeaders, exchange, head } from './support/raw-http.ts';
 import { type StartedReceiver, startReceiver } from './support/receiver.ts';

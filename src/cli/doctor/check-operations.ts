@@ -1,17 +1,18 @@
 /** Check of the port for health, readiness and metrics: served by a process of ours, or free for the next. */
 import { createServer } from 'node:net';
-import { fetch } from 'undici';
+import { Agent, fetch } from 'undici';
 import type { Services } from '../services/services.ts';
 import { type Check, type Finding, failed, ok, skipped } from './check.ts';
 
 export const operationsCheck = ({ config: { operations } }: Pick<Services, 'config'>): Check => ({
   name: 'operations',
   run: async (signal) => {
-    const { enabled, listen, port } = operations;
+    const { enabled, listen, port, tls } = operations;
     if (!enabled) return skipped('Not enabled (operations.enabled).');
     if (port === 0) return ok('Takes any free port.');
     const address = `${listen}:${port}`;
-    if (await answersHealth(listen, port, signal)) return ok(`Health answers on ${address}.`);
+    if (await answersHealth({ listen, port, isTls: tls !== undefined }, signal))
+      return ok(`Health answers on ${address}.`);
     const code = await findObstacle(listen, port);
     return code === undefined ? ok(`${address} is free for the next process.`) : describeObstacle(address, code);
   },
@@ -27,11 +28,18 @@ const describeObstacle = (address: string, code: string): Finding => {
   );
 };
 
-const answersHealth = async (listen: string, port: number, signal: AbortSignal): Promise<boolean> => {
+/** By whatever certificate: it may name another host than this one. */
+const anyCertificate = new Agent({ connect: { rejectUnauthorized: false } });
+
+const answersHealth = async (
+  { listen, port, isTls }: { readonly listen: string; readonly port: number; readonly isTls: boolean },
+  signal: AbortSignal,
+): Promise<boolean> => {
   const everywhere = listen === '0.0.0.0' || listen === '::';
   const host = everywhere ? '127.0.0.1' : listen.includes(':') ? `[${listen}]` : listen;
   try {
-    const answer = await fetch(`http://${host}:${port}/healthz`, {
+    const answer = await fetch(`${isTls ? 'https' : 'http'}://${host}:${port}/healthz`, {
+      dispatcher: anyCertificate,
       signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]),
     });
     return answer.ok && (await answer.text()).includes('"alive":true');

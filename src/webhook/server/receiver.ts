@@ -6,7 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
+import type { Certificate } from '../../certificate.ts';
 import { terminal } from '../../errors.ts';
+import type { FileWatch } from '../../file-watch.ts';
 import { createWebhookMetrics } from '../../metrics/webhook-metrics.ts';
 import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { createCircuitBreaker } from '../spool/circuit-breaker.ts';
@@ -16,7 +18,6 @@ import { type BodyReader, createBodyReader } from './body.ts';
 import { limitConnections } from './connections.ts';
 import { createHeaderReader } from './delivery-headers.ts';
 import { createDropLog } from './drop-log.ts';
-import type { FileWatch } from './file-watch.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { createOffenders } from './offenders.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
@@ -25,7 +26,7 @@ import { type Admit, addRoutes } from './routes.ts';
 import { createAddressList, createKnownSenders } from './senders.ts';
 import { signatureVerifier, type Verifier } from './signature.ts';
 import type { SigningKeys } from './signing-keys.ts';
-import { readCertificate, reloadCertificate } from './tls.ts';
+import { openCertificate, watchCertificate } from './tls.ts';
 import { createWakeUp } from './wake-up.ts';
 
 export interface ReceiverOptions {
@@ -77,7 +78,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
   const metrics = createWebhookMetrics(registry);
   let closing = false;
 
-  const certificate = config.tls && readCertificate(config.tls);
+  const certificate = config.tls && openCertificate(config.tls);
   const app = createApp(config, certificate);
   const senders = createKnownSenders();
   const drops = createDropLog(log);
@@ -176,7 +177,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
         );
       }
       if (config.tls) {
-        certificateWatch = reloadCertificate({ files: config.tls, server: app.server as unknown as TlsServer, log });
+        certificateWatch = watchCertificate(config.tls, app.server as unknown as TlsServer, log);
       }
     },
     get address() {
@@ -208,10 +209,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
   };
 };
 
-const createApp = (
-  config: WebhookConfig,
-  certificate: ReturnType<typeof readCertificate> | undefined,
-): FastifyInstance => {
+const createApp = (config: WebhookConfig, certificate: Certificate | undefined): FastifyInstance => {
   const { limits } = config;
   const server = {
     maxHeaderSize: limits.header_bytes,

@@ -1,8 +1,8 @@
 /** The signing secrets in force, kept up with their files while the receiver runs. */
 import type { SigningSecretConfig } from '../../../schemas/config/webhook.ts';
 import { terminal } from '../../errors.ts';
+import { type FileContents, readFiles, watchFiles } from '../../file-watch.ts';
 import { withoutLineEnd } from '../../secret.ts';
-import { type FileContents, readFiles, watchFiles } from './file-watch.ts';
 import type { ReceiverLog } from './receiver-log.ts';
 import type { SigningKey } from './signature.ts';
 

@@ -1,0 +1,59 @@
+/** Certificate and key of a server, read again when their files change. */
+import type { Server } from 'node:https';
+import { createSecureContext } from 'node:tls';
+import { type FileContents, type FileWatch, readFiles, watchFiles } from './file-watch.ts';
+
+export interface TlsFiles {
+  readonly cert_file: string;
+  readonly key_file: string;
+}
+
+export interface Certificate {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+/** Undefined when a file cannot be read, or the two are not a certificate and its key. */
+export const readCertificate = (files: TlsFiles): Certificate | undefined =>
+  pairOf(files, readFiles([files.cert_file, files.key_file]));
+
+/**
+ * Connections opened after a change use the new certificate; a pair that does not fit is left aside.
+ * @param options.onError is told why it does not fit.
+ */
+export const reloadCertificate = (options: {
+  readonly files: TlsFiles;
+  readonly server: Server;
+  readonly onRead: () => void;
+  readonly onError: (error: unknown) => void;
+  readonly intervalMs?: number;
+}): FileWatch => {
+  const { files, server, onRead, onError, intervalMs = 1_000 } = options;
+  return watchFiles({
+    initial: readFiles([files.cert_file, files.key_file]),
+    intervalMs,
+    onChange: (contents) => {
+      const certificate = pairOf(files, contents, onError);
+      if (certificate === undefined) return;
+      server.setSecureContext(certificate);
+      onRead();
+    },
+  });
+};
+
+const pairOf = (
+  files: TlsFiles,
+  contents: FileContents,
+  onError: (error: unknown) => void = () => {},
+): Certificate | undefined => {
+  const cert = contents.get(files.cert_file);
+  const key = contents.get(files.key_file);
+  if (cert === undefined || key === undefined) return undefined;
+  try {
+    createSecureContext({ cert, key });
+    return { cert, key };
+  } catch (error) {
+    onError(error);
+    return undefined;
+  }
+};

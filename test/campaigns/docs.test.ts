@@ -1,0 +1,4 @@
+/** Runs every command of the documentation that needs no container and no cloud, in one installation. About 3 minutes. */
+import { testCommands } from '../docs/command-cases.ts';
+
+testCommands('all');

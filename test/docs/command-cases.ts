@@ -1,0 +1,112 @@
+/**
+ * Runs the commands of the documentation: those of the quickstart one after the other, then those of all other pages in the
+ * installation that it made. Ports are replaced by free ones, days by recent ones, and the service has fewer calls and no limit.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findFreePort } from '../../src/local/local-process.ts';
+import { endProcess } from '../support/installation.ts';
+import { type DocumentedCommand, isRunnable, readAllCommands, root } from './support/read-commands.ts';
+
+const deadlineMs = 120_000;
+/** What they may end with: done, or finished and told to be incomplete. */
+const allowed = [0, 5];
+
+let folder: string;
+let ports: Readonly<Record<string, number>>;
+let env: NodeJS.ProcessEnv;
+const running: ChildProcess[] = [];
+
+const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+
+const adapt = (text: string): string =>
+  text
+    .replace(/^npx /, '')
+    .replace(/^[0-9*/ ]+ {2}/, '')
+    .replace(/ && dbt build$/, '')
+    .replace(/ --timeout \w+/, '')
+    .replace('callsync await', 'callsync await --timeout 20s')
+    .replaceAll(/\b(9000|8780)\b/g, (port) => String(ports[port]))
+    .replaceAll(/--from \d{4}-\d\d-\d\d/g, `--from ${daysAgo(2)}`)
+    .replaceAll(/--to \d{4}-\d\d-\d\d/g, `--to ${daysAgo(1)}`)
+    .replace(
+      '{live: {callsPerSecond: 1}}',
+      '{live: {callsPerSecond: 2}, rateLimit: {requests: 0}, calls: {utterances: 3}}',
+    )
+    .replace('callsync simulate', `callsync simulate --calls 300`);
+
+const start = (command: DocumentedCommand): ChildProcess =>
+  spawn('bash', ['-o', 'pipefail', '-c', `exec ${adapt(command.text)}`], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+
+/** @returns what it ended with, and what it said. */
+const run = async (command: DocumentedCommand): Promise<{ readonly code: number | null; readonly said: string }> => {
+  const text = adapt(command.text);
+  const child = spawn('bash', ['-o', 'pipefail', '-c', text], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += chunk));
+  const [code] = (await once(child, 'close')) as [number | null];
+  clearTimeout(timer);
+  return { code, said };
+};
+
+const commands = readAllCommands();
+const [first, rest] = [true, false].map((isFirst) =>
+  commands.filter((one) => isRunnable(one) && (one.page === 'docs/quickstart.md') === isFirst),
+) as [DocumentedCommand[], DocumentedCommand[]];
+
+const runAll = async (some: readonly DocumentedCommand[]): Promise<void> => {
+  for (const command of some) {
+    const where = `${command.page}:${command.line} ${adapt(command.text)}`;
+    if (command.background) {
+      const child = start(command);
+      running.push(child);
+      const ended = once(child, 'exit').then(([code]) => `ended with ${code}`);
+      const said = once(child.stdout as NodeJS.ReadableStream, 'data').then(() => 'runs');
+      expect(await Promise.race([ended, said]), where).toBe('runs');
+    } else {
+      const { code, said } = await run(command);
+      expect(allowed, `${where} ended with ${code}\n${said}`).toContain(code);
+    }
+  }
+};
+
+/** @param scope the quickstart alone, or all. */
+export const testCommands = (scope: 'quickstart' | 'all'): void => {
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'callsync-docs-'));
+    await chmod(folder, 0o711);
+    await mkdir(join(folder, 'bin'));
+    const program = `#!/bin/sh\nexec "${process.execPath}" "${root}/dist/src/cli/main.js" "$@"\n`;
+    await writeFile(join(folder, 'bin/callsync'), program, { mode: 0o755 });
+    ports = { '9000': await findFreePort(), '8780': await findFreePort() };
+    const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('CALLSYNC_'));
+    env = {
+      ...Object.fromEntries(clean),
+      PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
+      CALLSYNC_STORE__DATA_DIR: join(folder, 'data'),
+      CALLSYNC_WEBHOOK__PORT: String(ports['8780']),
+      CALLSYNC_OPERATIONS__PORT: '0',
+      CALLSYNC_SOURCE__LIMITS__REQUESTS: '1000',
+    };
+  });
+  afterAll(async () => {
+    for (const child of running.reverse()) await endProcess(child, 'SIGTERM');
+    await rm(folder, { recursive: true, force: true });
+  }, 120_000);
+
+  test('the quickstart, in at most eight commands', async () => {
+    expect(commands.filter(({ page }) => page === 'docs/quickstart.md').length).toBeLessThanOrEqual(8);
+    await runAll(first);
+  }, 300_000);
+
+  if (scope === 'all') test('every other command of the documentation', () => runAll(rest), 900_000);
+};

@@ -1,0 +1,99 @@
+/** Links lead somewhere, and commands are ones that the program has. */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import type { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
+import { isRunnable, pages, readAllCommands, root } from './support/read-commands.ts';
+
+const textOf = (page: string): string => readFileSync(`${root}/${page}`, 'utf8');
+/** Without blocks of code, where brackets mean something else. */
+const proseOf = (page: string): string =>
+  textOf(page)
+    .replaceAll(/```[\s\S]*?```/g, '')
+    .replaceAll(/`[^`\n]*`/g, '');
+
+/** As GitHub and the site name the headings of a page. */
+const anchorsOf = (page: string): ReadonlySet<string> =>
+  new Set(
+    [...textOf(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replaceAll(/[`*]/g, '')
+        .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+
+const linksOf = (page: string): readonly string[] =>
+  [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target).filter((one) => !/^\w+:/.test(one));
+
+test('every link within the repository leads to a file and to a heading of it', () => {
+  const broken = pages.flatMap((page) =>
+    linksOf(page).filter((link) => {
+      const [path = '', anchor] = link.split('#', 2);
+      const target = path === '' ? page : normalize(join(dirname(page), path));
+      if (!existsSync(`${root}/${target}`)) return true;
+      if (anchor === undefined || statSync(`${root}/${target}`).isDirectory()) return false;
+      return !anchorsOf(target).has(anchor);
+    }),
+  );
+  expect(broken).toEqual([]);
+});
+
+test('every page is reached from the first one, and is in the sidebar of the site', () => {
+  const linked = new Set(linksOf('docs/index.md').map((link) => `docs/${link}`));
+  const sidebar = textOf('docs/.vitepress/config.mts');
+  const missing = pages
+    .filter((page) => page.startsWith('docs/') && page !== 'docs/index.md')
+    .filter((page) => !linked.has(page) || !sidebar.includes(`'/${page.slice('docs/'.length, -'.md'.length)}'`));
+  expect(missing).toEqual([]);
+});
+
+const program = await createProgram(() => true);
+
+/** Words of a command line, of which quotes hold some together. */
+const wordsOf = (text: string): string[] => [...text.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word);
+
+/** Also of a table of cron. */
+const commandLine = /^(?:npx |[0-9*/ ]+ )?callsync (.*)$/;
+
+const problemOf = (words: readonly string[]): string | undefined => {
+  let command: Command = program;
+  const options = new Set(['--help', '--version']);
+  const enter = (next: Command): void => {
+    command = next;
+    for (const { long, short } of next.options) for (const name of [long, short]) if (name != null) options.add(name);
+    const { _defaultCommandName: usual } = next as unknown as { _defaultCommandName?: string };
+    for (const one of next.commands)
+      if (one.name() === usual) for (const { long } of one.options) options.add(`${long}`);
+  };
+  for (const word of words) {
+    if (word.startsWith('-')) {
+      if (/^-\w$|^--/.test(word) && !options.has(word)) return `${command.name()} has no option ${word}`;
+      continue;
+    }
+    const next = command.commands.find((one) => one.name() === word);
+    if (next === undefined) continue;
+    enter(next);
+  }
+  return command === program ? 'no such command' : undefined;
+};
+
+test('every command of the documentation is one of the program, with options that it has', () => {
+  const commands = readAllCommands().filter(({ text }) => /\bcallsync \w/.test(text));
+  expect(commands.length).toBeGreaterThan(25);
+  const wrong = commands.flatMap(({ page, line, text }) =>
+    text.split(/ (?:&&|\||>) /).flatMap((part) => {
+      const called = commandLine.exec(part.trim());
+      const problem = called === null ? undefined : problemOf(wordsOf(called[1] ?? ''));
+      return problem === undefined ? [] : [`${page}:${line} ${problem}`];
+    }),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('a command that no test runs says why', () => {
+  const silent = readAllCommands().filter((one) => !isRunnable(one) && one.notRun === undefined);
+  expect(silent.map(({ page, line, text }) => `${page}:${line} ${text}`)).toEqual([]);
+});

@@ -1,0 +1,78 @@
+/** The commands that stand in the documentation: lines of shell blocks, fenced or indented. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+export interface DocumentedCommand {
+  /** Path from the root of the repository. */
+  readonly page: string;
+  readonly line: number;
+  /** Without its remark. */
+  readonly text: string;
+  /** Goes on while the next ones run. */
+  readonly background: boolean;
+  /** Why no test runs it. */
+  readonly notRun: string | undefined;
+}
+
+export const root = resolve(import.meta.dirname, '../../..');
+
+/** Containers and clouds: nothing of it runs here. `docs/not-run.md` says so. */
+const elsewhere = new Set(['deploy/README.md']);
+/** Written from the source: its commands are in hints, not in blocks. */
+const generated = new Set(['docs/config.md', 'docs/troubleshooting.md']);
+
+export const pages: readonly string[] = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(`${root}/docs`)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`)
+    .sort(),
+  'deploy/README.md',
+  'dbt/README.md',
+];
+
+const program =
+  /^(npx |printf .*\| |[0-9*/ ]+ {2})?(callsync|npm|npx|git|docker|kubectl|temporal|pg_restore|dbt|deploy\/|cp|openssl) ?/;
+
+/** In the order of the pages. */
+const readCommands = (page: string): readonly DocumentedCommand[] => {
+  const commands: DocumentedCommand[] = [];
+  const lines = readFileSync(`${root}/${page}`, 'utf8').split('\n');
+  let fence: string | undefined;
+  let notRun: string | undefined;
+  for (const [index, line] of lines.entries()) {
+    const opened = /^\s*```(.*)$/.exec(line);
+    const marker = /^\s*<!-- not run: (.*) -->$/.exec(line);
+    if (marker !== null) notRun = marker[1];
+    if (opened !== null) {
+      if (fence !== undefined) notRun = undefined;
+      fence = fence === undefined ? (opened[1] ?? '') : undefined;
+      continue;
+    }
+    const isIndented = fence === undefined && /^ {4}\S/.test(line);
+    if (fence === undefined && !isIndented) {
+      // A marker holds for the block that follows it.
+      if (line.trim() !== '' && marker === null) notRun = undefined;
+      continue;
+    }
+    if (!isIndented && fence?.startsWith('sh') !== true) continue;
+    const text = line.trim().replace(/ {2,}#.*$/, '');
+    if (!program.test(text)) continue;
+    commands.push({
+      page,
+      line: index + 1,
+      text: text.replace(/ &$/, ''),
+      background: text.endsWith(' &'),
+      notRun: elsewhere.has(page) ? 'containers and clouds' : notRun,
+    });
+  }
+  return commands;
+};
+
+export const readAllCommands = (): readonly DocumentedCommand[] =>
+  pages.filter((page) => !generated.has(page)).flatMap(readCommands);
+
+/** What a test can run: a command of callsync, also behind a pipe or in a table of cron. */
+export const isRunnable = ({ text, notRun }: DocumentedCommand): boolean =>
+  notRun === undefined && /(^|\| )callsync /.test(text.replace(/^(npx |[0-9*/ ]+ {2})/, ''));
