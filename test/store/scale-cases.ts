@@ -12,7 +12,7 @@ import { compileProgram } from '../webhook/support/child.ts';
 import { explainStatements, gatherCosts, type StatementCost } from './explain-statements.ts';
 import { fillStore } from './fill-store.ts';
 import type { SteadyProcessOptions } from './steady-process.ts';
-import { filledWarehouses, runSteadyState, steadyDeps } from './steady-state.ts';
+import { filledWarehouses, openSteadyWork, runSteadyState } from './steady-state.ts';
 
 export interface ScaleOptions {
   readonly calls: number;
@@ -51,7 +51,7 @@ export const describeScale = ({ calls, maxBuffers, maxMs, memoryAsAt }: ScaleOpt
   });
 
   test(`no statement looks at more than ${maxBuffers} pages, with ${calls} calls`, async () => {
-    await runSteadyState(steadyDeps(store), calls);
+    await runSteadyState(openSteadyWork(store), calls);
     const measured = costs();
     const lines = measured.map(
       ({ sql, ms, buffers, rows, times }) =>

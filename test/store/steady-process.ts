@@ -4,7 +4,7 @@
  */
 import { openStore } from '../../src/store/store.ts';
 import { createErasures } from '../support/erasures.ts';
-import { runSteadyState, steadyDeps } from './steady-state.ts';
+import { openSteadyWork, runSteadyState } from './steady-state.ts';
 
 export interface SteadyProcessOptions {
   readonly url: string;
@@ -16,6 +16,7 @@ export interface SteadyProcessOptions {
 const { url, calls, rounds } = JSON.parse(process.argv[2] ?? '') as SteadyProcessOptions;
 const erasures = createErasures();
 const store = await openStore({ url, max: 4, erasures: erasures.open });
-for (let round = 0; round < rounds; round += 1) await runSteadyState(steadyDeps(store), calls, round + 1);
+const work = openSteadyWork(store);
+for (let round = 1; round <= rounds; round += 1) await runSteadyState(work, calls, round);
 erasures.remove();
 process.stdout.write(`${JSON.stringify({ peakMb: process.resourceUsage().maxRSS / 1024 })}\n`, () => process.exit());

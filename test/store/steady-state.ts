@@ -8,7 +8,7 @@ import { runMaintenance } from '../../src/pipeline/load/maintenance.ts';
 import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
 import { listAgents } from '../../src/store/delivery/agents.ts';
 import { forgetAnswered, listRereads } from '../../src/store/delivery/inbox.ts';
-import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
+import { createInboxWriter, type InboxWriter } from '../../src/store/delivery/inbox-writer.ts';
 import { eraseCalls } from '../../src/store/erasure/erase.ts';
 import type { QueueCursor } from '../../src/store/loads/pending.ts';
 import { requestWalk, walkBatch } from '../../src/store/loads/walk.ts';
@@ -26,8 +26,18 @@ export const filledWarehouses = ['whole', 'behind'] as const;
 
 const perBatch = 200;
 
+export interface SteadyWork {
+  readonly deps: IngestDeps;
+  readonly inbox: InboxWriter;
+}
+
 /** Over a store that `fillStore` filled; warehouses take every load, so that only the store is at work. */
-export const steadyDeps = (store: Store): IngestDeps => ({
+export const openSteadyWork = (store: Store): SteadyWork => ({
+  deps: depsOf(store),
+  inbox: createInboxWriter({ pool: store.pool }),
+});
+
+const depsOf = (store: Store): IngestDeps => ({
   store,
   targets: filledWarehouses.map((name): WarehouseTarget => {
     const config = { schema: 'none', documents: false };
@@ -50,7 +60,7 @@ export const steadyDeps = (store: Store): IngestDeps => ({
 });
 
 /** @param calls that the store was filled with @param round from 0: other calls each time */
-export const runSteadyState = async (deps: IngestDeps, calls: number, round = 0): Promise<void> => {
+export const runSteadyState = async ({ deps, inbox }: SteadyWork, calls: number, round = 0): Promise<void> => {
   const { store } = deps;
   const now = Date.now() * 1000;
   // Before its newest calls are loaded, too.
@@ -68,7 +78,7 @@ export const runSteadyState = async (deps: IngestDeps, calls: number, round = 0)
     await loadFolded(deps, await ingest(deps, { observations: page(status), origin: 'sync' }));
   }
   await receive(
-    store,
+    inbox,
     Array.from({ length: perBatch }, (_, index) => callIdOf(spread(index))),
   );
   await mergeInbox(deps);
@@ -100,9 +110,8 @@ const retention = {
   loads: 30 * day,
 };
 
-const receive = async (store: Store, callIds: readonly string[]): Promise<void> => {
+const receive = async (inbox: InboxWriter, callIds: readonly string[]): Promise<void> => {
   const deadlineMs = 60_000;
-  const inbox = createInboxWriter({ pool: store.pool });
   const deliveries = callIds.map((unique_id, n) => {
     const body = Buffer.from(JSON.stringify({ unique_id, status: 'void', n }));
     return {

@@ -1,7 +1,7 @@
 /** Starts programs as processes of their own, compiled to a folder below node_modules where they find their packages. */
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
@@ -29,6 +29,8 @@ export const compileProgram = async (name: string): Promise<{ readonly entry: st
   const compile = ['--ignoreConfig', '--noCheck', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
   const files = ['--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', folder, source];
   await promisify(execFile)(process.execPath, ['node_modules/typescript/bin/tsc', ...compile, ...files]);
+  const migrations = 'src/store/migrations';
+  await cp(migrations, join(folder, migrations), { recursive: true });
   return {
     entry: join(folder, source.replace('.ts', '.js')),
     remove: () => rm(folder, { recursive: true, force: true }),
