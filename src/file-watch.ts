@@ -8,6 +8,7 @@ export interface FileWatch {
   close(): void;
 }
 
+/** Contents of files by path; undefined for one that cannot be read. Never throws. */
 export const readFiles = (paths: readonly string[]): FileContents => {
   return new Map(paths.map((path) => [path, readOrUndefined(path)]));
 };
