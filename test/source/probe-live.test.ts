@@ -46,7 +46,7 @@ test('it waits where the service says that it was too many', async () => {
   const simulator = await startSimulator({
     dialect: 'page_total',
     calls: { count: 300, utterances: 1, words: 2 },
-    rateLimit: { requests: 25, seconds: 0.5, retryAfter: 'seconds' },
+    rateLimit: { requests: 40, seconds: 4, retryAfter: 'seconds' },
   });
   closers.push(() => simulator.stop());
   const report = await probeSource({ config: await simulatedConfig(simulator, { limits: { requests: 1_000_000 } }) });

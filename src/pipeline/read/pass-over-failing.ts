@@ -7,6 +7,7 @@ import type { ReadDeps } from '../deps.ts';
 
 /** What an answer can be at fault for; everything else (access, tokens, the store) concerns all windows. */
 const codes = new Set([
+  'LIST_FAILED',
   'LIST_LOOP',
   'LIST_MALFORMED',
   'LIST_REFUSED',

@@ -10,6 +10,7 @@ import { createPagination } from '../pagination/create-pagination.ts';
 import type { PageRequest, Pagination, SeenPage } from '../pagination/pagination.ts';
 import { createMemoryLimit, type MemoryLimit, type Permit } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
+import { isEmpty } from './observe.ts';
 import { isPoison } from './poison.ts';
 import type { Micros } from './timestamps.ts';
 
@@ -64,7 +65,12 @@ export interface LearnedFacts {
   /** Most rows that one query gave and that no cap cut, and the largest total that came with a query. */
   records: number;
   total: number;
+  /** A list ended where its total said: the total counts rows, so that nobody asks behind it any more. */
+  totalIsProven: boolean;
 }
+
+/** What a service may answer to a page behind the last one. */
+const beyondTheEnd = [400, 404, 416, 422];
 
 /**
  * Reads one configured list.
@@ -73,14 +79,20 @@ export interface LearnedFacts {
 export const createListClient = (api: Api, list: ListConfig): ListClient => {
   const pagination = createPagination(list.pagination);
   const limit = createMemoryLimit();
-  const learned: LearnedFacts = { cap: undefined, records: 0, total: 0 };
+  const learned: LearnedFacts = { cap: undefined, records: 0, total: 0, totalIsProven: false };
   let shapeProven = false;
 
-  const fetchPage = async (query: ListQuery, request: PageRequest): Promise<[Page, SeenPage]> => {
+  /** @param before total that came with the page before. */
+  const fetchPage = async (query: ListQuery, request: PageRequest, before?: number): Promise<[Page, SeenPage]> => {
     const params = [...listParams(list, query), ...Object.entries(request.params)];
     const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
-    const { signal, retries } = query;
-    const answer = await api.get(url, (response) => readAnswer(response, list, shapeProven), { signal, retries });
+    const { signal, retries, overlap = 0 } = query;
+    const accept = request.index > 0 && request.offset + overlap === before ? beyondTheEnd : [];
+    const answer = await api.get(
+      url,
+      (response) => (response.status >= 400 ? emptyPage(undefined) : readAnswer(response, list, shapeProven)),
+      { signal, retries, accept },
+    );
     const { response, value, observedAt } = answer;
     shapeProven = true;
     const total = readTotalOf(list, value.envelope, response);
@@ -88,6 +100,7 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
       request,
       records: value.count,
       total,
+      totalIsProven: learned.totalIsProven,
       envelope: value.envelope,
       headers: response.headers,
       url,
@@ -149,7 +162,7 @@ async function* readAhead(
   limit: MemoryLimit,
   pagination: Pagination,
   query: ListQuery,
-  fetchPage: (query: ListQuery, request: PageRequest) => Promise<[Page, SeenPage]>,
+  fetchPage: (query: ListQuery, request: PageRequest, before?: number) => Promise<[Page, SeenPage]>,
 ): AsyncGenerator<Page, void, undefined> {
   const stop = new AbortController();
   const onAbort = (): void => stop.abort(query.signal?.reason);
@@ -159,10 +172,10 @@ async function* readAhead(
   const kind = query.summary ? 'summary' : 'whole';
   const asked = new Set<string>();
   const permits = new Set<Permit>();
-  const start = (request: PageRequest, permit: Permit): Fetched => {
+  const start = (request: PageRequest, permit: Permit, before?: number): Fetched => {
     permits.add(permit);
     const key = `${request.url ?? ''}${JSON.stringify(request.params)}`;
-    const answer = asked.has(key) ? Promise.reject(loops()) : fetchPage(guarded, request);
+    const answer = asked.has(key) ? Promise.reject(loops()) : fetchPage(guarded, request, before);
     asked.add(key);
     // The caller that awaits it gets the failure; until then it must not count as unhandled.
     answer.then(([page]) => permit.fill(page.bytes)).catch(() => undefined);
@@ -175,12 +188,14 @@ async function* readAhead(
   try {
     let next: PageRequest | undefined = pagination.first(query.pageSize);
     let ahead: Fetched | undefined;
+    let total: number | undefined;
     while (next !== undefined) {
-      const { permit, answer }: Fetched = ahead ?? start(next, await limit.acquire(kind, stop.signal));
+      const { permit, answer }: Fetched = ahead ?? start(next, await limit.acquire(kind, stop.signal), total);
       const [page, seen] = await answer;
+      total = page.total;
       next = pagination.next(seen, query.overlap ?? 0);
       const free: Permit | undefined = next === undefined ? undefined : limit.tryAcquire(kind);
-      ahead = next === undefined || free === undefined ? undefined : start(next, free);
+      ahead = next === undefined || free === undefined ? undefined : start(next, free, total);
       yield page;
       page.dispose();
       release(permit);
@@ -206,13 +221,30 @@ const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boole
       hint: 'It is tried again by itself; if it stays, check source.base_url and source.list.path.',
     });
   }
-  if (read !== 'no_array') return read;
+  if (read !== 'no_array') {
+    if (read.count > 0 || !saysFailed(read.envelope)) return read;
+    throw transient(
+      'LIST_FAILED',
+      `The list of ${response.url.host} answers ${response.status} with an error in place of calls.`,
+      {
+        hint: 'It is tried again by itself; if it stays, ask the operator of the service.',
+      },
+    );
+  }
   const where =
     list.records === '' ? 'the response is not an array of records' : `there is no array at “${list.records}”`;
   const message = `The list of ${response.url.host} has another shape than configured: ${where}.`;
   const hint = 'Check source.list.records, or run `callsync probe`.';
   throw shapeProven ? transient('LIST_SHAPE', message, { hint }) : terminal('LIST_SHAPE', message, { hint });
 };
+
+/** Whether a document without records holds an error: some services answer 200 whatever happens. */
+const saysFailed = (envelope: unknown): boolean =>
+  ['success', 'ok'].some((name) => valueAt(envelope, name) === false) ||
+  ['error', 'errors'].some((name) => {
+    const value = valueAt(envelope, name);
+    return Boolean(value) && !isEmpty(value);
+  });
 
 const readTotalOf = (list: ListConfig, envelope: unknown, response: HttpResponse): number | undefined => {
   const found =

@@ -4,6 +4,7 @@ const codes = new Set([
   'SERVICE_UNAVAILABLE',
   'SERVICE_BROKEN',
   'SERVICE_TIMEOUT',
+  'LIST_FAILED',
   'LIST_MALFORMED',
   'RESPONSE_TOO_LARGE',
 ]);

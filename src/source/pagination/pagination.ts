@@ -19,6 +19,8 @@ export interface SeenPage {
   readonly records: number;
   /** Total that matches the query, where the service says it. */
   readonly total: number | undefined;
+  /** Whether a list was seen to end where its total says: totals may also count pages, or the records of one page. */
+  readonly totalIsProven: boolean;
   /** The document without its records. */
   readonly envelope: unknown;
   /** Lower-case names. */
@@ -39,13 +41,13 @@ export interface Pagination {
 }
 
 /**
- * Whether counting alone shows that nothing follows: an empty page, or the total reached by a page that is not full.
- * Behind a full one more may follow, because totals can lag behind the list.
+ * Whether counting alone shows that nothing follows: an empty page, or a proven total reached exactly by a page that is
+ * not full. Behind a full one more may follow, because totals can lag behind the list.
  */
-export const isExhausted = ({ records, total, request: { offset, size } }: SeenPage): boolean => {
+export const isExhausted = ({ records, total, totalIsProven, request: { offset, size } }: SeenPage): boolean => {
   if (records === 0) return true;
   const isFull = size !== undefined && records >= size;
-  return total !== undefined && !isFull && offset + records >= total;
+  return totalIsProven && !isFull && offset + records === total;
 };
 
 /** What styles share whose pages follow one after another; `params` ask for the first. */

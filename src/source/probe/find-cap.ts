@@ -40,7 +40,7 @@ export const findCap = async (question: CapQuestion): Promise<Cap> => {
   const jump = jumpOf(question);
   for (const limit of jump === undefined ? [] : usualLimits) {
     const beyond = await jump?.({}, limit + (pagination.style === 'offset' ? 1 : 0));
-    if (beyond !== undefined && isRefusal(beyond))
+    if (beyond !== undefined && isRefusal(beyond) && beyond.status < 500)
       return found(limit, undefined, 'likely', `record ${limit + 1} is refused`);
   }
   const { axis } = question;
@@ -174,7 +174,15 @@ const followPages = async (
     count += page.records.length;
     const { headers, url } = page;
     const next = style.next(
-      { request, records: page.records.length, total: undefined, envelope: page.body, headers, url },
+      {
+        request,
+        records: page.records.length,
+        total: undefined,
+        totalIsProven: false,
+        envelope: page.body,
+        headers,
+        url,
+      },
       0,
     );
     if (next === undefined) return reached(count, page.records.at(-1));

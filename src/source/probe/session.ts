@@ -64,11 +64,14 @@ export const createProbeSession = (
 
   /** Waits while the service says that it was too many; each such answer counts as a request too. */
   const request = async (url: URL): Promise<Look> => {
-    for (;;) {
+    for (let attempt = 1; ; attempt++) {
       if (used() >= limit) throw new ProbeSpent();
       try {
         const { response } = await api.get(url, (answer) => answer, { accept: answers, retries: 0 });
-        return lookAt(response, session.recordsPath);
+        const look = lookAt(response, session.recordsPath);
+        // One that is in trouble for a moment says nothing about the question.
+        const isTrouble = look.status >= 500 || look.body === undefined;
+        if (!isTrouble || attempt > 1 || used() >= limit) return look;
       } catch (error) {
         if (!(error instanceof CallsyncError) || error.kind === 'terminal' || used() >= limit) throw error;
         failures++;

@@ -7,8 +7,8 @@ import { halveWindow, type Window } from '../list/windows.ts';
 import type { ReadContext } from './read-context.ts';
 import { isCall, type Pass, passOver } from './read-pass.ts';
 
-/** Nobody caps a query at fewer records. */
-const smallestCap = 10;
+/** Nobody caps a query at fewer records; but where nothing leads to a second page, the first one is the cap. */
+const smallestCap = ({ pagination }: ListConfig): number => (pagination?.style === 'none' ? 2 : 10);
 const day = 86_400_000_000;
 
 type WindowQuery = ListQuery & { readonly window: Window };
@@ -29,7 +29,7 @@ export const lookForCap = async (context: ReadContext, query: WindowQuery, pass:
   const { list, learned } = context.client;
   const { rows, lastTotal } = pass;
   const isSuspect = (): boolean =>
-    rows >= smallestCap && rows >= learned.records && (lastTotal === undefined || rows >= learned.total);
+    rows >= smallestCap(list) && rows >= learned.records && (lastTotal === undefined || rows >= learned.total);
   if (!isCuttable(axisOf(list, query.window.axis))) return isTakenOnTrust(list, rows) ? 'none' : 'unclear';
   if (!isSuspect()) return 'none';
   if (lastTotal !== undefined) await askForTotal(context, query);
@@ -44,8 +44,8 @@ export const lookForCap = async (context: ReadContext, query: WindowQuery, pass:
  * A list that cannot be cut has nothing to be compared with, and its total may be capped like its rows: its
  * configuration has to say what it can give. One whose paging nobody configured is a problem anyway.
  */
-const isTakenOnTrust = ({ max_results, pagination }: ListConfig, rows: number): boolean =>
-  rows < smallestCap || max_results !== undefined || pagination === undefined;
+const isTakenOnTrust = (list: ListConfig, rows: number): boolean =>
+  rows < smallestCap(list) || list.max_results !== undefined || list.pagination === undefined;
 
 /**
  * Whether a list that gives fewer rows than its total says holds more of them: not where its halves name none, because
@@ -54,8 +54,9 @@ const isTakenOnTrust = ({ max_results, pagination }: ListConfig, rows: number): 
  * @throws CallsyncError of a request that failed for good, or the signal's reason.
  */
 export const holdsMore = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<boolean> => {
-  if (!isCuttable(axisOf(context.client.list, query.window.axis))) return false;
-  return pass.rows >= smallestCap && (await compareWithHalves(context, query, pass)) !== 'none';
+  const { list } = context.client;
+  if (!isCuttable(axisOf(list, query.window.axis))) return false;
+  return pass.rows >= smallestCap(list) && (await compareWithHalves(context, query, pass)) !== 'none';
 };
 
 /** A cap counts rows, also those that name a call again. */

@@ -87,7 +87,11 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
     tally.requests++;
     tally.bytes += page.bytes;
     if (page.index === 0) firstTotal = page.total;
-    if (page.total !== undefined) {
+    const overlap = query.overlap ?? 0;
+    const isBehindTotal = state.rows > 1 && state.rows === lastTotal;
+    const saysSame = page.total === undefined || page.total === lastTotal;
+    // The total of an empty page behind the end counts nothing.
+    if (page.total !== undefined && !(isBehindTotal && page.count === 0)) {
       isSteady &&= page.total === firstTotal;
       lastTotal = page.total;
       largestTotal = Math.max(page.total, largestTotal ?? 0);
@@ -95,14 +99,31 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
     learned.total = Math.max(learned.total, page.total ?? 0);
     tooLarge = page.total !== undefined && page.total >= cap && !upToCap;
     if (tooLarge) break;
+    const mayBeEnd = isBehindTotal && saysSame && (overlap === 0 || page.count <= overlap);
+    if (mayBeEnd && (await bringsNothing(context, query, page, state))) {
+      learned.totalIsProven = true;
+      if (overlap === 0) break;
+    }
     const known = state.ids.size;
     await takePage(context, query, page, state, options.quiet);
-    barrenPages = page.count > (query.overlap ?? 0) && state.ids.size === known ? barrenPages + 1 : 0;
+    barrenPages = page.count > overlap && state.ids.size === known ? barrenPages + 1 : 0;
     if (barrenPages >= 3) throw loops();
     tooLarge = state.rows >= cap && (page.total === undefined || upToCap);
     if (tooLarge || state.ids.size > stopBeyond) break;
   }
   return { ...state, firstTotal, lastTotal, largestTotal, isSteady, pages, tooLarge };
+};
+
+/** Whether a page behind as many rows as the total says is empty, or the last page given again. */
+const bringsNothing = async (
+  context: ReadContext,
+  query: ListQuery,
+  page: Page,
+  { ids }: PassState,
+): Promise<boolean> => {
+  const further = createPassState();
+  await takePage(context, query, page, further, true);
+  return [...further.ids.keys()].every((key) => ids.has(key));
 };
 
 export const createPassState = (): PassState => ({

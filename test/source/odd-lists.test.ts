@@ -1,0 +1,133 @@
+/** Lists that end, count or fail in unusual ways: each call is read, or the reading does not say that it is complete. */
+import { afterEach, describe, expect, test } from 'vitest';
+import type { SourceConfigInput } from '../../schemas/config/source.ts';
+import { readWindow } from '../../src/source/read/read-window.ts';
+import { createSource } from '../../src/source/source.ts';
+import { answerToken, configFor, type Handler, json, startServer } from './local-server.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const start = Date.UTC(2024, 6, 1);
+const pageSize = 20;
+type Answer = (
+  response: Parameters<Handler>[1],
+  of: { page: number; pages: number; all: number; records: unknown[] },
+) => void;
+
+/** A list of `count` calls, one a second, in pages of 20 whatever is asked for; reads it in two windows. */
+const read = async (count: number, list: SourceConfigInput['list'], answer: Answer) => {
+  const calls = Array.from({ length: count }, (_, index) => start + index * 1000);
+  let requests = 0;
+  const server = await startServer((_, response, url) => {
+    if (url.pathname.startsWith('/realms/')) return answerToken(response);
+    requests++;
+    const { from, to, page = '1' } = Object.fromEntries(url.searchParams);
+    const inside = calls.filter((at) => at >= Date.parse(from ?? '') && at <= Date.parse(to ?? ''));
+    const offset = (Number(page) - 1) * pageSize;
+    const records = inside
+      .slice(offset, offset + pageSize)
+      .map((at) => ({ unique_id: `c${at}`, timestamp: new Date(at).toISOString() }));
+    return answer(response, {
+      page: Number(page),
+      pages: Math.ceil(inside.length / pageSize),
+      all: inside.length,
+      records,
+    });
+  });
+  closers.push(server.close);
+  const axes = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
+  const source = createSource(
+    configFor(server.url, {
+      limits: { retries: 2 },
+      list: { records: 'data', pagination: { style: 'page' }, axes, ...list },
+    }),
+  );
+  closers.push(source.close);
+  const seen = new Set<string>();
+  const results = [];
+  const middle = start + 45_000;
+  for (const [from, to] of [[start, middle] as const, [middle, start + 3_600_000] as const]) {
+    const window = { axis: 'timestamp', from: from * 1000, to: to * 1000 };
+    const onPage = (observations: readonly { callId: string }[]) => {
+      for (const { callId } of observations) seen.add(callId);
+    };
+    results.push(await readWindow({ client: source.list, window, onPage }));
+  }
+  return {
+    seen: seen.size,
+    requests,
+    problems: results.flatMap(({ problems }) => problems),
+    cap: source.list.learned.cap,
+  };
+};
+
+describe('a total', () => {
+  test.each<[string, (of: Parameters<Answer>[1]) => unknown]>([
+    ['of pages', ({ pages }) => pages],
+    ['of the records on the page', ({ records }) => records.length],
+    ['of rows, as text', ({ all }) => String(all)],
+  ])('%s does not end a list before its time', async (_, totalOf) => {
+    const list = { total_path: 'total', pagination: { style: 'page', size_param: 'size', size: 100 } } as const;
+    const { seen, problems } = await read(90, list, (response, of) =>
+      json(response, 200, { total: totalOf(of), data: of.records }),
+    );
+    expect(seen).toBe(90);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('behind its last page, a list', () => {
+  test.each<[string, Answer]>([
+    ['refuses', (response) => json(response, 404, { detail: 'Invalid page.' })],
+    ['gives its last page again', (response, { all, records }) => json(response, 200, { total: all, data: records })],
+  ])('%s', async (_, beyond) => {
+    let last: unknown[] = [];
+    const { seen, problems } = await read(80, { total_path: 'total' }, (response, of) => {
+      if (of.page > of.pages && of.page > 1) return beyond(response, { ...of, records: last });
+      last = of.records;
+      return json(response, 200, { total: of.all, data: of.records });
+    });
+    expect(seen).toBe(80);
+    expect(problems).toEqual([]);
+  });
+
+  test('gives the same cursor with an empty page', async () => {
+    const pagination = { style: 'cursor', cursor_param: 'page', next_path: 'next' } as const;
+    const { seen, problems } = await read(90, { pagination }, (response, { page, records }) =>
+      json(response, 200, { next: records.length === 0 ? String(page) : String(page + 1), data: records }),
+    );
+    expect(seen).toBe(90);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('an error in the body of an answer 200', () => {
+  const answer = { error: { code: 'TIMEOUT' }, data: [] };
+
+  test('is no empty list: it is asked again', async () => {
+    let asked = 0;
+    const { seen, problems } = await read(10, {}, (response, { records }) =>
+      json(response, 200, ++asked === 1 ? answer : { error: null, data: records }),
+    );
+    expect(seen).toBe(10);
+    expect(problems).toEqual([]);
+  });
+
+  test('that stays is a failure', async () => {
+    await expect(read(10, {}, (response) => json(response, 200, answer))).rejects.toMatchObject({
+      code: 'LIST_FAILED',
+      kind: 'transient',
+    });
+  });
+});
+
+test('where nothing leads to a second page, a page of five is a cap', async () => {
+  const { seen, cap } = await read(90, { pagination: { style: 'none' } }, (response, { records }) =>
+    json(response, 200, { data: records.slice(0, 5) }),
+  );
+  expect(seen).toBe(90);
+  expect(cap).toBe(5);
+});
