@@ -68,7 +68,16 @@ export const startInstalledPostgres = async (programs: string): Promise<Installe
       await run(join(programs, 'pg_dump'), ['-Fc', '-n', schema, '-f', file, url]);
       return async () => {
         const options = ['--clean', '--if-exists', '--single-transaction'];
-        await run(join(programs, 'pg_restore'), [...options, `--dbname=${url}`, file]);
+        // Workers hold locks in an order of their own; nothing was restored then.
+        for (let restored = false; !restored; ) {
+          restored = await run(join(programs, 'pg_restore'), [...options, `--dbname=${url}`, file]).then(
+            () => true,
+            (error: Error) => {
+              if (!error.message.includes('deadlock detected')) throw error;
+              return false;
+            },
+          );
+        }
       };
     },
     copyData: async () => {
