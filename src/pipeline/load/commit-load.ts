@@ -37,7 +37,7 @@ export const commitLoad = async (deps: IngestDeps, target: WarehouseTarget, load
   const beat = setInterval(() => void keepLoad(store, load.plan.loadId).catch(() => undefined), beatMs);
   try {
     const result = await target.warehouse.load(makeLoadBatch(deps, target, load));
-    await completeLoad(store, load.plan);
+    if (!(await completeLoad(store, load.plan))) await askForgotten(store, load.rows);
     observe('committed');
     return result;
   } catch (error) {
