@@ -1,8 +1,8 @@
 /**
  * What hostile clients of the status page cost the receiver that shares its process. Options: --json FILE, --rounds N,
  * --seconds N, --connections N. Deliveries as fast as they are acknowledged, and 50 a second, in turns: `calm`, nobody
- * looks; `elsewhere`, the clients attack a bare server of another process, which shows what their own work takes of this
- * machine; `hostile`, they attack the page. About 2 minutes.
+ * looks; `elsewhere`, the clients attack the same page in a process of its own, which shows what they take of this machine
+ * anyway; `hostile`, they attack the page of the receiver's process. About 2 minutes.
  */
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -61,8 +61,8 @@ const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres')
 const store = await openStore({ url: postgres.url });
 const servers: BenchServer[] = [];
 try {
-  const bare = await startBenchServer('bare');
-  servers.push(bare);
+  const page = await startBenchServer('page', postgres.url);
+  servers.push(page);
   const durable = await startBenchServer('durable', postgres.url, join(folder, 'spool'), secret);
   servers.push(durable);
   const order = { host: '127.0.0.1', port: durable.port, path: '/webhook', secret, warmUpSeconds: 2 };
@@ -71,7 +71,7 @@ try {
   const paced: Figures = { calm: [], elsewhere: [], hostile: [] };
   const targets: Readonly<Record<Mode, string | undefined>> = {
     calm: undefined,
-    elsewhere: `http://127.0.0.1:${bare.port}`,
+    elsewhere: page.operations,
     hostile: durable.operations,
   };
   for (let round = 0; round < Number(flags.rounds); round += 1) {

@@ -59,8 +59,26 @@ const startDurable = async (url: string, spoolDir: string, secret: string): Prom
   };
 };
 
+/** The status page without a receiver. */
+const startPage = async (url: string): Promise<Running> => {
+  const pool = openPool({ url, schema: 'callsync', application: 'bench', purpose: 'operational store', max: 1 });
+  const page = await serveStatusPage(pool);
+  return {
+    port: Number(new URL(page.address).port),
+    operations: page.address,
+    async close() {
+      await page.close();
+      await pool.end();
+    },
+  };
+};
+
 const [mode, url = '', spoolDir = '', secret = ''] = process.argv.slice(2);
-const server = mode !== 'durable' ? await startBare(mode === 'raw') : await startDurable(url, spoolDir, secret);
+const start = (): Promise<Running> => {
+  if (mode === 'durable') return startDurable(url, spoolDir, secret);
+  return mode === 'page' ? startPage(url) : startBare(mode === 'raw');
+};
+const server = await start();
 process.stdout.write(`${JSON.stringify({ port: server.port, operations: server.operations })}\n`);
 process.stdin.resume();
 await once(process.stdin, 'end');

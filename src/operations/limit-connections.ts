@@ -42,8 +42,10 @@ export const limitConnections = (server: Server, now: () => number = () => perfo
   };
 
   server.timeout = idleMs;
-  // Before the listener that reads requests.
-  server.prependListener('connection', (socket: Socket) => {
+  // What is refused never reaches those that read requests: most of the price of a connection is theirs.
+  const readers = server.listeners('connection');
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
     if (isOneTooMany(socket.remoteAddress ?? '')) {
       socket.destroy();
       return;
@@ -59,6 +61,7 @@ export const limitConnections = (server: Server, now: () => number = () => perfo
       open.delete(peer);
       unasked.delete(peer);
     });
+    for (const read of readers) Reflect.apply(read, server, [socket]);
   });
   server.on('request', ({ socket }) => unasked.delete(peerOf(socket)));
 };
