@@ -4,7 +4,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
 import { readUsages } from '../../src/cli/services/watch-parts.ts';
 import { watchInbox } from '../../src/metrics/inbox-gauges.ts';
@@ -17,29 +16,22 @@ import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.
 import { endProcess } from '../support/installation.ts';
 import {
   type Episode,
+  episodeOf,
   metricsOf,
   monitoring,
   namesOf,
   playEpisodes,
   promtool,
+  rules,
   seriesOf,
 } from './support/prometheus.ts';
 import type { Site } from './support/site.ts';
 
-interface Rule {
-  readonly alert: string;
-  readonly expr: string;
-  readonly for?: string;
-}
-const rules = (
-  parse(readFileSync(`${monitoring}callsync.rules.yaml`, 'utf8')) as { groups: { rules: Rule[] }[] }
-).groups.flatMap((group) => group.rules);
 const dashboard = JSON.parse(readFileSync(`${monitoring}grafana-callsync.json`, 'utf8')) as {
   panels: { title: string; targets: { expr: string }[] }[];
 };
 /** The SDK shows them once something has failed. */
 const shownLater = new Set(['temporal_workflow_task_execution_failed_total']);
-const minutes: Readonly<Record<string, number>> = { m: 1, h: 60, d: 1_440 };
 
 const poll = { timeout: 40_000, interval: 250 };
 const figure = (scrape: string, series: string): number => seriesOf(scrape).get(series) ?? Number.NaN;
@@ -65,18 +57,8 @@ const occupyWarehouse = async ({ databaseUrl }: Site): Promise<() => Promise<voi
 export const testMonitoring = (site: () => Site): void => {
   const episodes: Episode[] = [];
   let healthy: readonly [string, string];
-  const episode = (alert: string, before: readonly [string, string], during: Episode['during']): void => {
-    const rule = rules.find((one) => one.alert === alert);
-    if (rule === undefined) throw new Error(`no rule ${alert}`);
-    const [, count = '0', unit = 'm'] = /^(\d+)([mhd])$/.exec(rule.for ?? '0m') ?? [];
-    episodes.push({
-      alert,
-      expr: rule.expr,
-      waits: Number(count) * (minutes[unit] ?? 1),
-      before,
-      during,
-    });
-  };
+  const episode = (alert: string, before: Episode['before'], during: Episode['during']): void =>
+    void episodes.push(episodeOf(alert, { before, during }));
   /** Scrapes until a counter has grown, so that two scrapes tell how fast. */
   const scrapeTwice = async (grown: string): Promise<readonly [string, string]> => {
     const first = await site().scrape();

@@ -1,12 +1,21 @@
 /** What tests need of Prometheus: parsed scrapes, parsed queries, and promtool where it is installed. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parser } from '@prometheus-io/lezer-promql';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 
 export const monitoring = new URL('../../../deploy/monitoring/', import.meta.url).pathname;
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+}
+export const rules: readonly Rule[] = (
+  parse(readFileSync(`${monitoring}callsync.rules.yaml`, 'utf8')) as { groups: { rules: Rule[] }[] }
+).groups.flatMap((group) => group.rules);
 
 /** Runs promtool, from CALLSYNC_PROMTOOL or PATH; undefined where there is none. */
 export const promtool = (args: readonly string[], input = ''): { code: number | null; said: string } | undefined => {
@@ -62,28 +71,46 @@ export interface Episode {
   readonly waits: number;
   readonly before: readonly [string, string];
   readonly during: readonly [string, string] | null;
+  /** As before where it is not given. */
+  readonly after?: readonly [string, string];
 }
+
+const minutes: Readonly<Record<string, number>> = { m: 1, h: 60, d: 1_440 };
+
+export const episodeOf = (alert: string, scrapes: Pick<Episode, 'before' | 'during' | 'after'>): Episode => {
+  const rule = rules.find((one) => one.alert === alert);
+  if (rule === undefined) throw new Error(`no rule ${alert}`);
+  const [, count = '0', unit = 'm'] = /^(\d+)([mhd])$/.exec(rule.for ?? '0m') ?? [];
+  return { alert, expr: rule.expr, waits: Number(count) * (minutes[unit] ?? 1), ...scrapes };
+};
+
+/** A gauge that stays as it is. */
+export const kept = (scrape: string): readonly [string, string] => [scrape, scrape];
 
 /** Minutes: longer than the hour over which a rule looks back. */
 const calm = 70;
 const wrongFor = ({ waits }: Episode): number => 70 + waits;
 
-/** Counters grow by as much a minute as between the two scrapes; gauges keep the value of the later one. */
+/** Counters grow by as much a minute as between two scrapes; gauges keep the value of the later one. */
 const valuesOf = (series: string, episode: Episode): string => {
-  const { before, during } = episode;
+  const { before, during, after = before } = episode;
   const wrong = wrongFor(episode);
   const isCounter = /_(total|count|sum|bucket)(\{|$)/.test(series);
-  const [a, b, c, d] = [...before, ...(during ?? [])].map((scrape) => seriesOf(scrape).get(series));
+  const valuesIn = (scrapes: readonly string[]) => scrapes.map((scrape) => seriesOf(scrape).get(series));
+  const [a, b] = valuesIn(before);
+  const [c, d] = valuesIn(during ?? []);
+  const [e, f] = valuesIn(after);
   if (!isCounter) {
     const gone = `_x${wrong}`;
     const bad = during === null || d === undefined ? gone : `${d}x${wrong}`;
-    return `${b ?? 0}x${calm} ${bad} ${b ?? 0}x${calm}`;
+    return `${b ?? 0}x${calm} ${bad} ${f ?? 0}x${calm}`;
   }
   const grows = Math.max(0, (b ?? 0) - (a ?? 0));
   const grew = Math.max(0, (d ?? 0) - (c ?? 0));
   const half = grows * (calm + 1);
   const whole = half + grew * (wrong + 1);
-  return `0+${grows}x${calm} ${half}+${grew}x${wrong} ${whole}+${grows}x${calm}`;
+  const growsAgain = Math.max(0, (f ?? 0) - (e ?? 0));
+  return `0+${grows}x${calm} ${half}+${grew}x${wrong} ${whole}+${growsAgain}x${calm}`;
 };
 
 /** Has promtool play the episodes to the rules: each alert is silent before, fires while, and is silent again after. */
@@ -91,7 +118,7 @@ export const playEpisodes = (episodes: readonly Episode[]): ReturnType<typeof pr
   const folder = mkdtempSync(join(tmpdir(), 'callsync-rules-'));
   const tests = episodes.map((episode) => {
     const metrics = new Set(metricsOf(episode.expr));
-    const scrapes = [...episode.before, ...(episode.during ?? [])];
+    const scrapes = [...episode.before, ...(episode.during ?? []), ...(episode.after ?? [])];
     const all = new Set(scrapes.flatMap((scrape) => [...seriesOf(scrape).keys()]));
     const series = [...all].filter((one) => metrics.has(one.split('{', 1)[0] ?? ''));
     return {

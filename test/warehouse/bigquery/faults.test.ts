@@ -1,6 +1,11 @@
 /** Loads when BigQuery refuses, forgets, conflicts or is slow: against the strict stand-in before the emulator. */
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readUsages } from '../../../src/cli/services/watch-parts.ts';
+import { shareReading } from '../../../src/metrics/shared-reading.ts';
+import { watchUsage } from '../../../src/metrics/store-gauges.ts';
 import { createQuota } from '../../../src/warehouse/bigquery/quota.ts';
+import { episodeOf, kept, playEpisodes } from '../../operations/support/prometheus.ts';
 import type { Trouble } from '../../support/strict-bigquery.ts';
 import { makeBatch, makeCall, makeLogRow } from '../batches.ts';
 import { bePatient } from '../patience.ts';
@@ -129,11 +134,17 @@ describe('one load', () => {
     }
   });
 
-  test('submits nothing when the quota is used up, and says when to come back', async () => {
-    const quota = createQuota({ jobsPerDay: 2, burst: 9, commitIntervalMs: 0, changesIntervalMs: 0 }, Date.now);
-    const warehouse = setup.open({ quota });
+  test('submits nothing when the quota is used up, says when to come back, and raises an alert meanwhile', async () => {
+    let passedMs = 0;
+    const limits = { jobsPerDay: 2, burst: 9, commitIntervalMs: 0, changesIntervalMs: 0 };
+    const warehouse = setup.open({ quota: createQuota(limits, () => Date.now() + passedMs) });
+    const registry = new Registry();
+    const usages = shareReading(() => readUsages([{ warehouse, documents: false }]), { cacheMs: -1 });
+    watchUsage(registry, usages);
+    const unused = await registry.metrics();
     await warehouse.load(newBatch());
     await warehouse.load(newBatch());
+    const used = await registry.metrics();
     const before = acceptedNow();
     await expect(warehouse.load(newBatch())).rejects.toMatchObject({
       kind: 'transient',
@@ -142,6 +153,12 @@ describe('one load', () => {
     });
     expect(acceptedNow()).toEqual(before);
     expect(await warehouse.describeQuota?.()).toMatch(/^load jobs 2\/2 /);
+    passedMs = 25 * 3_600_000;
+    const free = await registry.metrics();
+    await warehouse.load(newBatch());
+    const episode = { before: kept(unused), during: kept(used), after: kept(free) };
+    const played = playEpisodes([episodeOf('CallsyncQuotaLow', episode)]);
+    if (played !== undefined) expect(played.code, played.said).toBe(0);
   });
 
   test('into a dataset that was never migrated says what to do', async () => {
