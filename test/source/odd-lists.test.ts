@@ -11,20 +11,20 @@ afterEach(async () => {
 });
 
 const start = Date.UTC(2024, 6, 1);
-const pageSize = 20;
 type Answer = (
   response: Parameters<Handler>[1],
   of: { page: number; pages: number; all: number; records: unknown[] },
 ) => void;
 
-/** A list of `count` calls, one a second, in pages of 20 whatever is asked for; reads it in two windows. */
+/** A list of `count` calls, one a second, in pages of 20 at most; reads it in two windows. */
 const read = async (count: number, list: SourceConfigInput['list'], answer: Answer) => {
   const calls = Array.from({ length: count }, (_, index) => start + index * 1000);
   let requests = 0;
   const server = await startServer((_, response, url) => {
     if (url.pathname.startsWith('/realms/')) return answerToken(response);
     requests++;
-    const { from, to, page = '1' } = Object.fromEntries(url.searchParams);
+    const { from, to, page = '1', size = '20' } = Object.fromEntries(url.searchParams);
+    const pageSize = Math.min(20, Number(size));
     const inside = calls.filter((at) => at >= Date.parse(from ?? '') && at <= Date.parse(to ?? ''));
     const offset = (Number(page) - 1) * pageSize;
     const records = inside
