@@ -133,8 +133,7 @@ try {
     const [body = Buffer.of()] = makeCallBodies(1);
     return Buffer.from(JSON.stringify({ ...JSON.parse(body.toString('utf8')), unique_id: callId }));
   };
-  const deliver = async (callId: string): Promise<void> => {
-    const body = bodyOf(callId);
+  const deliver = async (body: Buffer): Promise<void> => {
     const stored = new Promise<void>((resolve) => {
       woken = resolve;
     });
@@ -160,14 +159,15 @@ try {
   for (let round = 0; round < warmUps + rounds; round += 1) {
     const call = alone[round];
     if (call === undefined) throw new Error('Too few calls have no neighbour within five minutes.');
-    const { callId, time } = call;
+    const { time } = call;
+    const bodies = { fresh: bodyOf(`new-${round}`), known: bodyOf(call.callId) };
     const poll = {
       empty: await recorder.record(() => read(time - 120 * second, 0)),
       one: await recorder.record(() => read(time, 1)),
     };
     const empty = await recorder.record(() => merge(0));
-    const delivery = { empty, one: await recorder.record(() => deliver(`new-${round}`)) };
-    const again = { empty, one: await recorder.record(() => deliver(callId)) };
+    const delivery = { empty, one: await recorder.record(() => deliver(bodies.fresh)) };
+    const again = { empty, one: await recorder.record(() => deliver(bodies.known)) };
     if (round < warmUps) continue;
     polled.push(poll);
     delivered.push(delivery);

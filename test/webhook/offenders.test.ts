@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createOffenders } from '../../src/webhook/server/offenders.ts';
+import { createOffenders } from '../../src/webhook/server/senders.ts';
 
 const MiB = 1024 * 1024;
 const start = (known: readonly string[] = []) => {

@@ -6,9 +6,8 @@ import type { Delivery, RejectedDelivery } from '../../store/delivery/inbox-writ
 import { BodyError, type BodyReader } from './body.ts';
 import { type createHeaderReader, newArrivalId } from './delivery-headers.ts';
 import type { GroupCommit } from './group-commit.ts';
-import type { Offenders } from './offenders.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
-import { type AddressList, type KnownSenders, senderOf } from './senders.ts';
+import { type AddressList, type KnownSenders, type Offenders, senderOf } from './senders.ts';
 import type { RejectReason, Verifier } from './signature.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
