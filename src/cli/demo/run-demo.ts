@@ -122,7 +122,7 @@ const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => 
   };
 };
 
-/** For a demo that stays up: whoever may read the password's file may act on its status page. */
+/** For a demo that stays up: a user who can read the password's file may act on its status page. */
 const operationsFor = async (options: DemoOptions, passwordFile: string): Promise<Raw> => {
   if (options.exit === true) return { enabled: false };
   const password = `${randomBytes(12).toString('base64url')}\n`;

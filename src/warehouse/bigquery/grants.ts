@@ -59,7 +59,7 @@ interface Access {
   readonly dataset?: { readonly dataset?: { readonly datasetId?: string; readonly projectId?: string } };
 }
 
-/** The views of a dataset may read the tables of another one, whoever asks them. */
+/** The views of a dataset may read the tables of another one, for every user who asks them. */
 interface Authorisation {
   readonly dataset: string;
   readonly entry: {
