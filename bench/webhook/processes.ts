@@ -46,7 +46,7 @@ export const median = (numbers: readonly number[]): number => {
 
 export const showLoad = (name: string, result: LoadResult): void =>
   console.log(
-    `${name.padEnd(9)} ${result.perSecond.toFixed(0).padStart(6)}/s  p50 ${result.p50Ms.toFixed(1)} ms  ` +
+    `${name.padEnd(12)} ${result.perSecond.toFixed(0).padStart(6)}/s  p50 ${result.p50Ms.toFixed(1)} ms  ` +
       `p99 ${result.p99Ms.toFixed(1)} ms  answers ${JSON.stringify(result.answers)}`,
   );
 

@@ -5,8 +5,10 @@
 import { once } from 'node:events';
 import { fastify } from 'fastify';
 import { Registry } from 'prom-client';
+import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
 import { openPool } from '../../src/postgres/database.ts';
+import { createPrivacy } from '../../src/privacy/privacy.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../src/webhook/server/receiver.ts';
 import { openSigningKeys } from '../../src/webhook/server/signing-keys.ts';
@@ -32,10 +34,25 @@ const startBare = async (raw: boolean): Promise<Running> => {
   return { port: Number(new URL(address).port), close: () => app.close() };
 };
 
-const startDurable = async (url: string, spoolDir: string, secret: string): Promise<Running> => {
+/** Rules of a delivery's fields alone, and the whole profile; without a name none. */
+const rulesOf: Readonly<Record<string, object>> = {
+  fields: {
+    rules: ['in.data', 'out.data', 'metadata.ANI', 'metadata.Agent', 'metadata.ClientID'].map((path) => ({
+      path,
+      action: 'token',
+    })),
+    unreadable: 'drop',
+  },
+  pseudonymous: { profile: 'pseudonymous', unreadable: 'drop' },
+};
+
+const startDurable = async (url: string, spoolDir: string, secret: string, rules?: string): Promise<Running> => {
   const log = { info: () => {}, warn: console.error, error: console.error };
   const secrets = [{ name: 'bench', secret }];
   const config = webhookConfigSchema.parse({ port: 0, secrets });
+  const privacy = rulesOf[rules ?? ''];
+  const keys = { token: Buffer.alloc(32, 7), seal: undefined };
+  const admit = privacy === undefined ? undefined : createPrivacy(privacyConfigSchema.parse(privacy), keys).admit;
   const pool = openPool({ url, schema: 'callsync', application: 'bench', purpose: 'operational store', max: 4 });
   const receiver = createReceiver({
     config,
@@ -45,6 +62,7 @@ const startDurable = async (url: string, spoolDir: string, secret: string): Prom
     registry: new Registry(),
     log,
     wake: async () => {},
+    admit,
   });
   await receiver.listen();
   const operations = await serveStatusPage(pool);
@@ -73,9 +91,9 @@ const startPage = async (url: string): Promise<Running> => {
   };
 };
 
-const [mode, url = '', spoolDir = '', secret = ''] = process.argv.slice(2);
+const [mode, url = '', spoolDir = '', secret = '', rules] = process.argv.slice(2);
 const start = (): Promise<Running> => {
-  if (mode === 'durable') return startDurable(url, spoolDir, secret);
+  if (mode === 'durable') return startDurable(url, spoolDir, secret, rules);
   return mode === 'page' ? startPage(url) : startBare(mode === 'raw');
 };
 const server = await start();

@@ -1,5 +1,6 @@
 /** From a webhook answered to its call visible in the warehouse: `callsync up` in a process of its own, 50 a second. */
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -28,17 +29,21 @@ export const measureVisibility = async (input: {
   url: string;
   folder: string;
   seconds: number;
+  /** Section `privacy` of the configuration; by default no rules. */
+  privacy?: object;
 }): Promise<Visibility> => {
-  const { url, folder, seconds } = input;
+  const { url, folder, seconds, privacy } = input;
   const secret = 'bench-signing-secret';
   const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
   const path = join(folder, 'up.yaml');
+  await writeFile(join(folder, 'privacy.key'), randomBytes(32), { mode: 0o600 });
   const config = {
     source: { base_url: 'http://127.0.0.1:9', token: 'none' },
     store: { url },
     temporal: { address: temporal.address },
     webhook: { port: 0, secrets: [{ name: 'bench', secret }], spool: { dir: join(folder, 'up-spool') } },
     operations: { enabled: false },
+    ...(privacy === undefined ? {} : { privacy: { ...privacy, key_file: join(folder, 'privacy.key') } }),
   };
   await writeFile(path, stringify(config), { mode: 0o600 });
   const up = spawn(process.execPath, [main, 'up', '--no-schedules', '--config', path, '--json'], {

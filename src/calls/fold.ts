@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import { defineEncoded } from '../encoded.ts';
-import { cleanText, maxJsonDepth } from './values.ts';
+import { cleanText, infinityAsText, maxJsonDepth } from './values.ts';
 
 /** JSON as text, or as the bytes in which it came. */
 export type JsonText = string | Buffer;
@@ -79,9 +79,6 @@ const hasInfinity = (value: unknown, depth: number): boolean => {
   }
   return found;
 };
-
-const infinityAsText = (_key: string, value: unknown): unknown =>
-  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 
 /**
  * Renders and hashes every field once. Fields that are undefined are absent. What the store could not hold is made

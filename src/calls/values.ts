@@ -94,3 +94,7 @@ export const normalizePhone = (text: string): string | undefined => {
   if (text.trim().startsWith('+')) return `+${digits}`;
   return digits.startsWith('00') && digits.length > 4 ? `+${digits.slice(2)}` : digits;
 };
+
+/** For JSON.stringify: JSON has no number beyond a double's range, it would be lost. */
+export const infinityAsText = (_name: string, value: unknown): unknown =>
+  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;

@@ -12,6 +12,17 @@ const cvvContext =
 const birthContext =
   /\bnee?s?\b|naissance|\bborn\b|date of birth|birth ?(?:day|date)|\bd\W?o\W?b\b|\bddn\b|anniversaire|\bje suis (?:du|de)\b/g;
 
+/** Wider than both, over text as it is: what it passes over announces nothing. */
+const mayAnnounce =
+  /rypto|pictogr|cv[cv]|curit|chiffres|digits|verification|\bdos d|derri|back of|\bn[e\u00e9\u00c9]|naissance|born|birth|d\W?o\W?b|\bddn|anniversaire|\bje suis d/i;
+
+/** Whether words announce a card verification value or a date of birth. */
+export const announces = (text: string): boolean => {
+  if (!mayAnnounce.test(text)) return false;
+  const stripped = stripAccents(text);
+  return stripped.search(cvvContext) !== -1 || stripped.search(birthContext) !== -1;
+};
+
 /** Utterances behind the question in which its answer is looked for. */
 const answersWithin = 2;
 /** Characters between what announces a value and the value, in one utterance. */

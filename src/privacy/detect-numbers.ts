@@ -2,7 +2,17 @@
 import type { CountryCode } from 'libphonenumber-js/max';
 import { ibanLength, isCard, isIban, isNir } from './check-digits.ts';
 import type { DetectorName, Finding, Span } from './finding.ts';
-import { type Atom, type Candidate, findRuns, isFiller, listAmbiguous, listCandidates, textOf } from './number-runs.ts';
+import {
+  type Atom,
+  type Candidate,
+  findRuns,
+  interruptionWords,
+  isFiller,
+  leastDigits,
+  listAmbiguous,
+  listCandidates,
+  textOf,
+} from './number-runs.ts';
 import { readDialled } from './phone-number.ts';
 import type { Piece } from './read-pieces.ts';
 
@@ -42,7 +52,7 @@ export const detectNumbers = (
   if (isOn('iban')) claimIbans(pieces, claims);
   // Most talk has no number at all.
   if (!pieces.some(({ kind }) => kind === 'number')) return;
-  const loose = findRuns(joinCorsica(pieces), 2);
+  const loose = findRuns(joinCorsica(pieces), interruptionWords);
   const readCard = (text: string) => (isOn('card') && isCard(text) ? text : undefined);
   const readNir = (text: string) => (isOn('nir') && isNir(text, false) ? text.slice(0, 13) : undefined);
   // What is a value as a whole comes before what only a part of it would be.
@@ -72,9 +82,9 @@ const claimPhones = (pieces: readonly Piece[], countries: readonly CountryCode[]
   const read = (text: string, [first]: readonly Atom[]) =>
     readDialled(text, first?.isInternational === true, countries);
   const runs = findRuns(pieces, 0);
-  for (const run of runs) claimOverlapping(claims, listCandidates(run, 7, 17), read);
+  for (const run of runs) claimOverlapping(claims, listCandidates(run, leastDigits, 17), read);
   for (const run of runs) {
-    const wholes = [...listAmbiguous(run, 7, 17)].filter(({ atoms }) => atoms.length === run.length);
+    const wholes = [...listAmbiguous(run, leastDigits, 17)].filter(({ atoms }) => atoms.length === run.length);
     claimFirst(claims, wholes, 'phone', read);
   }
 };
@@ -165,7 +175,7 @@ const claimIbans = (pieces: readonly Piece[], claims: Claims): void => {
 const collectIban = (pieces: readonly Piece[], from: number, length: number): Atom[] | undefined => {
   const atoms: Atom[] = [];
   let count = 0;
-  let words = 2;
+  let words = interruptionWords;
   for (let at = from; at < pieces.length && count < length; at += 1) {
     const piece = pieces[at] as Piece;
     const text = piece.kind === 'number' ? piece.digits : at === from ? wordOf(piece) : lettersOf(piece);
@@ -173,7 +183,7 @@ const collectIban = (pieces: readonly Piece[], from: number, length: number): At
       const { utterance, start, end } = piece;
       atoms.push({ text, utterance, start, end, others: [], isInternational: false });
       count += text.length;
-    } else if (piece.kind === 'turn') words = 2;
+    } else if (piece.kind === 'turn') words = interruptionWords;
     else if (!isFiller(piece)) {
       words -= 1;
       if (words < 0) return undefined;

@@ -10,7 +10,8 @@ import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
 import { type Claims, createClaims, detectNumbers } from './detect-numbers.ts';
 import type { DetectorName, Finding } from './finding.ts';
 import type { Reading } from './number-words.ts';
-import { joinTurns, readPieces, type Spoken } from './read-pieces.ts';
+import { chooseUtterances } from './prescan.ts';
+import { joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
 
 export interface DetectOptions {
   /** Detectors that look; the others find nothing. */
@@ -21,10 +22,6 @@ export interface DetectOptions {
   readonly patterns: readonly { readonly name: string; readonly pattern: RegExp }[];
 }
 
-/** Nothing that is looked for has neither a digit, nor an "@", nor a spoken number or sign. */
-const mayHold =
-  /\d|@|\b(?:z[eé]ro|oh|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|on?ze|douze|treize|quatorze|quinze|seize|vingt|trente|quarante|cinquante|soixante|one|two|three|four|five|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|f[ou]+rty|fifty|sixty|seventy|eighty|ninety|aro?bas|arrobas|double|triple)/i;
-
 /**
  * Finds the values in a conversation.
  * @param spoken pieces in the order in which they were said; findings name a piece by its index and the place in its text.
@@ -32,12 +29,12 @@ const mayHold =
  */
 export const detect = (spoken: readonly Spoken[], options: DetectOptions): readonly Finding[] => {
   const claims = createClaims();
-  const isSaid = spoken.some(({ text }) => mayHold.test(text)) || spoken.some(({ text }) => / at .* dot /i.test(text));
-  if (isSaid) {
+  const chosen = chooseUtterances(spoken, options.isOn);
+  if (chosen !== undefined) {
     if (options.isOn('email')) {
       for (const [index, { text }] of spoken.entries()) findWrittenEmails(text, index).forEach(claims.add);
     }
-    for (const reading of orderReadings(spoken)) detectSpoken(spoken, reading, options, claims);
+    for (const reading of orderReadings(spoken)) detectSpoken(spoken, chosen, reading, options, claims);
   }
   for (const { name, pattern } of options.patterns) claimPattern(spoken, name, pattern, claims);
   return claims.findings;
@@ -50,9 +47,21 @@ const hyphened =
 const orderReadings = (spoken: readonly Spoken[]): readonly Reading[] =>
   spoken.some(({ text }) => hyphened.test(text)) ? ['split', 'whole'] : ['whole', 'eager'];
 
-const detectSpoken = (spoken: readonly Spoken[], reading: Reading, options: DetectOptions, claims: Claims): void => {
+const passedOver = { kind: 'mark', key: '', start: 0, end: 0, isSpaced: false } as const;
+
+const detectSpoken = (
+  spoken: readonly Spoken[],
+  chosen: readonly boolean[],
+  reading: Reading,
+  options: DetectOptions,
+  claims: Claims,
+): void => {
   const { isOn } = options;
-  const pieces = spoken.map(({ text }, index) => (text === '' ? [] : readPieces(text, index, reading)));
+  const pieces = spoken.map(({ text }, utterance): readonly Piece[] => {
+    if (text === '') return [];
+    // What is passed over parts what stands before it from what stands behind it.
+    return chosen[utterance] === true ? readPieces(text, utterance, reading) : [{ ...passedOver, utterance }];
+  });
   if (isOn('email')) for (const own of pieces) claimSpokenEmails(own, claims);
   for (const stream of joinTurns(spoken, pieces)) detectNumbers(stream, options, claims);
   if (isOn('cvv')) claimCvvs(spoken, pieces, claims);

@@ -13,7 +13,7 @@ export interface Atom {
 }
 
 /** Said between the parts of a number without ending it. */
-const fillers = new Set(
+export const fillers = new Set(
   `et puis apres ensuite alors enfin euh heu hum hm mm mmm um uh er and then so well voila oui ok okay d accord accorde yes
    yeah yep right tiret point slash espace blanc dash dot space comme c est le les la er ere st nd rd th donc plus encore
    sure note got it finalement pardon sorry excusez moi attendez alors bon ben bah hein hop non no uhm`
@@ -22,8 +22,11 @@ const fillers = new Set(
 );
 const innerMarks = new Set([...`.,-/();'’"·–—+`]);
 
-/** Most words that are no fillers after an interruption: "go on". */
-const resumeWords = 2;
+/** Words that are no fillers, of which so many may stand after an interruption ("go on"), or between the parts of a value. */
+export const interruptionWords = 2;
+
+/** Fewer digits are no value but behind words that announce one. */
+export const leastDigits = 7;
 
 /**
  * @param mostWords words other than fillers that may stand between two parts: none for values without a check digit.
@@ -40,7 +43,7 @@ export const findRuns = (pieces: readonly Piece[], mostWords: number): Atom[][] 
     if (piece.kind === 'number') {
       run.push({ ...piece, text: piece.digits });
       left = mostWords;
-    } else if (piece.kind === 'turn') left = Math.max(left, resumeWords);
+    } else if (piece.kind === 'turn') left = Math.max(left, interruptionWords);
     else if (piece.kind === 'mark' ? !innerMarks.has(piece.key) : !fillers.has(piece.key)) {
       left -= 1;
       if (left < 0 || piece.kind === 'mark') end();

@@ -36,6 +36,16 @@ const repeats = new Map([
 ]);
 const zeros = new Set(['oh', 'o']);
 
+/** Most digits that a word, with or without accents, adds to a number. */
+export const mostDigitsOf: ReadonlyMap<string, number> = new Map([
+  ...[...units].map(([word, value]) => [word, value < 10 ? 1 : 2] as const),
+  ...[...tens.keys(), 'vingts'].map((word) => [word, 2] as const),
+  ...[...hundreds].map((word) => [word, 3] as const),
+  ...[...thousands].map((word) => [word, 4] as const),
+  ...[...repeats].map(([word, times]) => [word, times - 1] as const),
+  ...[...zeros, 'z\u00e9ro'].map((word) => [word, 1] as const),
+]);
+
 interface Part {
   readonly value: number;
   readonly next: number;

@@ -72,18 +72,35 @@ export const normalizeNumber = (text: string, countries: readonly CountryCode[])
   return readDialled(digits, text.trimStart().startsWith('+'), countries) ?? digits;
 };
 
-const gap = '[\\s.()/-]{0,3}';
-const spaced = (digits: string): string => [...digits].join(gap);
-
 /**
- * The ways in which text may hold a number: international or national, in groups or not. Undefined where it is none.
+ * Digits of each way in which text may hold a number: international or national. None where it cannot be told from others.
  * @param number E.164.
  */
-export const writtenForms = (number: string): RegExp | undefined => {
+export const writtenDigits = (number: string): readonly string[] => {
   const phone = number.startsWith('+') ? parse(number) : undefined;
-  if (phone === undefined || phone.nationalNumber.length < 6) return undefined;
+  if (phone === undefined || phone.nationalNumber.length < 6) return [];
+  const { countryCallingCode: code, nationalNumber: national } = phone;
   const dialled = digitsOf(phone.formatNational());
-  const trunk = dialled.endsWith(phone.nationalNumber) ? dialled.slice(0, -phone.nationalNumber.length) : '';
-  const international = `(?:\\+|00)?${gap}${spaced(phone.countryCallingCode)}${gap}(?:${trunk}${gap})?`;
-  return new RegExp(`(?<!\\d)(?:${international}|${trunk}${gap})${spaced(phone.nationalNumber)}(?!\\d)`);
+  const trunk = dialled.endsWith(national) ? dialled.slice(0, -national.length) : '';
+  const rests = [...new Set([national, `${trunk}${national}`])];
+  return [...rests.flatMap((rest) => [`${code}${rest}`, `00${code}${rest}`]), `${trunk}${national}`];
 };
+
+const fewestDigits = 6;
+const mostDigits = 19;
+/** Digits with little between them. */
+const chain = /\d(?:[\s.()/-]{0,3}\d){5,}/g;
+
+/** Digits of whatever in a text may be a number, in groups or not: each sequence of whole groups. */
+export function* listDialled(text: string): Generator<string> {
+  for (const [found] of text.matchAll(chain)) {
+    const groups = found.split(/\D+/);
+    for (let from = 0; from < groups.length; from += 1) {
+      let digits = '';
+      for (let to = from; to < groups.length && digits.length < mostDigits; to += 1) {
+        digits += groups[to];
+        if (digits.length >= fewestDigits && digits.length <= mostDigits) yield digits;
+      }
+    }
+  }
+}

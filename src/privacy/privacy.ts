@@ -7,6 +7,7 @@ import { identifyRecord } from '../calls/record.ts';
 import { terminal } from '../errors.ts';
 import { parseQuietly } from '../parse-json.ts';
 import { createSealer, isSealed } from '../sealed.ts';
+import { admitBytes, renderJson } from './admit-bytes.ts';
 import { detectorVersions } from './finding.ts';
 import { compileRules, profileRules } from './rules.ts';
 import { type SanitizeOptions, sanitizeRecord, tokenOf } from './sanitize-record.ts';
@@ -61,6 +62,18 @@ export const createPrivacy = (
   // Getters of encoded fields are read here: their bytes may say more than their value, such as a name twice.
   const sanitizeAll = (fields: Fields): Fields => sanitizeRecord({ ...fields }, options);
 
+  /** Written anew: bytes may hold what their value does not. */
+  const admitValue = (body: Buffer): Buffer | undefined => {
+    const identified = identifyRecord(parseQuietly(body));
+    if ('reason' in identified) return undefined;
+    try {
+      return Buffer.from(renderJson(sanitizeAll(identified.record), body));
+    } catch (error) {
+      if (error instanceof RangeError) return undefined;
+      throw error;
+    }
+  };
+
   return {
     version: createHash('sha256')
       .update(
@@ -70,19 +83,10 @@ export const createPrivacy = (
       .slice(0, 12),
     sanitize: ({ encoded: _encoded, fields, ...observation }) => ({ ...observation, fields: sanitizeAll(fields) }),
     preview: (fields, onFinding) => sanitizeRecord({ ...fields }, { ...options, onFinding }),
-    admit: (body) => {
-      const bodyHash = hashBody(body);
-      const identified = identifyRecord(parseQuietly(body));
-      if ('reason' in identified) return { body: sealBytes(body), bodyHash };
-      try {
-        // Always written anew: bytes may hold what their value does not.
-        const replacer = mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
-        return { body: Buffer.from(JSON.stringify(sanitizeAll(identified.record), replacer)), bodyHash };
-      } catch (error) {
-        if (error instanceof RangeError) return { body: sealBytes(body), bodyHash };
-        throw error;
-      }
-    },
+    admit: (body) => ({
+      body: admitBytes(body, options) ?? admitValue(body) ?? sealBytes(body),
+      bodyHash: hashBody(body),
+    }),
     tokenOf: (value) => tokenOf(value, options),
     sealBytes,
     seal: (record) => ({
@@ -92,10 +96,3 @@ export const createPrivacy = (
     }),
   };
 };
-
-/** Only such numbers can lie beyond a double's range; a replacer costs as much as all else. */
-const mayOverflow = /\d[eE]\+?\d{3}|\d{309}/;
-
-/** JSON has no number beyond a double's range: it would be lost. */
-const infinityAsText = (_name: string, value: unknown): unknown =>
-  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;

@@ -70,7 +70,7 @@ export const readPieces = (text: string, utterance: number, reading: Reading): P
 };
 
 /** Utterances between two of one speaker, at most: beyond it nobody goes on with a number. */
-const longestInterruption = 3;
+export const longestInterruption = 3;
 
 /**
  * The pieces of each speaker by himself, and of all in their order where there is more than one: a number may be begun by one

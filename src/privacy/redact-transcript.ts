@@ -14,8 +14,8 @@ const isWordCharacter = /[\p{L}\p{N}]/u;
 interface Aligned extends Spoken {
   readonly utterance: Fields;
   readonly words: readonly unknown[] | undefined;
-  /** Place of each word in the text; undefined where text and words do not align. */
-  readonly places: readonly Omit<Span, 'utterance'>[] | undefined;
+  /** False where text and words do not say the same. */
+  readonly agrees: boolean;
 }
 
 const spokenBy = (word: unknown): unknown => (isObject(word) ? word.value : undefined);
@@ -35,17 +35,36 @@ const alignWords = (text: string, words: readonly unknown[]): Omit<Span, 'uttera
   return isWordCharacter.test(text.slice(at)) ? undefined : places;
 };
 
+/** Text is nearly always its words with blanks between them, which costs far less to see than their places. */
+const isJoined = (text: string, words: readonly unknown[]): boolean => {
+  let at = 0;
+  for (const word of words) {
+    const value = spokenBy(word);
+    if (typeof value !== 'string') return false;
+    if (at > 0) {
+      if (text.charCodeAt(at) !== 0x20) return false;
+      at += 1;
+    }
+    if (value === '' || !text.startsWith(value, at)) return false;
+    at += value.length;
+  }
+  return at === text.length;
+};
+
 /** An utterance as it is looked at; where text and words differ, both. */
 const readUtterance = (item: unknown): Aligned => {
   const utterance = isObject(item) ? item : {};
   const speaker = typeof utterance.from === 'string' ? utterance.from : '';
   const words = Array.isArray(utterance.words) ? utterance.words : undefined;
   const content = typeof utterance.content === 'string' ? utterance.content : undefined;
-  const joined = words?.map((word) => String(spokenBy(word) ?? '')).join(' ') ?? '';
-  if (words === undefined || words.length === 0) return { utterance, speaker, words, text: content ?? '', places: [] };
-  if (content === undefined) return { utterance, speaker, words, text: joined, places: alignWords(joined, words) };
-  const places = alignWords(content, words);
-  return { utterance, speaker, words, text: places === undefined ? `${content}\n${joined}` : content, places };
+  if (words === undefined || words.length === 0)
+    return { utterance, speaker, words, text: content ?? '', agrees: true };
+  if (content !== undefined && isJoined(content, words))
+    return { utterance, speaker, words, text: content, agrees: true };
+  const joined = words.map((word) => String(spokenBy(word) ?? '')).join(' ');
+  if (content === undefined) return { utterance, speaker, words, text: joined, agrees: true };
+  const agrees = alignWords(content, words) !== undefined;
+  return { utterance, speaker, words, text: agrees ? content : `${content}\n${joined}`, agrees };
 };
 
 export interface OpenTranscript {
@@ -89,9 +108,10 @@ interface Replacement {
 }
 
 const redactUtterance = (aligned: Aligned, replacements: readonly Replacement[]): Fields => {
-  const { utterance, words, text, places } = aligned;
+  const { utterance, words, text, agrees } = aligned;
   if (words === undefined || words.length === 0) return { ...utterance, content: replaceText(text, replacements) };
   const labels = new Map<number, string>();
+  const places = agrees ? alignWords(text, words) : undefined;
   if (places === undefined) {
     // Nothing tells which words are meant.
     for (const [index] of words.entries())

@@ -27,11 +27,19 @@ export const profileRules: Readonly<Record<PrivacyProfile, readonly PrivacyRule[
   no_transcript: [{ path: 'transcript_json', action: 'drop' }, ...pseudonymous],
 };
 
-export interface CompiledRules {
-  /** The action on a field; list positions are no part of its path. Without a rule it is kept. */
-  actionOn(path: readonly string[]): PrivacyAction;
-  /** False where everything in a field is kept, so that nobody needs to look. */
-  mayAct(path: readonly string[]): boolean;
+/** The rules at one place of a record; list positions are no place of their own. */
+export interface RuleNode {
+  /** What happens to the value here. Without a rule it is kept. */
+  readonly action: PrivacyAction;
+  /** False where everything here and below is kept, so that nobody needs to look. */
+  readonly mayAct: boolean;
+  /** The rules on a field of this value. */
+  child(name: string): RuleNode;
+}
+
+interface CompiledRule {
+  readonly names: readonly RegExp[];
+  readonly action: PrivacyAction;
 }
 
 const compileName = (name: string): RegExp =>
@@ -43,31 +51,40 @@ const compileName = (name: string): RegExp =>
     'su',
   );
 
-/** The first rule that fits a field or what it is in decides: rules of one's own stand before those of the profile. */
-export const compileRules = (rules: readonly PrivacyRule[]): CompiledRules => {
-  const compiled = rules.map(({ path, action }) => ({ names: path.split('.').map(compileName), action }));
-  const fits = (names: readonly RegExp[], path: readonly string[]): boolean =>
-    names.every((name, index) => index >= path.length || name.test(path[index] as string));
-  return {
-    actionOn: remember((path) => {
-      const rule = compiled.find(({ names }) => names.length <= path.length && fits(names, path));
-      return rule?.action ?? 'keep';
-    }),
-    mayAct: remember((path) => compiled.some(({ names, action }) => action !== 'keep' && fits(names, path))),
-  };
-};
-
-const remember = <T>(find: (path: readonly string[]) => T): ((path: readonly string[]) => T) => {
-  const known = new Map<string, T>();
-  return (path) => {
-    const key = path.join('\0');
-    const held = known.get(key);
-    if (held !== undefined) return held;
-    const found = find(path);
-    if (known.size < mostKnown) known.set(key, found);
-    return found;
-  };
-};
-
-/** Names of free fields never end. */
+/** Names of free fields never end: beyond this many places the rules are worked out again each time. */
 const mostKnown = 5_000;
+
+/**
+ * The rules at the record itself. The first rule that fits a field or what it is in decides: rules of one's own stand before
+ * those of the profile.
+ */
+export const compileRules = (rules: readonly PrivacyRule[]): RuleNode => {
+  let known = 0;
+  /** @param fitting rules whose names fit the path so far, in order, up to the first that is whole: it decides all below. */
+  const nodeOf = (fitting: readonly CompiledRule[], depth: number): RuleNode => {
+    const whole = fitting.findIndex(({ names }) => names.length <= depth);
+    const deciding = whole === -1 ? fitting : fitting.slice(0, whole + 1);
+    const children = new Map<string, RuleNode>();
+    return {
+      action: whole === -1 ? 'keep' : (fitting[whole] as CompiledRule).action,
+      mayAct: deciding.some(({ action }) => action !== 'keep'),
+      child(name) {
+        const held = children.get(name);
+        if (held !== undefined) return held;
+        const node = nodeOf(
+          deciding.filter(({ names }) => names.length <= depth || (names[depth] as RegExp).test(name)),
+          depth + 1,
+        );
+        if (known < mostKnown) {
+          known += 1;
+          children.set(name, node);
+        }
+        return node;
+      },
+    };
+  };
+  return nodeOf(
+    rules.map(({ path, action }) => ({ names: path.split('.').map(compileName), action })),
+    0,
+  );
+};

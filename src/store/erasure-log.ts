@@ -6,29 +6,41 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { terminal } from '../errors.ts';
 
-/** What a selector names: `call` is the keyed hash of a call's id (`Store.keyOf`). A line of an unknown kind is kept and skipped. */
-export type SelectorKind = 'call';
+/** What a selector names, as a keyed hash (`Store.keyOf`): a call's id, or what names a person. A line of an unknown kind is kept and skipped. */
+export type SelectorKind = 'call' | 'person';
 
 export interface Selector {
   readonly kind: SelectorKind;
   readonly key: string;
 }
 
+/** A signed receipt of an erasure as the store has it, so that a store that is set back has it again. */
+export interface LoggedReceipt {
+  readonly receipt_id: number;
+  readonly receipt: string;
+  readonly key_id: string;
+  readonly previous_digest: string | null;
+  readonly digest: string;
+}
+
 export interface LoggedErasures {
   readonly selectors: readonly Selector[];
+  readonly receipts: readonly LoggedReceipt[];
   /** Where the next reading begins: bytes of whole lines. */
   readonly end: number;
 }
 
-/** Both methods throw CallsyncError ERASURE_LOG. */
+/** All methods throw CallsyncError ERASURE_LOG. */
 export interface ErasureLog {
   /** Durable when it resolves. Keys are keyed hashes: nothing that names a person or a call without the key. */
   append(kind: SelectorKind, keys: readonly string[]): Promise<void>;
+  /** Durable when it resolves. */
+  appendReceipt(receipt: LoggedReceipt): Promise<void>;
   /** What was added since a reading that ended at `from`; everything where the file is shorter than that, and thus another. */
   read(from?: number): Promise<LoggedErasures>;
 }
 
-const kinds: readonly SelectorKind[] = ['call'];
+const kinds: readonly SelectorKind[] = ['call', 'person'];
 const mode = 0o600;
 const linesPerWrite = 1_000;
 const lineEnd = 0x0a;
@@ -48,21 +60,24 @@ export const openErasureLog = (file: string): ErasureLog => {
       await handle.close();
     }
   };
+  const append = async (entries: readonly Readonly<Record<string, unknown>>[]): Promise<void> => {
+    const at = new Date().toISOString();
+    const lines = entries.map((entry) => `${JSON.stringify({ at, ...entry })}\n`);
+    await withFile('a', async (handle) => {
+      for (let start = 0; start < lines.length; start += linesPerWrite) {
+        // One write each, so that processes do not mix their lines; the line end first closes a line that a crash cut off.
+        await handle.appendFile(`\n${lines.slice(start, start + linesPerWrite).join('')}`);
+      }
+      await handle.datasync();
+    }).catch((cause) => {
+      throw fail(cause);
+    });
+  };
   return {
     append: async (kind, keys) => {
-      if (keys.length === 0) return;
-      const at = new Date().toISOString();
-      const lines = keys.map((key) => `${JSON.stringify({ at, [kind]: key })}\n`);
-      await withFile('a', async (handle) => {
-        for (let start = 0; start < lines.length; start += linesPerWrite) {
-          // One write each, so that processes do not mix their lines; the line end first closes a line that a crash cut off.
-          await handle.appendFile(`\n${lines.slice(start, start + linesPerWrite).join('')}`);
-        }
-        await handle.datasync();
-      }).catch((cause) => {
-        throw fail(cause);
-      });
+      if (keys.length > 0) await append(keys.map((key) => ({ [kind]: key })));
     },
+    appendReceipt: (receipt) => append([{ receipt }]),
     read: async (from = 0) => {
       try {
         return await withFile('r', async (handle) => {
@@ -71,26 +86,36 @@ export const openErasureLog = (file: string): ErasureLog => {
           const bytes = Buffer.alloc(size - start);
           const { bytesRead } = await handle.read(bytes, 0, bytes.length, start);
           const whole = bytes.subarray(0, bytes.lastIndexOf(lineEnd, bytesRead) + 1);
-          return { selectors: whole.toString('utf8').split('\n').flatMap(selectorOf), end: start + whole.length };
+          const entries = whole.toString('utf8').split('\n').flatMap(readLine);
+          return {
+            selectors: entries.flatMap(selectorsOf),
+            receipts: entries.flatMap(({ receipt }) => (receipt === undefined ? [] : [receipt])),
+            end: start + whole.length,
+          };
         });
       } catch (cause) {
-        if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return { selectors: [], end: 0 };
+        if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')
+          return { selectors: [], receipts: [], end: 0 };
         throw fail(cause);
       }
     },
   };
 };
 
+type Entry = Partial<Record<SelectorKind, unknown>> & { readonly receipt?: LoggedReceipt };
+
 /** A line that was cut off names nothing: its erasure was never confirmed. */
-const selectorOf = (line: string): Selector[] => {
+const readLine = (line: string): Entry[] => {
   if (line === '') return [];
   try {
-    const entry = JSON.parse(line) as Partial<Record<SelectorKind, unknown>>;
-    return kinds.flatMap((kind) => {
-      const key = entry[kind];
-      return typeof key === 'string' ? [{ kind, key }] : [];
-    });
+    return [JSON.parse(line) as Entry];
   } catch {
     return [];
   }
 };
+
+const selectorsOf = (entry: Entry): Selector[] =>
+  kinds.flatMap((kind) => {
+    const key = entry[kind];
+    return typeof key === 'string' ? [{ kind, key }] : [];
+  });

@@ -11,7 +11,7 @@ export interface Store extends Database {
   epoch(db?: Queryable): Promise<number>;
   /** What outlives a store that is restored or lost. @throws CallsyncError TOMBSTONE_KEY where it was not given. */
   readonly erasures: Erasures;
-  /** Keyed hash of a call id, under which a tombstone stays in warehouses and receipts. @throws CallsyncError TOMBSTONE_KEY */
+  /** Keyed hash of a call id, or of another subject of an erasure, under which a tombstone stays in warehouses and receipts. @throws CallsyncError TOMBSTONE_KEY */
   keyOf(callId: string): string;
 }
 
@@ -19,6 +19,8 @@ export interface Store extends Database {
 export interface Erasures {
   readonly key: Buffer;
   readonly log: ErasureLog;
+  /** Every call id and person that a text may name, in a form of which keyed hashes are made. */
+  readonly subjectsIn: (text: string) => Iterable<string>;
 }
 
 /**

@@ -2,8 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { listSubjects } from '../../src/privacy/subjects.ts';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
 import type { Erasures } from '../../src/store/store.ts';
+
+const subjectsIn = (text: string) => listSubjects(text, ['FR']);
 
 export interface TestErasures {
   readonly file: string;
@@ -16,7 +19,7 @@ export const createErasures = (): TestErasures => {
   const file = join(folder, 'erasures.log');
   return {
     file,
-    open: () => ({ key: Buffer.from('a key of tombstones for tests'), log: openErasureLog(file) }),
+    open: () => ({ key: Buffer.from('a key of tombstones for tests'), log: openErasureLog(file), subjectsIn }),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 };

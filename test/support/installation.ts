@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { stringify } from 'yaml';
+import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { storeConfigSchema } from '../../schemas/config/store.ts';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
@@ -96,7 +97,10 @@ export const install = async (input: {
   // A call that was given up while the server was away is tried again by its client for a while, and must find a channel.
   closers.push(async () => void setTimeout(() => void connection.close(), 60_000).unref());
   const storeConfig = storeConfigSchema.parse(config.store);
-  const store = await openStore({ url: databaseUrl, erasures: () => openErasures({ store: storeConfig }) });
+  const store = await openStore({
+    url: databaseUrl,
+    erasures: () => openErasures({ store: storeConfig, privacy: privacyConfigSchema.parse({}) }),
+  });
   closers.push(() => store.close());
   const warehouse = createPostgresWarehouse({
     name: 'postgres',

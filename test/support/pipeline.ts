@@ -21,6 +21,8 @@ import { createDatabase } from './postgres.ts';
 
 export interface Pipeline {
   readonly url: string;
+  /** The file of the erasure log. */
+  readonly erasureLog: string;
   readonly store: Store;
   readonly warehouse: Warehouse;
   readonly target: WarehouseTarget;
@@ -65,6 +67,7 @@ export const openPipeline = async (config: Partial<PostgresWarehouseOptions['con
   };
   return {
     url: database.url,
+    erasureLog: erasures.file,
     store,
     warehouse: target.warehouse,
     target,

@@ -7,7 +7,8 @@ import { type ErasureReceipt, eraseRequest } from '../../pipeline/erase/erase-re
 import type { ErasureRequest } from '../../pipeline/erase/match-calls.ts';
 import { loadPending } from '../../pipeline/load/load-pending.ts';
 import { mergeInbox } from '../../pipeline/load/merge-inbox.ts';
-import { normalizeNumber, writtenForms } from '../../privacy/phone-number.ts';
+import { compareValues } from '../../privacy/compare-values.ts';
+import { subjectOf } from '../../privacy/subjects.ts';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
 import { readValues } from '../read-values.ts';
 import { ingestDeps } from '../services/activity-deps.ts';
@@ -77,11 +78,8 @@ const run = (options: EraseOptions): Promise<void> =>
         for (const { warehouse } of targets) await loadNow(deps, warehouse.name);
       },
       proof: openProof(services.config),
-      comparison: {
-        normalize: (text) => normalizeNumber(text, countries),
-        writtenForms,
-        tokensOf: (value) => (privacy === undefined ? [] : [privacy.tokenOf(value)]),
-      },
+      comparison: compareValues(countries, (value) => (privacy === undefined ? [] : [privacy.tokenOf(value)])),
+      personOf: (kind, value) => subjectOf(kind, value, countries),
     });
     print(options, receipt, describe(receipt));
   });

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
+import { isSupportedCountry } from 'libphonenumber-js/max';
 import type { Config } from '../../../schemas/config.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { terminal } from '../../errors.ts';
+import { listSubjects } from '../../privacy/subjects.ts';
 import { openOwnSecret, openSecret } from '../../secret.ts';
 import { openErasureLog } from '../../store/erasure-log.ts';
 import type { Erasures } from '../../store/store.ts';
@@ -9,7 +11,7 @@ import type { Erasures } from '../../store/store.ts';
 const shortest = 16;
 
 /** The key of tombstones and the log of erasures. @throws CallsyncError CONFIG_SECRET, TOMBSTONE_KEY */
-export const openErasures = ({ store }: Pick<Config, 'store'>): Erasures => {
+export const openErasures = ({ store, privacy }: Pick<Config, 'privacy' | 'store'>): Erasures => {
   const dataDir = resolveDataDir(store.data_dir);
   const key = (
     openSecret({ key: 'store.tombstone_key', file: store.tombstone_key_file }) ??
@@ -20,5 +22,10 @@ export const openErasures = ({ store }: Pick<Config, 'store'>): Erasures => {
       hint: 'Write a long random secret into the file of store.tombstone_key_file, such as the output of openssl rand -hex 32.',
     });
   }
-  return { key, log: openErasureLog(store.erasure_log ?? join(dataDir, 'erasures.log')) };
+  const countries = privacy.countries.filter((country) => isSupportedCountry(country));
+  return {
+    key,
+    log: openErasureLog(store.erasure_log ?? join(dataDir, 'erasures.log')),
+    subjectsIn: (text) => listSubjects(text, countries),
+  };
 };

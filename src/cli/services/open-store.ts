@@ -29,7 +29,7 @@ export const openStoreServer = async (services: Services<Pick<Config, 'store'>>)
 };
 
 /** The operational store, migrated. */
-export const openStoreService = async (services: Services<Pick<Config, 'store'>>): Promise<Store> => {
+export const openStoreService = async (services: Services<Pick<Config, 'privacy' | 'store'>>): Promise<Store> => {
   const { config } = services;
   const url = await openStoreServer(services);
   const store = await openStore({ url, max: config.store.pool_size, erasures: () => openErasures(config) });

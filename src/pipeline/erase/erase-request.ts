@@ -2,13 +2,13 @@
 import { createHmac } from 'node:crypto';
 import { countSealed, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
 import { eraseCalls } from '../../store/erasure/erase.ts';
-import { listCallIds } from '../../store/ledger/erased-keys.ts';
+import { listCallIds, notePersons } from '../../store/ledger/erased-keys.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { addReceipt, type ReceiptProof } from '../../store/windows/receipts.ts';
 import type { Proof } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
-import { type Comparison, createMatcher, createTextMatcher, type ErasureRequest } from './match-calls.ts';
+import { type Comparison, createMatcher, createTextMatcher, type ErasureRequest, leastText } from './match-calls.ts';
 import { type ErasureCheck, verifyErasure } from './verify-erasure.ts';
 
 export interface ErasureReceipt {
@@ -131,6 +131,20 @@ const addPurged = (a: Purged, b: Purged): Purged => ({
   frames: a.frames + b.frames,
 });
 
+/** From now on no text that names them is kept in quarantine, and a restore of the store finds such texts again. */
+const notePersonsOf = async (
+  store: Store,
+  request: ErasureRequest,
+  personOf: (kind: 'phone' | 'metadata', value: string) => string,
+): Promise<void> => {
+  if (request.kind === 'call') return;
+  const { kind, values } = request;
+  // A shorter value may be a part of anything.
+  const keys = values.filter((value) => value.length >= leastText).map((value) => store.keyOf(personOf(kind, value)));
+  await store.erasures.log.append('person', keys);
+  await notePersons(store, keys);
+};
+
 /**
  * @param dryRun finds and counts only.
  * @param merge brings what waits in the inbox into the ledger: it belongs to calls too, which are not known before.
@@ -142,6 +156,8 @@ export const eraseRequest = async (
   options: {
     readonly dryRun: boolean;
     readonly comparison: Comparison;
+    /** The text of a value that names a person, of which the erasure log holds a keyed hash. */
+    readonly personOf: (kind: 'phone' | 'metadata', value: string) => string;
     readonly merge: () => Promise<void>;
     /** Sends the tombstones to every warehouse that takes them now; the others get them later. */
     readonly load: () => Promise<void>;
@@ -165,6 +181,7 @@ export const eraseRequest = async (
   };
   if (dryRun)
     return { ...receipt, calls: (await find()).length, erased: 0, purged: undefined, sealed: 0, found: undefined };
+  await notePersonsOf(store, request, options.personOf);
   const { ids, erased, purged } = await eraseAll(store, names, options.merge, find);
   const isMeant = request.kind === 'call' ? () => false : createTextMatcher(request, comparison);
   const texts = await store.transaction((tx) => purgeTexts(tx, isMeant));

@@ -9,6 +9,7 @@ import { CallsyncError } from '../../errors.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
+import { findErasedTexts } from '../../store/ledger/erased-keys.ts';
 import { recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { foldIntoLedger } from '../../store/ledger/ledger.ts';
 import { type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
@@ -61,7 +62,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       else rejected.push((batch.refuse ?? refuseById(batch.origin))(observation, tooDeep));
     }
     seen = prepared;
-    if (rejected.length > 0) await quarantineRecords(tx, deps.seal === undefined ? rejected : rejected.map(deps.seal));
+    if (rejected.length > 0) await quarantine(deps, tx, rejected);
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, {
       processedField: deps.processedField,
       keyOf: deps.store.keyOf,
@@ -75,6 +76,17 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
   await deps.drift?.see(seen);
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
   return folded;
+};
+
+/** What names a call or a person that was erased is not kept. */
+const quarantine = async (deps: IngestDeps, tx: Transaction, rejected: readonly RejectedRecord[]): Promise<void> => {
+  const isErased = await findErasedTexts(
+    tx,
+    rejected.map(({ body }) => body),
+    { subjectsIn: (text) => deps.store.erasures.subjectsIn(text), keyOf: deps.store.keyOf },
+  );
+  const kept = rejected.filter((_, at) => isErased[at] !== true);
+  await quarantineRecords(tx, deps.seal === undefined ? kept : kept.map(deps.seal));
 };
 
 export interface IngestPipeline {

@@ -1,9 +1,18 @@
 /** Carries out again what was erased, after ledger or warehouses were set back to a time before. */
 import { terminal } from '../../errors.ts';
+import { purgeErasedTexts } from '../../store/delivery/purge.ts';
 import { eraseKnown } from '../../store/erasure/erase.ts';
-import { listCallIds, listSought, seekErased, settleSought } from '../../store/ledger/erased-keys.ts';
+import {
+  findErasedTexts,
+  listCallIds,
+  listSought,
+  notePersons,
+  seekErased,
+  settleSought,
+} from '../../store/ledger/erased-keys.ts';
 import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
 import type { Store } from '../../store/store.ts';
+import { restoreReceipts } from '../../store/windows/receipts.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 
 /**
@@ -20,6 +29,7 @@ export const replayErasures = async (
   const { log } = store.erasures;
   const logged = await log.read(all ? 0 : ((await readMeta<number>(store, replayedTo)) ?? 0));
   const keys = new Set(logged.selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
+  const persons = logged.selectors.flatMap(({ kind, key }) => (kind === 'person' ? [key] : []));
   if (all) {
     const unlogged: string[] = [];
     for (const warehouse of warehouses) {
@@ -30,9 +40,15 @@ export const replayErasures = async (
     }
     await log.append('call', unlogged);
   }
+  await restoreReceipts(store, logged.receipts);
+  if (persons.length > 0) await notePersons(store, persons);
   await seekErased(store, keys, { again: all });
   const sought = await listSought(store);
   await eraseEverywhere(store, warehouses, new Set(sought));
+  if (all || logged.selectors.length > 0)
+    await purgeErasedTexts(store, (tx, texts) =>
+      findErasedTexts(tx, texts, { subjectsIn: store.erasures.subjectsIn, keyOf: store.keyOf }),
+    );
   await settleSought(store, sought);
   await writeMeta(store, replayedTo, logged.end);
 };

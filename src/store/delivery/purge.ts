@@ -1,5 +1,5 @@
 /** Takes what deliveries, quarantine, rereads and frames hold of erased calls. */
-import type { Queryable, Transaction } from '../../postgres/database.ts';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 import { erasedName } from './inbox.ts';
 
@@ -70,6 +70,27 @@ export const purgeTexts = async (
   return { quarantine: quarantine.length, frames: frames.length };
 };
 
+/** The same of what names any call or person that was erased: a restore brings such texts back. */
+export const purgeErasedTexts = async (
+  db: Database,
+  findErased: (tx: Transaction, texts: readonly Buffer[]) => Promise<readonly boolean[]>,
+): Promise<void> => {
+  for (const [table, purge] of Object.entries(purges)) {
+    for (let after: number | undefined = -1; after !== undefined; ) {
+      const from: number = after;
+      after = await db.transaction(async (tx) => {
+        const rows = await readTexts(tx, table, from);
+        const isErased = await findErased(
+          tx,
+          rows.map(({ body }) => body),
+        );
+        await tx.query(`${purge} WHERE id = ANY($1)`, [rows.filter((_, at) => isErased[at]).map(({ id }) => id)]);
+        return rows.length < bodiesAtOnce ? undefined : rows.at(-1)?.id;
+      });
+    }
+  }
+};
+
 /** What these tables still hold of calls that were erased; `isMeant` as for `purgeTexts`. */
 export const countUnpurged = async (
   db: Queryable,
@@ -99,17 +120,23 @@ export const countSealed = async (db: Queryable): Promise<number> => {
 
 const emptyQuarantine = `UPDATE quarantine SET body = '', state = 'dropped', settled_at = now(), reason = 'erased'`;
 
+/** How what a table holds of a text goes. */
+const purges = { quarantine: emptyQuarantine, websocket_frames: 'DELETE FROM websocket_frames' };
+
+const readTexts = (db: Queryable, table: string, after: number): Promise<{ id: number; body: Buffer }[]> =>
+  db.query<{ id: number; body: Buffer }>(
+    `SELECT id, body FROM ${table} WHERE id > $1 AND octet_length(body) > 0 ORDER BY id LIMIT $2`,
+    [after, bodiesAtOnce],
+  );
+
 const findTexts = async (
   db: Queryable,
-  table: 'quarantine' | 'websocket_frames',
+  table: keyof typeof purges,
   isMeant: (text: string) => boolean,
 ): Promise<number[]> => {
   const found: number[] = [];
   for (let after = -1; ; ) {
-    const rows = await db.query<{ id: number; body: Buffer }>(
-      `SELECT id, body FROM ${table} WHERE id > $1 AND octet_length(body) > 0 ORDER BY id LIMIT $2`,
-      [after, bodiesAtOnce],
-    );
+    const rows = await readTexts(db, table, after);
     for (const { id, body } of rows) if (isMeant(body.toString('utf8'))) found.push(id);
     if (rows.length < bodiesAtOnce) return found;
     after = rows.at(-1)?.id ?? after;

@@ -1,5 +1,6 @@
 /** Keys of calls that were erased, from the erasure log and the warehouses: a call that has one becomes a tombstone. */
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { isSealed } from '../../sealed.ts';
 
 /** Keyed hash of a call id. */
 export type KeyOf = (callId: string) => string;
@@ -9,6 +10,13 @@ const idsPerPage = 2_000;
 
 /** Notes the keys of calls that the caller erases in the same transaction, so that they stay erased in a later ledger. */
 export const noteErasedKeys = (tx: Queryable, keys: readonly string[]): Promise<void> => insertKeys(tx, keys, 'noted');
+
+/** Notes keys of persons. What was being stored meanwhile is stored when it resolves; all that comes later is compared with them. */
+export const notePersons = (store: Database, keys: readonly string[]): Promise<void> =>
+  store.transaction(async (tx) => {
+    await tx.query('SELECT pg_advisory_xact_lock($1)', [foldLock]);
+    await insertKeys(tx, keys, 'noted');
+  });
 
 /**
  * Notes keys of calls that were erased elsewhere. Folds that run meanwhile end first: every later one knows the keys, so
@@ -41,15 +49,41 @@ export const settleSought = async (db: Queryable, keys: readonly string[]): Prom
 /** Those of some calls that were erased before this ledger knew them; inside the transaction that folds them. */
 export const findErased = async (tx: Transaction, callIds: readonly string[], keyOf: KeyOf): Promise<string[]> => {
   if (callIds.length === 0) return [];
-  await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
-  const [any] = await tx.query('SELECT 1 FROM erased_keys LIMIT 1');
-  if (any === undefined) return [];
+  if (!(await haveErased(tx))) return [];
   const idsByKey = new Map(callIds.map((id) => [keyOf(id), id]));
-  const rows = await tx.query<{ key: string }>('SELECT call_key AS key FROM erased_keys WHERE call_key = ANY($1)', [
-    [...idsByKey.keys()],
-  ]);
-  return rows.map(({ key }) => idsByKey.get(key) as string);
+  return (await knownKeys(tx, [...idsByKey.keys()])).map((key) => idsByKey.get(key) as string);
 };
+
+/**
+ * Which of some texts name a call or a person that was erased; inside the transaction that stores them, or afterwards.
+ * @param subjectsIn everything that a text may name.
+ */
+export const findErasedTexts = async (
+  tx: Queryable,
+  texts: readonly Buffer[],
+  { subjectsIn, keyOf }: { readonly subjectsIn: (text: string) => Iterable<string>; readonly keyOf: KeyOf },
+): Promise<readonly boolean[]> => {
+  if (texts.length === 0 || !(await haveErased(tx))) return texts.map(() => false);
+  const found: boolean[] = [];
+  for (const text of texts) {
+    const keys = isSealed(text) ? [] : [...subjectsIn(text.toString('utf8'))].map(keyOf);
+    found.push((await knownKeys(tx, keys)).length > 0);
+  }
+  return found;
+};
+
+/** Waits for keys that are being added. */
+const haveErased = async (tx: Queryable): Promise<boolean> => {
+  await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
+  return (await tx.query('SELECT 1 FROM erased_keys LIMIT 1')).length > 0;
+};
+
+const knownKeys = async (db: Queryable, keys: readonly string[]): Promise<string[]> =>
+  keys.length === 0
+    ? []
+    : (await db.query<{ key: string }>('SELECT call_key AS key FROM erased_keys WHERE call_key = ANY($1)', [keys])).map(
+        ({ key }) => key,
+      );
 
 /** Advisory lock: shared by folds that meet unknown calls, exclusive while keys of erased calls are added. */
 const foldLock = 7_202_611_211;

@@ -79,7 +79,8 @@ export interface LostLoads {
 
 /**
  * Has everything sent again that a warehouse was sent since it lost loads: it was restored from a backup, or lost. Calls
- * by a walk; deliveries and verdicts at once, which replace their rows where those are still there. The loads no longer
+ * by a walk; deliveries, of erased calls however old, and verdicts at once, which replace their rows where those are
+ * still there. The loads no longer
  * count as committed.
  */
 export const sendAgain = async (store: Database, warehouse: string, { since, loadIds }: LostLoads): Promise<void> =>
@@ -89,7 +90,7 @@ export const sendAgain = async (store: Database, warehouse: string, { since, loa
     await tx.query(
       `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
        SELECT $1, outcome = 'rejected', seq FROM inbox
-        WHERE outcome <> 'pending' AND received_at >= ${toTimestamp('$2')} ON CONFLICT DO NOTHING`,
+        WHERE outcome <> 'pending' AND (received_at >= ${toTimestamp('$2')} OR reason = 'erased') ON CONFLICT DO NOTHING`,
       [warehouse, Math.max(0, since - longestWait)],
     );
     await tx.query(`UPDATE verdicts SET loaded = false WHERE warehouse = $1 AND compared_at >= ${toTimestamp('$2')}`, [

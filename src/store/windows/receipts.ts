@@ -1,5 +1,6 @@
 /** Receipts of erasures: a chain beside those of verdicts, under the same keys and with its head in the same file. */
 import type { Queryable } from '../../postgres/database.ts';
+import type { LoggedReceipt } from '../erasure-log.ts';
 import type { Store } from '../store.ts';
 import { readChainHeads, recordChainHead } from './chain-heads.ts';
 import type { ProofKeys } from './proof-keys.ts';
@@ -28,8 +29,9 @@ export const addReceipt = async (store: Store, proof: Proof, receipt: unknown): 
   const added = await store.transaction(async (tx): Promise<ReceiptProof> => {
     await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.erasure_receipts'))`);
     const [next] = await tx.query<{ id: number; previous: string | null }>(
-      `SELECT nextval(pg_get_serial_sequence('erasure_receipts', 'receipt_id')) AS id,
-              (SELECT digest FROM erasure_receipts ORDER BY receipt_id DESC LIMIT 1) AS previous`,
+      // Not of the sequence, which a restore sets back.
+      `SELECT coalesce(max(receipt_id), 0) + 1 AS id, (SELECT digest FROM erasure_receipts ORDER BY receipt_id DESC LIMIT 1) AS previous
+         FROM erasure_receipts`,
     );
     const linked = {
       receipt_id: next?.id as number,
@@ -37,13 +39,10 @@ export const addReceipt = async (store: Store, proof: Proof, receipt: unknown): 
       previous_digest: next?.previous ?? null,
     };
     const digest = sign(proof.keys, linked, text) as string;
-    await tx.query(
-      `INSERT INTO erasure_receipts (receipt_id, receipt, key_id, previous_digest, digest)
-       OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5)`,
-      [linked.receipt_id, text, linked.key_id, linked.previous_digest, digest],
-    );
+    await insertReceipt(tx, { ...linked, receipt: text, digest });
     return { ...linked, digest };
   });
+  await store.erasures.log.appendReceipt({ ...added, receipt: text });
   await recordChainHead(proof.headsFile, {
     warehouse: receiptChain,
     ledger_epoch: await store.epoch(),
@@ -51,6 +50,19 @@ export const addReceipt = async (store: Store, proof: Proof, receipt: unknown): 
     digest: added.digest,
   });
   return added;
+};
+
+/** Puts receipts back that a store has lost which was set back. */
+export const restoreReceipts = async (db: Queryable, receipts: readonly LoggedReceipt[]): Promise<void> => {
+  for (const receipt of receipts) await insertReceipt(db, receipt);
+};
+
+const insertReceipt = async (db: Queryable, receipt: LoggedReceipt): Promise<void> => {
+  await db.query(
+    `INSERT INTO erasure_receipts (receipt_id, receipt, key_id, previous_digest, digest)
+     OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5) ON CONFLICT (receipt_id) DO NOTHING`,
+    [receipt.receipt_id, receipt.receipt, receipt.key_id, receipt.previous_digest, receipt.digest],
+  );
 };
 
 /** Recomputes the chain: `verdicts` counts its receipts, and `broken` has their ids. */

@@ -15,7 +15,7 @@ import { partitionOf } from './partitions.ts';
 import { type Queries, queryConfiguration } from './queries.ts';
 import type { Quota } from './quota.ts';
 import { failTo, type Pause, type RetryRules, retry } from './retry.ts';
-import type { Staging } from './staging.ts';
+import { type Staging, stagingPrefix } from './staging.ts';
 
 export interface LoadDeps {
   readonly name: string;
@@ -49,6 +49,7 @@ export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: Abort
     const last = index === parts.length - 1;
     changed += await commitPart(deps, { part, last, sent, unknownPartitions, changedBefore: changed }, signal);
   }
+  if (batch.tombstones.length > 0) await deps.staging.dropLeftovers();
   return { changed, unchanged: sent - changed };
 };
 
@@ -72,7 +73,7 @@ const createNames = (deps: LoadDeps, { loadId }: LoadBatch) => {
     },
     nextTable() {
       count.tables += 1;
-      return `callsync_staging_${id}_${count.tables}`;
+      return `${stagingPrefix(deps.config)}${id}_${count.tables}`;
     },
   };
 };

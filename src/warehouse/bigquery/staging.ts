@@ -12,9 +12,23 @@ export interface Staging {
   create(table: string): Promise<void>;
   /** Never fails: a table that stays behind expires. */
   drop(table: string): Promise<void>;
+  /**
+   * Drops tables that loads left behind, under the warehouse's lease: they hold rows of calls that have been erased since.
+   * Never fails.
+   */
+  dropLeftovers(): Promise<void>;
   /** Configuration of the load job; the table must exist and be empty. */
   loadConfiguration(table: string): Record<string, unknown>;
 }
+
+interface TableList {
+  readonly tables?: readonly { readonly tableReference: { readonly tableId: string } }[];
+  readonly nextPageToken?: string;
+}
+
+/** Beginning of the staging tables of one warehouse: several may share a staging dataset. */
+export const stagingPrefix = ({ dataset }: Pick<BigqueryWarehouseConfig, 'dataset'>): string =>
+  `callsync_staging_${dataset}__`;
 
 const jobTimeoutMs = 10 * 60_000;
 
@@ -28,6 +42,9 @@ export const createStaging = (deps: {
   const { config, rest, clock, pause } = deps;
   const dataset = config.staging_dataset ?? config.dataset;
   const reference = (table: string) => ({ projectId: config.project, datasetId: dataset, tableId: table });
+  const drop = async (table: string): Promise<void> => {
+    await rest({ method: 'DELETE', path: `/datasets/${dataset}/tables/${table}` }).catch(() => undefined);
+  };
   return {
     fullName: (table) => `${config.project}.${dataset}.${table}`,
     async create(table) {
@@ -44,8 +61,17 @@ export const createStaging = (deps: {
         },
       );
     },
-    async drop(table) {
-      await rest({ method: 'DELETE', path: `/datasets/${dataset}/tables/${table}` }).catch(() => undefined);
+    drop,
+    async dropLeftovers() {
+      for (let pageToken: string | undefined, more = true; more; more = pageToken !== undefined) {
+        const page: TableList = await rest<TableList>({
+          path: `/datasets/${dataset}/tables`,
+          query: { maxResults: 1_000, pageToken },
+        }).catch(() => ({}));
+        const names = (page.tables ?? []).map(({ tableReference: { tableId } }) => tableId);
+        for (const name of names) if (name.startsWith(stagingPrefix(config))) await drop(name);
+        pageToken = page.nextPageToken;
+      }
     },
     loadConfiguration: (table) => ({
       jobTimeoutMs: String(jobTimeoutMs),

@@ -19,8 +19,9 @@ import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
-import { normalizeNumber, writtenForms } from '../../../src/privacy/phone-number.ts';
+import { compareValues } from '../../../src/privacy/compare-values.ts';
 import { createPrivacy } from '../../../src/privacy/privacy.ts';
+import { subjectOf } from '../../../src/privacy/subjects.ts';
 import { createOpener } from '../../../src/sealed.ts';
 import { markDeliveriesLoaded, requestRereads, unloadedDeliveries } from '../../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
@@ -240,13 +241,10 @@ test('a repeated body is known by its keyed hash, and sealed ones replay with th
   expect(stored.rows.every(({ body }) => !body.includes('unique_id'))).toBe(true);
 });
 
-const comparison = {
-  normalize: (text: string) => normalizeNumber(text, ['FR']),
-  writtenForms,
-  tokensOf: (value: string) => [privacy.tokenOf(value)],
-};
+const comparison = compareValues(['FR'], (value) => [privacy.tokenOf(value)]);
 const means = () => ({
   comparison,
+  personOf: (kind: 'phone' | 'metadata', value: string) => subjectOf(kind, value, ['FR']),
   proof,
   merge: async () => {
     await mergeInbox(deps);
@@ -326,7 +324,7 @@ test('the page on personal data names every table of the store', async () => {
 });
 
 describe('an erasure, where rules keep everything as it came', () => {
-  const raw: Comparison = { ...comparison, tokensOf: () => [] };
+  const raw: Comparison = compareValues(['FR'], () => []);
   const mergeRaw = async (): Promise<void> => {
     await mergeInbox(pipeline.deps);
   };

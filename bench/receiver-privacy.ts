@@ -1,0 +1,83 @@
+/**
+ * Deliveries a second that the receiver acknowledges without privacy rules, with rules of single fields, and with the profile
+ * `pseudonymous`, in turns. About 2 minutes. Options: --rounds N, --seconds N, --connections N, --json FILE, --visible
+ * (then the time from an answer to the call's row in the warehouse, without rules and with the profile).
+ */
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
+import { openStore } from '../src/store/store.ts';
+import { type BenchServer, measureLoad, median, round2, showLoad, startBenchServer } from './webhook/processes.ts';
+import { measureVisibility } from './webhook/visible.ts';
+
+const { values: flags } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '5' },
+    connections: { type: 'string', default: '64' },
+    json: { type: 'string' },
+    visible: { type: 'boolean', default: false },
+  },
+});
+const secret = 'bench-signing-secret';
+const kinds = ['none', 'fields', 'pseudonymous'] as const;
+const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-privacy-'));
+// PostgreSQL may run as another account, which has to get through.
+await chmod(folder, 0o711);
+const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres') });
+const store = await openStore({ url: postgres.url });
+const servers: BenchServer[] = [];
+try {
+  for (const kind of kinds)
+    servers.push(await startBenchServer('durable', postgres.url, join(folder, `spool-${kind}`), secret, kind));
+  const rates: Record<(typeof kinds)[number], number[]> = { none: [], fields: [], pseudonymous: [] };
+  for (let round = 0; round < Number(flags.rounds); round += 1) {
+    for (const [index, kind] of kinds.entries()) {
+      const result = await measureLoad({
+        host: '127.0.0.1',
+        port: servers[index]?.port ?? 0,
+        path: '/webhook',
+        secret,
+        connections: Number(flags.connections),
+        warmUpSeconds: 1,
+        seconds: Number(flags.seconds),
+      });
+      showLoad(kind, result);
+      rates[kind].push(result.perSecond);
+      await store.pool.query('TRUNCATE inbox');
+      await store.pool.query('CHECKPOINT');
+    }
+  }
+  const ratiosOf = (kind: 'fields' | 'pseudonymous') => rates[kind].map((rate, at) => rate / (rates.none[at] ?? 1));
+  const summary: Record<string, number> = {
+    none_per_second: Math.round(median(rates.none)),
+    fields_per_second: Math.round(median(rates.fields)),
+    pseudonymous_per_second: Math.round(median(rates.pseudonymous)),
+    fields_ratio: round2(median(ratiosOf('fields'))),
+    pseudonymous_ratio: round2(median(ratiosOf('pseudonymous'))),
+  };
+  if (flags.visible) {
+    for (const [kind, privacy] of [
+      ['none', undefined] as const,
+      ['pseudonymous', { profile: 'pseudonymous', unreadable: 'drop' }] as const,
+    ]) {
+      await store.pool.query(`CREATE DATABASE visible_${kind}`);
+      const url = new URL(postgres.url);
+      url.pathname = `/visible_${kind}`;
+      const own = join(folder, kind);
+      await mkdir(own, { mode: 0o711 });
+      const seconds = Number(flags.seconds) * 2;
+      const visible = await measureVisibility({ url: url.href, folder: own, seconds, ...(privacy && { privacy }) });
+      summary[`${kind}_visible_p95_s`] = round2(visible.p95Seconds);
+    }
+  }
+  console.log(summary);
+  if (flags.json !== undefined) await writeFile(flags.json, `${JSON.stringify(summary, null, 2)}\n`);
+} finally {
+  for (const server of servers) await server.stop();
+  await store.close();
+  await postgres.stop();
+  await rm(folder, { recursive: true, force: true });
+}
