@@ -8,7 +8,7 @@ export interface StoredData {
   readonly kept: string;
 }
 
-const withTheCall = 'until the call is erased';
+const withTheCall = 'until the call is erased, or `privacy.retention.calls`';
 
 /** Tables of the operational store (schema `callsync`). */
 export const storeTables: Readonly<Record<string, StoredData>> = {
@@ -40,7 +40,11 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
   late_changes: { holds: 'how late calls change, by age', personal: 'no', kept: '400 days' },
   reread_bands: { holds: 'ages of calls that are read again', personal: 'no', kept: 'for good' },
   reread_runs: { holds: 'runs of re-reading', personal: 'no', kept: 'for good' },
-  erased_keys: { holds: 'keyed hashes of erased call ids', personal: 'keyed', kept: 'for good' },
+  erased_keys: {
+    holds: 'keyed hashes of erased call ids, and of values by which persons were erased',
+    personal: 'keyed',
+    kept: 'for good',
+  },
   erasure_receipts: {
     holds: 'receipts of erasures: keyed hashes and counts, signed in a chain',
     personal: 'keyed',
@@ -64,9 +68,17 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
 /** Tables of every warehouse; staging tables of BigQuery hold the same rows for at most a day. */
 export const warehouseTables: Readonly<Record<TableName, StoredData>> = {
   calls: { holds: 'one row a call with its free fields', personal: 'yes', kept: withTheCall },
-  utterances: { holds: 'transcripts, with their words', personal: 'yes', kept: withTheCall },
+  utterances: {
+    holds: 'transcripts, with their words',
+    personal: 'yes',
+    kept: `${withTheCall}; \`privacy.retention.transcripts\`, words \`privacy.retention.words\``,
+  },
   tags: { holds: 'tags', personal: 'yes', kept: withTheCall },
-  metadata: { holds: 'metadata, every key', personal: 'yes', kept: withTheCall },
+  metadata: {
+    holds: 'metadata, every key',
+    personal: 'yes',
+    kept: `${withTheCall}; \`privacy.retention.free_fields\``,
+  },
   udfs: { holds: 'user-defined fields', personal: 'yes', kept: withTheCall },
   contacts: { holds: 'telephone numbers or their tokens', personal: 'yes', kept: withTheCall },
   documents: { holds: 'whole documents, where `documents` is on', personal: 'yes', kept: withTheCall },
@@ -84,7 +96,7 @@ export const storedFiles: Readonly<Record<string, StoredData>> = {
     kept: 'until stored; damaged ones `webhook.spool.damaged_retention`',
   },
   'erasure log (`store.erasure_log`)': {
-    holds: 'keyed hashes of erased call ids',
+    holds: 'keyed hashes of erased call ids and persons, receipts',
     personal: 'keyed',
     kept: 'for good',
   },

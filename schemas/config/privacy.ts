@@ -1,5 +1,6 @@
 /** Config section `privacy:`: what happens to personal data before anything is stored. */
 import { z } from 'zod';
+import { durationSchema } from './duration.ts';
 
 const ruleSchema = z.strictObject({
   path: z
@@ -58,6 +59,19 @@ export const privacyConfigSchema = z
       .default([])
       .describe('Detectors that `redact` leaves out.'),
     patterns: z.array(patternSchema).default([]).describe('Detectors of your own.'),
+    retention: z
+      .strictObject({
+        words: durationSchema.optional().describe('Words with their times; the text of utterances stays.'),
+        transcripts: durationSchema.optional().describe('Transcripts.'),
+        free_fields: durationSchema
+          .optional()
+          .describe('Metadata, `visit`, `tracking_info`, and every field that the interface does not name.'),
+        calls: durationSchema.optional().describe('Whole calls: of them a tombstone stays, as of erased ones.'),
+      })
+      .prefault({})
+      .describe(
+        'How long the classes of what a call holds are kept, counted from its own time, in ledger and warehouses. What is older does not come in either. Without a value, for good.',
+      ),
     key_id: z
       .string()
       .regex(/^[a-z0-9]{1,16}$/)

@@ -38,14 +38,19 @@ const requests = `## Requests of persons
 their deliveries, what quarantine, rereads and frames hold of them, and their rows in every warehouse with its next load. Values
 are asked for, or read from a file or standard input. The receipt (\`--json\`) names the values by keyed hashes, says what a search
 afterwards found and until when platforms keep copies, and is signed: \`callsync verdicts verify\` checks all of them. A tombstone and the
-erasure log keep the call away whatever arrives later or is restored. Sealed records cannot be searched, and values that only occur
-in a transcript as words are found where rules made tokens of them. What receivers still have in their spool comes later: of erased
-calls nothing is kept; for calls that only the spool has, run it again when \`callsync status\` shows an empty one. A run that was
-interrupted is carried to its end by the next.
+erasure log keep the call away whatever arrives later or is restored; the log has the receipts too, so that a store which was
+restored has them again. A number is found however it is written, in transcripts also as words. Records that cannot be read and
+that name an erased call or value are not kept. Sealed records cannot be searched. What receivers still have in their spool comes
+later: of erased calls nothing is kept; for calls that only the spool has, run it again when \`callsync status\` shows an empty one. A
+run that was interrupted is carried to its end by the next.
 
-**Access.** \`callsync privacy preview --stored\` prints calls as they are stored; the warehouse's tables hold the same.
+**Access.** \`callsync privacy export --by phone\` prints the calls that an erasure would mean, as they are stored: one JSON document
+a line. The warehouse's tables hold the same.
 
-**Retention.** The keys named below say how long each kind is kept; maintenance deletes what is older.
+**Retention.** \`privacy.retention\` says how long words, transcripts, free fields and whole calls are kept, counted from the call's
+own time; maintenance takes what is older from the ledger and, with the next loads, from every warehouse, and what comes in is cut
+to the same ages, so that no list, delivery or import brings it back. Of a whole call a tombstone stays. A call without a time has
+no age. \`callsync privacy retention --dry-run\` counts. The keys named below say how long everything else is kept.
 `;
 
 export const renderPrivacyPage = (): string =>

@@ -1,6 +1,7 @@
 /** What the use cases are made from. They know nothing of Temporal: an activity or a command passes these in. */
 
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
+import type { Ages } from '../calls/age.ts';
 import type { Source } from '../source/source.ts';
 import type { Store } from '../store/store.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
@@ -23,6 +24,8 @@ export interface IngestDeps {
   readonly sanitize: ((observation: Observation) => Observation) | undefined;
   /** What is kept of a record that no rule could read; as it is, where there are no rules. */
   readonly seal?: (record: RejectedRecord) => RejectedRecord;
+  /** What may be kept by its age; absent where nothing has a limit. `sanitize` applies it too. */
+  readonly ages?: Ages | undefined;
   /** The field of a record that holds the end of processing. */
   readonly processedField: string;
   /** Microseconds that the service's clock may be ahead of ours (`sync.clock_skew`). */

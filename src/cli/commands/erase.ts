@@ -1,36 +1,18 @@
 import type { Command } from 'commander';
-import { Option } from 'commander';
-import { isSupportedCountry } from 'libphonenumber-js/max';
-import { CallsyncError, terminal } from '../../errors.ts';
+import { CallsyncError } from '../../errors.ts';
 import type { IngestDeps } from '../../pipeline/deps.ts';
 import { type ErasureReceipt, eraseRequest } from '../../pipeline/erase/erase-request.ts';
-import type { ErasureRequest } from '../../pipeline/erase/match-calls.ts';
 import { loadPending } from '../../pipeline/load/load-pending.ts';
 import { mergeInbox } from '../../pipeline/load/merge-inbox.ts';
-import { compareValues } from '../../privacy/compare-values.ts';
-import { subjectOf } from '../../privacy/subjects.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
-import { readValues } from '../read-values.ts';
+import { print } from '../command.ts';
+import { openComparison, type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
 import { ingestDeps } from '../services/activity-deps.ts';
-import { openPrivacy } from '../services/open-privacy.ts';
 import { openProof } from '../services/open-proof.ts';
-import { openStoreService } from '../services/open-store.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
 
-interface EraseOptions extends CommonOptions {
-  readonly by: ErasureRequest['kind'];
-  readonly key?: string;
-  readonly file?: string;
+interface EraseOptions extends PersonOptions {
   readonly yes?: boolean;
 }
-
-const readRequest = async ({ by, key, file }: EraseOptions): Promise<ErasureRequest> => {
-  if ((by === 'metadata') !== (key !== undefined)) {
-    throw terminal('USAGE_ERASE', '--key names the metadata key of --by metadata, and goes with it alone.');
-  }
-  const values = await readValues(file, by === 'phone' ? 'Telephone number' : by === 'call' ? 'Call id' : 'Value');
-  return key === undefined ? { kind: by as 'call' | 'phone', values } : { kind: 'metadata', key, values };
-};
 
 const describe = ({ dryRun, calls, erased, purged, sealed, found, copies, proof }: ErasureReceipt): string => {
   if (dryRun || purged === undefined || found === undefined)
@@ -61,11 +43,7 @@ const loadNow = async (deps: IngestDeps, warehouse: string): Promise<void> => {
 };
 
 const run = (options: EraseOptions): Promise<void> =>
-  withServices(options, async (services) => {
-    const request = await readRequest(options);
-    const privacy = openPrivacy(services.config);
-    const countries = services.config.privacy.countries.filter((country) => isSupportedCountry(country));
-    const store = await openStoreService(services);
+  withPerson(options, async ({ request, store, services }) => {
     const targets = await openWarehouses(services, store);
     const dryRun = options.yes !== true;
     const deps = ingestDeps(services, { store, targets });
@@ -78,19 +56,13 @@ const run = (options: EraseOptions): Promise<void> =>
         for (const { warehouse } of targets) await loadNow(deps, warehouse.name);
       },
       proof: openProof(services.config),
-      comparison: compareValues(countries, (value) => (privacy === undefined ? [] : [privacy.tokenOf(value)])),
-      personOf: (kind, value) => subjectOf(kind, value, countries),
+      ...openComparison(services.config),
     });
     print(options, receipt, describe(receipt));
   });
 
 export const addErase = (command: Command): void => {
-  withCommonOptions(command)
-    .addOption(
-      new Option('--by <kind>', 'what the values are').choices(['call', 'phone', 'metadata']).makeOptionMandatory(),
-    )
-    .option('--key <name>', 'the metadata key that holds the values')
-    .option('--file <file>', 'file with one value a line (default: standard input, or a question)')
+  withPersonOptions(command)
     .option('--yes', 'erase; without it the calls are only counted')
     .addHelpText(
       'after',

@@ -1,12 +1,15 @@
 import type { Command } from 'commander';
 import { terminal } from '../../errors.ts';
+import { findCalls } from '../../pipeline/erase/erase-request.ts';
+import { applyAges } from '../../pipeline/load/apply-ages.ts';
 import { applyRules } from '../../pipeline/load/apply-rules.ts';
 import type { Privacy } from '../../privacy/privacy.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
 import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../command.ts';
 import { withExamples } from '../help.ts';
-import { ingestDeps } from '../services/activity-deps.ts';
+import { openComparison, type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
+import { ingestDeps, openAges } from '../services/activity-deps.ts';
 import { openPrivacy } from '../services/open-privacy.ts';
 import { openStoreService } from '../services/open-store.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
@@ -100,6 +103,39 @@ const apply = (options: CommonOptions): Promise<void> =>
     );
   });
 
+/** Answers a request for access: the documents of the calls that an erasure would mean. */
+const exportPerson = (options: PersonOptions): Promise<void> =>
+  withPerson(options, async ({ request, store, services }) => {
+    const ids = await findCalls(store, request, openComparison(services.config).comparison);
+    for (const id of ids) {
+      const document = (await readRows(store, [id])).get(id)?.document;
+      if (document != null) process.stdout.write(`${JSON.stringify(document)}\n`);
+    }
+    services.say(`${ids.length} calls.`);
+  });
+
+interface RetentionOptions extends CommonOptions {
+  readonly dryRun?: boolean;
+}
+
+const retain = (options: RetentionOptions): Promise<void> =>
+  withServices(options, async (services) => {
+    const ages = openAges(services.config);
+    if (ages === undefined) {
+      throw terminal('RETENTION_OFF', 'Nothing of a call has a limit of age.', { hint: 'Set privacy.retention.' });
+    }
+    const store = await openStoreService(services);
+    const deps = ingestDeps(services, { store, targets: await openWarehouses(services, store) });
+    const dryRun = options.dryRun === true;
+    const counts = await applyAges(deps, ages, { dryRun });
+    const { words, transcripts, freeFields, calls, bodies } = counts;
+    print(
+      options,
+      { dryRun, ...counts },
+      `${dryRun ? 'To be looked at' : 'Taken'}: words of ${words} calls, transcripts of ${transcripts}, free fields of ${freeFields}, ${calls} whole calls${dryRun ? '' : `, bodies of ${bodies} deliveries. Warehouses follow with their next loads`}.`,
+    );
+  });
+
 const callsPerLine = 10_000;
 
 export const addPrivacy = (command: Command): void => {
@@ -119,4 +155,17 @@ export const addPrivacy = (command: Command): void => {
       'apply the configured rules to what is stored already: ledger, deliveries, quarantine, then every warehouse',
     )
     .action(apply);
+  withExamples(withPersonOptions(privacy.command('export')), [
+    'callsync privacy export --by phone > calls.ndjson',
+    'callsync privacy export --by metadata --key ClientID --file clients.txt',
+  ])
+    .description("print a person's calls as they are stored, one JSON document a line, to answer a request for access")
+    .action(exportPerson);
+  withExamples(withCommonOptions(privacy.command('retention')), [
+    'callsync privacy retention --dry-run',
+    'callsync privacy retention --json',
+  ])
+    .description('take what is older than privacy.retention allows, as maintenance does; with --dry-run count it')
+    .option('--dry-run', 'count the calls, and change nothing')
+    .action(retain);
 };

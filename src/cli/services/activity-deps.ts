@@ -1,6 +1,7 @@
 import type { ActivityDeps } from '../../../activities/create-activities.ts';
 import { resolveStart } from '../../../schemas/config/sync.ts';
 import type { Config } from '../../../schemas/config.ts';
+import { type Ages, createAges } from '../../calls/age.ts';
 import type { IngestDeps, WarehouseTarget } from '../../pipeline/deps.ts';
 import { createDriftWatch } from '../../pipeline/load/watch-drift.ts';
 import { defaultAxis, endOfProcessingAxis } from '../../source/list/list-query.ts';
@@ -31,10 +32,22 @@ export const ingestDeps = (
   processedField: processedFieldOf(services.config),
 });
 
-const privacyDeps = (config: Config): Pick<IngestDeps, 'sanitize' | 'seal'> => {
+const privacyDeps = (config: Config): Pick<IngestDeps, 'ages' | 'sanitize' | 'seal'> => {
   const privacy = openPrivacy(config);
-  return privacy === undefined ? { sanitize: undefined } : { sanitize: privacy.sanitize, seal: privacy.seal };
+  const ages = openAges(config);
+  const rules = privacy?.sanitize;
+  return {
+    sanitize: ages === undefined ? rules : (observation) => ages.age(rules?.(observation) ?? observation),
+    ...(ages === undefined ? {} : { ages }),
+    ...(privacy === undefined ? {} : { seal: privacy.seal }),
+  };
 };
+
+/** The configured limits of age; undefined where there are none. */
+export const openAges = ({ privacy: { retention } }: Pick<Config, 'privacy'>): Ages | undefined =>
+  Object.values(retention).every((limit) => limit === undefined)
+    ? undefined
+    : createAges({ ...retention, freeFields: retention.free_fields });
 
 /** Everything that activities need. */
 export const activityDeps = (

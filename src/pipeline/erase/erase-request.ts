@@ -61,7 +61,7 @@ const selectorKey = (store: Store, kind: string, value: string): string =>
   createHmac('sha256', store.erasures.key).update(`${kind}\0${value}`).digest('hex');
 
 /** Ids of the calls that a request means. Reads the whole ledger unless calls are named. */
-const findCalls = async (
+export const findCalls = async (
   store: Store,
   request: ErasureRequest,
   comparison: Comparison,

@@ -66,6 +66,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, {
       processedField: deps.processedField,
       keyOf: deps.store.keyOf,
+      isExpired: deps.ages?.isExpired,
     });
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
     if (replaced.length > 0)

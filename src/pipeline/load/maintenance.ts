@@ -8,15 +8,18 @@ import { forgetWarehouses, keepWarehouses } from '../../store/loads/warehouses.t
 import { expireRows, type RetentionRules } from '../../store/retention.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
 import type { IngestDeps } from '../deps.ts';
+import { type AgedCounts, applyAges } from './apply-ages.ts';
 import { createLedgerCheck } from './check-ledger.ts';
 
-export interface MaintenanceDeps extends Pick<IngestDeps, 'store' | 'targets' | 'log'> {
+export interface MaintenanceDeps extends Pick<IngestDeps, 'ages' | 'store' | 'targets' | 'log' | 'processedField'> {
   readonly retention: RetentionRules;
 }
 
 export interface MaintenanceResult {
   /** Rows that were deleted or emptied, by kind. */
   readonly expired: Readonly<Record<string, number>>;
+  /** Calls from which something was taken for its age, by class. */
+  readonly aged: AgedCounts | undefined;
   readonly windows: number;
   readonly loads: number;
 }
@@ -35,6 +38,7 @@ export const runMaintenance = async (deps: MaintenanceDeps): Promise<Maintenance
   await joinCounters(store);
   return {
     expired: await expireRows(store, retention),
+    aged: deps.ages === undefined ? undefined : await applyAges(deps, deps.ages, { dryRun: false }),
     windows: await compactWindows(store, 48),
     loads: await abandonLoads(store, 24),
   };

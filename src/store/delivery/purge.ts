@@ -1,5 +1,6 @@
 /** Takes what deliveries, quarantine, rereads and frames hold of erased calls. */
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { toTimestamp } from '../../postgres/sql-time.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 import { erasedName } from './inbox.ts';
 
@@ -89,6 +90,17 @@ export const purgeErasedTexts = async (
       });
     }
   }
+};
+
+/** Empties the bodies of settled deliveries of calls before a time (microseconds); returns how many. */
+export const purgeBodiesBefore = async (db: Queryable, before: number): Promise<number> => {
+  const rows = await db.query(
+    `UPDATE inbox i SET body = NULL FROM ledger l
+      WHERE i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_id = i.call_id
+        AND l.call_timestamp < ${toTimestamp('$1::float8')} RETURNING 1`,
+    [before],
+  );
+  return rows.length;
 };
 
 /** What these tables still hold of calls that were erased; `isMeant` as for `purgeTexts`. */

@@ -1,4 +1,5 @@
 /** Erasing calls: first in the log outside the store, then in the store, from where the loads take it to the warehouses. */
+import type { Transaction } from '../../postgres/database.ts';
 import { type Purged, purgeCalls } from '../delivery/purge.ts';
 import { noteErasedKeys } from '../ledger/erased-keys.ts';
 import { eraseFromLedger } from '../ledger/ledger.ts';
@@ -29,12 +30,25 @@ export const eraseCalls: Erase = async (store, callIds, warehouses) => {
 /** The same for calls whose keys are in the log already. @throws CallsyncError TOMBSTONE_KEY, DATABASE_… */
 export const eraseKnown: Erase = async (store, callIds, warehouses) =>
   await store.transaction(async (tx) => {
-    const calls = callIds.map((id) => ({ id, key: store.keyOf(id) }));
-    await noteErasedKeys(
-      tx,
-      calls.map(({ key }) => key),
-    );
-    const erased = await eraseFromLedger(tx, callIds);
-    await markPending(tx, warehouses, callIds);
-    return { calls: erased.length, ...(await purgeCalls(tx, calls, warehouses)) };
+    await noteErasedKeys(tx, callIds.map(store.keyOf));
+    return await buryCalls(tx, store, callIds, warehouses);
   });
+
+/** Calls that are too old to be kept: as erased ones, but that no log says so, for their age does. Returns how many went. */
+export const expireCalls = async (
+  store: Store,
+  callIds: readonly string[],
+  warehouses: readonly string[],
+): Promise<number> => (await store.transaction((tx) => buryCalls(tx, store, callIds, warehouses))).calls;
+
+const buryCalls = async (
+  tx: Transaction,
+  store: Store,
+  callIds: readonly string[],
+  warehouses: readonly string[],
+): Promise<Erased> => {
+  const erased = await eraseFromLedger(tx, callIds);
+  await markPending(tx, warehouses, callIds);
+  const calls = callIds.map((id) => ({ id, key: store.keyOf(id) }));
+  return { calls: erased.length, ...(await purgeCalls(tx, calls, warehouses)) };
+};

@@ -98,7 +98,12 @@ const readDocument = async (body: Buffer): Promise<CallDocument> =>
 export const foldIntoLedger = async (
   tx: Transaction,
   observations: readonly PreparedObservation[],
-  rules: { readonly processedField: string; readonly keyOf: KeyOf },
+  rules: {
+    readonly processedField: string;
+    readonly keyOf: KeyOf;
+    /** Whether a call is too old to be kept: one that is unknown becomes a tombstone. */
+    readonly isExpired?: ((fields: CallDocument) => boolean) | undefined;
+  },
 ): Promise<FoldOutcome> => {
   const byCall = new Map<string, PreparedObservation[]>();
   for (const observation of observations) {
@@ -114,7 +119,8 @@ export const foldIntoLedger = async (
     unknown.map(({ callId }) => callId),
     rules.keyOf,
   );
-  for (const id of erased) rows.set(id, foldErasure(rowOf(rows, id)));
+  const expired = unknown.filter(({ callId }) => byCall.get(callId)?.some(({ fields }) => rules.isExpired?.(fields)));
+  for (const id of [...erased, ...expired.map(({ callId }) => callId)]) rows.set(id, foldErasure(rowOf(rows, id)));
   const wanted = [...byCall].filter(([id, list]) => list.some((one) => needsDocument(rowOf(rows, id), one)));
   await fetchDocuments(
     tx,

@@ -1,0 +1,64 @@
+/** Options of commands that concern a person's calls, and the request that they make. */
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import { isSupportedCountry } from 'libphonenumber-js/max';
+import type { Config } from '../../schemas/config.ts';
+import { terminal } from '../errors.ts';
+import type { Comparison, ErasureRequest } from '../pipeline/erase/match-calls.ts';
+import { compareValues } from '../privacy/compare-values.ts';
+import { subjectOf } from '../privacy/subjects.ts';
+import type { Store } from '../store/store.ts';
+import { type CommonOptions, withCommonOptions, withServices } from './command.ts';
+import { readValues } from './read-values.ts';
+import { openPrivacy } from './services/open-privacy.ts';
+import { openStoreService } from './services/open-store.ts';
+import type { Services } from './services/services.ts';
+
+export interface PersonOptions extends CommonOptions {
+  readonly by: ErasureRequest['kind'];
+  readonly key?: string;
+  readonly file?: string;
+}
+
+export const withPersonOptions = (command: Command): Command =>
+  withCommonOptions(command)
+    .addOption(
+      new Option('--by <kind>', 'what the values are').choices(['call', 'phone', 'metadata']).makeOptionMandatory(),
+    )
+    .option('--key <name>', 'the metadata key that holds the values')
+    .option('--file <file>', 'file with one value a line (default: standard input, or a question)');
+
+/** Values never come from the arguments. @throws CallsyncError USAGE_ERASE */
+const readPersonRequest = async ({ by, key, file }: PersonOptions): Promise<ErasureRequest> => {
+  if ((by === 'metadata') !== (key !== undefined)) {
+    throw terminal('USAGE_ERASE', '--key names the metadata key of --by metadata, and goes with it alone.');
+  }
+  const values = await readValues(file, by === 'phone' ? 'Telephone number' : by === 'call' ? 'Call id' : 'Value');
+  return key === undefined ? { kind: by as 'call' | 'phone', values } : { kind: 'metadata', key, values };
+};
+
+/** Runs a command with the request that its options make, and the store. */
+export const withPerson = (
+  options: PersonOptions,
+  work: (person: {
+    readonly request: ErasureRequest;
+    readonly store: Store;
+    readonly services: Services;
+  }) => Promise<void>,
+): Promise<void> =>
+  withServices(options, async (services) => {
+    const request = await readPersonRequest(options);
+    await work({ request, store: await openStoreService(services), services });
+  });
+
+/** How values are compared, and what names a person in the erasure log, by the configured countries and rules. */
+export const openComparison = (
+  config: Pick<Config, 'privacy' | 'store'>,
+): { readonly comparison: Comparison; readonly personOf: (kind: 'phone' | 'metadata', value: string) => string } => {
+  const privacy = openPrivacy(config);
+  const countries = config.privacy.countries.filter((country) => isSupportedCountry(country));
+  return {
+    comparison: compareValues(countries, (value) => (privacy === undefined ? [] : [privacy.tokenOf(value)])),
+    personOf: (kind, value) => subjectOf(kind, value, countries),
+  };
+};

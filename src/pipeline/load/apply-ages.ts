@@ -1,0 +1,64 @@
+/** Takes from the ledger, deliveries and warehouses what has become too old to be kept. */
+import type { Ages } from '../../calls/age.ts';
+import { purgeBodiesBefore } from '../../store/delivery/purge.ts';
+import { expireCalls } from '../../store/erasure/erase.ts';
+import { countCallsBetween, listCallsBetween } from '../../store/ledger/aged-calls.ts';
+import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
+import { markPending } from '../../store/loads/pending.ts';
+import { readMeta, writeMeta } from '../../store/meta.ts';
+import type { IngestDeps } from '../deps.ts';
+
+/** Calls from which something of a class was taken, or, of `calls`, that went as a whole; `bodies` of deliveries. */
+export interface AgedCounts {
+  readonly words: number;
+  readonly transcripts: number;
+  readonly freeFields: number;
+  readonly calls: number;
+  readonly bodies: number;
+}
+
+const classes = ['calls', 'words', 'transcripts', 'freeFields'] as const;
+/** Documents in memory at once. */
+const callsAtOnce = 200;
+
+/** Up to which time of calls a class has been looked at, in microseconds. It goes back with a ledger that is restored. */
+const agedTo = (name: string): string => `aged_to:${name}`;
+
+/**
+ * Every class from where it was left. What is taken raises the call's revision and comes to the warehouses with their next
+ * loads; a call that goes as a whole becomes a tombstone, so that neither a list nor a delivery brings it back. May be
+ * interrupted and run again.
+ * @param dryRun counts the calls of an age that is still to be looked at, and changes nothing.
+ */
+export const applyAges = async (
+  deps: Pick<IngestDeps, 'store' | 'targets' | 'processedField'>,
+  ages: Ages,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<AgedCounts> => {
+  const { store } = deps;
+  const names = deps.targets.map(({ warehouse }) => warehouse.name);
+  const counts = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };
+  for (const name of classes) {
+    const limit = ages.limits[name];
+    if (limit === undefined) continue;
+    const to = (ages.now() - limit) * 1_000;
+    const from = (await readMeta<number>(store, agedTo(name))) ?? Number.NEGATIVE_INFINITY;
+    if (dryRun) {
+      counts[name] = await countCallsBetween(store, from, to);
+      continue;
+    }
+    for await (const ids of listCallsBetween(store, { from, to, limit: callsAtOnce })) {
+      if (name === 'calls') counts.calls += await expireCalls(store, ids, names);
+      else
+        counts[name] += await store.transaction(async (tx) => {
+          const rows = await resanitizeInLedger(tx, ids, { sanitize: ages.age, processedField: deps.processedField });
+          const changed = rows.map(({ callId }) => callId);
+          if (changed.length > 0) await markPending(tx, names, changed, 'backlog');
+          return changed.length;
+        });
+    }
+    counts.bodies += await purgeBodiesBefore(store, to);
+    await writeMeta(store, agedTo(name), to);
+  }
+  return counts;
+};

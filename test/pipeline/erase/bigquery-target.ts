@@ -1,0 +1,49 @@
+/** A BigQuery warehouse on the local server, with `documents`, that can be set back and read whole. */
+import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
+import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
+import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
+import { useBigQuery } from '../../support/bigquery.ts';
+import { executeIn } from '../../warehouse/conformance-targets.ts';
+import type { RestorableTarget } from './erasure-cases.ts';
+
+export const openBigqueryTarget = async (): Promise<RestorableTarget> => {
+  const emulator = await useBigQuery();
+  const config = bigqueryWarehouseSchema.parse({
+    type: 'bigquery',
+    project: emulator.project,
+    dataset: emulator.dataset,
+    api_endpoint: emulator.restUrl,
+    documents: true,
+    commit_interval_s: 1,
+    quota: { jobs_per_day: 1_000_000 },
+  });
+  const warehouse = createBigqueryWarehouse({ name: 'bigquery', config });
+  await warehouse.migrate();
+  const tables = relationsOf(config).map(({ name }) => name);
+  const run = async (sql: readonly string[]): Promise<void> => void (await executeIn(config, `${sql.join(';\n')};`));
+  return {
+    target: { warehouse, documents: true },
+    backUp: async () => {
+      const copyOf = (table: string) => `\`${config.dataset}.copy_${table}\``;
+      await run(tables.map((table) => `CREATE TABLE ${copyOf(table)} AS SELECT * FROM \`${config.dataset}.${table}\``));
+      return () =>
+        run(
+          tables.flatMap((table) => [
+            `DELETE FROM \`${config.dataset}.${table}\` WHERE TRUE`,
+            `INSERT INTO \`${config.dataset}.${table}\` SELECT * FROM ${copyOf(table)}`,
+          ]),
+        );
+    },
+    read: async function* () {
+      // Staging tables too: what a load left behind holds rows of calls.
+      const listed = await executeIn(
+        config,
+        `SELECT table_name AS name FROM \`${config.dataset}.INFORMATION_SCHEMA.TABLES\``,
+      );
+      const names = listed.map(({ name }) => String(name)).filter((name) => !name.startsWith('copy_'));
+      for (const name of names)
+        for (const row of await executeIn(config, `SELECT * FROM \`${config.dataset}.${name}\``))
+          yield JSON.stringify(row);
+    },
+  };
+};

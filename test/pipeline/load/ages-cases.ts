@@ -1,0 +1,118 @@
+/** A year of simulated days: calls come, old ones are read and delivered again, and what is too old goes. */
+
+import { createAges } from '../../../src/calls/age.ts';
+import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
+import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
+import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
+import { readRows } from '../../../src/store/ledger/ledger.ts';
+import { deliver, type Pipeline } from '../../support/pipeline.ts';
+
+const day = 86_400_000;
+const begin = Date.UTC(2024, 0, 1);
+const limits = { words: 30 * day, transcripts: 90 * day, freeFields: 180 * day, calls: 270 * day };
+
+const recordOf = (at: number, call: number) => ({
+  unique_id: `call-${at}-${call}`,
+  timestamp: new Date(begin + at * day).toISOString(),
+  status: 'qualified',
+  in: { label: null, data: '33639981234', type: 'PHONE' },
+  metadata: { ANI: '33639981234' },
+  transcript_json: {
+    callData: [{ from: 'in', content: 'bonjour', words: [{ value: 'bonjour', start: 0, length: 1, score: 1 }] }],
+    callUniqueId: '',
+    meta: { lang: 'fr' },
+  },
+});
+
+/** Calls that hold each class: those that are young enough, or those that were found. */
+export interface Held {
+  readonly words: number;
+  readonly transcripts: number;
+  readonly freeFields: number;
+  readonly calls: number;
+}
+
+export interface YearFigures {
+  readonly expected: Held;
+  readonly ledger: Held;
+  readonly warehouses: Readonly<Record<string, Held>>;
+  /** Bodies of deliveries of calls that are older than the least limit. */
+  readonly oldBodies: number;
+  /** What a dry run still finds to look at beyond what was looked at. */
+  readonly left: number;
+}
+
+/** @param input.step days between two runs. */
+export const keepForAYear = async (
+  pipeline: Pipeline,
+  targets: readonly WarehouseTarget[],
+  input: { readonly step: number; readonly callsPerDay: number; readonly drain: () => Promise<void> },
+): Promise<YearFigures> => {
+  let today = 0;
+  const ages = createAges(limits, () => begin + today * day);
+  const deps: IngestDeps = { ...pipeline.deps, targets, ages, sanitize: (observation) => ages.age(observation) };
+  const read = async (source: 'poll' | 'import', at: number): Promise<void> => {
+    const observations = Array.from({ length: input.callsPerDay }, (_, call) => {
+      const fields = recordOf(at, call);
+      return { callId: fields.unique_id, source, observedAt: (begin + today * day) * 1_000, fields };
+    });
+    await loadFolded(deps, await ingest(deps, { observations, origin: 'test' }));
+  };
+  for (today = 0; today <= 365; today += input.step) {
+    await read('poll', today);
+    // A backfill, a re-read and a delivery of earlier days, some of them beyond every limit.
+    for (const ago of [25, 60, 120, 200, 300]) {
+      const at = today - Math.round(ago / input.step) * input.step;
+      if (at < 0) continue;
+      await read(ago % 2 === 0 ? 'poll' : 'import', at);
+      await deliver(pipeline.store, [
+        { body: JSON.stringify({ ...recordOf(at, 0), round: today }), deliveryId: `${today}:${ago}` },
+      ]);
+    }
+    for (let more = true; more; ) ({ more } = await mergeInbox(deps));
+    await applyAges(deps, ages, { dryRun: false });
+  }
+  today -= input.step;
+  await input.drain();
+
+  const days = Array.from({ length: Math.floor(365 / input.step) + 1 }, (_, index) => index * input.step);
+  const young = (limit: number): number => days.filter((at) => (today - at) * day <= limit).length * input.callsPerDay;
+  const ids = days.flatMap((at) =>
+    Array.from({ length: input.callsPerDay }, (_, call) => recordOf(at, call).unique_id),
+  );
+  const documents = [...(await readRows(pipeline.store, ids)).values()].filter(({ tombstone }) => !tombstone);
+  const textOf = (one: unknown): string => JSON.stringify(one) ?? '';
+  const warehouses: Record<string, Held> = {};
+  for (const { warehouse } of targets) {
+    const count = async (sql: string): Promise<number> => Number((await warehouse.query(sql))[0]?.n);
+    warehouses[warehouse.name] = {
+      words: await count(`SELECT count(DISTINCT call_id) AS n FROM words`),
+      transcripts: await count('SELECT count(DISTINCT call_id) AS n FROM utterances'),
+      freeFields: await count('SELECT count(DISTINCT call_id) AS n FROM metadata'),
+      calls: await count('SELECT count(*) AS n FROM calls'),
+    };
+  }
+  const { rows } = await pipeline.store.pool.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM inbox WHERE body IS NOT NULL AND (convert_from(body, 'UTF8')::jsonb->>'timestamp')::timestamptz < $1`,
+    [new Date(begin + today * day - limits.words)],
+  );
+  const dry = await applyAges(deps, ages, { dryRun: true });
+  return {
+    expected: {
+      words: young(limits.words),
+      transcripts: young(limits.transcripts),
+      freeFields: young(limits.freeFields),
+      calls: young(limits.calls),
+    },
+    ledger: {
+      words: documents.filter(({ document }) => textOf(document).includes('"words"')).length,
+      transcripts: documents.filter(({ document }) => textOf(document).includes('bonjour')).length,
+      freeFields: documents.filter(({ document }) => textOf(document).includes('"metadata"')).length,
+      calls: documents.length,
+    },
+    warehouses,
+    oldBodies: rows[0]?.n ?? 0,
+    left: dry.calls,
+  };
+};
