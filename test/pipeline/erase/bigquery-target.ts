@@ -1,22 +1,35 @@
 /** A BigQuery warehouse on the local server, with `documents`, that can be set back and read whole. */
-import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
+import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
 import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
 import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
-import { useBigQuery } from '../../support/bigquery.ts';
+import { type TestBigQuery, useBigQuery } from '../../support/bigquery.ts';
 import { executeIn } from '../../warehouse/conformance-targets.ts';
 import type { RestorableTarget } from './erasure-cases.ts';
 
+/** Configuration of a warehouse in a dataset of its own. */
+export const localBigquery = ({ project, dataset, restUrl }: TestBigQuery) => ({
+  type: 'bigquery' as const,
+  project,
+  dataset,
+  api_endpoint: restUrl,
+  documents: true,
+  commit_interval_s: 1,
+  quota: { jobs_per_day: 1_000_000 },
+});
+
+/** Every row of the dataset. Staging tables too: what a load left behind holds rows of calls. */
+export async function* readBigquery(config: BigqueryWarehouseConfig): AsyncGenerator<string> {
+  const listed = await executeIn(
+    config,
+    `SELECT table_name AS name FROM \`${config.dataset}.INFORMATION_SCHEMA.TABLES\``,
+  );
+  const names = listed.map(({ name }) => String(name)).filter((name) => !name.startsWith('copy_'));
+  for (const name of names)
+    for (const row of await executeIn(config, `SELECT * FROM \`${config.dataset}.${name}\``)) yield JSON.stringify(row);
+}
+
 export const openBigqueryTarget = async (): Promise<RestorableTarget> => {
-  const emulator = await useBigQuery();
-  const config = bigqueryWarehouseSchema.parse({
-    type: 'bigquery',
-    project: emulator.project,
-    dataset: emulator.dataset,
-    api_endpoint: emulator.restUrl,
-    documents: true,
-    commit_interval_s: 1,
-    quota: { jobs_per_day: 1_000_000 },
-  });
+  const config = bigqueryWarehouseSchema.parse(localBigquery(await useBigQuery()));
   const warehouse = createBigqueryWarehouse({ name: 'bigquery', config });
   await warehouse.migrate();
   const tables = relationsOf(config).map(({ name }) => name);
@@ -34,16 +47,6 @@ export const openBigqueryTarget = async (): Promise<RestorableTarget> => {
           ]),
         );
     },
-    read: async function* () {
-      // Staging tables too: what a load left behind holds rows of calls.
-      const listed = await executeIn(
-        config,
-        `SELECT table_name AS name FROM \`${config.dataset}.INFORMATION_SCHEMA.TABLES\``,
-      );
-      const names = listed.map(({ name }) => String(name)).filter((name) => !name.startsWith('copy_'));
-      for (const name of names)
-        for (const row of await executeIn(config, `SELECT * FROM \`${config.dataset}.${name}\``))
-          yield JSON.stringify(row);
-    },
+    read: () => readBigquery(config),
   };
 };

@@ -31,6 +31,7 @@ import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
 import { verifyReceipts } from '../../../src/store/windows/receipts.ts';
 import type { Proof } from '../../../src/store/windows/verdicts.ts';
 import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { groups, personOf, recordOf, squeeze, valuesOf } from './planted-values.ts';
 
 const pair = generateKeyPairSync('x25519', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -58,64 +59,6 @@ afterAll(async () => {
   rmSync(proof.headsFile, { force: true });
   await pipeline.close();
 });
-
-const luhn = (digits: string): string => {
-  const sum = [...digits].reverse().reduce((total, digit, index) => {
-    const value = Number(digit) * (index % 2 === 0 ? 2 : 1);
-    return total + (value > 9 ? value - 9 : value);
-  }, 0);
-  return digits + String((10 - (sum % 10)) % 10);
-};
-const mod97 = (digits: string): number => [...digits].reduce((rest, digit) => (rest * 10 + Number(digit)) % 97, 0);
-const padded = (value: number, length: number): string => String(value).padStart(length, '0');
-
-/** Values of one person, none of which is part of another's. */
-const personOf = (index: number) => {
-  const serial = padded(10_007 * (index + 1), 8);
-  const account = `30006000${serial}00000`;
-  const bban = `${account}${padded(97 - mod97(`${account}00`), 2)}`;
-  const nir = `1850578${padded(100 + index, 6)}`;
-  return {
-    phone: `06${serial}`,
-    card: luhn(`4970100${serial}`),
-    iban: `FR${padded(98 - mod97(`${bban}152700`), 2)}${bban}`,
-    email: `person${serial}@example.fr`,
-    nir: `${nir}${padded(97 - mod97(nir), 2)}`,
-  };
-};
-const groups = (text: string, size: number): string => (text.match(new RegExp(`.{1,${size}}`, 'g')) ?? []).join(' ');
-const utteranceOf = (from: string, content: string) => ({
-  from,
-  content,
-  words: content.split(' ').map((value, index) => ({ value, start: index, length: 1, score: 1 })),
-});
-
-const recordOf = (callId: string, index: number) => {
-  const { phone, card, iban, email, nir } = personOf(index);
-  return {
-    unique_id: callId,
-    timestamp: '2025-03-01T10:00:00Z',
-    in: { label: null, data: `33${phone.slice(1)}`, type: 'PHONE' },
-    metadata: {
-      ANI: `+33${phone.slice(1)}`,
-      Zusatz: `Karte ${groups(card, 4)}`,
-      Memo: `rappeler ${groups(phone, 2)}`,
-      [email]: nir,
-    },
-    extra_unnamed: [{ deep: { konto: iban, number: Number(`33${phone.slice(1)}`) } }],
-    tracking_info: { mail: email },
-    transcript_json: {
-      callData: [
-        utteranceOf('in', `alors le ${groups(phone, 2).slice(0, 5)}`),
-        utteranceOf('out', 'oui'),
-        utteranceOf('in', `${groups(phone, 2).slice(6)} et la carte ${groups(card, 4)}`),
-        utteranceOf('in', `le compte ${groups(iban, 4)} et ma sécu ${nir} mail ${email}`),
-      ],
-      callUniqueId: '',
-      meta: { lang: 'fr' },
-    },
-  };
-};
 
 const people = 60;
 const ids = (way: string) => Array.from({ length: people }, (_, index) => `${way}-${index}`);
@@ -177,9 +120,6 @@ const dump = async (): Promise<string> => {
   }
   return parts.join('\n');
 };
-/** Separators of any kind aside. */
-const squeeze = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9\n]/g, '');
-
 test('no value of any kind is found in store or warehouse, and tokens join', async () => {
   const whole = ids('webhook').map((callId, index) => JSON.stringify(recordOf(callId, index)));
   const broken = ids('broken').map((callId, index) => JSON.stringify(recordOf(callId, index)).slice(0, -1));
@@ -190,9 +130,7 @@ test('no value of any kind is found in store or warehouse, and tokens join', asy
   await pipeline.drain();
 
   const held = squeeze(await dump());
-  const planted = Array.from({ length: people }, (_, index) => Object.values(personOf(index))).flat();
-  // A number is the same with and without its trunk prefix.
-  const sought = planted.map((value) => squeeze(value).replace(/^06/, '6'));
+  const sought = Array.from({ length: people }, (_, index) => valuesOf(index)).flat();
   expect(sought.filter((value) => held.includes(value))).toEqual([]);
   expect(held).toContain('phk1');
 
@@ -303,7 +241,7 @@ test('rules that come later apply to what is stored: ledger, deliveries, quarant
   await mergeInbox(pipeline.deps);
   await pipeline.drain();
   const held = () => dump().then(squeeze);
-  const sought = Object.values(personOf(3)).map((value) => squeeze(value).replace(/^06/, '6'));
+  const sought = valuesOf(3);
   const before = await held();
   expect(sought.filter((value) => !before.includes(value))).toEqual([]);
 

@@ -1,0 +1,175 @@
+/**
+ * 5,000 personal values come in under the profile `pseudonymous`: by webhook, whole, repeated and broken, while the store is away, and
+ * by import; then everything that any process wrote is searched for them. About 5 minutes; CALLSYNC_PEOPLE=50 for less.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
+import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
+import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+import { localBigquery, readBigquery } from '../pipeline/erase/bigquery-target.ts';
+import { readSchemas } from '../pipeline/erase/search-everything.ts';
+import { recordOf, squeeze, valuesOf } from '../pipeline/load/planted-values.ts';
+import { useBigQuery } from '../support/bigquery.ts';
+import { endProcess, until } from '../support/installation.ts';
+import { createDatabase } from '../support/postgres.ts';
+
+const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
+const secret = 'a secret of the planted values';
+const people = Number(process.env.CALLSYNC_PEOPLE ?? 1_000);
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly webhook: string;
+  /** All that it said. */
+  said(): string;
+}
+
+const start = async (...args: readonly string[]): Promise<Running> => {
+  const child = spawn(process.execPath, [main, ...args, '--json', '--log-level', 'debug'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      said += chunk.toString('utf8');
+    });
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  return { child, webhook: (JSON.parse(line) as { webhook: string }).webhook, said: () => said };
+};
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile());
+
+/** Every value that a text holds; only what has the digits or the name of one is compared with all of them. */
+const findIn = (text: string, sought: ReadonlyMap<string, readonly string[]>): string[] => {
+  const squeezed = squeeze(text);
+  const found = new Set<string>();
+  for (let at = 0; at + 8 <= squeezed.length; at += 1) {
+    for (const value of sought.get(squeezed.slice(at, at + 8)) ?? [])
+      if (squeezed.startsWith(value, at)) found.add(value);
+  }
+  return [...found];
+};
+
+test('none of them is found in store, warehouses, spool, logs, Temporal, metrics or process environments', async () => {
+  const sought = new Map<string, string[]>();
+  for (let index = 0; index < people; index += 1)
+    for (const value of valuesOf(index))
+      sought.set(value.slice(0, 8), [...(sought.get(value.slice(0, 8)) ?? []), value]);
+  const folder = mkdtempSync(join(tmpdir(), 'callsync-planted-'));
+  const temporalDir = join(folder, 'temporal');
+  const temporal = await startTemporalDevServer({ dataDir: temporalDir, headless: true });
+  const database = await createDatabase();
+  const bigquery = localBigquery(await useBigQuery());
+  const { publicKey } = generateKeyPairSync('x25519', {
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+  writeFileSync(join(folder, 'public.pem'), publicKey);
+  const port = await findFreePort();
+  const configure = (name: string, store: object, operations: object): string => {
+    const path = join(folder, `${name}.yaml`);
+    const config = {
+      source: { base_url: 'http://127.0.0.1:9', token: 'none' },
+      store: { data_dir: join(folder, 'data'), ...store },
+      temporal: { address: temporal.address },
+      warehouses: { postgres: { type: 'postgres', documents: true }, bigquery },
+      privacy: { profile: 'pseudonymous', seal_key_file: join(folder, 'public.pem') },
+      webhook: { port: 0, secrets: [{ name: 'planted', secret }], spool: { dir: join(folder, `spool-${name}`) } },
+      operations,
+    };
+    writeFileSync(path, stringify(config), { mode: 0o600 });
+    return path;
+  };
+  const path = configure('up', { url: database.url }, { port });
+  const pool = new pg.Pool({ connectionString: database.url });
+  const running: ChildProcess[] = [];
+  try {
+    const up = await start('up', '--no-schedules', '--config', path);
+    running.push(up.child);
+    // Its store is away: everything it takes stays in its spool.
+    const away = configure('away', { url: 'postgres://nobody:none@127.0.0.1:9/none' }, { enabled: false });
+    const receiver = await start('serve', '--config', away);
+    running.push(receiver.child);
+    const imported: string[] = [];
+    for (let index = 0; index < people; index += 1) {
+      const text = JSON.stringify(recordOf(`call-${index}`, index));
+      const broken = text.slice(0, -1 - (index % 40));
+      const way = index % 5;
+      const bodies = way === 0 ? [text, text] : way === 1 ? [broken] : way === 2 ? [text, broken] : [];
+      for (const body of bodies) await sendWebhook({ url: up.webhook, body, secret });
+      if (way === 3) for (const body of [text, broken]) await sendWebhook({ url: receiver.webhook, body, secret });
+      if (way === 4) imported.push(text, broken);
+    }
+    writeFileSync(join(folder, 'calls.ndjson'), imported.join('\n'));
+    const importing = spawn(
+      process.execPath,
+      [main, 'import', join(folder, 'calls.ndjson'), '--config', path, '--json'],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
+    let importSaid = '';
+    for (const stream of [importing.stdout, importing.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        importSaid += chunk.toString('utf8');
+      });
+    await once(importing, 'close');
+    rmSync(join(folder, 'calls.ndjson'));
+    await until(
+      'everything is loaded',
+      async () => {
+        const { rows } = await pool.query<{ waiting: number; loaded: number }>(
+          `SELECT (SELECT count(*) FROM callsync.inbox WHERE outcome = 'pending')::int
+                + (SELECT count(*) FROM callsync.warehouse_calls WHERE pending)::int AS waiting,
+                  (SELECT count(*) FROM calls.calls)::int AS loaded`,
+        );
+        return rows[0]?.waiting === 0 && rows[0].loaded > 0;
+      },
+      600_000,
+    );
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const processes = [...running.map(({ pid }) => pid), temporal.pid].flatMap((pid) =>
+      ['environ', 'cmdline'].map((name) => readFileSync(`/proc/${pid}/${name}`, 'latin1')),
+    );
+    const found: Record<string, number> = {};
+    const sizes: Record<string, number> = {};
+    const look = (place: string, text: string): void => {
+      found[place] = (found[place] ?? 0) + findIn(text, sought).length;
+      sizes[place] = (sizes[place] ?? 0) + text.length;
+    };
+    for await (const text of readSchemas(pool, ['callsync', 'calls'])) look('store and PostgreSQL', text);
+    for await (const text of readBigquery(bigqueryWarehouseSchema.parse(bigquery))) look('BigQuery', text);
+    look('logs', up.said() + receiver.said() + importSaid);
+    look('metrics', metrics);
+    look('processes', processes.join('\n'));
+    await endProcess(receiver.child, 'SIGTERM');
+    for (const file of filesIn(folder)) {
+      const place = file.includes('spool') ? 'spool' : file.startsWith(temporalDir) ? 'Temporal' : 'other files';
+      look(place, readFileSync(file, 'latin1'));
+    }
+    const { rows } = await pool.query<{ n: number }>('SELECT count(*)::int AS n FROM calls.calls');
+    process.stdout.write(`${JSON.stringify({ planted: people * 5, calls: rows[0]?.n, found, sizes })}\n`);
+    expect(Object.values(found)).toEqual(Object.values(found).map(() => 0));
+    expect(sizes.spool).toBeGreaterThan(1_000);
+    expect(sizes.Temporal).toBeGreaterThan(1_000);
+  } finally {
+    for (const child of running) await endProcess(child, 'SIGKILL');
+    await pool.end();
+    await temporal.stop();
+    await database.drop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
