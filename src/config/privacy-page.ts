@@ -44,6 +44,9 @@ that name an erased call or value are not kept. Sealed records cannot be searche
 later: of erased calls nothing is kept; for calls that only the spool has, run it again when \`callsync status\` shows an empty one. A
 run that was interrupted is carried to its end by the next.
 
+**Objection.** \`callsync erase --keep-out\` keeps out calls of the person that come later too: those that name a value in contacts or
+metadata become tombstones when they are met.
+
 **Access.** \`callsync privacy export --by phone\` prints the calls that an erasure would mean, as they are stored: one JSON document
 a line. The warehouse's tables hold the same.
 

@@ -1,57 +1,52 @@
 /** The policies on the bytes of a delivery: only fields that a rule may act on are parsed, only those that changed written anew. */
 import { identifyRecord } from '../calls/identify.ts';
 import { infinityAsText } from '../calls/values.ts';
-import { type FieldSpan, NotScannable, ValueScanner } from '../scan-json.ts';
+import { cutFields, type FieldBytes } from './cut-fields.ts';
 import { type SanitizeOptions, sanitizeField } from './sanitize-record.ts';
 
-const openBrace = 0x7b;
 const comma = Buffer.from(',');
+const open = Buffer.from('{');
+const close = Buffer.from('}');
 
 /**
  * What is stored of a body; undefined where it has to be looked at as a whole: it is not the JSON of an identified record, has a
  * name twice, or one that the rules change.
  */
 export const admitBytes = (body: Buffer, options: SanitizeOptions): Buffer | undefined => {
-  const spans = scan(body);
-  if (spans === undefined || new Set(spans.map(({ name }) => name)).size < spans.length) return undefined;
-  const id = spans.find(({ name }) => name === 'unique_id');
-  if (id === undefined || 'reason' in identifyRecord({ unique_id: parse(body, id) })) return undefined;
-  const parts: Buffer[] = [];
-  for (const span of spans) {
-    const kept = admitField(body, span, options);
-    if (kept === 'renamed') return undefined;
-    if (kept === 'dropped') continue;
-    parts.push(parts.length === 0 ? Buffer.from('{') : comma, Buffer.from(`${JSON.stringify(span.name)}:`), kept);
-  }
-  parts.push(Buffer.from(parts.length === 0 ? '{}' : '}'));
-  return Buffer.concat(parts);
-};
-
-const scan = (body: Buffer): readonly FieldSpan[] | undefined => {
-  if (body[0] !== openBrace) return undefined;
-  const scanner = new ValueScanner(body);
   try {
-    const spans = scanner.record(0);
-    return scanner.isAtEnd() ? spans : undefined;
+    return admitFields(body, options);
   } catch (error) {
-    if (error instanceof NotScannable) return undefined;
+    if (error instanceof SyntaxError || error instanceof RangeError) return undefined;
     throw error;
   }
 };
 
-const bytesOf = (body: Buffer, { from, to }: FieldSpan): Buffer => body.subarray(from, to);
-const parse = (body: Buffer, span: FieldSpan): unknown => JSON.parse(bytesOf(body, span).toString('utf8'));
+const admitFields = (body: Buffer, options: SanitizeOptions): Buffer | undefined => {
+  const fields = cutFields(body);
+  if (fields === undefined || new Set(fields.map(({ name }) => name)).size < fields.length) return undefined;
+  const id = fields.find(({ name }) => name === 'unique_id');
+  if (id === undefined || 'reason' in identifyRecord({ unique_id: parse(id) })) return undefined;
+  const parts: Buffer[] = [];
+  for (const field of fields) {
+    const kept = admitField(field, options);
+    if (kept === 'renamed') return undefined;
+    if (kept === 'dropped') continue;
+    parts.push(parts.length === 0 ? open : comma, Buffer.from(`${JSON.stringify(field.name)}:`), kept);
+  }
+  parts.push(...(parts.length === 0 ? [open, close] : [close]));
+  return Buffer.concat(parts);
+};
 
-const admitField = (body: Buffer, span: FieldSpan, options: SanitizeOptions): Buffer | 'dropped' | 'renamed' => {
-  const { name, plain, keys } = span;
-  const bytes = bytesOf(body, span);
-  if (!options.rules.child(name).mayAct) return bytes;
-  const value = parse(body, span);
-  const kept = sanitizeField(name, value, options);
+const parse = ({ value }: FieldBytes): unknown => JSON.parse(value.toString('utf8'));
+
+const admitField = (field: FieldBytes, options: SanitizeOptions): Buffer | 'dropped' | 'renamed' => {
+  if (!options.rules.child(field.name).mayAct) return field.value;
+  const value = parse(field);
+  const kept = sanitizeField(field.name, value, options);
   if (typeof kept === 'string') return kept;
   // Bytes that say more than their value, such as a name twice, are not kept.
-  if (kept.value === value && plain && countKeys(value) === keys) return bytes;
-  return Buffer.from(renderJson(kept.value, bytes));
+  if (kept.value === value && !field.hasLongNumber && countKeys(value) === field.keys) return field.value;
+  return Buffer.from(renderJson(kept.value, field.value));
 };
 
 const countKeys = (value: unknown): number => {

@@ -6,8 +6,9 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { terminal } from '../errors.ts';
 
-/** What a selector names, as a keyed hash (`Store.keyOf`): a call's id, or what names a person. A line of an unknown kind is kept and skipped. */
-export type SelectorKind = 'call' | 'person';
+/** What a selector names, as a keyed hash (`Store.keyOf`): a call's id, what names a person, or
+ * what names one whose future calls are kept out too. A line of an unknown kind is kept and skipped. */
+export type SelectorKind = 'call' | 'person' | 'objection';
 
 export interface Selector {
   readonly kind: SelectorKind;
@@ -40,7 +41,7 @@ export interface ErasureLog {
   read(from?: number): Promise<LoggedErasures>;
 }
 
-const kinds: readonly SelectorKind[] = ['call', 'person'];
+const kinds: readonly SelectorKind[] = ['call', 'person', 'objection'];
 const mode = 0o600;
 const linesPerWrite = 1_000;
 const lineEnd = 0x0a;

@@ -1,5 +1,6 @@
 /** The door: what is stored of deliveries and records under privacy rules, and what is not. */
 import { generateKeyPairSync } from 'node:crypto';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { configSchema } from '../../schemas/config.ts';
@@ -54,6 +55,49 @@ test('a name that comes twice leaves no first value behind', () => {
     observedAt: 0,
     fields: { Note: 'nothing', transcript_json: { Note: 'nothing' } },
   });
+});
+
+test('a number leaves no digits behind that its value does not have', () => {
+  const admitted = privacy
+    .admit(Buffer.from('{"unique_id":"a","n":{"x":1.00000000000000033639981234}}'))
+    .body.toString();
+  expect(admitted).toBe('{"unique_id":"a","n":{"x":1.0000000000000002}}');
+});
+
+test('what is stored of bytes says what the rules leave of their value', () => {
+  const fields = createPrivacy(
+    privacyConfigSchema.parse({
+      rules: [
+        { path: 'in.data', action: 'token' },
+        { path: 'metadata.x', action: 'drop' },
+        { path: 'visit', action: 'redact' },
+      ],
+      unreadable: 'drop',
+    }),
+    { token: Buffer.alloc(32, 7), seal: undefined },
+  );
+  const text = fc.oneof(fc.string(), fc.constantFrom('0639981234', 'a@b.fr', '"', '\\', '}', 'zéro six 39 98 12 34'));
+  const leaf = fc.oneof(text, fc.integer(), fc.double({ noNaN: true }), fc.boolean(), fc.constant(null));
+  const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 3 },
+      leaf,
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc.dictionary(fc.oneof(text, fc.constantFrom('data', 'x', 'content')), tie('value'), { maxKeys: 4 }),
+    ),
+  }));
+  const name = fc.constantFrom('in', 'metadata', 'visit', 'transcript_json', 'other', 'timestamp');
+  fc.assert(
+    fc.property(fc.dictionary(name, value, { maxKeys: 6 }), fc.boolean(), (record, isSpaced) => {
+      const body = JSON.stringify({ ...record, unique_id: 'a' }, null, isSpaced ? 2 : undefined);
+      for (const rules of [fields, privacy]) {
+        const admitted: unknown = JSON.parse(rules.admit(Buffer.from(body)).body.toString());
+        const read = JSON.parse(body) as Record<string, unknown>;
+        expect(admitted).toEqual(JSON.parse(JSON.stringify(rules.preview(read, () => undefined))));
+      }
+    }),
+    { numRuns: 150 },
+  );
 });
 
 test('numbers beyond a double stay readable', () => {

@@ -12,6 +12,7 @@ import { openWarehouses } from '../services/open-warehouses.ts';
 
 interface EraseOptions extends PersonOptions {
   readonly yes?: boolean;
+  readonly keepOut?: boolean;
 }
 
 const describe = ({ dryRun, calls, erased, purged, sealed, found, copies, proof }: ErasureReceipt): string => {
@@ -49,6 +50,7 @@ const run = (options: EraseOptions): Promise<void> =>
     const deps = ingestDeps(services, { store, targets });
     const receipt = await eraseRequest({ store, targets }, request, {
       dryRun,
+      keepOut: options.keepOut === true,
       merge: async () => {
         for (let more = true; more; ) ({ more } = await mergeInbox(deps));
       },
@@ -63,6 +65,10 @@ const run = (options: EraseOptions): Promise<void> =>
 
 export const addErase = (command: Command): void => {
   withPersonOptions(command)
+    .option(
+      '--keep-out',
+      'the person objects: later calls that name a value in contacts or metadata are not kept either',
+    )
     .option('--yes', 'erase; without it the calls are only counted')
     .addHelpText(
       'after',
@@ -70,6 +76,7 @@ export const addErase = (command: Command): void => {
 Examples:
   callsync erase --by phone
   callsync erase --by phone --file numbers.txt --yes --json > receipt.json
+  callsync erase --by phone --file objections.txt --keep-out --yes
   callsync erase --by metadata --key ClientID --file clients.txt --yes
 
 Values never go into the arguments. Erased calls cannot be brought back, by no later delivery, list, import or restore.`,

@@ -135,36 +135,41 @@ const addPurged = (a: Purged, b: Purged): Purged => ({
 const notePersonsOf = async (
   store: Store,
   request: ErasureRequest,
-  personOf: (kind: 'phone' | 'metadata', value: string) => string,
+  { personOf, comparison, keepOut }: Pick<EraseOptions, 'comparison' | 'keepOut' | 'personOf'>,
 ): Promise<void> => {
   if (request.kind === 'call') return;
   const { kind, values } = request;
   // A shorter value may be a part of anything.
-  const keys = values.filter((value) => value.length >= leastText).map((value) => store.keyOf(personOf(kind, value)));
-  await store.erasures.log.append('person', keys);
-  await notePersons(store, keys);
+  const long = values.filter((value) => value.length >= leastText);
+  const named = long.map((value) => personOf(kind, value));
+  const tokens = long.flatMap(comparison.tokensOf).map((token) => personOf('metadata', token));
+  const keys = [...named, ...tokens].map(store.keyOf);
+  await store.erasures.log.append(keepOut ? 'objection' : 'person', keys);
+  await notePersons(store, keys, { objects: keepOut });
 };
 
-/**
- * @param dryRun finds and counts only.
- * @param merge brings what waits in the inbox into the ledger: it belongs to calls too, which are not known before.
- * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them.
- */
+export interface EraseOptions {
+  /** Finds and counts only. */
+  readonly dryRun: boolean;
+  readonly comparison: Comparison;
+  /** The text of a value that names a person, of which the erasure log holds a keyed hash. */
+  readonly personOf: (kind: 'phone' | 'metadata', value: string) => string;
+  /** The person objects: calls that come later and name a value in contacts or metadata are not kept either. */
+  readonly keepOut: boolean;
+  /** Brings what waits in the inbox into the ledger: it belongs to calls too, which are not known before. */
+  readonly merge: () => Promise<void>;
+  /** Sends the tombstones to every warehouse that takes them now; the others get them later. */
+  readonly load: () => Promise<void>;
+  /** Where the receipt is signed. */
+  readonly proof: Proof;
+  readonly onProgress?: (seen: number) => void;
+}
+
+/** @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them. */
 export const eraseRequest = async (
   { store, targets }: { readonly store: Store; readonly targets: readonly WarehouseTarget[] },
   request: ErasureRequest,
-  options: {
-    readonly dryRun: boolean;
-    readonly comparison: Comparison;
-    /** The text of a value that names a person, of which the erasure log holds a keyed hash. */
-    readonly personOf: (kind: 'phone' | 'metadata', value: string) => string;
-    readonly merge: () => Promise<void>;
-    /** Sends the tombstones to every warehouse that takes them now; the others get them later. */
-    readonly load: () => Promise<void>;
-    /** Where the receipt is signed. */
-    readonly proof: Proof;
-    readonly onProgress?: (seen: number) => void;
-  },
+  options: EraseOptions,
 ): Promise<ErasureReceipt> => {
   const { dryRun, comparison } = options;
   const names = targets.map(({ warehouse }) => warehouse.name);
@@ -181,7 +186,7 @@ export const eraseRequest = async (
   };
   if (dryRun)
     return { ...receipt, calls: (await find()).length, erased: 0, purged: undefined, sealed: 0, found: undefined };
-  await notePersonsOf(store, request, options.personOf);
+  await notePersonsOf(store, request, options);
   const { ids, erased, purged } = await eraseAll(store, names, options.merge, find);
   const isMeant = request.kind === 'call' ? () => false : createTextMatcher(request, comparison);
   const texts = await store.transaction((tx) => purgeTexts(tx, isMeant));

@@ -9,7 +9,7 @@ import { CallsyncError } from '../../errors.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
-import { findErasedTexts } from '../../store/ledger/erased-keys.ts';
+import { findErasedTexts, type Subjects } from '../../store/ledger/erased-keys.ts';
 import { recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { foldIntoLedger } from '../../store/ledger/ledger.ts';
 import { type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
@@ -65,7 +65,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     if (rejected.length > 0) await quarantine(deps, tx, rejected);
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, {
       processedField: deps.processedField,
-      keyOf: deps.store.keyOf,
+      ...subjectsOf(deps),
       isExpired: deps.ages?.isExpired,
     });
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
@@ -79,12 +79,18 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
   return folded;
 };
 
+/** The key is asked for when somebody was erased, and not before. */
+const subjectsOf = ({ store }: IngestDeps): Subjects => ({
+  subjectsIn: (text) => store.erasures.subjectsIn(text),
+  keyOf: store.keyOf,
+});
+
 /** What names a call or a person that was erased is not kept. */
 const quarantine = async (deps: IngestDeps, tx: Transaction, rejected: readonly RejectedRecord[]): Promise<void> => {
   const isErased = await findErasedTexts(
     tx,
     rejected.map(({ body }) => body),
-    { subjectsIn: (text) => deps.store.erasures.subjectsIn(text), keyOf: deps.store.keyOf },
+    subjectsOf(deps),
   );
   const kept = rejected.filter((_, at) => isErased[at] !== true);
   await quarantineRecords(tx, deps.seal === undefined ? kept : kept.map(deps.seal));

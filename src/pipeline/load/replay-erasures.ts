@@ -29,7 +29,6 @@ export const replayErasures = async (
   const { log } = store.erasures;
   const logged = await log.read(all ? 0 : ((await readMeta<number>(store, replayedTo)) ?? 0));
   const keys = new Set(logged.selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
-  const persons = logged.selectors.flatMap(({ kind, key }) => (kind === 'person' ? [key] : []));
   if (all) {
     const unlogged: string[] = [];
     for (const warehouse of warehouses) {
@@ -41,7 +40,10 @@ export const replayErasures = async (
     await log.append('call', unlogged);
   }
   await restoreReceipts(store, logged.receipts);
-  if (persons.length > 0) await notePersons(store, persons);
+  for (const wanted of ['person', 'objection'] as const) {
+    const persons = logged.selectors.flatMap(({ kind, key }) => (kind === wanted ? [key] : []));
+    if (persons.length > 0) await notePersons(store, persons, { objects: wanted === 'objection' });
+  }
   await seekErased(store, keys, { again: all });
   const sought = await listSought(store);
   await eraseEverywhere(store, warehouses, new Set(sought));

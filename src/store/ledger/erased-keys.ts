@@ -12,11 +12,42 @@ const idsPerPage = 2_000;
 export const noteErasedKeys = (tx: Queryable, keys: readonly string[]): Promise<void> => insertKeys(tx, keys, 'noted');
 
 /** Notes keys of persons. What was being stored meanwhile is stored when it resolves; all that comes later is compared with them. */
-export const notePersons = (store: Database, keys: readonly string[]): Promise<void> =>
+export const notePersons = (
+  store: Database,
+  keys: readonly string[],
+  { objects }: { readonly objects: boolean },
+): Promise<void> =>
   store.transaction(async (tx) => {
     await tx.query('SELECT pg_advisory_xact_lock($1)', [foldLock]);
     await insertKeys(tx, keys, 'noted');
+    if (objects) await tx.query('UPDATE erased_keys SET objects = true WHERE call_key = ANY($1)', [keys]);
   });
+
+/** What says who is meant by an erasure. */
+export interface Subjects {
+  /** Everything that a text may name. */
+  readonly subjectsIn: (text: string) => Iterable<string>;
+  readonly keyOf: KeyOf;
+}
+
+/** Those of some calls that name in contacts or metadata a person who objects; inside the transaction that folds them. */
+export const findObjected = async (
+  tx: Queryable,
+  calls: readonly { readonly callId: string; readonly fields: Readonly<Record<string, unknown>> }[],
+  { subjectsIn, keyOf }: Subjects,
+): Promise<string[]> => {
+  if (calls.length === 0) return [];
+  const [any] = await tx.query('SELECT 1 FROM erased_keys WHERE objects LIMIT 1');
+  if (any === undefined) return [];
+  const found: string[] = [];
+  for (const { callId, fields } of calls) {
+    const text = JSON.stringify([fields.in, fields.out, fields.metadata]);
+    const keys = [...subjectsIn(text)].map(keyOf);
+    const rows = await tx.query('SELECT 1 FROM erased_keys WHERE objects AND call_key = ANY($1) LIMIT 1', [keys]);
+    if (rows.length > 0) found.push(callId);
+  }
+  return found;
+};
 
 /**
  * Notes keys of calls that were erased elsewhere. Folds that run meanwhile end first: every later one knows the keys, so
@@ -56,12 +87,11 @@ export const findErased = async (tx: Transaction, callIds: readonly string[], ke
 
 /**
  * Which of some texts name a call or a person that was erased; inside the transaction that stores them, or afterwards.
- * @param subjectsIn everything that a text may name.
  */
 export const findErasedTexts = async (
   tx: Queryable,
   texts: readonly Buffer[],
-  { subjectsIn, keyOf }: { readonly subjectsIn: (text: string) => Iterable<string>; readonly keyOf: KeyOf },
+  { subjectsIn, keyOf }: Subjects,
 ): Promise<readonly boolean[]> => {
   if (texts.length === 0 || !(await haveErased(tx))) return texts.map(() => false);
   const found: boolean[] = [];

@@ -18,7 +18,7 @@ import { parseTimestamp } from '../../calls/values.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import { findErased, type KeyOf } from './erased-keys.ts';
+import { findErased, findObjected, type KeyOf, type Subjects } from './erased-keys.ts';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
@@ -101,6 +101,7 @@ export const foldIntoLedger = async (
   rules: {
     readonly processedField: string;
     readonly keyOf: KeyOf;
+    readonly subjectsIn: Subjects['subjectsIn'];
     /** Whether a call is too old to be kept: one that is unknown becomes a tombstone. */
     readonly isExpired?: ((fields: CallDocument) => boolean) | undefined;
   },
@@ -120,7 +121,13 @@ export const foldIntoLedger = async (
     rules.keyOf,
   );
   const expired = unknown.filter(({ callId }) => byCall.get(callId)?.some(({ fields }) => rules.isExpired?.(fields)));
-  for (const id of [...erased, ...expired.map(({ callId }) => callId)]) rows.set(id, foldErasure(rowOf(rows, id)));
+  const objected = await findObjected(
+    tx,
+    unknown.map(({ callId }) => ({ callId, fields: byCall.get(callId)?.[0]?.fields ?? {} })),
+    rules,
+  );
+  for (const id of [...erased, ...objected, ...expired.map(({ callId }) => callId)])
+    rows.set(id, foldErasure(rowOf(rows, id)));
   const wanted = [...byCall].filter(([id, list]) => list.some((one) => needsDocument(rowOf(rows, id), one)));
   await fetchDocuments(
     tx,

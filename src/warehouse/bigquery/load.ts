@@ -27,6 +27,8 @@ export interface LoadDeps {
   readonly daySizes: DaySizes;
   readonly pause: Pause;
   readonly compress: boolean;
+  /** Others may load at the same time: staging tables beside one's own may be theirs. */
+  readonly isShared: boolean;
   /** Whether an earlier ledger than that of the epoch has written here. */
   readonly hasUnknownPartitions: (epoch: number) => Promise<boolean>;
 }
@@ -49,7 +51,7 @@ export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: Abort
     const last = index === parts.length - 1;
     changed += await commitPart(deps, { part, last, sent, unknownPartitions, changedBefore: changed }, signal);
   }
-  if (batch.tombstones.length > 0) await deps.staging.dropLeftovers();
+  if (batch.tombstones.length > 0 && !deps.isShared) await deps.staging.dropLeftovers();
   return { changed, unchanged: sent - changed };
 };
 

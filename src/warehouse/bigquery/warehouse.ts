@@ -81,6 +81,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     pause,
     hasUnknownPartitions: fence.hasUnknownPartitions,
     compress: options.compress ?? !emulated,
+    isShared: options.lease === undefined,
   };
 
   const runRemoval = <T>(items: readonly T[], scriptOf: (some: readonly T[]) => string): Promise<void> =>

@@ -135,6 +135,7 @@ export const eraseUnderRestores = async (
   const erase = async (request: ErasureRequest): Promise<number> => {
     const receipt = await eraseRequest({ store, targets: deps.targets }, request, {
       dryRun: false,
+      keepOut: false,
       comparison,
       personOf: (kind, value) => subjectOf(kind, value, ['FR']),
       merge,

@@ -181,6 +181,7 @@ test('a repeated body is known by its keyed hash, and sealed ones replay with th
 
 const comparison = compareValues(['FR'], (value) => [privacy.tokenOf(value)]);
 const means = () => ({
+  keepOut: false,
   comparison,
   personOf: (kind: 'phone' | 'metadata', value: string) => subjectOf(kind, value, ['FR']),
   proof,
@@ -329,6 +330,31 @@ describe('an erasure, where rules keep everything as it came', () => {
       comes = [];
     });
     expect(receipt).toMatchObject({ calls: 2, erased: 2, purged: { inbox: 2 } });
+  });
+
+  test('keeps out the future calls of a person who objects, and of nobody else', async () => {
+    const request = { kind: 'phone', values: ['06 10 20 30 40'] } as const;
+    await eraseRequest(parts(), request, {
+      ...means(),
+      dryRun: false,
+      comparison: raw,
+      merge: mergeRaw,
+      keepOut: true,
+    });
+    await deliver(pipeline.store, [
+      { body: callOf('objected-1', { in: { data: '33610203040' } }) },
+      { body: callOf('objected-2', { metadata: { Memo: 'rappeler le 06.10.20.30.40' } }) },
+      { body: callOf('other-person', { in: { data: '33610203041' } }) },
+    ]);
+    await mergeRaw();
+    await pipeline.drain();
+    const rows = await readRows(pipeline.store, ['objected-1', 'objected-2', 'other-person']);
+    expect([...rows].map(([id, { tombstone }]) => [id, tombstone]).sort()).toEqual([
+      ['objected-1', true],
+      ['objected-2', true],
+      ['other-person', false],
+    ]);
+    expect(await dump()).not.toMatch(/6.?10.?20.?30.?40/);
   });
 
   test('that was interrupted is carried to its end by the next, also in what belongs to no call', async () => {

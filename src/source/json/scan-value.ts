@@ -13,8 +13,6 @@ export interface FieldSpan {
    * that would change places. A name repeated inside the value is not noticed: its hash then differs from its value's.
    */
   readonly plain: boolean;
-  /** Names in the value, repeated ones too: a parsed value that has fewer has lost some. */
-  readonly keys: number;
 }
 
 /** The bytes are not JSON, or nest deeper than `maxDepth`. */
@@ -53,7 +51,6 @@ export class ValueScanner {
   private readonly length: number;
   at = 0;
   private depth = 0;
-  private keys = 0;
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
@@ -74,9 +71,8 @@ export class ValueScanner {
     for (;;) {
       const name = this.fieldName();
       const start = this.at;
-      this.keys = 0;
       const plain = this.value();
-      fields.push({ name, from: start, to: this.at, plain, keys: this.keys });
+      fields.push({ name, from: start, to: this.at, plain });
       this.blanks();
       const byte = bytes[this.at];
       this.at += 1;
@@ -102,12 +98,6 @@ export class ValueScanner {
     const quoted = this.text(start);
     this.separator(colon);
     return plain ? quoted.slice(1, -1) : (JSON.parse(quoted) as string);
-  }
-
-  /** Whether nothing but blanks follows. */
-  isAtEnd(): boolean {
-    this.blanks();
-    return this.at === this.length;
   }
 
   private blanks(): boolean {
@@ -150,7 +140,6 @@ export class ValueScanner {
 
   private key(): boolean {
     if (this.bytes[this.at] !== quote) this.fail();
-    this.keys += 1;
     // JSON.stringify writes keys that are whole numbers first.
     const sortedFirst = isDigit(this.bytes[this.at + 1]);
     const plain = this.string();

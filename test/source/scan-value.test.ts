@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type FieldSpan, NotScannable, ValueScanner } from '../src/scan-json.ts';
-import { readPageBody } from '../src/source/json/page-body.ts';
-import { observeRecord } from '../src/source/list/observe.ts';
+import { readPageBody } from '../../src/source/json/page-body.ts';
+import { type FieldSpan, NotScannable, ValueScanner } from '../../src/source/json/scan-value.ts';
+import { observeRecord } from '../../src/source/list/observe.ts';
 
 const scan = (text: string): { fields: readonly FieldSpan[]; end: number } | undefined => {
   const scanner = new ValueScanner(Buffer.from(text));
