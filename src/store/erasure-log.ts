@@ -109,7 +109,8 @@ type Entry = Partial<Record<SelectorKind, unknown>> & { readonly receipt?: Logge
 const readLine = (line: string): Entry[] => {
   if (line === '') return [];
   try {
-    return [JSON.parse(line) as Entry];
+    const entry: unknown = JSON.parse(line);
+    return typeof entry === 'object' && entry !== null ? [entry] : [];
   } catch {
     return [];
   }

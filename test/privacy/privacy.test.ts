@@ -61,7 +61,7 @@ test('a number leaves no digits behind that its value does not have', () => {
   const admitted = privacy
     .admit(Buffer.from('{"unique_id":"a","n":{"x":1.00000000000000033639981234}}'))
     .body.toString();
-  expect(admitted).toBe('{"unique_id":"a","n":{"x":1.0000000000000002}}');
+  expect(admitted).toBe('{"unique_id":"a","n":{"x":1.0000000000000004}}');
 });
 
 test('what is stored of bytes says what the rules leave of their value', () => {
