@@ -29,6 +29,10 @@ const fixed = new Set(
   ),
 );
 
+/**
+ * @param limits by class; what has none is kept for good.
+ * @param now milliseconds since 1970.
+ */
 export const createAges = (limits: AgeLimits, now: () => number = Date.now): Ages => {
   const ageOf = (fields: CallDocument): number => {
     const at = typeof fields.timestamp === 'string' ? parseTimestamp(fields.timestamp) : undefined;

@@ -20,6 +20,7 @@ export interface PersonOptions extends CommonOptions {
   readonly file?: string;
 }
 
+/** Adds the options that say whose calls are meant. */
 export const withPersonOptions = (command: Command): Command =>
   withCommonOptions(command)
     .addOption(

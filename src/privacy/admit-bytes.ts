@@ -1,5 +1,5 @@
 /** The policies on the bytes of a delivery: only fields that a rule may act on are parsed, only those that changed written anew. */
-import { identifyRecord } from '../calls/identify.ts';
+import { identifyRecord } from '../calls/record.ts';
 import { infinityAsText } from '../calls/values.ts';
 import { cutFields, type FieldBytes } from './cut-fields.ts';
 import { type SanitizeOptions, sanitizeField } from './sanitize-record.ts';

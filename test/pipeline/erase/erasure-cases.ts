@@ -12,8 +12,7 @@ import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts'
 import { eraseRequest } from '../../../src/pipeline/erase/erase-request.ts';
 import type { ErasureRequest } from '../../../src/pipeline/erase/match-calls.ts';
 import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
-import { checkBeforeLoad } from '../../../src/pipeline/load/check-before-load.ts';
-import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
+import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
