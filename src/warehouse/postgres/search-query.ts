@@ -10,7 +10,7 @@ export interface LanguageQuery {
   readonly language: string;
   /** The whole condition. */
   readonly full: string;
-  /** What must be found, phrases as words: what the index can tell. */
+  /** What the index can tell: phrases as words. */
   readonly words: string;
   /** One word or phrase of it, for the utterances to show; and the same with phrases as words. */
   readonly any: string;
@@ -59,7 +59,8 @@ export const toLanguageQuery = (row: {
   return {
     language: row.language,
     full: row.full,
-    words: asWords(row.positive),
+    // Without a phrase, and with both its words, is not the same: that one stays for the positions.
+    words: asWords(row.full.includes('!(') ? row.positive : row.full),
     any,
     anyWords: asWords(any),
     isWide: distances.some((distance) => distance > phraseReach),

@@ -198,6 +198,9 @@ test('a phrase is within one utterance, and the utterances shown are those that 
     ['many', 300, 301],
     ['near', 2, 3, 4],
   ]);
+  expect(await shown('numéro -blanc')).toEqual([]);
+  expect(await shown('dort -"chat noir"')).toEqual([]);
+  expect(await shown('comme -"noir chat"')).toEqual([['near', 3]]);
   // Stop words of a phrase match any word, and reach further than the space between two utterances.
   expect(await shown('"nuit de la de la de le chat"')).toEqual([]);
   expect(await shown('"numéro 7" or "chat blanc"')).toEqual([['many', 7, 300]]);
