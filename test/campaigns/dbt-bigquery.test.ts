@@ -1,0 +1,121 @@
+/**
+ * The dbt package with the real dbt-bigquery on the local BigQuery: it builds, its marts equal the views, sources are fresh.
+ * With CALLSYNC_GSQLCHECK, Google's analyzer checks its SQL with contracts. About 4 minutes, and one to install dbt first.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
+import { marts } from '../../src/marts/marts.ts';
+import { modelNameOf } from '../../src/marts/render-dbt.ts';
+import { listStatements } from '../../src/warehouse/bigquery/statements.ts';
+import { analytics, changeCall } from '../marts/analytics.ts';
+import { type Dbt, installDbt, openDbt, settingsVars } from '../marts/dbt.ts';
+import { type FilledWarehouses, fillWarehouses, readChangedCalls, sortRows } from '../marts/two-warehouses.ts';
+
+let here: FilledWarehouses;
+let folder: string;
+let dbt: Dbt;
+let vars: Readonly<Record<string, unknown>>;
+
+beforeAll(async () => {
+  expect(await installDbt('bigquery')).toBeUndefined();
+  here = await fillWarehouses(await readChangedCalls(changeCall));
+  await here.bigquery.applyMarts(analytics);
+  folder = await mkdtemp(join(tmpdir(), 'callsync-dbt-bigquery-'));
+  const { project, dataset, restUrl: api_endpoint } = here.bigqueryPlace;
+  const target = {
+    method: 'oauth-secrets',
+    token: 'none',
+    project,
+    dataset: `${dataset}_dbt`,
+    api_endpoint,
+    threads: 1,
+  };
+  dbt = await openDbt({ adapter: 'bigquery', folder, target });
+  vars = { ...settingsVars, callsync_schema: dataset };
+}, 900_000);
+afterAll(async () => {
+  await here?.close();
+  if (folder !== undefined) await rm(folder, { recursive: true });
+});
+
+test('builds with all its tests and unit tests, and each mart has the rows of the view', async () => {
+  const said = await dbt.run(['build'], vars);
+  console.log(said.trim().split('\n').at(-1));
+  expect(said).toMatch(/Done\. PASS=\d+ WARN=0 ERROR=0 SKIP=0/);
+  for (const mart of marts) {
+    const schema = `${here.bigqueryPlace.dataset}_dbt${mart.intermediate === true ? '_int_callsync' : ''}`;
+    const place = `\`${here.bigqueryPlace.project}\`.${schema}.${modelNameOf(mart)}`;
+    const rows = sortRows(await here.bigquery.ask(`SELECT * FROM ${place}`));
+    expect(rows.length, mart.name).toBeGreaterThan(0);
+    expect(rows, mart.name).toEqual(await here.bigquery.readMart(mart.name));
+  }
+});
+
+test('takes the freshness of its sources from sync_state', async () => {
+  const freshness = () => dbt.run(['source', 'freshness', '--select', 'source:callsync.calls'], vars);
+  await expect(freshness()).rejects.toThrow(/ERROR STALE/);
+  const now = Date.now() * 1000;
+  await here.bigquery.warehouse.recordState(['main', now, now, 'timestamp', now, 0, now, null, 1, now]);
+  expect(await freshness()).toMatch(/PASS freshness/);
+});
+
+interface ManifestNode {
+  readonly resource_type: string;
+  readonly compiled_code?: string;
+  readonly relation_name?: string;
+  readonly depends_on: { readonly nodes: readonly string[] };
+  readonly config: { readonly materialized: string; readonly contract?: { readonly enforced: boolean } };
+  readonly columns: Readonly<Record<string, { readonly name: string; readonly data_type?: string | null }>>;
+}
+
+/** As dbt-bigquery writes it: a table under a contract is made with the columns and types of the contract. */
+const writeRelation = ({ relation_name, compiled_code = '', config, columns }: ManifestNode): string => {
+  if (config.materialized === 'view') return `CREATE OR REPLACE VIEW ${relation_name} AS (${compiled_code})`;
+  if (config.contract?.enforced !== true) return `CREATE OR REPLACE TABLE ${relation_name} AS (${compiled_code})`;
+  const all = Object.values(columns);
+  const typed = all.map(({ name, data_type }) => `${name} ${data_type}`).join(', ');
+  const named = all.map(({ name }) => name).join(', ');
+  return `CREATE OR REPLACE TABLE ${relation_name} (${typed}) AS (SELECT ${named} FROM (${compiled_code}) AS model_subq)`;
+};
+
+const analyzer = process.env.CALLSYNC_GSQLCHECK;
+test.skipIf(analyzer === undefined)(
+  "Google's analyzer accepts every model, with contracts, and every test",
+  async () => {
+    const { callsync_fields: _fields, ...withoutFields } = vars;
+    await dbt.run(['compile'], { ...withoutFields, callsync_contracts: true });
+    const manifest = JSON.parse(await readFile(join(folder, 'target/manifest.json'), 'utf8')) as {
+      readonly nodes: Readonly<Record<string, ManifestNode>>;
+    };
+    const { project, dataset } = here.bigqueryPlace;
+    const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset });
+    const statements = listStatements(config)
+      .filter(({ name }) => name.startsWith('ddl/'))
+      .map(({ sql }) => sql);
+    const written = new Set<string>();
+    const write = (id: string): void => {
+      const node = manifest.nodes[id];
+      if (node === undefined || written.has(id)) return;
+      written.add(id);
+      for (const parent of node.depends_on.nodes) write(parent);
+      if (node.resource_type === 'model') statements.push(writeRelation(node));
+      if (node.resource_type === 'test') statements.push(node.compiled_code ?? '');
+    };
+    for (const id of Object.keys(manifest.nodes)) write(id);
+    const contracts = Object.values(manifest.nodes).filter(({ config: { contract } }) => contract?.enforced === true);
+    const file = join(folder, 'dbt.sql');
+    await writeFile(file, statements.map((sql) => `${sql.trim().replace(/;$/, '')};`).join('\n\n'));
+    const { stdout } = await promisify(execFile)(analyzer as string, [file], { maxBuffer: 64_000_000 }).catch(
+      (error: { stdout: string }) => error,
+    );
+    console.log(`${contracts.length} models under contracts; ${stdout.trim().split('\n').at(-1)}`);
+    expect(stdout.split('\n').filter((line) => line.startsWith('FAIL'))).toEqual([]);
+    expect(stdout).toMatch(/\d+ checked, 0 failed/);
+    expect(contracts.length).toBe(marts.length);
+  },
+);
