@@ -18,7 +18,7 @@ export const renderMartReference = (): string =>
     'a status column beside it says so.',
     '',
     '`callsync demo` makes them too, with settings that fit its calls, and prints the psql line in which they are found without their',
-    'schema; elsewhere, `SET search_path TO calls_marts, calls`.',
+    'schema; elsewhere, `SET search_path TO calls_marts, calls`. Its days are not proven, since it ends before anything is reconciled.',
     '',
     '`callsync await --proven --from DAY --to DAY` waits until days are proven and then ends with 0, so that a pipeline starts on',
     'proof and not on a clock:',
