@@ -200,6 +200,21 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     expect(await here.reconcile({ range: wholeRange(), force: true })).toMatchObject({ proven: 12, removed: 0 });
   }, 120_000);
 
+  test('a row that the warehouse swallows leaves its window unproven until it can be written', async () => {
+    const [row] = await query('SELECT call_id FROM wh_main.calls ORDER BY md5(call_id) LIMIT 1');
+    await query(`CREATE FUNCTION wh_main.swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`);
+    await query(
+      `CREATE TRIGGER swallow BEFORE INSERT OR UPDATE ON wh_main.calls
+         FOR EACH ROW WHEN (NEW.call_id = '${row?.call_id}') EXECUTE FUNCTION wh_main.swallow()`,
+    );
+    await query('DELETE FROM wh_main.calls WHERE call_id = $1', [row?.call_id]);
+    const swallowed = await here.reconcile({ range: wholeRange(), force: true });
+    expect(swallowed).toMatchObject({ proven: 11, unproven: 1, missing: 1, healedCalls: 0 });
+    await query('DROP FUNCTION wh_main.swallow() CASCADE');
+    expect(await here.reconcile({ range: wholeRange(), force: true })).toMatchObject({ healed: 1, proven: 11 });
+    expect(await here.reconcile({ range: wholeRange(), force: true })).toMatchObject({ proven: 12, missing: 0 });
+  }, 120_000);
+
   test('finds at level rows what was altered, deleted and added in any table, which guards do not show, and heals it', async () => {
     const pick = (table: string, salt: string, limit: number) =>
       `(SELECT ctid FROM wh_main.${table} ORDER BY md5(ctid::text || '${salt}') LIMIT ${limit})`;
