@@ -1,9 +1,8 @@
-/** The documentation as a site: `npx vitepress build docs`. Pages are plain Markdown and read well without it. */
-import { defineConfig } from 'vitepress';
+/** The documentation as a site: `npx --yes vitepress@1.6.4 build docs`. Pages are plain Markdown and read well without it. */
 
 const page = (text: string, link: string) => ({ text, link });
 
-export default defineConfig({
+export default {
   title: 'callsync',
   description: 'Call records in your warehouse, and the proof that they are complete',
   cleanUrls: true,
@@ -55,4 +54,4 @@ export default defineConfig({
       },
     ],
   },
-});
+};
