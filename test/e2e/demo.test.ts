@@ -63,15 +63,15 @@ describe('a second start finds its data again, stays up, and', () => {
     const said = second.stdout();
     expect(said).toMatch(/over \d+ calls: lost 0, duplicated 0, stale 0, mismatched 0/);
     const [, page = '', file = ''] = /Status page: (\S+) .*password in (\S+)\)/.exec(said) ?? [];
-    const [, secret, host, port, user, database] =
-      /PGPASSWORD=(\S+) psql -h (\S+) -p (\d+) -U (\S+) (\S+)/.exec(said) ?? [];
+    const [, secretFile = '', host, port, user, database] =
+      /PGPASSWORD=\$\(cat '([^']+)'\) psql -h (\S+) -p (\d+) -U (\S+) (\S+)/.exec(said) ?? [];
     operations = page;
     password = readFileSync(file, 'utf8').trim();
     store = new pg.Pool({
       host,
       port: Number(port),
       user,
-      password: secret,
+      password: readFileSync(secretFile, 'utf8').trim(),
       database,
       max: 1,
       options: '-c search_path=callsync',
