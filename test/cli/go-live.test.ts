@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
+import { sweepScheduleId } from '../../workflows/messages.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { deleteSchedules, endProcess, type Installation, install } from '../support/installation.ts';
 
@@ -55,6 +56,13 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(up.stdout as NodeJS.ReadableStream, 'data');
+  // What waits is merged and loaded all the same; nothing is read.
+  const existing = await Promise.allSettled(
+    schedulesOf(site.prefix).map(async (id) => (await site.client.schedule.getHandle(id).describe()).scheduleId),
+  );
+  expect(existing.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))).toEqual([
+    sweepScheduleId(site.prefix),
+  ]);
 
   expect(JSON.parse((await goLive()).stdout)).toMatchObject({ error: { code: 'CONFIG_INVALID' } });
   const astray = await goLive('--url', `${url}-else`);

@@ -91,6 +91,18 @@ const probe = async (site: Installation): Promise<string> => {
   }
 };
 
+/** What was not shown to be complete ends the command with 5, and it says where to look. */
+const expectIncomplete = async (site: Installation, backfill: string): Promise<void> => {
+  const folder = await openCliFolder();
+  try {
+    const { code, stdout, stderr } = await folder.run(['backfill', 'watch', backfill, '--config', site.configPath]);
+    expect(code, stderr).toBe(5);
+    expect(stdout).toContain('1 windows could not be shown to be complete: see callsync status');
+  } finally {
+    await folder.remove();
+  }
+};
+
 export const describeProbeBackfill = (dialects: readonly string[]): void => {
   describe('probe, then backfill with what it wrote', { concurrent: true }, () => {
     test.each(dialects)(
@@ -105,6 +117,7 @@ export const describeProbeBackfill = (dialects: readonly string[]): void => {
           const calls = callsOf(dialect);
           const { totals } = await result;
           expect(totals).toMatchObject({ calls, problems: problemsOf(list) });
+          if (problemsOf(list) > 0) await expectIncomplete(site, 'probed');
           // Without window parameters every reader would read the whole list: there is only one.
           if (list.axes.length === 0) expect(totals.windows).toBe(1);
           expect(await site.checkTruth()).toEqual({ calls, ...none });
