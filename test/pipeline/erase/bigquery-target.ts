@@ -1,5 +1,6 @@
 /** A BigQuery warehouse on the local server, with `documents`, that can be set back and read whole. */
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
+import { createClient, createRest } from '../../../src/warehouse/bigquery/client.ts';
 import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
 import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
 import { type TestBigQuery, useBigQuery } from '../../support/bigquery.ts';
@@ -17,13 +18,18 @@ export const localBigquery = ({ project, dataset, restUrl }: TestBigQuery) => ({
   quota: { jobs_per_day: 1_000_000 },
 });
 
+interface TableList {
+  readonly tables?: readonly { readonly type: string; readonly tableReference: { readonly tableId: string } }[];
+}
+
 /** Every row of the dataset. Staging tables too: what a load left behind holds rows of calls. */
 export async function* readBigquery(config: BigqueryWarehouseConfig): AsyncGenerator<string> {
-  const listed = await executeIn(
-    config,
-    `SELECT table_name AS name FROM \`${config.dataset}.INFORMATION_SCHEMA.TABLES\``,
-  );
-  const names = listed.map(({ name }) => String(name)).filter((name) => !name.startsWith('copy_'));
+  const rest = createRest(() => createClient(config), config.project, 60_000);
+  const listing = { path: `/datasets/${config.dataset}/tables`, query: { maxResults: 1_000 } };
+  const { tables = [] } = await rest<TableList>({ method: 'GET', ...listing });
+  const names = tables
+    .filter(({ type, tableReference }) => type === 'TABLE' && !tableReference.tableId.startsWith('copy_'))
+    .map(({ tableReference }) => tableReference.tableId);
   for (const name of names)
     for (const row of await executeIn(config, `SELECT * FROM \`${config.dataset}.${name}\``)) yield JSON.stringify(row);
 }
