@@ -3,12 +3,11 @@
  * `pseudonymous`, in turns. About 2 minutes. Options: --rounds N, --seconds N, --connections N, --json FILE, --visible
  * (then the time from an answer to the call's row in the warehouse, without rules and with the profile).
  */
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
 import { openStore } from '../src/store/store.ts';
+import { openServers } from './load/open-servers.ts';
 import { type BenchServer, measureLoad, median, round2, showLoad, startBenchServer } from './webhook/processes.ts';
 import { measureVisibility } from './webhook/visible.ts';
 
@@ -23,15 +22,12 @@ const { values: flags } = parseArgs({
 });
 const secret = 'bench-signing-secret';
 const kinds = ['none', 'fields', 'pseudonymous'] as const;
-const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-privacy-'));
-// PostgreSQL may run as another account, which has to get through.
-await chmod(folder, 0o711);
-const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres') });
-const store = await openStore({ url: postgres.url });
+const { folder, postgresUrl, close } = await openServers();
+const store = await openStore({ url: postgresUrl });
 const servers: BenchServer[] = [];
 try {
   for (const kind of kinds)
-    servers.push(await startBenchServer('durable', postgres.url, join(folder, `spool-${kind}`), secret, kind));
+    servers.push(await startBenchServer('durable', postgresUrl, join(folder, `spool-${kind}`), secret, kind));
   const rates: Record<(typeof kinds)[number], number[]> = { none: [], fields: [], pseudonymous: [] };
   for (let round = 0; round < Number(flags.rounds); round += 1) {
     for (const [index, kind] of kinds.entries()) {
@@ -64,7 +60,7 @@ try {
       ['pseudonymous', { profile: 'pseudonymous', unreadable: 'drop' }] as const,
     ]) {
       await store.pool.query(`CREATE DATABASE visible_${kind}`);
-      const url = new URL(postgres.url);
+      const url = new URL(postgresUrl);
       url.pathname = `/visible_${kind}`;
       const own = join(folder, kind);
       await mkdir(own, { mode: 0o711 });
@@ -78,6 +74,5 @@ try {
 } finally {
   for (const server of servers) await server.stop();
   await store.close();
-  await postgres.stop();
-  await rm(folder, { recursive: true, force: true });
+  await close();
 }

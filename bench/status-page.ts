@@ -5,13 +5,12 @@
  * anyway; `hostile`, they attack the page of the receiver's process. About 2 minutes.
  */
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
 import { openStore } from '../src/store/store.ts';
+import { openServers } from './load/open-servers.ts';
 import type { LoadResult } from './webhook/load.ts';
 import {
   type BenchServer,
@@ -54,16 +53,13 @@ const attack = (address: string): Attack => {
 type Mode = 'calm' | 'elsewhere' | 'hostile';
 type Figures = Record<Mode, LoadResult[]>;
 
-const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-page-'));
-// PostgreSQL may run as another account, which has to get through.
-await chmod(folder, 0o711);
-const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres') });
-const store = await openStore({ url: postgres.url });
+const { folder, postgresUrl, close } = await openServers();
+const store = await openStore({ url: postgresUrl });
 const servers: BenchServer[] = [];
 try {
-  const page = await startBenchServer('page', postgres.url);
+  const page = await startBenchServer('page', postgresUrl);
   servers.push(page);
-  const durable = await startBenchServer('durable', postgres.url, join(folder, 'spool'), secret);
+  const durable = await startBenchServer('durable', postgresUrl, join(folder, 'spool'), secret);
   servers.push(durable);
   const order = { host: '127.0.0.1', port: durable.port, path: '/webhook', secret, warmUpSeconds: 2 };
   const seconds = Number(flags.seconds);
@@ -106,6 +102,5 @@ try {
 } finally {
   for (const server of servers) await server.stop();
   await store.close();
-  await postgres.stop();
-  await rm(folder, { recursive: true, force: true });
+  await close();
 }

@@ -4,12 +4,11 @@
  * nothing: `bare` is fastify as it comes, `raw` has the raw-bytes parser that the receiver has. Then, with the whole of
  * `callsync up`, the time from an answer to the call's row in the warehouse. About 3 minutes.
  */
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
 import { openStore } from '../src/store/store.ts';
+import { openServers } from './load/open-servers.ts';
 import type { LoadResult } from './webhook/load.ts';
 import { type BenchServer, measureLoad, median, round2, showLoad, startBenchServer } from './webhook/processes.ts';
 import { measureVisibility } from './webhook/visible.ts';
@@ -24,18 +23,15 @@ const { values: flags } = parseArgs({
 });
 const secret = 'bench-signing-secret';
 
-const folder = await mkdtemp(join(tmpdir(), 'callsync-bench-webhook-'));
-// PostgreSQL may run as another account, which has to get through.
-await chmod(folder, 0o711);
-const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres') });
-const store = await openStore({ url: postgres.url });
+const { folder, postgresUrl, close } = await openServers();
+const store = await openStore({ url: postgresUrl });
 const servers: BenchServer[] = [];
 try {
   const bare = await startBenchServer('bare');
   servers.push(bare);
   const raw = await startBenchServer('raw');
   servers.push(raw);
-  const durable = await startBenchServer('durable', postgres.url, join(folder, 'spool'), secret);
+  const durable = await startBenchServer('durable', postgresUrl, join(folder, 'spool'), secret);
   servers.push(durable);
   const order = {
     host: '127.0.0.1',
@@ -62,7 +58,7 @@ try {
   const paced = await measureLoad({ ...order, port: durable.port, rate: 50, connections: 10 });
   showLoad('50 a s', paced);
   await store.pool.query('TRUNCATE inbox');
-  const visible = await measureVisibility({ url: postgres.url, folder, seconds: Number(flags.seconds) * 2 });
+  const visible = await measureVisibility({ url: postgresUrl, folder, seconds: Number(flags.seconds) * 2 });
   console.log(
     `visible  p50 ${visible.p50Seconds.toFixed(2)} s  p95 ${visible.p95Seconds.toFixed(2)} s after the answer`,
   );
@@ -85,6 +81,5 @@ try {
 } finally {
   for (const server of servers) await server.stop();
   await store.close();
-  await postgres.stop();
-  await rm(folder, { recursive: true, force: true });
+  await close();
 }
