@@ -36,6 +36,8 @@ export interface RestoreFigures {
   /** Rows of deliveries, loads and verdicts that were compared, and those of them that later had other values. */
   readonly auditRows: number;
   readonly auditOverwritten: number;
+  /** Some of the overwritten rows, before and after. */
+  readonly auditExamples: readonly string[];
   readonly epochs: number;
   readonly beforeReconcile: Readonly<Record<string, TruthReport>>;
   /** Before it: wrong in a warehouse although their last version was delivered and answered 2XX. */
@@ -74,7 +76,7 @@ export const restoreUnderLoad = async (input: {
 const runIncidents = async (site: Site, incidents: readonly Incident[], random: () => number) => {
   const { control, store } = site.installation;
   const erased = new Set<string>();
-  const audit = { rows: 0, overwritten: 0 };
+  const audit = { rows: 0, overwritten: 0, examples: [] as string[] };
   const points: Record<string, number> = {};
   const pause = (most: number): Promise<void> => delay(random() * most);
   await until('the first calls are here', () => hasAtLeast(site, 100), 120_000);
@@ -93,7 +95,9 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
       // Deliveries of an erased call get a keyed hash in place of its id.
       if (!after.has(key) || [...erased].some((callId) => row.includes(callId))) continue;
       audit.rows += 1;
-      if (after.get(key) !== row) audit.overwritten += 1;
+      if (after.get(key) === row) continue;
+      audit.overwritten += 1;
+      if (audit.examples.length < 5) audit.examples.push(`${incident}: ${key}: ${row} -> ${after.get(key)}`);
     }
     points[incident] = (points[incident] ?? 0) + 1;
   }
@@ -115,6 +119,7 @@ const runIncidents = async (site: Site, incidents: readonly Incident[], random: 
     erasedBack: await countBack(site, erased),
     auditRows: audit.rows,
     auditOverwritten: audit.overwritten,
+    auditExamples: audit.examples,
     epochs: await store.epoch(),
     beforeReconcile,
     answeredLost,
