@@ -45,10 +45,12 @@ test('a delivery that the store always refuses holds up no other; it is parked, 
   expect(sent.map(({ delivered }) => delivered)).toEqual(ids.map(() => true));
   await until('the others are stored', async () => (await stored()).join() === 'a,b,c,d', 60_000);
   await until('both are parked', () => started.spool.status().parked === 2, 60_000);
+  const reported = () => started.logged.filter((line) => line.startsWith('error The store refuses a delivery'));
+  await until('both are reported', () => reported().length === 2);
   expect(started.spool.status().records).toBe(0);
   expect(started.receiver.status().storeUsable).toBe(true);
   expect(await started.registry.metrics()).toContain('callsync_spool_parked_records 2');
-  expect(started.logged.filter((line) => line.startsWith('error The store refuses a delivery'))).toHaveLength(2);
+  expect(reported()).toHaveLength(2);
   expect((await send(started.url, 'e')).delivered).toBe(true);
   await started.stop();
 
