@@ -445,7 +445,7 @@ export const tables: readonly Table[] = [
       {
         name: 'newest_call',
         type: 'timestamp',
-        description: 'Time of the newest call that this warehouse holds; null while it lacks the newest thousand.',
+        description: 'Time of the newest call that this warehouse holds; null while it lacks the newest 500.',
       },
       {
         name: 'proven_axis',

@@ -39,7 +39,7 @@ export interface PendingLoads {
 }
 
 const defaultGraceSeconds = 20;
-const deliveriesPerLoad = 1_000;
+const deliveriesPerLoad = 800;
 const verdictsPerLoad = 2_000;
 /** Batches of a walk before each load, so that it marks more than is loaded. */
 const walkedBatches = 10;

@@ -15,18 +15,19 @@ interface StateFigures {
 }
 
 /** Among so many of the ledger the newest is looked for: a warehouse that lacks them all would have the whole ledger walked. */
-const newestCalls = 1_000;
+const newestCalls = 500;
 
 /** Values in the table's column order, times in microseconds by the store's clock. */
 export const readStateRow = async (store: Store, warehouse: string): Promise<readonly unknown[]> => {
   const [figures] = await store.query<StateFigures>(
     `SELECT (SELECT ${toMicros('watermark')} FROM watermarks WHERE name = 'sync') AS watermark,
             (SELECT last_error FROM watermarks WHERE name = 'sync') AS last_error,
-            (SELECT ${toMicros('max(l.call_timestamp)')}
+            (SELECT ${toMicros('l.call_timestamp')}
                FROM (SELECT call_id, call_timestamp, tombstone FROM ledger WHERE call_timestamp IS NOT NULL
                       ORDER BY call_timestamp DESC LIMIT ${newestCalls}) l
                JOIN warehouse_calls w USING (call_id)
-              WHERE w.warehouse = $1 AND w.applied_revision > 0 AND NOT l.tombstone) AS newest_call,
+              WHERE w.warehouse = $1 AND w.applied_revision > 0 AND NOT l.tombstone
+              ORDER BY l.call_timestamp DESC LIMIT 1) AS newest_call,
             (SELECT ${toMicros('max(committed_at)')} FROM loads WHERE warehouse = $1 AND state = 'committed') AS last_load_at,
             coalesce((SELECT max(epoch) FROM epochs), 0) AS ledger_epoch, ${toMicros('now()')} AS heartbeat_at`,
     [warehouse],
