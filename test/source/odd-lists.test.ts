@@ -23,10 +23,10 @@ const read = async (count: number, list: SourceConfigInput['list'], answer: Answ
   const server = await startServer((_, response, url) => {
     if (url.pathname.startsWith('/realms/')) return answerToken(response);
     requests++;
-    const { from, to, page = '1', size = '20' } = Object.fromEntries(url.searchParams);
+    const { from, to, page = '1', size = '20', offset: given } = Object.fromEntries(url.searchParams);
     const pageSize = Math.min(20, Number(size));
     const inside = calls.filter((at) => at >= Date.parse(from ?? '') && at <= Date.parse(to ?? ''));
-    const offset = (Number(page) - 1) * pageSize;
+    const offset = given === undefined ? (Number(page) - 1) * pageSize : Number(given);
     const records = inside
       .slice(offset, offset + pageSize)
       .map((at) => ({ unique_id: `c${at}`, timestamp: new Date(at).toISOString() }));
@@ -101,6 +101,38 @@ describe('behind its last page, a list', () => {
     );
     expect(seen).toBe(90);
     expect(problems).toEqual([]);
+  });
+});
+
+describe('records left out of pages after these were made', () => {
+  const leaveOut =
+    (from: number): Answer =>
+    (response, { records }) => {
+      const isLeftOut = (record: unknown) => {
+        const index = (Number((record as { unique_id: string }).unique_id.slice(1)) - start) / 1000;
+        return index >= from && index < from + 20;
+      };
+      const data = records.filter((record) => !isLeftOut(record));
+      json(response, 200, { total: data.length, data });
+    };
+  const size = { size_param: 'size', size: 20 } as const;
+  test.each<[string, SourceConfigInput['list'], number]>([
+    ['all of a page', { pagination: { style: 'page', ...size } }, 20],
+    ['all of the first page', { pagination: { style: 'page', ...size } }, 0],
+    [
+      'all of a page, where the total counts the page',
+      { total_path: 'total', pagination: { style: 'page', ...size } },
+      20,
+    ],
+  ])('%s: no end of the list', async (_, list, from) => {
+    const { seen, problems } = await read(90, list, leaveOut(from));
+    expect(problems).toEqual([]);
+    expect(seen).toBe(70);
+  });
+
+  test('behind an offset that counts them: no end in silence', async () => {
+    const pagination = { style: 'offset', offset_param: 'offset', ...size } as const;
+    await expect(read(90, { pagination }, leaveOut(20))).rejects.toMatchObject({ code: 'LIST_LOOP' });
   });
 });
 

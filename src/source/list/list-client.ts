@@ -87,7 +87,8 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
     const params = [...listParams(list, query), ...Object.entries(request.params)];
     const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
     const { signal, retries, overlap = 0 } = query;
-    const accept = request.index > 0 && request.offset + overlap === before ? beyondTheEnd : [];
+    const mayBeBeyond = request.isBehindGap || (request.index > 0 && request.offset + overlap === before);
+    const accept = mayBeBeyond ? beyondTheEnd : [];
     const answer = await api.get(
       url,
       (response) => (response.status >= 400 ? emptyPage(undefined) : readAnswer(response, list, shapeProven)),

@@ -18,16 +18,18 @@ export const createOffsetPagination = (config: Extract<PaginationConfig, { style
     index: 0,
   }),
   next: (seen, overlap) => {
-    if (isExhausted(seen)) return undefined;
-    // An overlapping page that brings nothing beyond its overlap is the last.
-    if (overlap > 0 && seen.request.index > 0 && seen.records <= overlap) return undefined;
-    const offset = seen.request.offset + seen.records - Math.min(overlap, seen.records - 1);
-    if (offset <= seen.request.offset) return undefined;
+    const repeated = seen.request.index > 0 ? overlap : 0;
+    if (isExhausted(seen, repeated)) return undefined;
+    const { offset } = seen.request;
+    // An overlapping page that brings nothing beyond its overlap is as good as empty.
+    const isGap = seen.records <= repeated;
+    const step = isGap ? config.size : seen.records - Math.min(overlap, seen.records - 1);
     return {
       ...seen.request,
-      params: { ...seen.request.params, [config.offset_param]: String(offset) },
-      offset,
+      params: { ...seen.request.params, [config.offset_param]: String(offset + step) },
+      offset: offset + step,
       index: seen.request.index + 1,
+      isBehindGap: isGap,
     };
   },
 });

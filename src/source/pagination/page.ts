@@ -1,7 +1,7 @@
 import type { PaginationConfig } from '../../../schemas/config/list.ts';
 import { forwardOnly, isExhausted, type Pagination, sizeParam } from './pagination.ts';
 
-/** Numbered pages; the last is followed by an empty one, unless the total says so earlier. */
+/** Numbered pages; the last is followed by two empty ones, unless the total says so earlier. */
 export const createPagePagination = (config: Extract<PaginationConfig, { style: 'page' }>): Pagination => ({
   ...forwardOnly(config, { [config.page_param]: String(config.first) }),
   ...(config.size_param === undefined
@@ -25,6 +25,7 @@ export const createPagePagination = (config: Extract<PaginationConfig, { style: 
       params: { ...seen.request.params, [config.page_param]: String(config.first + index) },
       offset: seen.request.offset + seen.records,
       index,
+      isBehindGap: seen.records === 0,
     };
   },
 });

@@ -10,6 +10,8 @@ export interface PageRequest {
   readonly offset: number;
   /** Number of the page, from 0. */
   readonly index: number;
+  /** The page before was empty: this one is asked for to see whether the list has a gap there or ends. */
+  readonly isBehindGap?: boolean;
 }
 
 /** What came back for a request. */
@@ -41,11 +43,15 @@ export interface Pagination {
 }
 
 /**
- * Whether counting alone shows that nothing follows: an empty page, or a proven total reached exactly by a page that is
- * not full. Behind a full one more may follow, because totals can lag behind the list.
+ * Whether counting alone shows that nothing follows: an empty page where the total is reached, two empty pages, or a proven
+ * total reached exactly by a page that is not full. Behind a full one more may follow, because totals can lag behind the
+ * list. Behind one empty page more may follow where a service pages first and leaves out records afterwards.
  */
-export const isExhausted = ({ records, total, totalIsProven, request: { offset, size } }: SeenPage): boolean => {
-  if (records === 0) return true;
+export const isExhausted = (
+  { records, total, totalIsProven, request: { offset, size, isBehindGap } }: SeenPage,
+  overlap = 0,
+): boolean => {
+  if (records <= overlap) return isBehindGap === true || offset + records === total;
   const isFull = size !== undefined && records >= size;
   return totalIsProven && !isFull && offset + records === total;
 };

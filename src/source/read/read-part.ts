@@ -107,7 +107,8 @@ const proveComplete = async (
   const totalsAgree = lastTotal !== undefined && pass.isSteady && lastTotal === pass.ids.size;
   // One response is one state of the list: nothing can slip between its pages.
   if (pass.pages === 1 && totalsAgree) return readAs(pass, 'total');
-  if (pass.pages === 1 && lastTotal === undefined) return readAs(pass, 'one_response');
+  // A second page was asked for only to see that nothing follows an empty first one.
+  if ((pass.pages === 1 || pass.rows === 0) && lastTotal === undefined) return readAs(pass, 'one_response');
   switch (way === 'total' && lastTotal === undefined ? 'second_listing' : way) {
     case 'total':
       return totalsAgree ? readAs(pass, 'total') : undefined;
