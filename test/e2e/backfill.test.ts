@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endProcess, type Installation, install, until } from '../support/installation.ts';
 import { measureHistories } from '../support/measure-history.ts';
+import { settledRange } from '../support/settled-range.ts';
 
 const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
 
@@ -9,7 +10,7 @@ describe('a backfill', () => {
   let site: Installation;
   beforeAll(async () => {
     site = await install({
-      simulator: { seed: 3, calls: { count: 600, utterances: 6 }, rateLimit: { requests: 0 } },
+      simulator: { seed: 3, calls: { count: 600, utterances: 6, ...settledRange }, rateLimit: { requests: 0 } },
       source: { limits: { requests: 400, per_s: 1 } },
       config: { sync: { window: { target_calls: 40 } } },
     });

@@ -14,7 +14,14 @@ describe('continuous sync', () => {
     site = await install({
       simulator: {
         seed: 5,
-        calls: { count: 400, utterances: 2, from: stoppedAt.toISOString(), lateShare: 0 },
+        calls: {
+          count: 400,
+          utterances: 2,
+          from: stoppedAt.toISOString(),
+          // All are processed when it begins: none is behind the last reading when the truth is asked for.
+          to: new Date(Date.now() - 3 * 3_600_000).toISOString(),
+          lateShare: 0,
+        },
         rateLimit: { requests: 0 },
       },
       source: { limits: { requests: 400, per_s: 1 } },

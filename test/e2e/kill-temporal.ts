@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import { progressQuery } from '../../workflows/messages.ts';
 import { type Installation, install, until } from '../support/installation.ts';
+import { settledRange } from '../support/settled-range.ts';
 import { type OwnTemporal, startTemporal } from '../support/temporal.ts';
 
 export interface KilledServer {
@@ -23,7 +24,7 @@ export const killTemporalDuringBackfill = async (kills: number, calls: number): 
   try {
     site = await install({
       temporalAddress: server.address,
-      simulator: { seed: 9, calls: { count: calls, utterances: 4 }, rateLimit: { requests: 0 } },
+      simulator: { seed: 9, calls: { count: calls, utterances: 4, ...settledRange }, rateLimit: { requests: 0 } },
       // A request that waits for its grant does not time out.
       source: { limits: { requests: 5, per_s: 1, headers_timeout_s: 600, total_timeout_s: 600 } },
       config: { sync: { window: { target_calls: 50 } } },

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { settledRange } from '../support/settled-range.ts';
 import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -14,18 +15,12 @@ const start = async (options: SimulatorOptions): Promise<Simulator> => {
   return simulator;
 };
 const short = { utterances: 1, words: 2, tags: 1 } as const;
-const day = 86_400_000;
-/** All calls are processed before a test begins, late ones too: none joins while it reads, however slow the machine. */
-const settled = {
-  from: new Date(Date.now() - 36 * day).toISOString(),
-  to: new Date(Date.now() - 6 * day).toISOString(),
-} as const;
 const preset = { list: { preset: 'activate' }, limits: { requests: 1_000_000, retry_base_ms: 20 } };
 const statuses = ['qualified', 'void'];
 
 describe('preset activate against the simulator', () => {
   test('reads a window beyond the cap of 10,000 on both axes', async () => {
-    const simulator = await start({ calls: { count: 16_000, ...short, ...settled } });
+    const simulator = await start({ calls: { count: 16_000, ...short, ...settledRange } });
     const source = await simulatedSource(simulator, preset);
     closers.push(source.close);
     const expected = await listedIds(simulator, statuses);
@@ -44,7 +39,7 @@ describe('preset activate against the simulator', () => {
 
   test('loses nothing while calls join and leave ranges already paged, keeping the count', async () => {
     const simulator = await start({
-      calls: { count: 6_000, ...short, ...settled, otherShare: 0 },
+      calls: { count: 6_000, ...short, ...settledRange, otherShare: 0 },
       churn: { everyPages: 2, limit: 40 },
     });
     const source = await simulatedSource(simulator, preset);
@@ -59,7 +54,7 @@ describe('preset activate against the simulator', () => {
 
   test('has calls to lose there: paging once through, with the total unchanged, misses some', async () => {
     const simulator = await start({
-      calls: { count: 6_000, ...short, ...settled, otherShare: 0 },
+      calls: { count: 6_000, ...short, ...settledRange, otherShare: 0 },
       churn: { everyPages: 2, limit: 40 },
     });
     const source = await simulatedSource(simulator, preset);
@@ -162,7 +157,7 @@ describe('preset activate against the simulator', () => {
       const rate = 0.002;
       const simulator = await start({
         seed,
-        calls: { count: 20_000, ...short, ...settled, otherShare: 0 },
+        calls: { count: 20_000, ...short, ...settledRange, otherShare: 0 },
         tokens: { lifetimeSeconds, idToken: 'wrong_issuer' },
         rateLimit: { requests: 10, seconds: 0.2, retryAfter: 'none' },
         compression: true,

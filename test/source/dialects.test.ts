@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
+import { settledRange } from '../support/settled-range.ts';
 import { dialectLists } from './dialect-lists.ts';
 import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
 
@@ -11,7 +12,7 @@ afterEach(async () => {
 const start = async (dialect: string, options: Parameters<typeof startSimulator>[0] = {}): Promise<Simulator> => {
   const simulator = await startSimulator({
     dialect,
-    calls: { count: 1_745, utterances: 1, words: 2, otherShare: 0 },
+    calls: { count: 1_745, utterances: 1, words: 2, otherShare: 0, ...settledRange },
     rateLimit: { requests: 0 },
     ...options,
   });

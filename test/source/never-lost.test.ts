@@ -4,6 +4,7 @@ import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import type { WindowResult } from '../../src/source/read/read-window.ts';
+import { settledRange } from '../support/settled-range.ts';
 import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -29,7 +30,7 @@ const readAll = async (
   const simulator = await startSimulator({
     rateLimit: { requests: 0 },
     ...options,
-    calls: { count: 700, utterances: 1, words: 2, otherShare: 0, ...options.calls },
+    calls: { count: 700, utterances: 1, words: 2, otherShare: 0, ...settledRange, ...options.calls },
   });
   closers.push(() => simulator.stop());
   const limits = { requests: 1_000_000, retry_base_ms: 1, retry_max_ms: 2, retries: 2 };

@@ -6,6 +6,7 @@ import { defaultAxis } from '../../src/source/list/list-query.ts';
 import { type ProbeReport, probeSource } from '../../src/source/probe/probe.ts';
 import { renderProbe, writeListSection } from '../../src/source/probe/render-probe.ts';
 import { createSource } from '../../src/source/source.ts';
+import { settledRange } from '../support/settled-range.ts';
 import { listedIds, missingFrom, readSimulated, simulatedConfig, wholeRange } from './simulated.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -16,7 +17,7 @@ afterEach(async () => {
 const start = async (dialect: string, count = 2_345): Promise<Simulator> => {
   const simulator = await startSimulator({
     dialect,
-    calls: { count, utterances: 2, words: 3 },
+    calls: { count, utterances: 2, words: 3, ...settledRange },
     rateLimit: { requests: 0, headers: true },
   });
   closers.push(() => simulator.stop());

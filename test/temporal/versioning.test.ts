@@ -9,6 +9,7 @@ import { wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import { mergeInboxId } from '../../workflows/messages.ts';
 import { endProcess, type Installation, install, until } from '../support/installation.ts';
 import { deliver } from '../support/pipeline.ts';
+import { settledRange } from '../support/settled-range.ts';
 
 const { EventType } = proto.temporal.api.enums.v1;
 
@@ -16,7 +17,7 @@ let site: Installation;
 let deploymentName: string;
 beforeAll(async () => {
   site = await install({
-    simulator: { seed: 41, calls: { count: 300, utterances: 2 }, rateLimit: { requests: 0 } },
+    simulator: { seed: 41, calls: { count: 300, utterances: 2, ...settledRange }, rateLimit: { requests: 0 } },
     source: { limits: { requests: 400, per_s: 1, headers_timeout_s: 600, total_timeout_s: 600 } },
     config: { sync: { window: { target_calls: 20 } } },
   });

@@ -18,6 +18,7 @@ import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { uncoveredRanges } from '../../../src/store/windows/windows.ts';
 import { listedIds, simulatedSource, wholeRange } from '../../source/simulated.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { settledRange } from '../../support/settled-range.ts';
 
 const rules = { initial: 1_000, min: 100, max: 50_000, targetCalls: 500 };
 const directions: readonly Direction[] = ['oldest_first', 'newest_first'];
@@ -75,7 +76,7 @@ describe('against the simulated service', () => {
     pipeline = await openPipeline();
     simulator = await startSimulator({
       rateLimit: { requests: 0 },
-      calls: { count: 800, utterances: 2, words: 3, tags: 1 },
+      calls: { count: 800, utterances: 2, words: 3, tags: 1, ...settledRange },
     });
     source = await simulatedSource(simulator, { list: { preset: 'activate' }, limits: { requests: 1_000_000 } });
     const hour = 3_600_000_000;

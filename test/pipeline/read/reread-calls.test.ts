@@ -11,6 +11,7 @@ import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { summarizeStore } from '../../../src/store/status/summary.ts';
 import { readSimulated, simulatedSource, wholeRange } from '../../source/simulated.ts';
 import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { settledRange } from '../../support/settled-range.ts';
 
 let pipeline: Pipeline;
 let simulator: Simulator;
@@ -21,7 +22,7 @@ beforeAll(async () => {
   simulator = await startSimulator({
     dialect: 'page_total',
     rateLimit: { requests: 0 },
-    calls: { count: 200, utterances: 2 },
+    calls: { count: 200, utterances: 2, ...settledRange },
   });
   const second = 1_000_000;
   source = await simulatedSource(simulator, {
