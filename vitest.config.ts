@@ -12,8 +12,10 @@ const all = recording ? 'test/replay/record-histories.ts' : `test/${campaigns ? 
 export default defineConfig({
   test: {
     pool: 'forks',
-    testTimeout: campaigns ? 3_600_000 : 60_000,
-    hookTimeout: 120_000,
+    // Several times what a machine takes that does nothing else.
+    testTimeout: campaigns ? 3_600_000 : 120_000,
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 50_000 } },
     teardownTimeout: 60_000,
     projects: [
       // `npm run test:fast`

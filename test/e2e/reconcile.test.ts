@@ -69,10 +69,10 @@ describe('reconcile', () => {
     const [from, to] = [site.simulator.range.from, new Date(Date.parse(site.simulator.range.to) + dayMs).toISOString()];
     const wait = async (...args: readonly string[]): Promise<number | null> => {
       const range = ['--proven', '--from', from, '--to', to, '--config', site.configPath];
-      return (await cli.run(['await', ...range, ...args], { deadlineMs: 55_000 })).code;
+      return (await cli.run(['await', ...range, ...args], { deadlineMs: 110_000 })).code;
     };
     expect(await wait('--no-start')).toBe(5);
-    expect(await wait('--timeout', '50s')).toBe(0);
+    expect(await wait('--timeout', '100s')).toBe(0);
     expect(await wait('--no-start')).toBe(0);
 
     expect(await wait('--no-start', '--level', 'rows')).toBe(5);
@@ -82,15 +82,15 @@ describe('reconcile', () => {
       ['!'],
     );
     expect(await site.warehouse.digestTables()).not.toEqual(before);
-    expect(await wait('--timeout', '50s', '--level', 'rows')).toBe(0);
+    expect(await wait('--timeout', '100s', '--level', 'rows')).toBe(0);
     expect((await site.warehouse.digestTables()).calls).toEqual(before.calls);
 
     await site.control.configure({ faults: { rates: { unavailable_503: 1 } } });
     expect(await wait('--timeout', '5s', '--level', 'records')).toBe(4);
     await site.control.configure({ faults: { rates: { unavailable_503: 0 } } });
-    expect(await wait('--timeout', '50s', '--level', 'records')).toBe(0);
+    expect(await wait('--timeout', '100s', '--level', 'records')).toBe(0);
     await cli.remove();
-  }, 240_000);
+  }, 480_000);
 
   test('late edits are re-read', async () => {
     const run = async () =>

@@ -44,7 +44,7 @@ export const collect = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
 };
 
 /** Polls until the condition holds; fails after the deadline. */
-export const until = async (condition: () => boolean | Promise<boolean>, deadlineMs = 10_000): Promise<void> => {
+export const until = async (condition: () => boolean | Promise<boolean>, deadlineMs = 50_000): Promise<void> => {
   const end = Date.now() + deadlineMs;
   while (!(await condition())) {
     if (Date.now() > end) throw new Error('condition not met in time');

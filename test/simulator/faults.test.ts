@@ -27,7 +27,7 @@ const look = (token: string, path = '/calls?limit=20'): Promise<string> =>
         });
       },
     );
-    asked.setTimeout(400, () => asked.destroy(new Error('timeout')));
+    asked.setTimeout(1_500, () => asked.destroy(new Error('timeout')));
     asked.on('error', (error) => resolve(error.message === 'timeout' ? 'timeout' : 'no answer'));
     asked.end();
   });

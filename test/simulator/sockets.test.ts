@@ -22,7 +22,7 @@ const open = (token: string | undefined, url = simulator.wsUrl): Promise<WebSock
 
 describe('WebSocket (interface §5.2)', () => {
   test('opens with a fresh token, streams text and binary, and outlives the token', async () => {
-    await start({ tokens: { lifetimeSeconds: 0.1 }, websocket: { tokenAgeSeconds: 0.3, framesPerSecond: 100 } });
+    await start({ tokens: { lifetimeSeconds: 0.1 }, websocket: { tokenAgeSeconds: 1, framesPerSecond: 100 } });
     const token = await takeToken(simulator);
     const socket = (await open(token)) as WebSocket;
     const kinds = new Set<boolean>();
@@ -55,7 +55,7 @@ describe('WebSocket (interface §5.2)', () => {
     const closed = (socket: WebSocket) => new Promise<number>((resolve) => socket.on('close', resolve));
     const first = (await open(token)) as WebSocket;
     const cut = closed(first);
-    await simulator.restartWebSocket(200);
+    await simulator.restartWebSocket(1_000);
     expect(await cut).toBe(1006);
     expect(await open(token)).toBe(503);
     await until(async () => (await open(token)) instanceof WebSocket);

@@ -51,7 +51,7 @@ export const openCliFolder = async (): Promise<CliFolder> => {
     configure: async (config) => {
       await write('callsync.yaml', stringify(withOwnData(config, join(path, 'data'))));
     },
-    run: (args, { input = '', deadlineMs = 45_000, onStderr } = {}) =>
+    run: (args, { input = '', deadlineMs = 110_000, onStderr } = {}) =>
       new Promise((resolve, reject) => {
         const child = spawn(process.execPath, [program, ...args], { cwd: path, env });
         const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);

@@ -388,11 +388,11 @@ describe('several mergers', () => {
 });
 
 const untilWaiting = async (): Promise<void> => {
-  for (const end = Date.now() + 10_000; Date.now() < end; await delay(5)) {
+  for (const end = Date.now() + 50_000; Date.now() < end; await delay(5)) {
     const { rowCount } = await pipeline.store.pool.query(
       `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
     );
-    if (rowCount === 1) return;
+    if (rowCount !== 0) return;
   }
   throw new Error('nobody waits');
 };

@@ -11,6 +11,7 @@ import { issueEpoch } from '../../../src/store/loads/epochs.ts';
 import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
 import { addVerdict, latestVerdicts } from '../../../src/store/windows/verdicts.ts';
 import { type StartedReceiver, startReceiver, testSecret } from '../../webhook/support/receiver.ts';
+import { until } from '../../webhook/support/until.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
 
 const calls = 1_000;
@@ -46,6 +47,8 @@ beforeAll(async () => {
   });
   await here.simulator.sendWebhooks({});
   await here.simulator.drainWebhooks();
+  // What a slow store did not take in time comes to the inbox by the spool.
+  await until('every delivery is in the inbox', () => receiver.spool.status().records === 0, 60_000);
   await here.merge();
   await here.backfill();
   digests = await dataDigests();

@@ -76,7 +76,7 @@ const startLoad = async (batch: LoadBatch): Promise<OpenLoad> => {
 };
 
 const untilWaiting = async (load: OpenLoad): Promise<void> => {
-  for (const end = Date.now() + 10_000; Date.now() < end; await delay(5)) if (await load.isWaiting()) return;
+  for (const end = Date.now() + 50_000; Date.now() < end; await delay(5)) if (await load.isWaiting()) return;
   throw new Error('the load does not wait');
 };
 

@@ -31,19 +31,23 @@ export const describeOpenTransaction = ({ seconds }: { seconds: number }): void 
 
     await open().migrate();
     const wanted = await viewText();
+    const loader = open();
+    const loadOne = async (callId: string): Promise<number> => {
+      const begin = performance.now();
+      await loader.load(makeBatch({ calls: [makeCall({ callId })] }));
+      return performance.now() - begin;
+    };
+    const undisturbed = await loadOne('first');
     await admin.query(`CREATE OR REPLACE VIEW calls.words AS SELECT * FROM (${wanted.replace(';', '')}) older`);
     await admin.query('DROP INDEX calls.calls_call_timestamp');
     await admin.query('COMMENT ON TABLE calls.tags IS NULL');
     await analyst.query('BEGIN; SELECT count(*) FROM calls.words');
 
-    const loader = open();
     const loads: number[] = [];
     let started = false;
     const load = async (): Promise<void> => {
       for (let n = 0; !started || n < 5; n += 1) {
-        const begin = performance.now();
-        await loader.load(makeBatch({ calls: [makeCall({ callId: `c-${n}` })] }));
-        loads.push(performance.now() - begin);
+        loads.push(await loadOne(`c-${n}`));
         if (seconds > 0) await delay(100);
       }
     };
@@ -58,7 +62,7 @@ export const describeOpenTransaction = ({ seconds }: { seconds: number }): void 
     };
     await Promise.all([load(), startAll()]);
     if (seconds > 0) console.log({ seconds, loads: loads.length, slowestLoadMs: Math.round(Math.max(...loads)) });
-    expect(Math.max(...loads)).toBeLessThan(2_000);
+    expect(Math.max(...loads)).toBeLessThan(2_000 + 10 * undisturbed);
     expect(await viewText()).not.toBe(wanted);
 
     await analyst.query('COMMIT');

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export const until = async (
   what: string,
   condition: () => boolean | Promise<boolean>,
-  deadlineMs = 20_000,
+  deadlineMs = 60_000,
 ): Promise<void> => {
   const end = performance.now() + deadlineMs;
   while (!(await condition())) {
