@@ -101,5 +101,10 @@ const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
     scope: config.scope,
     format: config.token_format,
   });
-  return createTokenSource(grant, { assumedLifetimeMs: config.token_lifetime_s * 1000 });
+  const { retry_base_ms, retry_max_ms } = config.limits;
+  return createTokenSource(grant, {
+    assumedLifetimeMs: config.token_lifetime_s * 1000,
+    // Everything waits for a token: it is asked for again sooner than other requests, never later.
+    backoff: { baseMs: Math.min(250, retry_base_ms), maxMs: Math.min(5_000, retry_max_ms) },
+  });
 };

@@ -6,7 +6,7 @@ let simulator: Simulator;
 afterEach(() => simulator.stop());
 
 test('serves the same records as the changing list, from memory', async () => {
-  const options = { calls: { count: 500, to: '2024-03-08T00:00:00Z', from: '2024-03-01T00:00:00Z' } };
+  const options = { calls: { count: 500, utterances: 4, to: '2024-03-08T00:00:00Z', from: '2024-03-01T00:00:00Z' } };
   simulator = await startSimulator({ ...options, rateLimit: { requests: 0 } });
   const queries = [
     { limit: 200 },

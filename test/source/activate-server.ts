@@ -50,13 +50,22 @@ export const startActivate = async (calls: ServedCall[], options: ActivateOption
     if (offset > maxOffset) return json(response, 400, { detail: 'offset too large' });
     const order = query.get('order') === 'qualified' ? 'qualified' : 'timestamp';
     const statuses = (query.get('status') ?? 'qualified,void').split(',');
+    const instant = (name: string, unbounded: number): number => {
+      const text = query.get(name);
+      return text === null ? unbounded : Date.parse(text);
+    };
+    const bounds = (['timestamp', 'qualified'] as const)
+      .map((axis) => ({
+        axis,
+        from: instant(`${axis}_from`, Number.NEGATIVE_INFINITY),
+        to: instant(`${axis}_to`, Number.POSITIVE_INFINITY),
+      }))
+      .filter(({ from, to }) => Number.isFinite(from) || Number.isFinite(to));
     const within = (call: ServedCall): boolean =>
       statuses.includes(call.status) &&
-      (['timestamp', 'qualified'] as const).every((axis) => {
+      bounds.every(({ axis, from, to }) => {
         const at = Date.parse(call[axis]);
-        const from = query.get(`${axis}_from`);
-        const to = query.get(`${axis}_to`);
-        return (from === null || at >= Date.parse(from)) && (to === null || at <= Date.parse(to));
+        return at >= from && at <= to;
       });
     const matching = calls
       .filter(within)

@@ -13,16 +13,18 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
+/** @param atEnd takes what is to be closed: tests that run at once close their own only. */
 const start = async (
   handler: Handler,
   config: Partial<SourceConfigInput> = {},
+  atEnd: (close: () => Promise<void>) => unknown = (close) => closers.push(close),
 ): Promise<{ server: LocalServer; source: Source; lists: () => number }> => {
   const server = await startServer((request, response, url, body) =>
     url.pathname.startsWith('/realms/') ? answerToken(response) : handler(request, response, url, body),
   );
-  closers.push(server.close);
+  atEnd(server.close);
   const source = createSource(configFor(server.url, config));
-  closers.push(source.close);
+  atEnd(source.close);
   return { server, source, lists: () => server.requests.filter(({ path }) => !path.startsWith('/realms/')).length };
 };
 
@@ -58,7 +60,8 @@ describe('bodies', () => {
     expect(await readAll(source)).toEqual(list);
   });
 
-  test.each<[string, (response: Parameters<Handler>[1]) => void]>([
+  // At once, as they wait for time to pass.
+  test.concurrent.for<[string, (response: Parameters<Handler>[1]) => void]>([
     [
       'cut off before their length',
       (response) => {
@@ -93,13 +96,12 @@ describe('bodies', () => {
       },
     ],
     ['that never start', () => undefined],
-  ])('%s are noticed and asked for again', async (_, spoil) => {
+  ])('%s are noticed and asked for again', async ([, spoil], { expect, onTestFinished }) => {
     let tries = 0;
     const { source } = await start(
       (_request, response) => (++tries === 1 ? spoil(response) : json(response, 200, list)),
-      {
-        limits: { headers_timeout_s: 0.5, idle_timeout_s: 0.5, total_timeout_s: 1 },
-      },
+      { limits: { headers_timeout_s: 0.5, idle_timeout_s: 0.5, total_timeout_s: 1 } },
+      onTestFinished,
     );
     expect(await readAll(source)).toEqual(list);
     expect(tries).toBe(2);
@@ -122,27 +124,34 @@ describe('bodies', () => {
 });
 
 describe('politeness', () => {
-  test.each<[string, () => Record<string, string>, number]>([
+  // At once, as they wait for time to pass.
+  test.concurrent.for<[string, () => Record<string, string>, number]>([
     ['seconds', () => ({ 'retry-after': '1' }), 950],
     ['a date', () => ({ 'retry-after': new Date(Date.now() + 2_000).toUTCString() }), 900],
     ['nothing', () => ({}), 0],
     ['nonsense', () => ({ 'retry-after': 'soon' }), 0],
-  ])('waits as 503 says with %s', async (_, headers, least) => {
+  ])('waits as 503 says with %s', async ([, headers, least], { expect, onTestFinished }) => {
     let tries = 0;
-    const { source } = await start((_request, response) =>
-      ++tries === 1 ? json(response, 503, {}, headers()) : json(response, 200, list),
+    const { source } = await start(
+      (_request, response) => (++tries === 1 ? json(response, 503, {}, headers()) : json(response, 200, list)),
+      {},
+      onTestFinished,
     );
     const started = performance.now();
     expect(await readAll(source)).toEqual(list);
     expect(performance.now() - started).toBeGreaterThanOrEqual(least);
   });
 
-  test('holds every request back after a 429', async () => {
+  test.concurrent('holds every request back after a 429', async ({ expect, onTestFinished }) => {
     const times: number[] = [];
-    const { source } = await start((_request, response) => {
-      times.push(performance.now());
-      return times.length === 1 ? json(response, 429, {}, { 'retry-after': '1' }) : json(response, 200, list);
-    });
+    const { source } = await start(
+      (_request, response) => {
+        times.push(performance.now());
+        return times.length === 1 ? json(response, 429, {}, { 'retry-after': '1' }) : json(response, 200, list);
+      },
+      {},
+      onTestFinished,
+    );
     const first = readAll(source);
     while (source.list.counts.rateLimited === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await Promise.all([first, readAll(source), readAll(source)]);

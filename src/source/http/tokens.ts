@@ -1,6 +1,6 @@
 /** Access tokens: one request for all who wait, renewed before they end, dropped when the service rejects them. */
 
-import { backoffMs } from '../../backoff.ts';
+import { type BackoffRules, backoffMs } from '../../backoff.ts';
 import { CallsyncError } from '../../errors.ts';
 import type { SecretSource } from '../../secret.ts';
 import type { RequestGrant } from './grant.ts';
@@ -37,6 +37,8 @@ export interface TokenRules {
   readonly assumedLifetimeMs: number;
   /** Requests made before a failure is handed to the caller, when there is no token left to use. */
   readonly attempts?: number;
+  /** Pauses between them; up to 250 ms, doubling to 5 s, by default. */
+  readonly backoff?: BackoffRules;
   readonly now?: () => number;
   /** How long an identity provider that gave tokens may refuse before that counts, in milliseconds; 5 minutes by default. */
   readonly refusalGraceMs?: number;
@@ -49,7 +51,7 @@ export interface TokenRules {
 export const createTokenSource = (requestGrant: RequestGrant, rules: TokenRules): TokenSource => {
   const now = rules.now ?? (() => performance.now());
   const attempts = rules.attempts ?? 4;
-  const backoff = { baseMs: 250, maxMs: 5_000 };
+  const backoff = rules.backoff ?? { baseMs: 250, maxMs: 5_000 };
   let current: Token | undefined;
   let inFlight: Promise<Token> | undefined;
   let failures = 0;
