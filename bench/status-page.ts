@@ -1,8 +1,10 @@
 /**
  * What hostile clients of the status page cost the receiver that shares its process. Options: --json FILE, --rounds N,
- * --seconds N, --connections N. Deliveries as fast as they are acknowledged, and 50 a second, in turns: `calm`, nobody
- * looks; `elsewhere`, the clients attack the same page in a process of its own, which shows what they take of this machine
- * anyway; `hostile`, they attack the page of the receiver's process. About 2 minutes.
+ * --seconds N, --connections N. Each round takes three short turns, every second round in reverse: `calm`, nobody looks;
+ * `elsewhere`, the clients attack the same page in a process of its own, which shows what they take of this machine anyway;
+ * `hostile`, they attack the page of the receiver's process. A turn sends deliveries as fast as they are acknowledged, then
+ * 100 a second. Ratios are taken within a round, so that what else the machine does hits both sides; their median is
+ * printed with the least and the greatest. About 3 minutes.
  */
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
@@ -25,12 +27,22 @@ import {
 const { values: flags } = parseArgs({
   options: {
     json: { type: 'string' },
-    rounds: { type: 'string', default: '3' },
-    seconds: { type: 'string', default: '6' },
+    rounds: { type: 'string', default: '7' },
+    seconds: { type: 'string', default: '2' },
     connections: { type: 'string', default: '64' },
   },
 });
 const secret = 'bench-signing-secret';
+const seconds = Number(flags.seconds);
+const modes = ['calm', 'elsewhere', 'hostile'] as const;
+type Mode = (typeof modes)[number];
+
+interface Turn {
+  /** As fast as deliveries were acknowledged, and 100 a second. */
+  readonly full: LoadResult;
+  readonly paced: LoadResult;
+}
+type Round = Readonly<Record<Mode, Turn>>;
 
 interface Attack {
   /** What became of its connections, in words. */
@@ -50,8 +62,46 @@ const attack = (address: string): Attack => {
   };
 };
 
-type Mode = 'calm' | 'elsewhere' | 'hostile';
-type Figures = Record<Mode, LoadResult[]>;
+const figures: Readonly<Record<string, (turn: Turn) => number>> = {
+  'acknowledged a second': ({ full }) => full.perSecond,
+  'p50 at full speed': ({ full }) => full.p50Ms,
+  'p99 at full speed': ({ full }) => full.p99Ms,
+  'p50 at 100 a second': ({ paced }) => paced.p50Ms,
+  'p99 at 100 a second': ({ paced }) => paced.p99Ms,
+};
+
+interface Ratio {
+  readonly median: number;
+  readonly least: number;
+  readonly greatest: number;
+}
+
+/** Of the hostile turn to another one of the same round. */
+const ratioTo = (rounds: readonly Round[], mode: Mode, figure: (turn: Turn) => number): Ratio => {
+  const ratios = rounds.map((round) => figure(round.hostile) / figure(round[mode]));
+  return {
+    median: round2(median(ratios)),
+    least: round2(Math.min(...ratios)),
+    greatest: round2(Math.max(...ratios)),
+  };
+};
+
+const showRatio = ({ median: middle, least, greatest }: Ratio): string =>
+  `${middle.toFixed(2)} (${least.toFixed(2)}-${greatest.toFixed(2)})`.padEnd(20);
+
+const summarize = (rounds: readonly Round[]) => {
+  const turns = rounds.flatMap((round) => modes.map((mode) => round[mode]));
+  return {
+    rounds: rounds.length,
+    figures: Object.entries(figures).map(([name, figure]) => ({
+      name,
+      ...Object.fromEntries(modes.map((mode) => [mode, round2(median(rounds.map((round) => figure(round[mode]))))])),
+      to_calm: ratioTo(rounds, 'calm', figure),
+      to_elsewhere: ratioTo(rounds, 'elsewhere', figure),
+    })),
+    answers: [...new Set(turns.flatMap(({ full, paced }) => [full, paced]).flatMap((one) => Object.keys(one.answers)))],
+  };
+};
 
 const { folder, postgresUrl, close } = await openServers();
 const store = await openStore({ url: postgresUrl });
@@ -61,43 +111,41 @@ try {
   servers.push(page);
   const durable = await startBenchServer('durable', postgresUrl, join(folder, 'spool'), secret);
   servers.push(durable);
-  const order = { host: '127.0.0.1', port: durable.port, path: '/webhook', secret, warmUpSeconds: 2 };
-  const seconds = Number(flags.seconds);
-  const fast: Figures = { calm: [], elsewhere: [], hostile: [] };
-  const paced: Figures = { calm: [], elsewhere: [], hostile: [] };
+  const order = { host: '127.0.0.1', port: durable.port, path: '/webhook', secret, seconds, warmUpSeconds: 1 };
+  const connections = Number(flags.connections);
   const targets: Readonly<Record<Mode, string | undefined>> = {
     calm: undefined,
     elsewhere: page.operations,
     hostile: durable.operations,
   };
-  for (let round = 0; round < Number(flags.rounds); round += 1) {
-    for (const [mode, target] of Object.entries(targets) as [Mode, string | undefined][]) {
-      const clients = target === undefined ? undefined : attack(target);
-      const full = await measureLoad({ ...order, seconds, connections: Number(flags.connections) });
-      fast[mode].push(full);
-      showLoad(mode, full);
-      const slow = await measureLoad({ ...order, seconds, connections: 10, rate: 50 });
-      paced[mode].push(slow);
-      showLoad(`  50 a s`, slow);
-      if (clients !== undefined) console.log(`          clients ${await clients.end()}`);
-      await store.pool.query('TRUNCATE inbox');
-      await store.pool.query('CHECKPOINT');
-    }
-  }
-  const speed = (mode: Mode) => median(fast[mode].map((one) => one.perSecond));
-  const latency = (figures: Figures, mode: Mode, of: 'p50Ms' | 'p99Ms') =>
-    round2(median(figures[mode].map((one) => one[of])));
-  const answers = [...Object.values(fast), ...Object.values(paced)].flat().flatMap((one) => Object.keys(one.answers));
-  const summary = {
-    ratio_to_elsewhere: round2(speed('hostile') / speed('elsewhere')),
-    ratio_to_calm: round2(speed('hostile') / speed('calm')),
-    per_second: Object.fromEntries(Object.keys(targets).map((mode) => [mode, Math.round(speed(mode as Mode))])),
-    p99_ms: Object.fromEntries(Object.keys(targets).map((mode) => [mode, latency(fast, mode as Mode, 'p99Ms')])),
-    paced_p50_ms: Object.fromEntries(Object.keys(targets).map((mode) => [mode, latency(paced, mode as Mode, 'p50Ms')])),
-    paced_p99_ms: Object.fromEntries(Object.keys(targets).map((mode) => [mode, latency(paced, mode as Mode, 'p99Ms')])),
-    answers: [...new Set(answers)],
+  const takeTurn = async (mode: Mode): Promise<Turn> => {
+    const target = targets[mode];
+    const clients = target === undefined ? undefined : attack(target);
+    const full = await measureLoad({ ...order, connections });
+    showLoad(mode, full);
+    const paced = await measureLoad({ ...order, connections: 10, rate: 100 });
+    showLoad('  100 a s', paced);
+    if (clients !== undefined) console.log(`          clients ${await clients.end()}`);
+    await store.pool.query('TRUNCATE inbox');
+    await store.pool.query('CHECKPOINT');
+    return { full, paced };
   };
-  console.log(summary);
+  console.log('warming up');
+  await takeTurn('calm');
+  const rounds: Round[] = [];
+  for (let count = 0; count < Number(flags.rounds); count += 1) {
+    const calmFirst = count % 2 === 0;
+    const first = await takeTurn(calmFirst ? 'calm' : 'hostile');
+    const elsewhere = await takeTurn('elsewhere');
+    const last = await takeTurn(calmFirst ? 'hostile' : 'calm');
+    rounds.push({ elsewhere, ...(calmFirst ? { calm: first, hostile: last } : { calm: last, hostile: first }) });
+  }
+  const summary = summarize(rounds);
+  console.log(`\nmedians of ${summary.rounds} rounds; ratios with the least and the greatest of a round`);
+  console.log(`${''.padEnd(24)}${'hostile / calm'.padEnd(20)}  hostile / elsewhere`);
+  for (const { name, to_calm, to_elsewhere } of summary.figures)
+    console.log(`${name.padEnd(24)}${showRatio(to_calm)}  ${showRatio(to_elsewhere)}`);
+  console.log(`answers ${summary.answers.join(', ')}`);
   if (flags.json !== undefined) await writeFile(flags.json, `${JSON.stringify(summary, null, 2)}\n`);
 } finally {
   for (const server of servers) await server.stop();

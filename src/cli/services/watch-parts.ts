@@ -12,8 +12,8 @@ import type { WarehouseUsage } from '../../warehouse/warehouse.ts';
 import { limitSpanMs } from './open-source.ts';
 import type { Services } from './services.ts';
 
-/** Verdicts are given once in minutes: their gauges need not be newer. */
-const verdictsCacheMs = 60_000;
+/** Verdicts are given once in minutes, and Prometheus usually scrapes once in this time. */
+const verdictsCacheMs = 15_000;
 /** Windows older than this count in no gauge; `callsync coverage` and `callsync verdicts` show them. */
 export const verdictDays = 92;
 

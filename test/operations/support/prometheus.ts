@@ -91,7 +91,10 @@ export const kept = (scrape: string): readonly [string, string] => [scrape, scra
 const calm = 70;
 const wrongFor = ({ waits }: Episode): number => 70 + waits;
 
-/** Counters grow by as much a minute as between two scrapes; gauges keep the value of the later one. */
+/**
+ * Counters grow by as much a minute as between two scrapes. Gauges keep the value of the later one; only an age that grew
+ * while something was wrong goes on growing, a second a second.
+ */
 const valuesOf = (series: string, episode: Episode): string => {
   const { before, during, after = before } = episode;
   const wrong = wrongFor(episode);
@@ -102,7 +105,8 @@ const valuesOf = (series: string, episode: Episode): string => {
   const [e, f] = valuesIn(after);
   if (!isCounter) {
     const gone = `_x${wrong}`;
-    const bad = during === null || d === undefined ? gone : `${d}x${wrong}`;
+    const ages = /_(age|lag)_seconds(\{|$)/.test(series) && (d ?? 0) > (c ?? 0);
+    const bad = during === null || d === undefined ? gone : `${d}${ages ? '+60' : ''}x${wrong}`;
     return `${b ?? 0}x${calm} ${bad} ${f ?? 0}x${calm}`;
   }
   const grows = Math.max(0, (b ?? 0) - (a ?? 0));

@@ -1,4 +1,4 @@
-/** One running installation for the tests of what operators see: receiver, workers and operations port in one process. */
+/** One installation for the tests of what operators see: receiver, workers and operations port in one process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -10,46 +10,73 @@ import { deleteSchedules, endProcess, type Installation, install } from '../../s
 
 const program = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
 
+export const signingSecret = 'a shared secret';
+
 export interface Site extends Installation {
-  /** Address of the operations port. */
-  readonly operations: string;
-  readonly process: ChildProcess;
+  /** Where the receiver takes deliveries. */
+  readonly webhook: string;
+  /** Address of the operations port of the process that runs now. */
+  operations(): string;
+  /** The process that was started last. */
+  process(): ChildProcess;
+  /** Starts `callsync up` anew after its process has ended. */
+  start(): Promise<void>;
   scrape(): Promise<string>;
 }
 
-/** `ann` may act, with the token `act`. */
+const daysAgo = (days: number): string =>
+  new Date((Math.floor(Date.now() / 86_400_000) - days) * 86_400_000).toISOString();
+
+/** A running `callsync up`; `ann` may act, with the token `act`. */
 export const openSite = async (): Promise<Site> => {
   const folder = await mkdtemp(join(tmpdir(), 'callsync-token-'));
   const tokenFile = join(folder, 'ann');
   await writeFile(tokenFile, 'act\n', { mode: 0o600 });
   const port = await findFreePort();
+  const webhook = `http://127.0.0.1:${port}/webhook`;
   const site = await install({
     simulator: {
       seed: 14,
-      calls: { count: 60, utterances: 2 },
+      // Ten calls in each of six whole days that continuous sync does not read any more, and live ones.
+      calls: {
+        count: 60,
+        utterances: 2,
+        from: daysAgo(14),
+        to: daysAgo(8),
+        density: 'even',
+        otherShare: 0,
+        lateShare: 0,
+      },
       live: { callsPerSecond: 2, processingSeconds: 0.2 },
       rateLimit: { requests: 0 },
-      webhooks: { url: `http://127.0.0.1:${port}/webhook`, secret: 'a shared secret' },
+      webhooks: { url: webhook, secret: signingSecret },
     },
     source: { limits: { requests: 400, per_s: 1 } },
     config: {
-      webhook: { port, header_prefix: 'X-Service-', secrets: [{ name: 'main', secret: 'a shared secret' }] },
+      webhook: { port, header_prefix: 'X-Service-', secrets: [{ name: 'main', secret: signingSecret }] },
       sync: { settle: '1s', interval: '5s' },
       operations: { port: 0, actors: [{ name: 'ann', token_file: tokenFile }] },
     },
   });
-  const process_ = spawn(process.execPath, [program, 'up', '--config', site.configPath, '--json'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const [line] = (await once(process_.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
-  const address = (JSON.parse(line.toString('utf8')) as { operations: string }).operations;
+  let running: ChildProcess;
+  let address = '';
+  const start = async (): Promise<void> => {
+    running = spawn(process.execPath, [program, 'up', '--config', site.configPath, '--json'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(running.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
+    address = (JSON.parse(line.toString('utf8')) as { operations: string }).operations;
+  };
+  await start();
   return {
     ...site,
-    operations: address,
-    process: process_,
+    webhook,
+    operations: () => address,
+    process: () => running,
+    start,
     scrape: async () => await (await fetch(`${address}/metrics`)).text(),
     dispose: async () => {
-      await endProcess(process_, 'SIGKILL');
+      await endProcess(running, 'SIGKILL');
       await deleteSchedules(site);
       await site.dispose();
       await rm(folder, { recursive: true, force: true });
