@@ -1,6 +1,6 @@
 /** What every warehouse must do with loads: effectively once, by guard, never past a tombstone. */
 import { describe, expect, test } from 'vitest';
-import { children, makeBatch, makeCall, makeTombstone, rowsOfCall } from './batches.ts';
+import { allRows, children, keyOf, makeBatch, makeCall, makeLogRow, makeTombstone, rowsOfCall } from './batches.ts';
 import { useFixture } from './conformance-fixture.ts';
 import type { Target } from './conformance-targets.ts';
 
@@ -141,6 +141,24 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
         expect(await rowsOfCall(on.warehouse, table, callId)).toEqual([]);
         expect(await rowsOfCall(on.warehouse, table, kept)).not.toEqual([]);
       }
+    });
+
+    test('a tombstone takes the id of its call from deliveries, also from those that no ledger knows any more', async () => {
+      const [callId, kept] = [on.newId(), on.newId()];
+      const delivery = { received_at: Date.parse(at(5)) * 1000, outcome: 'accepted' };
+      const arrivals = new Map([callId, kept, callId].map((call_id, index) => [`${call_id}-${index}`, call_id]));
+      const rows = [...arrivals].map(([arrival_id, call_id], index) =>
+        makeLogRow('deliveries', { ...delivery, seq: 900 + index, arrival_id, call_id }),
+      );
+      await on.warehouse.load(makeBatch({ logs: { deliveries: rows } }));
+      await on.warehouse.load(makeBatch({ tombstones: [makeTombstone(callId, 1, [])] }));
+      const stored = await allRows(on.warehouse, 'deliveries');
+      const named = stored.filter(({ arrival_id }) => arrivals.has(String(arrival_id)));
+      const expected = [...arrivals].map(([arrival, id]) => [
+        arrival,
+        id === callId ? `erased:${keyOf(callId)}` : kept,
+      ]);
+      expect(named.map(({ arrival_id, call_id }) => [arrival_id, call_id]).sort()).toEqual(expected.sort());
     });
 
     test('a tombstone wins over a call of a higher revision, and over one that was never sent', async () => {

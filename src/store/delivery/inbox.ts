@@ -1,5 +1,6 @@
 /** The inbox's side of the merge: deliveries that wait, earlier ones with the same body, and outcomes. */
 
+import { erasedName } from '../../../schemas/erased-name.ts';
 import { sourceRank } from '../../../schemas/observation.ts';
 import { tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
@@ -120,9 +121,6 @@ export const settleDeliveries = async (
 
 /** Keyed hash of a call id. */
 type KeyOf = (callId: string) => string;
-
-/** What deliveries of an erased call have instead of its id. */
-export const erasedName = (key: string): string => `erased:${key}`;
 
 /** Of some calls those that were erased, each with the name that deliveries have of it. */
 const nameErased = async (

@@ -1,8 +1,8 @@
 /** Takes what deliveries, quarantine, rereads and frames hold of erased calls. */
+import { erasedName } from '../../../schemas/erased-name.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
-import { erasedName } from './inbox.ts';
 
 export interface ErasedCall {
   readonly id: string;

@@ -26,7 +26,7 @@ export const estimateBilledBytes = (commit: BilledCommit): number => {
   // Tables that statements name, other than those of calls and what is read of staging: fence, loads, the check of staging.
   let named = 4;
   if (hasCalls) named += 5 + 2;
-  if (hasTombstones) named += 3 + 3 + 2;
+  if (hasTombstones) named += 3 + 3 + 2 + 2;
   if (hasMoves) named += 2;
   named += 2 * logs;
   const removes = replacedBytes > 0 || hasTombstones;

@@ -5,6 +5,7 @@
  * Each function below returns one whole statement. BigQuery bills at least 10 MB for each table that a statement reads, so
  * statements for what a batch does not have are left out, and IF skips those that have nothing to delete or to write.
  */
+import { erasedName } from '../../../schemas/erased-name.ts';
 import { type Column, guardColumns, type Table } from '../../../schemas/tables.ts';
 import { callTablesOf, decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
 import { coverDates, inPartitions } from './partitions.ts';
@@ -67,7 +68,7 @@ export const writeLoadScript = (input: ScriptInput): string => {
         ]
       : []),
     ...(calls ? [ifAny('claimed', [...tables.map((table) => insertRows(input, table)), ...recordMoves(input)])] : []),
-    ...(tombstones ? [mergeTombstones(input), forgetMoves(input)] : []),
+    ...(tombstones ? [mergeTombstones(input), forgetMoves(input), renameDeliveries(input)] : []),
     ...logTables.filter(({ name }) => logs.has(name)).map((table) => mergeLog(input, table)),
     ...(last ? [insertLoad(input)] : []),
     'COMMIT TRANSACTION;',
@@ -226,6 +227,13 @@ WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
 const forgetMoves = ({ dataset, staging }: ScriptInput): string =>
   `DELETE FROM \`${dataset}.moved_calls\` AS t
 WHERE t.call_id IN (SELECT s.call_id FROM \`${staging}\` AS s WHERE s.kind = 'tombstone');`;
+
+/** Deliveries get the keyed hash in place of the id: those that a restored ledger does not know were never told. */
+const renameDeliveries = ({ dataset, staging }: ScriptInput): string =>
+  `UPDATE \`${dataset}.deliveries\` AS t
+SET call_id = CONCAT(${quote(erasedName(''))}, s.call_key)
+FROM \`${staging}\` AS s
+WHERE s.kind = 'tombstone' AND t.call_id = s.call_id;`;
 
 const mergeTombstones = ({ dataset, staging }: ScriptInput): string =>
   `MERGE \`${dataset}.tombstones\` AS t

@@ -12,6 +12,8 @@ export interface LoadSql {
   readonly deleteChildren: readonly string[];
   readonly deleteCalls: string;
   readonly tombstone: string;
+  /** Gives deliveries the keyed hash in place of the id: those that a restored ledger does not know were never told. */
+  readonly renameDeliveries: string;
   readonly upsertLogs: Readonly<Record<string, { readonly stage: string; readonly upsert: string }>>;
 }
 
@@ -52,6 +54,10 @@ SELECT key, $2, revision, $4 FROM unnest($1::text[], $3::int[]) AS u(key, revisi
 ON CONFLICT (call_key) DO UPDATE SET ledger_epoch = excluded.ledger_epoch, revision = excluded.revision, load_id = excluded.load_id
  WHERE (t.ledger_epoch, t.revision) < (excluded.ledger_epoch, excluded.revision)
 RETURNING call_key`,
+    renameDeliveries: `UPDATE ${qualified(layout, 'deliveries')} AS d SET call_id = u.name
+  FROM unnest($1::text[], $2::text[]) AS u(id, name),
+       (SELECT arrival_id FROM ${qualified(layout, 'deliveries')} WHERE call_id = ANY($1) ORDER BY arrival_id FOR UPDATE) AS held
+ WHERE d.arrival_id = held.arrival_id AND d.call_id = u.id`,
     upsertLogs: Object.fromEntries(
       logs.map((table) => {
         const columns = columnsOf(table).map((column) => column.name);

@@ -1,5 +1,6 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
+import { erasedName } from '../../../schemas/erased-name.ts';
 import { guardColumns, type Table, tableOf } from '../../../schemas/tables.ts';
 import { contentHash } from '../content-hash.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult, Row } from '../warehouse.ts';
@@ -81,6 +82,7 @@ const applyTombstones = async (client: pg.PoolClient, sql: LoadSql, batch: LoadB
   ]);
   for (const statement of sql.deleteChildren) await client.query(statement, [ids]);
   await client.query(sql.deleteCalls, [ids]);
+  await client.query(sql.renameDeliveries, [ids, batch.tombstones.map(({ callKey }) => erasedName(callKey))]);
   return rowCount ?? 0;
 };
 

@@ -34,6 +34,7 @@ export const listStatements = (layout: Layout): readonly Statement[] => {
     ...load.deleteChildren.map((sql) => ({ name: 'load: delete children', sql })),
     { name: 'erase: take key', sql: load.takeKeys },
     { name: 'erase: tombstone', sql: load.tombstone },
+    { name: 'erase: rename deliveries', sql: load.renameDeliveries },
     { name: 'load, erase: delete calls', sql: load.deleteCalls },
     ...Object.entries(load.upsertLogs).map(([name, { upsert }]) => ({ name: `load: upsert ${name}`, sql: upsert })),
     { name: 'state: record', sql: stateSql(layout) },

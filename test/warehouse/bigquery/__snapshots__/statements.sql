@@ -1339,6 +1339,11 @@ WHEN NOT MATCHED THEN INSERT (call_key, ledger_epoch, revision, load_id, erased_
 DELETE FROM `acme-prod.calls.moved_calls` AS t
 WHERE t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.kind = 'tombstone');
 
+UPDATE `acme-prod.calls.deliveries` AS t
+SET call_id = CONCAT('erased:', s.call_key)
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s
+WHERE s.kind = 'tombstone' AND t.call_id = s.call_id;
+
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
 SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
