@@ -23,12 +23,17 @@ const longestQueue = 1_000;
  */
 export const createEmitter = ({ url, token, log, timeoutMs = defaultTimeoutMs }: EmitterOptions): Emitter => {
   const queue: Record<string, unknown>[] = [];
-  const closing = new AbortController();
+  let isClosed = false;
+  let underWay: AbortController | undefined;
   let sending: Promise<void> | undefined;
   /** An outage is logged once, not once an event. */
   let failing = false;
 
   const send = async (event: Record<string, unknown>): Promise<void> => {
+    // Not AbortSignal.timeout within AbortSignal.any: Node 20 may collect that timer before it fires.
+    const request = new AbortController();
+    const timer = setTimeout(() => request.abort(new Error('no answer in time')), timeoutMs);
+    underWay = request;
     try {
       const response = await fetch(url, {
         method: 'POST',
@@ -38,7 +43,7 @@ export const createEmitter = ({ url, token, log, timeoutMs = defaultTimeoutMs }:
         },
         body: JSON.stringify(event),
         redirect: 'error',
-        signal: AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMs)]),
+        signal: request.signal,
       });
       await response.body?.cancel();
       if (!response.ok) throw new Error(`status ${response.status}`);
@@ -46,10 +51,12 @@ export const createEmitter = ({ url, token, log, timeoutMs = defaultTimeoutMs }:
     } catch (error) {
       if (!failing) log('lineage event not sent', { reason: error instanceof Error ? error.message : 'unknown' });
       failing = true;
+    } finally {
+      clearTimeout(timer);
     }
   };
   const drain = async (): Promise<void> => {
-    for (let event = queue.shift(); event !== undefined && !closing.signal.aborted; event = queue.shift()) {
+    for (let event = queue.shift(); event !== undefined && !isClosed; event = queue.shift()) {
       await send(event);
     }
     sending = undefined;
@@ -57,15 +64,18 @@ export const createEmitter = ({ url, token, log, timeoutMs = defaultTimeoutMs }:
 
   return {
     emit(events) {
-      if (closing.signal.aborted || queue.length + events.length > longestQueue) return;
+      if (isClosed || queue.length + events.length > longestQueue) return;
       queue.push(...events);
       sending ??= drain();
     },
     async close() {
-      const timer = setTimeout(() => closing.abort(), timeoutMs);
+      const timer = setTimeout(() => {
+        isClosed = true;
+        underWay?.abort(new Error('closed'));
+      }, timeoutMs);
       await sending;
       clearTimeout(timer);
-      closing.abort();
+      isClosed = true;
     },
   };
 };

@@ -28,8 +28,13 @@ const describeObstacle = (address: string, code: string): Finding => {
   );
 };
 
+const answerMs = 5_000;
 /** By whatever certificate: it may name another host than this one. */
-const anyCertificate = new Agent({ connect: { rejectUnauthorized: false } });
+const anyCertificate = new Agent({
+  connect: { rejectUnauthorized: false, timeout: answerMs },
+  headersTimeout: answerMs,
+  bodyTimeout: answerMs,
+});
 
 const answersHealth = async (
   { listen, port, isTls }: { readonly listen: string; readonly port: number; readonly isTls: boolean },
@@ -40,7 +45,7 @@ const answersHealth = async (
   try {
     const answer = await fetch(`${isTls ? 'https' : 'http'}://${host}:${port}/healthz`, {
       dispatcher: anyCertificate,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]),
+      signal,
     });
     return answer.ok && (await answer.text()).includes('"alive":true');
   } catch {
