@@ -26,6 +26,7 @@ import { type Simulator, startSimulator } from '../../src/simulator/start-simula
 import { createSampleStore } from '../../src/store/delivery/sample-delivery.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
+import { closedPort } from '../support/closed-port.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type TestTemporal, useTemporal } from '../support/temporal.ts';
 
@@ -142,11 +143,10 @@ describe('doctor', () => {
   });
 
   test('says what is wrong with each part, and goes on with the others', async () => {
-    const port = await findFreePort();
     const found = await examine({
-      source: { client_secret: 'wrong', mrcp: { host: '127.0.0.1', port } },
+      source: { client_secret: 'wrong', mrcp: { host: '127.0.0.1', port: closedPort } },
       webhook: { secrets: [] },
-      store: { url: `postgres://x:y@127.0.0.1:${port}/z` },
+      store: { url: `postgres://x:y@127.0.0.1:${closedPort}/z` },
       temporal: { namespace: 'no-such-namespace' },
     });
     expect(found.token).toMatchObject({ outcome: 'failed' });
@@ -173,7 +173,7 @@ describe('doctor', () => {
     const found = await examine({ source: { ...over, client_secret: off.clientSecret, list: { records: 'items' } } });
     await off.stop();
     expect(found.list).toMatchObject({ outcome: 'failed', message: expect.stringContaining('at “data”') });
-    expect(found.clock).toMatchObject({ outcome: 'failed', message: expect.stringMatching(/(599|600|601) s ahead/) });
+    expect(found.clock).toMatchObject({ outcome: 'failed', message: expect.stringMatching(/(59\d|60[01]) s ahead/) });
   });
 
   test('a warehouse whose user may not create', async () => {
@@ -242,7 +242,7 @@ describe('webhook round trip', () => {
       message: expect.stringContaining('403'),
       hint: expect.stringContaining('signing secret'),
     });
-    const gone = await roundTrip(services, store, `http://127.0.0.1:${await findFreePort()}/webhook`);
+    const gone = await roundTrip(services, store, `http://127.0.0.1:${closedPort}/webhook`);
     expect(gone).toMatchObject({ outcome: 'failed', message: expect.stringContaining('ECONNREFUSED') });
     expect(await roundTrip(services, store, `${receiver.address}/elsewhere`)).toMatchObject({
       hint: expect.stringContaining('webhook.path'),

@@ -70,7 +70,7 @@ describe('commands at the doors of the service', { timeout: 180_000 }, () => {
   });
 
   test('tap stores frames as they came', async () => {
-    const { stdout, code, stderr } = await folder.run(['tap', '--for', '2s', '--json']);
+    const { stdout, code, stderr } = await folder.run(['tap', '--for', '4s', '--json']);
     expect(code, stderr).toBe(0);
     const { session, frames } = JSON.parse(stdout);
     expect(frames).toBeGreaterThan(5);

@@ -2,21 +2,19 @@
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sourceOf } from '../../src/cli/demo/simulator-process.ts';
-import { findFreePort } from '../../src/local/local-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { type CliFolder, type CliResult, openCliFolder } from '../support/cli.ts';
+import { closedPort } from '../support/closed-port.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let simulator: Simulator;
 let folder: CliFolder;
 let database: TestDatabase;
-let closedPort: number;
 
 beforeAll(async () => {
   simulator = await startSimulator({ calls: { count: 20 } });
   folder = await openCliFolder();
   database = await createDatabase();
-  closedPort = await findFreePort();
 });
 afterAll(async () => {
   await simulator.stop();

@@ -29,7 +29,8 @@ beforeAll(async () => {
     source: { limits: { requests: 400, per_s: 1 } },
     config: {
       webhook: { port, header_prefix: 'X-Service-', secrets: [{ name: 'main', secret: 'a shared secret' }] },
-      sync: { settle: '1s' },
+      // A delivery that takes longer than this counts as lost.
+      sync: { settle: '3s' },
     },
   });
   folder = await openCliFolder();

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { findFreePort, isAlive, sendSignal } from '../../src/local/local-process.ts';
+import { isAlive, sendSignal } from '../../src/local/local-process.ts';
+import { closedPort } from '../support/closed-port.ts';
 import { endProcess, until } from '../support/installation.ts';
 import { makeServerFolder } from '../support/postgres.ts';
 
@@ -31,7 +32,7 @@ afterEach(async () => {
 
 const start = async (args: readonly string[], port = 0): Promise<ChildProcess> => {
   const config = join(folder, `callsync-${children.length}.yaml`);
-  const nobody = `http://127.0.0.1:${await findFreePort()}`;
+  const nobody = `http://127.0.0.1:${closedPort}`;
   const settings = {
     source: { base_url: nobody, auth_url: nobody, realm: 'r', client_id: 'a', client_secret: 'b' },
     store: { data_dir: folder },

@@ -11,18 +11,18 @@ import { openWarehouses } from '../../src/cli/services/open-warehouses.ts';
 import { createServices } from '../../src/cli/services/services.ts';
 import { checkConfig } from '../../src/config/load.ts';
 import { CallsyncError } from '../../src/errors.ts';
-import { findFreePort } from '../../src/local/local-process.ts';
 import type { WarehouseTarget } from '../../src/pipeline/deps.ts';
 import { planLoad } from '../../src/store/loads/loads.ts';
 import { countPending, markPending } from '../../src/store/loads/pending.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { closedPort } from '../support/closed-port.ts';
 import { createDatabase } from '../support/postgres.ts';
 
 test('opens with one warehouse away, once the ledger has its epoch', async () => {
   const database = await createDatabase();
   const folder = await mkdtemp(join(tmpdir(), 'callsync-away-'));
-  const nobody = `postgres://a:b@127.0.0.1:${await findFreePort()}/none`;
+  const nobody = `postgres://a:b@127.0.0.1:${closedPort}/none`;
   const configOf = (warehouses: unknown) =>
     checkConfig(
       {
@@ -63,7 +63,7 @@ test('opens with one warehouse away, once the ledger has its epoch', async () =>
     await database.drop();
     await rm(folder, { recursive: true, force: true });
   }
-}, 60_000);
+});
 
 /** A way to a server that can be closed and opened again. Closed, it keeps its port and ends every connection. */
 const openGate = async (target: string) => {
@@ -160,4 +160,4 @@ test('asks a warehouse that was away at the start for its last load before the f
     await rm(folder, { recursive: true, force: true });
     await far.drop();
   }
-}, 60_000);
+});

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
+import { closedPort } from '../support/closed-port.ts';
 import { endProcess, type Installation, install, until } from '../support/installation.ts';
 import { startReceiver } from '../support/receiver-process.ts';
 import { settledRange } from '../support/settled-range.ts';
@@ -16,7 +17,7 @@ afterAll(() => site?.dispose());
 
 test('no delivery is lost while Temporal is stopped', async () => {
   const port = await findFreePort();
-  const receiver = await startReceiver(site, port, `127.0.0.1:${await findFreePort()}`);
+  const receiver = await startReceiver(site, port, `127.0.0.1:${closedPort}`);
   try {
     await site.control.startWebhooks({ url: `http://127.0.0.1:${port}/webhook` });
     const sent = await site.control.sendWebhooks({ count: 50, random: 50, seed: 1 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
-import { findFreePort } from '../../../src/local/local-process.ts';
 import { checkBigqueryAccess } from '../../../src/warehouse/bigquery/check-access.ts';
 import { useBigQuery } from '../../support/bigquery.ts';
+import { closedPort } from '../../support/closed-port.ts';
 import { bePatient } from '../patience.ts';
 
 bePatient();
@@ -23,7 +23,7 @@ test('creates, writes and reads, and leaves nothing behind; an address without a
   const names = (datasets.datasets ?? []).map(({ datasetReference }) => datasetReference.datasetId);
   expect(names.filter((name) => /doctor|not_there_yet/.test(name))).toEqual([]);
 
-  const dead = { ...config, api_endpoint: `http://127.0.0.1:${await findFreePort()}` };
+  const dead = { ...config, api_endpoint: `http://127.0.0.1:${closedPort}` };
   await expect(checkBigqueryAccess({ name: 'bq', config: dead })).rejects.toMatchObject({
     code: 'BIGQUERY_UNREACHABLE',
   });
