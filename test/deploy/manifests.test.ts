@@ -169,6 +169,20 @@ describe('Kubernetes manifests', () => {
     expect(volumes.flatMap(({ secret }) => secret?.secretName ?? [])).toEqual(['callsync-receiver']);
     expect(secretsOf('callsync-receiver').join()).not.toMatch(/client_secret|store_url/);
   });
+
+  test('let a pod reach what its work needs, and nothing else', () => {
+    const policies = manifests.map(([, manifest]) => manifest).filter(({ kind }) => kind === 'NetworkPolicy');
+    const portsFrom = (component: string): number[] =>
+      policies.flatMap(({ spec }) => {
+        const of = spec.podSelector.matchLabels['app.kubernetes.io/component'] ?? component;
+        const rules = (of === component ? (spec.egress ?? []) : []) as { ports: { port: number }[] }[];
+        expect(spec.policyTypes.includes('Egress')).toBe(spec.egress !== undefined);
+        return rules.flatMap(({ ports }) => ports.map(({ port }) => port));
+      });
+    // Names, PostgreSQL, Temporal; HTTPS for the service and BigQuery.
+    expect(portsFrom('receiver')).toEqual([53, 53, 5432, 7233]);
+    expect(portsFrom('worker')).toEqual([53, 53, 5432, 7233, 443]);
+  });
 });
 
 describe('docker-compose.yml', () => {

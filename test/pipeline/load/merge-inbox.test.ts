@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { lockPendingDeliveries } from '../../../src/store/delivery/inbox.ts';
+import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { eraseFromLedger, readRows } from '../../../src/store/ledger/ledger.ts';
 import { deliver, observationOf, openPipeline, type Pipeline, type TestDelivery } from '../../support/pipeline.ts';
@@ -164,6 +167,18 @@ describe('the outcome of a delivery', () => {
       'SELECT octet_length(body) AS bytes FROM inbox WHERE body IS NOT NULL',
     );
     expect(kept.rows).toEqual([{ bytes: replayed.length }]);
+  });
+
+  test('rejected deliveries make no load of their own, and go along with the next one', async () => {
+    const nobody = { deliveryId: null, hookId: null, agent: null };
+    const rejected = { arrivalId: randomUUID(), ...nobody, receivedAt, reason: 'signature_wrong' };
+    await createInboxWriter({ pool: pipeline.store.pool }).recordRejected([rejected], { deadlineMs: 60_000 });
+    expect(await loadPendingBatch(pipeline.deps, pipeline.target, { origin: 'pending' })).toBeUndefined();
+    await deliver(pipeline.store, [delivery(body({ status: 'void' }), 0)]);
+    await mergeAll();
+    await pipeline.drain();
+    const told = await pipeline.warehouse.query('SELECT outcome FROM deliveries ORDER BY outcome');
+    expect(told.map(({ outcome }) => outcome)).toEqual(['accepted', 'rejected']);
   });
 
   test('a repeat of an erased call is a duplicate: nobody asks for it again', async () => {
