@@ -7,6 +7,7 @@ import { isAlive } from '../../src/local/local-process.ts';
 import { startTemporalDevServer, type TemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
 import { useTemporal } from '../support/temporal.ts';
+import { until } from '../webhook/support/until.ts';
 
 let dataDir: string;
 beforeAll(async () => {
@@ -56,6 +57,7 @@ describe('startTemporalDevServer', () => {
     expect(second.address).toBe(first.address);
     expect(await isRunning(second, 'survivor')).toBe('RUNNING');
     process.kill(second.pid, 'SIGKILL');
+    await until('it is gone', () => !isAlive(second.pid));
 
     const third = await startTemporalDevServer(options);
     expect(third.pid).not.toBe(second.pid);

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isAlive } from '../../src/local/local-process.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { createDatabase, makeServerFolder } from '../support/postgres.ts';
+import { until } from '../webhook/support/until.ts';
 
 let dataDir: string;
 const started: EmbeddedPostgres[] = [];
@@ -76,6 +77,8 @@ describe('startEmbeddedPostgres', () => {
   test('recovers after a kill', async () => {
     const first = await start();
     process.kill(first.pid, 'SIGKILL');
+    // On a busy machine it takes connections for a moment more.
+    await until('it is gone', () => !isAlive(first.pid));
     const second = await start();
     expect(second.pid).not.toBe(first.pid);
     expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);

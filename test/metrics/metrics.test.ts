@@ -52,8 +52,10 @@ test('shows depth and age of the inbox, and nothing when the store does not answ
   });
   const text = await registry.metrics();
   expect(text).toContain('callsync_inbox_pending 7\n');
-  expect(Number(/^callsync_inbox_oldest_age_seconds (\S+)/m.exec(text)?.[1])).toBeCloseTo(90, 0);
+  const age = Number(/^callsync_inbox_oldest_age_seconds (\S+)/m.exec(text)?.[1]);
+  expect(age).toBeGreaterThanOrEqual(90);
+  expect(age).toBeLessThan(120);
   expect(reads).toBe(1);
   away = true;
-  await expect.poll(() => registry.metrics()).not.toMatch(/callsync_inbox_pending \d/);
+  await expect.poll(() => registry.metrics(), { timeout: 20_000 }).not.toMatch(/callsync_inbox_pending \d/);
 });

@@ -146,9 +146,9 @@ export const testMonitoring = (site: () => Site): void => {
     await expect.poll(read, poll).toMatch(/aria-label="\d{4}-\d\d-\d\d: [a-z ]+, [1-9]\d* calls"/);
     const page = await read();
     for (const title of ['Coverage by day (UTC)', 'What waits', 'Backfills', 'Timeline']) expect(page).toContain(title);
-    expect(page).toMatch(/Arrival to visible in postgres<\/th><td>[1-9]/);
-    expect(page).toContain('Signing key main verified its first delivery');
-    expect(page).toMatch(/callsync \S+ runs/);
+    await expect.poll(read, poll).toMatch(/Arrival to visible in postgres<\/th><td>[1-9]/);
+    await expect.poll(read, poll).toContain('Signing key main verified its first delivery');
+    await expect.poll(read, poll).toMatch(/callsync \S+ runs/);
     expect(await read(`/verdicts?warehouse=postgres&day=${new Date().toISOString().slice(0, 10)}`)).toContain(
       'No verdict was given',
     );

@@ -81,7 +81,7 @@ describe('recorded histories', () => {
     const exported = await readFile(join(root, 'workflows/index.ts'), 'utf8');
     expect(names.length).toBe(exported.match(/^export \{/gm)?.length);
     expect(await replayFailures({ codePath: join(root, 'dist/workflow-bundle.js') })).toEqual([]);
-  }, 60_000);
+  });
 
   test('do not replay when their workflow is broken, and all others do', async () => {
     // Each change is in the file of one workflow, which no other imports: one bundle shows what each of them does.

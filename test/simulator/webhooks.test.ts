@@ -64,7 +64,7 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
   test('are sent for qualified and void only, when a call is processed', async () => {
     await start({ calls: { ...small, count: 0 }, webhooks: { secret: null } });
     for (const status of ['qualified', 'void', 'error', 'unqualified']) await simulator.insert({ status });
-    const soon = new Date(Date.now() + 300).toISOString();
+    const soon = new Date(Date.now() + 1_500).toISOString();
     await simulator.insert({ status: 'qualified', qualified: soon });
     expect(sink.received.length).toBeLessThan(3);
     await until(() => sink.received.length === 3);

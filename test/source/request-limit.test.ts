@@ -142,7 +142,7 @@ describe('a limiter', () => {
 describe('three workers reading at the documented limit', () => {
   // `npm run campaign -- activate` holds the whole path to 90 % and 1 %; here a slow machine must be able to pass.
   test('use most of it, and hardly one of their requests is answered 429', {
-    timeout: 40_000,
+    timeout: 120_000,
     retry: 1,
   }, async () => {
     const simulator = await startSimulator({

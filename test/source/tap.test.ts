@@ -83,7 +83,7 @@ describe('tap', () => {
     expect(frames.slice(0, 10).map(({ binary }) => binary)).toEqual(
       [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => i % 5 === 4),
     );
-    await expect.poll(async () => (await simulator.stats()).websocket.open).toBe(0);
+    await expect.poll(async () => (await simulator.stats()).websocket.open, { timeout: 20_000 }).toBe(0);
   });
 
   test('keeps the connection beyond the end of its token', async () => {
@@ -103,7 +103,7 @@ describe('tap', () => {
     const { tokens, websocket } = await simulator.stats();
     expect(tokens.issued).toBe(2);
     expect(websocket.refused).toEqual({});
-    for (const event of events) if (event.kind === 'opened') expect(event.tokenAgeMs).toBeLessThan(800);
+    for (const event of events) if (event.kind === 'opened') expect(event.tokenAgeMs).toBeLessThan(1_100);
   });
 
   test('survives a restart of the service, and goes on', async () => {

@@ -139,7 +139,7 @@ test('no value of any kind is found in store or warehouse, and tokens join', asy
       JOIN utterances u USING (call_id) WHERE m.key = 'ANI' AND m.value = c.phone AND u.content LIKE '%' || c.phone || '%'`,
   );
   expect(Number(joined[0]?.calls)).toBe(3 * people);
-}, 60_000);
+});
 
 interface Said {
   readonly callData: readonly { readonly content: string; readonly words: readonly { readonly value: string }[] }[];

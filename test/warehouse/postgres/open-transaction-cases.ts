@@ -67,7 +67,7 @@ export const describeOpenTransaction = ({ seconds }: { seconds: number }): void 
 
     await analyst.query('COMMIT');
     await analyst.end();
-    for (const end = Date.now() + 20_000; (await viewText()) !== wanted && Date.now() < end; ) await delay(50);
+    for (const end = Date.now() + 60_000; (await viewText()) !== wanted && Date.now() < end; ) await delay(50);
     expect(await viewText()).toBe(wanted);
     await open().migrate();
     const index = await admin.query(`SELECT to_regclass('calls.calls_call_timestamp') AS name`);
