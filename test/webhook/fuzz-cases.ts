@@ -19,7 +19,7 @@ export const describeFuzz = ({ count }: { count: number }): void => {
   afterAll(() => database?.drop());
   beforeEach(() => database.empty());
 
-  const config = { limits: { headers_timeout_s: 1, request_timeout_s: 1 }, rejected_per_minute: 5 };
+  const config = { limits: { headers_timeout_s: 30, request_timeout_s: 30 }, rejected_per_minute: 5 };
 
   const fuzz = async (options: {
     count: number;

@@ -275,6 +275,8 @@ describe('everything else', () => {
     }
     expect(started.receiver.ready()).toBe(true);
     await statusOf(deliveryHeaders(body, '1'));
+    // Those of the tests before that were cut off, too.
+    await until('nothing is held', () => started.receiver.status().inflightBytes === 0);
     const metrics = await started.registry.metrics();
     expect(metrics).toMatch(/callsync_webhook_accepted_total\{stored_in="inbox",key="primary"\} \d+/);
     expect(metrics).toMatch(/callsync_webhook_rejected_total\{reason="signature_absent"\} \d+/);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { sendWebhook } from '../../src/cli/webhook/send.ts';
 import { describeStoreStopped } from './store-stopped-cases.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
@@ -23,6 +23,14 @@ describe('a store that is slow', () => {
   });
   beforeEach(() => database.empty());
 
+  const insertsUnderWay = async () => {
+    const { rowCount } = await database.store.pool.query(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+         AND state = 'active' AND query LIKE 'INSERT INTO callsync.inbox%'`,
+    );
+    return rowCount;
+  };
+
   test('is waited for until the deadline; then the spool answers, and each delivery lands once', async () => {
     const blocker = new pg.Client({ connectionString: database.url });
     await blocker.connect();
@@ -32,9 +40,11 @@ describe('a store that is slow', () => {
     const first = await send(started.url, 'first');
     expect(first.delivered).toBe(true);
     expect(first.attempts[0]?.ms).toBeGreaterThan(2_900);
+    const insert = vi.spyOn(started.inbox, 'insert');
     const others = await Promise.all(['a', 'b', 'c'].map((id) => send(started.url, id)));
+    expect(others.map(({ delivered }) => delivered)).toEqual([true, true, true]);
     // Not one more waits for the deadline.
-    for (const one of others) expect(one.attempts[0]?.ms).toBeLessThan(2_900);
+    expect(insert).not.toHaveBeenCalled();
     expect(started.spool.status().records).toBe(4);
     expect(started.receiver.status().storeUsable).toBe(false);
     const spooledBy = Date.now();
@@ -45,6 +55,9 @@ describe('a store that is slow', () => {
     await until('the spool is drained', () => started.spool.status().records === 0);
     await until('the store is used again', () => started.receiver.status().storeUsable);
     expect((await send(started.url, 'after')).delivered).toBe(true);
+    await until('all are stored', async () => (await database.rows()).length >= 5);
+    // It would come back into the table that the next test empties.
+    await until('the insert given up on has ended', async () => (await insertsUnderWay()) === 0);
     const rows = await database.rows();
     expect(rows.map((row) => row.delivery_id).sort()).toEqual(['a', 'after', 'b', 'c', 'first']);
     for (const row of rows.filter((one) => one.delivery_id !== 'after')) {
@@ -76,17 +89,22 @@ describe('a store that is slow', () => {
     await blocker.connect();
     await blocker.query('BEGIN');
     await blocker.query('LOCK TABLE callsync.inbox IN ACCESS EXCLUSIVE MODE');
-    const answers = await Promise.all(['a', 'b', 'c'].map((id) => send(small.url, id)));
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => send(small.url, `${n}`)));
     for (const { attempts } of answers) {
       expect(attempts[0]?.status).toBe(503);
-      expect(attempts[0]?.ms).toBeLessThan(5_000);
+      // The service waits for ten seconds, and a busy machine answers late.
+      expect(attempts[0]?.ms).toBeLessThan(8_000);
     }
     expect(small.receiver.ready()).toBe(false);
     await blocker.query('COMMIT');
     await blocker.end();
     await until('the store is used again', () => small.receiver.status().storeUsable);
-    expect((await send(small.url, 'later')).delivered).toBe(true);
+    // On a busy machine an insert takes longer than its deadline now and then, and there is no spool to help.
+    await until('a later one is taken', async () => (await send(small.url, 'later')).delivered);
     await small.stop();
+    // Not a line for each.
+    expect(small.logged.filter((line) => line.includes('refused since the last such line'))).toHaveLength(1);
+    expect(small.logged.length).toBeLessThan(answers.length);
   });
 });
 

@@ -38,7 +38,8 @@ test('a password that is changed in store.url_file takes effect while the receiv
   expect((await send('before')).delivered).toBe(true);
 
   await pool.query(`ALTER ROLE ${role} PASSWORD 'after'`);
-  await pool.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [role]);
+  // Until they have ended: one that still ran would take the next delivery.
+  await pool.query('SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE usename = $1', [role]);
   expect((await send('meanwhile')).delivered).toBe(true);
   expect(started.receiver.status().storeUsable).toBe(false);
   await write('after');
