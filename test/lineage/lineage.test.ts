@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterEach, expect, test } from 'vitest';
 import { createEmitter } from '../../src/lineage/emitter.ts';
@@ -103,6 +105,23 @@ test.each([500, 'silent', 'closed'] as const)(
     expect(received.length).toBeLessThanOrEqual(1_000);
   },
 );
+
+test('a request without an answer ends in time also while memory is collected', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const { url } = await listen('silent');
+  for (let round = 0; round < 3; round += 1) {
+    const logged: string[] = [];
+    const emitter = createEmitter({ url, log: (event) => logged.push(event), timeoutMs: 100 });
+    emitter.emit(eventsOf().slice(0, 1));
+    const ended = () => {
+      collect();
+      return logged.length;
+    };
+    await expect.poll(ended, patience).toBe(1);
+    await emitter.close();
+  }
+});
 
 test('a token that cannot be read fails no load', async () => {
   const { url, received } = await listen(201);
