@@ -22,7 +22,6 @@ const run = { runId: '8e5f0c1e-5d0f-4c36-9d68-0a4a3a4f7f11', endedAt: Date.parse
 const eventsOf = (over: Partial<FinishedLoad> = {}) =>
   lineageEvents({ warehouse: 'main', outcome: 'committed', seconds: 2.5, ...over }, context, run);
 
-const patience = { timeout: 20_000 };
 const servers: Server[] = [];
 afterEach(() => {
   for (const server of servers.splice(0)) {
@@ -74,7 +73,7 @@ test('events are sent in order, with the token of that moment', async () => {
   let token = 'first';
   const emitter = createEmitter({ url, token: () => token, log: () => undefined });
   emitter.emit(eventsOf());
-  await expect.poll(() => received.length, patience).toBe(2);
+  await expect.poll(() => received.length).toBe(2);
   token = 'second';
   emitter.emit(eventsOf({ outcome: 'failed' }));
   await emitter.close();
@@ -97,8 +96,8 @@ test.each([500, 'silent', 'closed'] as const)(
     for (let load = 0; load < 2_000; load += 1) emitter.emit(eventsOf());
     // One time-out each would be minutes.
     expect(performance.now() - began).toBeLessThan(10_000);
-    if (kind !== 'closed') await expect.poll(() => received.length, patience).toBeGreaterThan(0);
-    await expect.poll(() => logged.length, patience).toBe(1);
+    if (kind !== 'closed') await expect.poll(() => received.length).toBeGreaterThan(0);
+    await expect.poll(() => logged.length).toBe(1);
     await emitter.close();
     expect(logged).toEqual(['lineage event not sent']);
     emitter.emit(eventsOf());
@@ -118,7 +117,7 @@ test('a request without an answer ends in time also while memory is collected', 
       collect();
       return logged.length;
     };
-    await expect.poll(ended, patience).toBe(1);
+    await expect.poll(ended).toBe(1);
     await emitter.close();
   }
 });

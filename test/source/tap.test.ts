@@ -83,7 +83,7 @@ describe('tap', () => {
     expect(frames.slice(0, 10).map(({ binary }) => binary)).toEqual(
       [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => i % 5 === 4),
     );
-    await expect.poll(async () => (await simulator.stats()).websocket.open, { timeout: 20_000 }).toBe(0);
+    await expect.poll(async () => (await simulator.stats()).websocket.open).toBe(0);
   });
 
   test('keeps the connection beyond the end of its token', async () => {

@@ -41,13 +41,10 @@ test('an API key that is changed in its file takes effect in clients and workers
   await client.workflowService.getSystemInfo({});
   expect(seen.at(-1)).toBe('Bearer the second');
   await expect
-    .poll(
-      async () => {
-        await worker.workflowService.getSystemInfo({});
-        return seen.at(-1);
-      },
-      { timeout: 20_000 },
-    )
+    .poll(async () => {
+      await worker.workflowService.getSystemInfo({});
+      return seen.at(-1);
+    })
     .toBe('Bearer the second');
   await connection.close();
   await worker.close();

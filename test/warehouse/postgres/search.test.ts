@@ -241,7 +241,7 @@ test('an index made while a load is under way holds what that load brings', asyn
   await open.query(`BEGIN; INSERT INTO calls.calls (call_id, utterance_count, word_count, tag_count, ledger_epoch, revision, flatten_version, load_id)
     VALUES ('during', 1, 0, 0, 1, 1, 1, 'x'); INSERT INTO calls.utterances (call_id, utterance_index, content, word_count) VALUES ('during', 0, 'bonjour', 0)`);
   const created = warehouse.search.create();
-  await expect.poll(waitingForUtterances, { timeout: 20_000 }).toBe(true);
+  await expect.poll(waitingForUtterances).toBe(true);
   await open.query('COMMIT');
   await open.end();
   await created;
