@@ -94,6 +94,23 @@ describe('behind its last page, a list', () => {
     expect(problems).toEqual([]);
   });
 
+  test.each([404, 400, 416])('refuses with %i, and has no total', async (status) => {
+    const { seen, problems } = await read(80, {}, (response, { page, pages, records }) =>
+      page > pages && page > 1
+        ? json(response, status, { detail: 'Invalid page.' })
+        : json(response, 200, { data: records }),
+    );
+    expect(problems).toEqual([]);
+    expect(seen).toBe(80);
+  });
+
+  test('refuses each second page: no end in silence, smaller questions give the rest', async () => {
+    const { seen } = await read(90, {}, (response, { page, records }) =>
+      page === 2 ? json(response, 404, { detail: 'Invalid page.' }) : json(response, 200, { data: records }),
+    );
+    expect(seen).toBe(90);
+  });
+
   test('gives the same cursor with an empty page', async () => {
     const pagination = { style: 'cursor', cursor_param: 'page', next_path: 'next' } as const;
     const { seen, problems } = await read(90, { pagination }, (response, { page, records }) =>

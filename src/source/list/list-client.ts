@@ -18,6 +18,8 @@ export interface Page {
   readonly index: number;
   /** Records on the page, the overlap included. */
   readonly count: number;
+  /** The service refused it, as it may refuse pages beyond the end. */
+  readonly isRefused: boolean;
   /** Total that matched the query when the page was made, where the service says it. */
   readonly total: number | undefined;
   readonly bytes: number;
@@ -87,8 +89,8 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
     const params = [...listParams(list, query), ...Object.entries(request.params)];
     const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
     const { signal, retries, overlap = 0 } = query;
-    const mayBeBeyond = request.isBehindGap || (request.index > 0 && request.offset + overlap === before);
-    const accept = mayBeBeyond ? beyondTheEnd : [];
+    const isAtTotal = request.index > 0 && request.offset + overlap === before;
+    const accept = isAtTotal || request.isBehindGap || request.mayBeBeyond ? beyondTheEnd : [];
     const answer = await api.get(
       url,
       (response) => (response.status >= 400 ? emptyPage(undefined) : readAnswer(response, list, shapeProven)),
@@ -109,6 +111,7 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
     const page: Page = {
       index: request.index,
       count: value.count,
+      isRefused: response.status >= 400,
       total,
       bytes: response.body.length,
       wireBytes: response.wireBytes,
@@ -190,9 +193,12 @@ async function* readAhead(
     let next: PageRequest | undefined = pagination.first(query.pageSize);
     let ahead: Fetched | undefined;
     let total: number | undefined;
+    let isBehindRefused = false;
     while (next !== undefined) {
       const { permit, answer }: Fetched = ahead ?? start(next, await limit.acquire(kind, stop.signal), total);
       const [page, seen] = await answer;
+      if (isBehindRefused && page.count > 0) throw refusedAmid(seen.url);
+      isBehindRefused = page.isRefused;
       total = page.total;
       next = pagination.next(seen, query.overlap ?? 0);
       const free: Permit | undefined = next === undefined ? undefined : limit.tryAcquire(kind);
@@ -212,6 +218,12 @@ async function* readAhead(
 export const loops = (): CallsyncError =>
   terminal('LIST_LOOP', 'The list gives the same page again and again.', {
     hint: 'Check source.list.pagination, or run `callsync probe`.',
+  });
+
+/** A refused page ends a list only where nothing follows. */
+const refusedAmid = (url: URL): CallsyncError =>
+  transient('LIST_FAILED', `The list of ${url.host} refuses a page and gives calls behind it.`, {
+    hint: 'It is tried again by itself; if it stays, ask the operator of the service.',
   });
 
 const readAnswer = (response: HttpResponse, list: ListConfig, shapeProven: boolean): PageBody => {

@@ -30,6 +30,7 @@ export const createOffsetPagination = (config: Extract<PaginationConfig, { style
       offset: offset + step,
       index: seen.request.index + 1,
       isBehindGap: isGap,
+      mayBeBeyond: seen.total === undefined,
     };
   },
 });

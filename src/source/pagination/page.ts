@@ -26,6 +26,7 @@ export const createPagePagination = (config: Extract<PaginationConfig, { style: 
       offset: seen.request.offset + seen.records,
       index,
       isBehindGap: seen.records === 0,
+      mayBeBeyond: seen.total === undefined,
     };
   },
 });

@@ -12,6 +12,8 @@ export interface PageRequest {
   readonly index: number;
   /** The page before was empty: this one is asked for to see whether the list has a gap there or ends. */
   readonly isBehindGap?: boolean;
+  /** The page may be beyond the end: where the service refuses it (400, 404, …), it counts as empty. */
+  readonly mayBeBeyond?: boolean;
 }
 
 /** What came back for a request. */
