@@ -34,6 +34,8 @@ export const loadThroughCallsync = async (input: {
   calls: number;
   /** Records a page; 100 by default. */
   pageSize?: number;
+  /** Whether the same range is read again after that; by default it is. */
+  again?: boolean;
   /** Changes the database before the first call comes; the worker has made its tables. */
   prepare?: ((databaseUrl: string) => Promise<void>) | undefined;
 }): Promise<CallsyncLoad> => {
@@ -65,14 +67,14 @@ export const loadThroughCallsync = async (input: {
     const first = await timeBackfill(client, prefix, 'first', simulator);
     if (first.progress.totals.calls !== input.calls)
       throw new Error(`${first.progress.totals.calls} of ${input.calls} calls were read`);
-    const again = await timeBackfill(client, prefix, 'again', simulator);
+    const again = input.again === false ? undefined : await timeBackfill(client, prefix, 'again', simulator);
     const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${worker.pid}/status`, 'utf8'))?.[1];
     const { pending, megabytes } = await inspect(database.url);
     if (pending > 0) throw new Error(`${pending} calls are still pending`);
     return {
       firstSeconds: first.seconds,
-      againSeconds: again.seconds,
-      changedAgain: again.progress.totals.changed,
+      againSeconds: again?.seconds ?? Number.NaN,
+      changedAgain: again?.progress.totals.changed ?? 0,
       // The kernel's kB are KiB.
       peakMegabytes: (Number(peak) * 1024) / 1e6,
       megabytes,

@@ -19,8 +19,8 @@ export interface LanguageQuery {
   readonly isWide: boolean;
   /** The words alone, as the index has them. */
   readonly lexemes: readonly string[];
-  /** Rows of all languages, about: which way is shorter depends on it, and the planner knows little of words. */
-  readonly total: number;
+  /** Rows of this language, about: which way is shorter depends on it, and the planner knows little of words. */
+  readonly rows: number;
 }
 
 /** The languages of the index, and the search in each. Parameters: the whole text, and the text without exclusions. */
@@ -36,8 +36,12 @@ export const languageQueriesSql = (layout: Layout): string => {
   SELECT (SELECT s.language FROM ${table} s WHERE s.language > l.language ORDER BY s.language LIMIT 1) FROM l WHERE l.language IS NOT NULL
 )
 SELECT language, ${read('$1')} AS full, ${read('$2')} AS positive,
-       (SELECT greatest(reltuples, 0)::float8 FROM pg_class WHERE oid = '${table}'::regclass) AS total
-  FROM l WHERE language IS NOT NULL`;
+       (SELECT greatest(reltuples, 0)::float8 FROM pg_class WHERE oid = '${table}'::regclass) * coalesce(known.share, 1) AS rows
+  FROM l
+  LEFT JOIN (SELECT unnest(most_common_vals::text::text[]) AS language, unnest(most_common_freqs)::float8 AS share
+               FROM pg_stats WHERE schemaname = '${layout.schema}' AND tablename = 'transcript_search' AND attname = 'language') known
+  USING (language)
+ WHERE language IS NOT NULL`;
 };
 
 const lexeme = /'(?:[^'\\]|''|\\.)*'/gu;
@@ -51,7 +55,7 @@ export const toLanguageQuery = (row: {
   readonly language: string;
   readonly full: string;
   readonly positive: string;
-  readonly total: number;
+  readonly rows: number;
 }): LanguageQuery | null => {
   if (row.positive === '') return null;
   const any = row.positive.replaceAll(' & ', ' | ');
@@ -65,7 +69,7 @@ export const toLanguageQuery = (row: {
     anyWords: asWords(any),
     isWide: distances.some((distance) => distance > phraseReach),
     lexemes: (row.positive.match(lexeme) ?? []).map(unquote),
-    total: row.total,
+    rows: row.rows,
   };
 };
 
@@ -97,11 +101,19 @@ const inRange = `language = $3
    AND ($6::text IS NULL OR side = $6::text)`;
 const newestFirst = 'ORDER BY call_timestamp DESC NULLS LAST, call_id';
 
-/** So many of the newest rows tell how frequent words and phrases are. */
-export const sampledRows = 1_000;
+const hasWords = 'document @@ $2::tsquery';
 
-const newestRows = (layout: Layout): string =>
-  `(SELECT * FROM ${qualified(layout, 'transcript_search')} WHERE ${inRange} ${newestFirst} LIMIT ${sampledRows}) s`;
+/** Rows to look at, $10 of the newest or all, and what has to be asked of each. */
+const rowsAmong = (layout: Layout) => {
+  const table = qualified(layout, 'transcript_search');
+  return {
+    newest: { rows: `(SELECT * FROM ${table} WHERE ${inRange} ${newestFirst} LIMIT $10) s`, where: hasWords },
+    walked: { rows: `${table} s`, where: `${inRange} AND ${hasWords}` },
+    // OFFSET keeps other conditions away from the planner, who would look up all rows of a language or side for a few words.
+    named: { rows: `(SELECT * FROM ${table} WHERE ${hasWords} OFFSET 0) s`, where: inRange },
+  } as const;
+};
+export type Among = keyof ReturnType<typeof rowsAmong>;
 
 /** Ways of finding, as settings of the transaction: the words' index and a sort, or a walk from the newest row on. */
 export const byIndex = 'SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = on';
@@ -109,22 +121,23 @@ export const byTime = 'SET LOCAL enable_indexscan = on; SET LOCAL enable_bitmaps
 /** These queries are over sooner than they could be compiled. */
 export const prepareToFind = `SET LOCAL jit = off; SET LOCAL enable_seqscan = off; ${byTime}`;
 
-/** How many of the newest rows have the words, whatever else is asked. Parameters as those of `findSql`. */
+/** How many of the $10 newest rows there are, and, where $11 asks for it, have the words. Other parameters as those of `findSql`. */
 export const sampleSql = (layout: Layout): string =>
-  `SELECT count(*) AS with_words FROM ${newestRows(layout)}
- WHERE document @@ $2::tsquery AND $1::text IS NOT NULL AND $7::text[] IS NOT NULL AND $8::int IS NOT NULL AND $9::boolean IS NOT NULL`;
+  `SELECT count(*) AS rows, count(*) FILTER (WHERE $11::boolean AND ${hasWords}) AS with_words FROM ${rowsAmong(layout).newest.rows}
+ WHERE $1::tsquery IS NOT NULL AND $7::text[] IS NOT NULL AND $8::int IS NOT NULL AND $9::boolean IS NOT NULL`;
 
 /**
- * Calls and sides of one language, newest first, among all rows or the newest. The index finds the words, positions confirm
+ * Calls and sides of one language, newest first: among the newest rows, all that are walked past, or those that the index
+ * names. The index finds the words, positions confirm
  * phrases. Where those may lie, as positions ran out or a phrase reaches over the space between utterances, the utterances
  * confirm it again.
  */
-export const findSql = (layout: Layout, among: 'all' | 'newest'): string => {
+export const findSql = (layout: Layout, among: Among): string => {
   const document = qualified(layout, 'transcript_document');
-  const rows = among === 'all' ? `${qualified(layout, 'transcript_search')} s` : newestRows(layout);
+  const { rows, where } = rowsAmong(layout)[among];
   return `SELECT s.call_id, s.side, s.language, s.clipped, ${toMicros('s.call_timestamp')} AS micros
   FROM ${rows}
- WHERE ${inRange} AND document @@ $2::tsquery
+ WHERE ${where}
    AND ($1::tsquery = $2::tsquery OR clipped OR document @@ $1::tsquery)
    AND (NOT (clipped OR $9::boolean) OR NOT EXISTS (
      SELECT FROM unnest($7::text[]) AS phrase

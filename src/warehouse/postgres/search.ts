@@ -4,11 +4,7 @@ import type pg from 'pg';
 import { CallsyncError, terminal, transient } from '../../errors.ts';
 import { inTransaction, runQuery } from '../../postgres/database.ts';
 import {
-  type FoundCall,
-  hitsPerCall,
-  readMarks,
   readSearchText,
-  type SearchHit,
   type SearchIndexStatus,
   type SearchRequest,
   type SearchResult,
@@ -26,19 +22,7 @@ import {
   nextCallsSql,
   searchStateSql,
 } from './search-ddl.ts';
-import {
-  byIndex,
-  byTime,
-  findParameters,
-  findSql,
-  hitsSql,
-  type LanguageQuery,
-  languageQueriesSql,
-  prepareToFind,
-  sampledRows,
-  sampleSql,
-  toLanguageQuery,
-} from './search-query.ts';
+import { findCalls } from './search-find.ts';
 
 export interface SearchOptions {
   readonly pool: pg.Pool;
@@ -149,15 +133,6 @@ const fill = async ({ pool, purpose, layout }: SearchOptions, onProgress: (index
   }
 };
 
-interface FoundRow {
-  readonly call_id: string;
-  readonly side: string;
-  readonly micros: number | null;
-  readonly language: string;
-  /** Positions ran out. */
-  readonly clipped: boolean;
-}
-
 const find = async (options: SearchOptions, request: SearchRequest): Promise<SearchResult> => {
   const text = readSearchText(request.text);
   const { pool, purpose, layout } = options;
@@ -168,91 +143,6 @@ const find = async (options: SearchOptions, request: SearchRequest): Promise<Sea
   }
   return await inTransaction(pool, purpose, async (client) => {
     await client.query('SET TRANSACTION READ ONLY');
-    return await findIn(client, layout, request, text);
+    return await findCalls(client, layout, request, text);
   });
-};
-
-/** Reading a row that the index names, in the order of the index, takes as long as walking past so many in order of time. */
-const rowsPerCandidate = 2;
-
-/**
- * What is frequent is found among the newest rows. Else they tell, as a sample, how many rows the index would name, and how
- * many a walk through time would pass until it has found enough.
- */
-const findRows = async (
-  client: pg.PoolClient,
-  layout: Layout,
-  query: LanguageQuery,
-  input: { readonly parameters: readonly unknown[]; readonly limit: number },
-): Promise<readonly FoundRow[]> => {
-  const parameters = [...input.parameters];
-  const newest = await client.query<FoundRow>(findSql(layout, 'newest'), parameters);
-  const found = newest.rows.length;
-  if (found >= input.limit) return newest.rows;
-  // Words alone are all that the index is asked for.
-  let withWords = found;
-  if (query.full !== query.words) {
-    const { rows } = await client.query<{ with_words: number }>(sampleSql(layout), parameters);
-    withWords = rows[0]?.with_words ?? 0;
-  }
-  const named = (query.total * withWords) / sampledRows;
-  const passed = found === 0 ? query.total : Math.min(query.total, (input.limit * sampledRows) / found);
-  if (named * rowsPerCandidate <= passed) await client.query(byIndex);
-  const all = await client.query<FoundRow>(findSql(layout, 'all'), parameters);
-  await client.query(byTime);
-  return all.rows;
-};
-
-const findIn = async (
-  client: pg.PoolClient,
-  layout: Layout,
-  request: SearchRequest,
-  text: ReturnType<typeof readSearchText>,
-): Promise<SearchResult> => {
-  const { rows: languages } = await client.query(languageQueriesSql(layout), [text.full, text.positive]);
-  const queries = languages.flatMap((row) => toLanguageQuery(row) ?? []);
-  const range = {
-    from: request.from ?? null,
-    to: request.to ?? null,
-    side: request.side ?? null,
-    // A call may be found by each of its sides, and one more call tells whether there are more.
-    limit: 2 * (request.limit + 1),
-  };
-  await client.query(prepareToFind);
-  const found: { readonly row: FoundRow; readonly query: LanguageQuery }[] = [];
-  for (const query of queries) {
-    const parameters = findParameters(query, text, range);
-    const rows = await findRows(client, layout, query, { parameters, limit: range.limit });
-    found.push(...rows.map((row) => ({ row, query })));
-  }
-  found.sort((a, b) => (b.row.micros ?? 0) - (a.row.micros ?? 0) || (a.row.call_id < b.row.call_id ? -1 : 1));
-  const ids = [...new Set(found.map(({ row }) => row.call_id))];
-  const shown = new Set(ids.slice(0, request.limit));
-  const calls = new Map<string, FoundCall & { hits: SearchHit[] }>();
-  for (const { row } of found.filter(({ row }) => shown.has(row.call_id))) {
-    calls.set(row.call_id, { callId: row.call_id, callTimestamp: row.micros, language: row.language, hits: [] });
-  }
-  for (const query of queries) {
-    const mine = found.filter((one) => one.query === query && shown.has(one.row.call_id)).map(({ row }) => row);
-    if (mine.length === 0) continue;
-    const { rows } = await client.query(hitsSql(layout), [
-      mine.map((row) => row.call_id),
-      mine.map((row) => row.side),
-      mine.map((row) => row.clipped),
-      query.language,
-      query.anyWords,
-      query.any,
-      query.lexemes,
-      text.phrases.length === 0,
-    ]);
-    for (const row of rows) {
-      const hit = { utteranceIndex: row.utterance_index, side: row.side, ...readMarks(row.marked) };
-      calls.get(row.call_id)?.hits.push(hit);
-    }
-  }
-  const sorted = [...calls.values()].map((call) => ({
-    ...call,
-    hits: call.hits.sort((a, b) => a.utteranceIndex - b.utteranceIndex).slice(0, hitsPerCall),
-  }));
-  return { calls: sorted, more: ids.length > request.limit };
 };

@@ -60,7 +60,8 @@ export const listStatements = (layout: Layout): readonly Statement[] => {
     { name: 'search: languages', sql: languageQueriesSql(layout) },
     { name: 'search: calls among the newest', sql: findSql(layout, 'newest') },
     { name: 'search: how frequent', sql: sampleSql(layout) },
-    { name: 'search: calls', sql: findSql(layout, 'all') },
+    { name: 'search: calls by a walk', sql: findSql(layout, 'walked') },
+    { name: 'search: calls by the index', sql: findSql(layout, 'named') },
     { name: 'search: utterances', sql: hitsSql(layout) },
   ];
 };

@@ -1,0 +1,168 @@
+/** Finding calls by the search index: which way is taken through it, and the utterances that are shown. */
+import type pg from 'pg';
+import {
+  type FoundCall,
+  hitsPerCall,
+  readMarks,
+  type SearchHit,
+  type SearchRequest,
+  type SearchResult,
+  type SearchText,
+} from '../search.ts';
+import type { Layout } from './layout.ts';
+import {
+  type Among,
+  byIndex,
+  byTime,
+  findParameters,
+  findSql,
+  hitsSql,
+  type LanguageQuery,
+  languageQueriesSql,
+  prepareToFind,
+  sampleSql,
+  toLanguageQuery,
+} from './search-query.ts';
+
+/** So many of the newest rows are looked at first, and tell how frequent words and phrases are. */
+const firstLook = 400;
+/** So many where a long way lies ahead: rare phrases of frequent words are too few among the first to count on. */
+const secondLook = 4_000;
+/** What was not found is taken for as frequent as if half a row had it. */
+const halfFound = 0.5;
+
+interface FoundRow {
+  readonly call_id: string;
+  readonly side: string;
+  readonly micros: number | null;
+  readonly language: string;
+  /** Positions ran out. */
+  readonly clipped: boolean;
+}
+
+/** What the newest rows of a language told. */
+interface Start {
+  readonly query: LanguageQuery;
+  readonly parameters: readonly unknown[];
+  readonly rows: readonly FoundRow[];
+  /** Rows that have the words, and those that match, by row; undefined when nothing is left to find. */
+  readonly rest?: { readonly withWords: number; readonly found: number } | undefined;
+}
+
+/** @returns the newest calls of all languages that match; the transaction's settings are left changed */
+export const findCalls = async (
+  client: pg.PoolClient,
+  layout: Layout,
+  request: SearchRequest,
+  text: SearchText,
+): Promise<SearchResult> => {
+  const { rows: languages } = await client.query(languageQueriesSql(layout), [text.full, text.positive]);
+  const queries = languages.flatMap((row) => toLanguageQuery(row) ?? []);
+  // One more call tells whether there are more.
+  const wanted = request.limit + 1;
+  const range = { from: request.from ?? null, to: request.to ?? null, side: request.side ?? null, limit: 2 * wanted };
+  await client.query(prepareToFind);
+  const starts: Start[] = [];
+  for (const query of queries) {
+    starts.push(await lookAtNewest(client, layout, query, { parameters: findParameters(query, text, range), wanted }));
+  }
+  // The index has the rows of all languages together.
+  const named = starts.reduce((sum, { query, rest }) => sum + query.rows * (rest?.withWords ?? 0), 0);
+  const found: { readonly row: FoundRow; readonly query: LanguageQuery }[] = [];
+  for (const start of starts) {
+    const rows = start.rest === undefined ? start.rows : await readAll(client, layout, start, { wanted, named });
+    found.push(...rows.map((row) => ({ row, query: start.query })));
+  }
+  found.sort((a, b) => (b.row.micros ?? 0) - (a.row.micros ?? 0) || (a.row.call_id < b.row.call_id ? -1 : 1));
+  const ids = [...new Set(found.map(({ row }) => row.call_id))];
+  const shown = new Set(ids.slice(0, request.limit));
+  const calls = new Map<string, FoundCall & { hits: SearchHit[] }>();
+  for (const { row } of found.filter(({ row }) => shown.has(row.call_id))) {
+    calls.set(row.call_id, { callId: row.call_id, callTimestamp: row.micros, language: row.language, hits: [] });
+  }
+  for (const query of queries) {
+    const mine = found.filter((one) => one.query === query && shown.has(one.row.call_id)).map(({ row }) => row);
+    if (mine.length === 0) continue;
+    const { rows } = await client.query(hitsSql(layout), [
+      mine.map((row) => row.call_id),
+      mine.map((row) => row.side),
+      mine.map((row) => row.clipped),
+      query.language,
+      query.anyWords,
+      query.any,
+      query.lexemes,
+      text.phrases.length === 0,
+    ]);
+    for (const row of rows) {
+      const hit = { utteranceIndex: row.utterance_index, side: row.side, ...readMarks(row.marked) };
+      calls.get(row.call_id)?.hits.push(hit);
+    }
+  }
+  const sorted = [...calls.values()].map((call) => ({
+    ...call,
+    hits: call.hits.sort((a, b) => a.utteranceIndex - b.utteranceIndex).slice(0, hitsPerCall),
+  }));
+  return { calls: sorted, more: ids.length > request.limit };
+};
+
+const callsOf = (rows: readonly FoundRow[]): number => new Set(rows.map((row) => row.call_id)).size;
+
+/** What is frequent is found among the newest rows. Else they are a sample of the others. */
+const lookAtNewest = async (
+  client: pg.PoolClient,
+  layout: Layout,
+  query: LanguageQuery,
+  { parameters, wanted }: { readonly parameters: readonly unknown[]; readonly wanted: number },
+): Promise<Start> => {
+  const { rows } = await client.query<FoundRow>(findSql(layout, 'newest'), [...parameters, firstLook]);
+  if (callsOf(rows) >= wanted) return { query, parameters, rows };
+  // Words alone are all that the index is asked for, and were counted.
+  const hasMore = query.full !== query.words;
+  const { rows: samples } = await client.query<{ rows: number; with_words: number }>(sampleSql(layout), [
+    ...parameters,
+    firstLook,
+    hasMore,
+  ]);
+  const [sample = { rows: 0, with_words: 0 }] = samples;
+  if (sample.rows < firstLook) return { query, parameters, rows };
+  const withWords = hasMore ? sample.with_words : rows.length;
+  const rest = { withWords: withWords / firstLook, found: Math.max(rows.length, halfFound) / firstLook };
+  return { query, parameters, rows, rest };
+};
+
+/**
+ * The sample tells how many rows the index would name, and how many a walk through time would pass until it has found
+ * enough; the shorter way is taken. Where both are long, more rows are looked at first.
+ */
+const readAll = async (
+  client: pg.PoolClient,
+  layout: Layout,
+  { query, parameters, rows: sampled, rest }: Start,
+  { wanted, named }: { readonly wanted: number; readonly named: number },
+): Promise<readonly FoundRow[]> => {
+  const most = 2 * wanted;
+  const find = async (among: Among, limit: number, more: readonly unknown[] = []): Promise<readonly FoundRow[]> => {
+    const { rows } = await client.query<FoundRow>(findSql(layout, among), [...parameters.with(7, limit), ...more]);
+    return rows;
+  };
+  let newest = sampled;
+  let share = rest?.found ?? 0;
+  // A call is found by each of its sides; few calls by both, as far as the newest tell.
+  const enough = (): number =>
+    newest.length === 0 ? wanted + 3 : Math.min(most, Math.ceil((wanted * newest.length) / callsOf(newest)) + 3);
+  const passed = (): number => Math.min(query.rows, enough() / share);
+  if (Math.min(named, passed()) > secondLook) {
+    newest = await find('newest', most, [secondLook]);
+    if (callsOf(newest) >= wanted) return newest;
+    share = Math.max(newest.length, halfFound) / secondLook;
+  }
+  if (named <= passed()) {
+    await client.query(byIndex);
+    const rows = await find('named', most);
+    await client.query(byTime);
+    return rows;
+  }
+  const limit = enough();
+  const rows = await find('walked', limit);
+  return rows.length === limit && callsOf(rows) < wanted ? await find('walked', most) : rows;
+};
