@@ -2,11 +2,9 @@
  * The dbt package with the real dbt-bigquery on the local BigQuery: it builds, its marts equal the views, sources are fresh.
  * With CALLSYNC_GSQLCHECK, Google's analyzer checks its SQL with contracts. About 4 minutes, and one to install dbt first.
  */
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
 import { marts } from '../../src/marts/marts.ts';
@@ -15,6 +13,7 @@ import { listStatements } from '../../src/warehouse/bigquery/statements.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
 import { type Dbt, installDbt, openDbt, settingsVars } from '../marts/dbt.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls, sortRows } from '../marts/two-warehouses.ts';
+import { analyze, hasAnalyzer } from '../support/analyzer.ts';
 
 let here: FilledWarehouses;
 let folder: string;
@@ -83,39 +82,30 @@ const writeRelation = ({ relation_name, compiled_code = '', config, columns }: M
   return `CREATE OR REPLACE TABLE ${relation_name} (${typed}) AS (SELECT ${named} FROM (${compiled_code}) AS model_subq)`;
 };
 
-const analyzer = process.env.CALLSYNC_GSQLCHECK;
-test.skipIf(analyzer === undefined)(
-  "Google's analyzer accepts every model, with contracts, and every test",
-  async () => {
-    const { callsync_fields: _fields, ...withoutFields } = vars;
-    await dbt.run(['compile'], { ...withoutFields, callsync_contracts: true });
-    const manifest = JSON.parse(await readFile(join(folder, 'target/manifest.json'), 'utf8')) as {
-      readonly nodes: Readonly<Record<string, ManifestNode>>;
-    };
-    const { project, dataset } = here.bigqueryPlace;
-    const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset });
-    const statements = listStatements(config)
-      .filter(({ name }) => name.startsWith('ddl/'))
-      .map(({ sql }) => sql);
-    const written = new Set<string>();
-    const write = (id: string): void => {
-      const node = manifest.nodes[id];
-      if (node === undefined || written.has(id)) return;
-      written.add(id);
-      for (const parent of node.depends_on.nodes) write(parent);
-      if (node.resource_type === 'model') statements.push(writeRelation(node));
-      if (node.resource_type === 'test') statements.push(node.compiled_code ?? '');
-    };
-    for (const id of Object.keys(manifest.nodes)) write(id);
-    const contracts = Object.values(manifest.nodes).filter(({ config: { contract } }) => contract?.enforced === true);
-    const file = join(folder, 'dbt.sql');
-    await writeFile(file, statements.map((sql) => `${sql.trim().replace(/;$/, '')};`).join('\n\n'));
-    const { stdout } = await promisify(execFile)(analyzer as string, [file], { maxBuffer: 64_000_000 }).catch(
-      (error: { stdout: string }) => error,
-    );
-    console.log(`${contracts.length} models under contracts; ${stdout.trim().split('\n').at(-1)}`);
-    expect(stdout.split('\n').filter((line) => line.startsWith('FAIL'))).toEqual([]);
-    expect(stdout).toMatch(/\d+ checked, 0 failed/);
-    expect(contracts.length).toBe(marts.length);
-  },
-);
+test.skipIf(!hasAnalyzer)("Google's analyzer accepts every model, with contracts, and every test", async () => {
+  const { callsync_fields: _fields, ...withoutFields } = vars;
+  await dbt.run(['compile'], { ...withoutFields, callsync_contracts: true });
+  const manifest = JSON.parse(await readFile(join(folder, 'target/manifest.json'), 'utf8')) as {
+    readonly nodes: Readonly<Record<string, ManifestNode>>;
+  };
+  const { project, dataset } = here.bigqueryPlace;
+  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset });
+  const statements = listStatements(config)
+    .filter(({ name }) => name.startsWith('ddl/'))
+    .map(({ sql }) => sql);
+  const written = new Set<string>();
+  const write = (id: string): void => {
+    const node = manifest.nodes[id];
+    if (node === undefined || written.has(id)) return;
+    written.add(id);
+    for (const parent of node.depends_on.nodes) write(parent);
+    if (node.resource_type === 'model') statements.push(writeRelation(node));
+    if (node.resource_type === 'test') statements.push(node.compiled_code ?? '');
+  };
+  for (const id of Object.keys(manifest.nodes)) write(id);
+  const contracts = Object.values(manifest.nodes).filter(({ config: { contract } }) => contract?.enforced === true);
+  const { checked, failures } = await analyze(statements);
+  console.log(`${contracts.length} models under contracts; ${checked} statements were checked`);
+  expect(failures).toEqual([]);
+  expect(contracts.length).toBe(marts.length);
+});

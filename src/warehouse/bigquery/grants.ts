@@ -51,7 +51,10 @@ export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): re
         `CREATE OR REPLACE VIEW \`${views}.${name}\` AS SELECT ${columns.join(', ')} FROM \`${project}.${readers.marts}.${name}\``,
     ),
     `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${views}\` TO ${grantee(readers.restricted)}, ${grantee(readers.analyst)}`,
-    `REVOKE \`roles/bigquery.dataViewer\` ON SCHEMA \`${dataset}\` FROM ${grantee(readers.restricted)}`,
+    // Marts show transcripts, too.
+    ...[dataset, `${project}.${readers.marts}`].map(
+      (name) => `REVOKE \`roles/bigquery.dataViewer\` ON SCHEMA \`${name}\` FROM ${grantee(readers.restricted)}`,
+    ),
   ];
 };
 

@@ -1,18 +1,12 @@
 /** The SQL that can be sent: reviewed as a file, bounded to the partitions of a batch, understood by Google's analyzer. */
-import { execFile } from 'node:child_process';
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
 import { type ScriptInput, writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
 import { listStatements } from '../../../src/warehouse/bigquery/statements.ts';
+import { analyze, hasAnalyzer } from '../../support/analyzer.ts';
 import { bePatient } from '../patience.ts';
 
 bePatient();
-
-const run = promisify(execFile);
 
 const configOf = (over: Record<string, unknown>) =>
   bigqueryWarehouseSchema.parse({
@@ -111,28 +105,10 @@ describe('what a load may touch', () => {
   });
 });
 
-const analyzer = process.env.CALLSYNC_GSQLCHECK ?? join(homedir(), '.cache/callsync/gsqlcheck/gsqlcheck');
-const hasAnalyzer = await access(analyzer).then(
-  () => true,
-  () => false,
-);
-if (!hasAnalyzer) {
-  console.warn(`The SQL is not analyzed: no GoogleSQL analyzer at ${analyzer}. Set CALLSYNC_GSQLCHECK to one.`);
-}
-
 test.skipIf(!hasAnalyzer).each(layouts)("Google's analyzer accepts every statement of %j", async (layout) => {
-  const folder = await mkdtemp(join(tmpdir(), 'callsync-sql-'));
-  try {
-    // The analyzer's catalog has the dataset's own tables only.
-    const statements = listStatements(configOf(layout)).filter(({ sql }) => !sql.includes('INFORMATION_SCHEMA'));
-    // As printed by the command, all of it in one file.
-    const all = join(folder, 'all.sql');
-    await writeFile(all, statements.map(({ sql }) => `${sql.trim().replace(/;$/, '')};`).join('\n\n'));
-    expect((await run(analyzer, [all])).stdout).toMatch(/\d+ checked, 0 failed/);
-    const broken = join(folder, 'broken.sql');
-    await writeFile(broken, 'SELECT call_identifier FROM `acme-prod.calls.calls`;');
-    await expect(run(analyzer, [all, broken])).rejects.toThrow();
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  // The analyzer's catalog has the dataset's own tables only.
+  const statements = listStatements(configOf(layout)).filter(({ sql }) => !sql.includes('INFORMATION_SCHEMA'));
+  const all = statements.map(({ sql }) => sql);
+  expect((await analyze(all)).failures).toEqual([]);
+  expect((await analyze([...all, 'SELECT call_identifier FROM `acme-prod.calls.calls`'])).failures).toHaveLength(1);
 });

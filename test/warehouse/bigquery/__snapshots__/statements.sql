@@ -1625,6 +1625,9 @@ GRANT `roles/bigquery.dataViewer` ON SCHEMA `acme-prod.calls_restricted` TO "gro
 -- grants
 REVOKE `roles/bigquery.dataViewer` ON SCHEMA `acme-prod.calls` FROM "group:others@example.com";
 
+-- grants
+REVOKE `roles/bigquery.dataViewer` ON SCHEMA `acme-prod.calls_marts` FROM "group:others@example.com";
+
 -- search index/create
 CREATE SEARCH INDEX IF NOT EXISTS transcript_search ON `acme-prod.calls.utterances` (content) OPTIONS (analyzer = 'LOG_ANALYZER');
 

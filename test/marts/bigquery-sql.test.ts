@@ -1,0 +1,110 @@
+/** What callsync sends to BigQuery for analysts, by Google's analyzer; and what the restricted could write there, which it refuses. */
+import { expect, test } from 'vitest';
+import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
+import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
+import { restrictedColumns, restrictedMartColumns } from '../../schemas/restricted-columns.ts';
+import { tables, wordsView } from '../../schemas/tables.ts';
+import { cookbook } from '../../src/marts/cookbook.ts';
+import { marts } from '../../src/marts/marts.ts';
+import { renderViews } from '../../src/marts/render-views.ts';
+import { martSettings } from '../../src/marts/settings.ts';
+import { viewQuery } from '../../src/warehouse/bigquery/ensure-views.ts';
+import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
+import { searchSql } from '../../src/warehouse/bigquery/search.ts';
+import { listStatements } from '../../src/warehouse/bigquery/statements.ts';
+import { analyze, hasAnalyzer } from '../support/analyzer.ts';
+import { analytics } from './analytics.ts';
+
+const restricted = 'group:others@example.com';
+const readers = { analyst: 'group:analysts@example.com', restricted, marts: 'calls_marts' };
+const configOf = (documents: boolean): BigqueryWarehouseConfig =>
+  bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'acme-prod', dataset: 'calls', documents });
+
+const makeTables = (config: BigqueryWarehouseConfig): readonly string[] =>
+  listStatements(config)
+    .filter(({ name }) => name.startsWith('ddl/'))
+    .map(({ sql }) => sql);
+
+const makeMarts = (settings: unknown): readonly string[] =>
+  renderViews(
+    { kind: 'bigquery', project: 'acme-prod', tables: 'calls', marts: readers.marts },
+    martSettings(analyticsConfigSchema.parse(settings)),
+  ).map((view) => viewQuery(`acme-prod.${readers.marts}`, view));
+
+/** The analyzer knows no view of BigQuery's own. */
+const informationSchema = `CREATE TABLE \`acme-prod\`.calls.INFORMATION_SCHEMA.SEARCH_INDEXES
+  (index_name STRING, coverage_percentage INT64, total_storage_bytes INT64)`;
+
+/** Every combination of conditions. */
+const searches = [{}, { from: 0 }, { to: 1 }, { side: 'out' }, { from: 0, to: 1, side: 'out' }].map((request) =>
+  searchSql('acme-prod.calls', { limit: 20, ...request }),
+);
+
+const questions = cookbook.map(({ sql }) =>
+  (typeof sql === 'string' ? sql : sql.bigquery).replaceAll('{marts}', '`acme-prod`.calls_marts'),
+);
+
+test.skipIf(!hasAnalyzer)('every mart, right, search and question of the cookbook is accepted', async () => {
+  const counts: Record<string, number> = {};
+  for (const documents of [false, true]) {
+    for (const hasMarts of [true, false]) {
+      for (const settings of hasMarts ? [analytics, {}] : [{}]) {
+        const config = configOf(documents);
+        const parts = {
+          tables: makeTables(config),
+          marts: hasMarts ? makeMarts(settings) : [],
+          rights: grantsSql(config, { ...readers, hasMarts }),
+          search: [
+            informationSchema,
+            ...listStatements(config).flatMap(({ name, sql }) => (name.startsWith('search index/') ? [sql] : [])),
+            ...searches,
+          ],
+          questions: settings === analytics ? questions : [],
+        };
+        const { checked, failures } = await analyze(Object.values(parts).flat());
+        expect(failures).toEqual([]);
+        expect(checked).toBeGreaterThanOrEqual(Object.values(parts).flat().length);
+        for (const [name, { length }] of Object.entries(parts)) counts[name] = (counts[name] ?? 0) + length;
+      }
+    }
+  }
+  console.log(`accepted: ${JSON.stringify(counts)}`);
+});
+
+test.skipIf(!hasAnalyzer)('no column or relation that is closed to the restricted is in their dataset', async () => {
+  const config = configOf(true);
+  const made = [...makeTables(config), ...makeMarts(analytics), ...grantsSql(config, { ...readers, hasMarts: true })];
+  const fields = Object.values(analytics.fields).map(({ name }) => name);
+  const columns = new Map<string, readonly string[]>([
+    ...tables.map(({ name, columns }): [string, readonly string[]] => [name, columns.map((column) => column.name)]),
+    ['words', wordsView.columns.map(({ name }) => name)],
+    ...marts.map((mart): [string, readonly string[]] => [
+      mart.name,
+      [...mart.columns.map(({ name }) => name), ...(mart.name === 'calls_wide' ? fields : [])],
+    ]),
+  ]);
+  const open: Readonly<Record<string, readonly string[]>> = { ...restrictedColumns, ...restrictedMartColumns };
+  const select = (name: string, column: string): string =>
+    `SELECT ${column} FROM \`acme-prod.calls_restricted.${name}\``;
+  const shown = Object.entries(open).flatMap(([name, list]) => list.map((column) => select(name, column)));
+  const closed = [...columns].flatMap(([name, list]) =>
+    list.filter((column) => open[name]?.includes(column) !== true).map((column) => select(name, column)),
+  );
+  expect((await analyze([...made, ...shown])).failures).toEqual([]);
+  const { failures } = await analyze([...made, ...closed]);
+  expect(failures).toHaveLength(closed.length);
+  for (const failure of failures) expect(failure).toMatch(/Unrecognized name|[Nn]ot found/);
+  console.log(`${shown.length} columns are open, ${closed.length} are closed`);
+});
+
+test('the restricted have a right on their own dataset alone, and lose what they were given on others', () => {
+  for (const hasMarts of [true, false]) {
+    const theirs = grantsSql(configOf(true), { ...readers, hasMarts }).filter((sql) => sql.includes(restricted));
+    const viewer = 'roles/bigquery.dataViewer';
+    expect(theirs).toEqual([
+      `GRANT \`${viewer}\` ON SCHEMA \`acme-prod.calls_restricted\` TO "${restricted}", "${readers.analyst}"`,
+      `REVOKE \`${viewer}\` ON SCHEMA \`acme-prod.calls\` FROM "${restricted}"`,
+      `REVOKE \`${viewer}\` ON SCHEMA \`acme-prod.calls_marts\` FROM "${restricted}"`,
+    ]);
+  }
+});

@@ -1,0 +1,40 @@
+/** Google's SQL analyzer, where this machine has it: no BigQuery runs here that would refuse what the real one refuses. */
+import { execFile } from 'node:child_process';
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const analyzer = process.env.CALLSYNC_GSQLCHECK ?? join(homedir(), '.cache/callsync/gsqlcheck/gsqlcheck');
+
+export const hasAnalyzer: boolean = await access(analyzer).then(
+  () => true,
+  () => false,
+);
+if (!hasAnalyzer) {
+  console.warn(`The SQL is not analyzed: no GoogleSQL analyzer at ${analyzer}. Set CALLSYNC_GSQLCHECK to one.`);
+}
+
+export interface Analysis {
+  readonly checked: number;
+  /** One line for each statement that is refused. */
+  readonly failures: readonly string[];
+}
+
+/** Statements in their order, each seeing what those before it have created. */
+export const analyze = async (statements: readonly string[]): Promise<Analysis> => {
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-sql-'));
+  try {
+    const file = join(folder, 'all.sql');
+    await writeFile(file, statements.map((sql) => `${sql.trim().replace(/;$/, '')};`).join('\n\n'));
+    const { stdout } = await promisify(execFile)(analyzer, [file], { maxBuffer: 64_000_000 }).catch(
+      (error: { readonly stdout: string }) => error,
+    );
+    const [, checked, failed] = /(\d+) checked, (\d+) failed/.exec(stdout) ?? [];
+    const failures = stdout.split('\n').filter((line) => line.startsWith('FAIL'));
+    if (failures.length !== Number(failed)) throw new Error(`The analyzer said: ${stdout.slice(-2_000)}`);
+    return { checked: Number(checked), failures };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+};
