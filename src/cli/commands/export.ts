@@ -18,7 +18,8 @@ const run = (folder: string, options: ExportOptions): Promise<void> =>
     const { signal } = untilStopped();
     const { format, from, to = Date.now() * 1000 } = options;
     const processedField = processedFieldOf(services.config);
-    const input = { format, folder: resolve(folder), from, to, processedField, version: readVersion() };
+    const { units } = services.config.analytics;
+    const input = { format, folder: resolve(folder), from, to, processedField, units, version: readVersion() };
     const onProgress = (calls: number) => {
       if (calls % 10_000 === 0) services.say(`${calls} calls written …`);
     };
@@ -41,7 +42,9 @@ export const addExport = (command: Command): void => {
   withCommonOptions(command)
     .argument('<folder>', 'where the files go; must not exist, and appears when they are complete')
     .addOption(
-      new Option('--format <format>', 'documents, or a file for each table').choices(exportFormats).default('ndjson'),
+      new Option('--format <format>', 'documents, a file for each table, or vCons')
+        .choices(exportFormats)
+        .default('ndjson'),
     )
     .requiredOption('--from <instant>', 'calls from then on (UTC)', parseTimestampArgument)
     .option('--to <instant>', 'calls before then (UTC); now by default', parseTimestampArgument)
@@ -54,7 +57,8 @@ Examples:
 
 It reads the ledger, each call as it is when its turn comes; erased calls are left out. ndjson has the whole documents, as
 callsync import reads them; parquet has the rows of the warehouse tables (times in microseconds UTC, JSON and exact decimals as
-text) and one file of words. manifest.json counts the rows. An export that is stopped leaves nothing.`,
+text) and one file of words; vcon has a vCon a line (draft-ietf-vcon-vcon-core-04, which may still change): who called, every
+utterance, and the record as it was sent, with times of utterances where analytics.units says their unit. manifest.json counts the rows. An export that is stopped leaves nothing.`,
     )
     .action(run);
 };

@@ -1,13 +1,16 @@
 /** Calls of the ledger to files: a folder that is there, whole, or not at all. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { VconUnits } from '../../calls/vcon.ts';
 import { writeFolder } from '../../new-folder.ts';
 import { readLedgerRange } from '../../store/ledger/read-range.ts';
 import type { Store } from '../../store/store.ts';
 import { createNdjsonWriter } from './ndjson.ts';
 import { createParquetWriter } from './parquet.ts';
+import { createVconWriter } from './vcon.ts';
+import type { ExportWriter } from './writer.ts';
 
-export const exportFormats = ['ndjson', 'parquet'] as const;
+export const exportFormats = ['ndjson', 'parquet', 'vcon'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
 export interface ExportInput {
@@ -18,6 +21,8 @@ export interface ExportInput {
   readonly from: number;
   readonly to: number;
   readonly processedField: string;
+  /** Of what vCons have in seconds. */
+  readonly units: VconUnits;
   /** Written to the manifest. */
   readonly version: string;
 }
@@ -36,8 +41,7 @@ export const exportCalls = async (
   { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (calls: number) => void },
 ): Promise<ExportResult> => {
   return await writeFolder(input.folder, async (partial) => {
-    const writer =
-      input.format === 'ndjson' ? createNdjsonWriter(partial) : createParquetWriter(partial, input.processedField);
+    const writer = openWriter(partial, input);
     let calls = 0;
     for await (const row of readLedgerRange(store, input)) {
       signal.throwIfAborted();
@@ -51,6 +55,11 @@ export const exportCalls = async (
     await writeFile(join(partial, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
     return { calls, files };
   });
+};
+
+const openWriter = (folder: string, { format, processedField, units }: ExportInput): ExportWriter => {
+  if (format === 'ndjson') return createNdjsonWriter(folder);
+  return format === 'vcon' ? createVconWriter(folder, units) : createParquetWriter(folder, processedField);
 };
 
 const toIso = (micros: number): string => new Date(micros / 1000).toISOString();

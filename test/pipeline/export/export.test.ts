@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callTables, wordsView } from '../../../schemas/tables.ts';
+import { type Vcon, vconSchema } from '../../../schemas/vcon.ts';
 import { type ExportFormat, exportCalls } from '../../../src/pipeline/export/export-calls.ts';
 import { importFile } from '../../../src/pipeline/import/import-file.ts';
 import { eraseCalls } from '../../../src/store/erasure/erase.ts';
@@ -61,7 +62,8 @@ afterAll(async () => {
 const never = new AbortController().signal;
 const run = (name: string, format: ExportFormat, over: { from?: number; to?: number; signal?: AbortSignal } = {}) => {
   const { from = micros(0), to = micros(calls), signal = never } = over;
-  const input = { format, folder: join(folder, name), from, to, processedField: 'qualified', version: 'test' };
+  const units = { utterance_start: 'seconds', utterance_duration: 'unknown' } as const;
+  const input = { format, folder: join(folder, name), from, to, processedField: 'qualified', units, version: 'test' };
   return exportCalls(pipeline.store, input, { signal, onProgress: () => undefined });
 };
 
@@ -114,6 +116,21 @@ test('Parquet: a file for each table, with the rows that the warehouse has', asy
     expect(read.length, name).toBe(files[`${name}.parquet`]);
     expect(read.map(pick).sort(), name).toEqual(held.map(pick).sort());
   }
+});
+
+test('vCon: one a call, valid, with nothing of the record lost', async () => {
+  const { files } = await run('vcons', 'vcon');
+  expect(files).toEqual({ 'calls.vcon.ndjson': calls });
+  const lines = (await readFile(join(folder, 'vcons/calls.vcon.ndjson'), 'utf8')).trimEnd().split('\n');
+  const vcons = lines.map((line) => vconSchema.parse(JSON.parse(line)));
+  const bodyOf = ({ analysis }: Vcon, type: string) => analysis.find((one) => one.type === type)?.body;
+  const records = vcons.map((vcon) => ({
+    ...(bodyOf(vcon, 'call_record') as Record<string, unknown>),
+    tags: bodyOf(vcon, 'tags'),
+    transcript_json: bodyOf(vcon, 'transcript'),
+  }));
+  expect(records).toEqual(Array.from({ length: calls }, (_, index) => record(index)));
+  expect(new Set(vcons.map(({ uuid }) => uuid)).size).toBe(calls);
 });
 
 test('erased calls are left out, what is there is not replaced, and a stopped export leaves nothing', async () => {

@@ -1,0 +1,49 @@
+/**
+ * A call as a vCon, the IETF's container for conversations, as draft-ietf-vcon-vcon-core-04 has it: the parts of it that
+ * `callsync export` writes, and no other. Readers of the draft take all of them; what callsync would leave out is refused.
+ */
+import { z } from 'zod';
+
+const instant = z.iso.datetime();
+const index = z.int().min(0);
+
+const partySchema = z.strictObject({
+  /** A number as sent, without separators; global ones begin with a plus sign. */
+  tel: z.string().optional(),
+  mailto: z.string().optional(),
+  name: z.string().optional(),
+});
+
+/** What one party said, or one utterance of nobody known. */
+const dialogSchema = z.strictObject({
+  type: z.literal('text'),
+  start: instant,
+  /** Seconds. */
+  duration: z.number().min(0).optional(),
+  parties: index.optional(),
+  mediatype: z.literal('text/plain'),
+  body: z.string(),
+  encoding: z.literal('none'),
+});
+
+const analysisSchema = z.strictObject({
+  type: z.enum(['transcript', 'tags', 'call_record']),
+  /** Absent where it was not made from what was said. */
+  dialog: z.array(index).optional(),
+  vendor: z.string(),
+  product: z.string().optional(),
+  mediatype: z.literal('application/json'),
+  body: z.unknown(),
+  encoding: z.literal('json'),
+});
+
+export const vconSchema = z.strictObject({
+  vcon: z.literal('0.4.0'),
+  uuid: z.uuid({ version: 'v8' }),
+  created_at: instant,
+  updated_at: instant.optional(),
+  parties: z.array(partySchema),
+  dialog: z.array(dialogSchema),
+  analysis: z.array(analysisSchema),
+});
+export type Vcon = z.infer<typeof vconSchema>;

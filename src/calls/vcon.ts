@@ -1,0 +1,103 @@
+/** A call as a vCon. Pure. */
+import { hash } from 'node:crypto';
+import type { Unit } from '../../schemas/config/analytics.ts';
+import { type TableName, tableOf } from '../../schemas/tables.ts';
+import type { Vcon } from '../../schemas/vcon.ts';
+import { type FlattenInput, flattenCall } from './flatten.ts';
+
+/** Units of the fields that a vCon has in seconds; what is unknown is left out. */
+export interface VconUnits {
+  readonly utterance_start: Unit;
+  readonly utterance_duration: Unit;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+/**
+ * Every utterance as a text of its party, and the whole record as analyses: `transcript` and `tags` as they were sent,
+ * `call_record` with all other fields. Undefined for a call without a time, which every utterance needs.
+ */
+export const toVcon = (input: FlattenInput, units: VconUnits): Vcon | undefined => {
+  const { callId, document } = input;
+  const { callTimestamp, rows } = flattenCall(input);
+  if (callTimestamp === null) return undefined;
+  const contacts = named('contacts', rows.contacts);
+  const utterances = named('utterances', rows.utterances).filter(({ content }) => content !== null);
+  const sides = [...new Set(['in', 'out', ...utterances.flatMap(({ side }) => (side === null ? [] : [String(side)]))])];
+  const dialog = utterances.map((utterance): Vcon['dialog'][number] => {
+    const offset = toSeconds(utterance.start_offset, units.utterance_start) ?? 0;
+    return {
+      type: 'text',
+      start: toIso(callTimestamp + Math.round(offset * 1e6)) ?? toIso(callTimestamp) ?? '',
+      duration: toSeconds(utterance.duration, units.utterance_duration),
+      parties: utterance.side === null ? undefined : sides.indexOf(String(utterance.side)),
+      mediatype: 'text/plain',
+      body: String(utterance.content),
+      encoding: 'none',
+    };
+  });
+  const { transcript_json: transcript, tags, ...record } = document;
+  const [call] = named('calls', rows.calls);
+  const product = textOf(call?.asr_model);
+  return {
+    vcon: '0.4.0',
+    uuid: uuidOf(callId),
+    created_at: toIso(input.firstSeenAt ?? callTimestamp) ?? '',
+    updated_at: input.lastSeenAt === null ? undefined : toIso(input.lastSeenAt),
+    parties: sides.map((side) => partyOf(side, contacts)),
+    dialog,
+    analysis: [
+      ...(transcript === undefined
+        ? []
+        : [{ ...analysis('transcript', transcript), dialog: [...dialog.keys()], product }]),
+      ...(tags === undefined ? [] : [analysis('tags', tags)]),
+      analysis('call_record', record),
+    ],
+  };
+};
+
+const analysis = (type: Vcon['analysis'][number]['type'], body: unknown): Vcon['analysis'][number] => ({
+  type,
+  vendor: 'call-data service',
+  mediatype: 'application/json',
+  body,
+  encoding: 'json',
+});
+
+/** Rows of a table by the names of its columns. */
+const named = (table: TableName, rows: readonly (readonly unknown[])[]): Row[] => {
+  const { columns } = tableOf(table);
+  return rows.map((row) => Object.fromEntries(columns.map(({ name }, index) => [name, row[index] ?? null])));
+};
+
+const partyOf = (side: string, contacts: readonly Row[]): Vcon['parties'][number] => {
+  if (side !== 'in' && side !== 'out') return { name: side };
+  const { label = null, data = null, type = null, phone = null } = contacts.find((one) => one.side === side) ?? {};
+  return {
+    // Privacy rules leave a token in place of a number.
+    tel: /^\+?\d+$/.test(String(phone)) ? String(phone) : undefined,
+    mailto: type === 'EMAIL' ? textOf(data) : undefined,
+    name: textOf(label),
+  };
+};
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+const toSeconds = (value: unknown, unit: Unit): number | undefined => {
+  if (typeof value !== 'number' || value < 0 || unit === 'unknown') return undefined;
+  return unit === 'seconds' ? value : value / 1000;
+};
+
+/** Undefined beyond the years that the format has. */
+const toIso = (micros: number): string | undefined => {
+  const at = new Date(micros / 1000);
+  return at.getUTCFullYear() <= 9999 ? at.toISOString() : undefined;
+};
+
+/** Version 8 of RFC 9562 from a hash of the id: a call has the same one in every export. */
+const uuidOf = (callId: string): string => {
+  const bytes = hash('sha256', `callsync call ${callId}`, 'buffer').subarray(0, 16);
+  bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f);
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f);
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+};
