@@ -81,13 +81,18 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/search.ts')).addSearch,
   },
   {
+    name: 'query',
+    does: 'ask a warehouse in SQL: one query that only reads',
+    load: async () => (await import('./commands/query.ts')).addQuery,
+  },
+  {
     name: 'warehouse',
     does: 'fill or rebuild a warehouse from the ledger, without asking the service; its search index',
     load: async () => (await import('./commands/warehouse.ts')).addWarehouse,
   },
   {
     name: 'export',
-    does: 'write calls of a range to files: whole documents as NDJSON, or the rows of all tables as Parquet',
+    does: 'write calls of a range to files: whole documents as NDJSON, rows of all tables as Parquet, or vCons',
     load: async () => (await import('./commands/export.ts')).addExport,
   },
   {

@@ -67,11 +67,14 @@ export const openDatabase = (options: PoolOptions): Database => {
 /** The URL as it is at this moment. */
 export const readUrl = (url: ConnectionUrl): URL => new URL(typeof url === 'string' ? url : url());
 
-/** Opens a pool; nothing is connected until the first query. bigint columns read as numbers (all ours are safe). */
+/** bigint as numbers (all ours are safe), and a day as text, since no time zone may move it. */
+const parsers: Readonly<Record<number, (text: string) => unknown>> = { 20: Number, 1082: String };
+
+/** Opens a pool; nothing is connected until the first query. bigint columns read as numbers, days as `YYYY-MM-DD`. */
 export const openPool = (options: PoolOptions): pg.Pool => {
   const types = {
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-      oid === 20 ? Number : (pg.types.getTypeParser as (oid: number, format?: string) => unknown)(oid, format),
+      parsers[oid] ?? (pg.types.getTypeParser as (oid: number, format?: string) => unknown)(oid, format),
   };
   const statementMs = options.statementMs ?? defaultStatementMs;
   let pool: pg.Pool;

@@ -52,6 +52,11 @@ test('ends with the truth intact', async () => {
   expect(first.stderr()).not.toMatch(/\n\s+at /);
 }, 300_000);
 
+const query = async (...args: readonly string[]) => {
+  const run = start(['query', '--config', join(folder, 'demo/callsync.yaml'), ...args]);
+  return { code: await run.ended, text: run.stdout(), said: run.stderr() };
+};
+
 describe('a second start finds its data again, stays up, and', () => {
   let second: Run;
   let store: pg.Pool;
@@ -83,6 +88,24 @@ describe('a second start finds its data again, stays up, and', () => {
     // Ctrl-C finishes what is under way and keeps the data.
     expect(await second?.ended).toBe(0);
   }, 120_000);
+
+  test('answers in SQL, and only reads', async () => {
+    const sql =
+      "SELECT business_day, agent, calls FROM calls_marts.agent_daily WHERE business_day < '2999-01-01' LIMIT 2";
+    const { code, text, said } = await query(sql, '--json');
+    expect(code, said).toBe(0);
+    const { warehouse, rows } = JSON.parse(text);
+    expect(warehouse).toBe('postgres');
+    expect(rows).toHaveLength(2);
+    expect(rows[0]).toEqual({
+      business_day: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
+      agent: expect.any(String),
+      calls: expect.any(Number),
+    });
+    const refused = await query('DELETE FROM calls');
+    expect(refused.code).not.toBe(0);
+    expect(refused.said).toMatch(/read-only/);
+  });
 
   testInBrowser(() => ({
     operations,

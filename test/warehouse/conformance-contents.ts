@@ -214,6 +214,7 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
 
     test('only reading queries run', async () => {
       await expect(on.warehouse.query('DELETE FROM calls WHERE TRUE')).rejects.toThrow();
+      await expect(on.warehouse.query('COMMIT; DELETE FROM calls WHERE TRUE')).rejects.toThrow();
       const [row] = await on.warehouse.query('SELECT COUNT(*) AS n FROM calls');
       expect(Number(row?.n)).toBeGreaterThan(0);
     });

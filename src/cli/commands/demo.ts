@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { print, say, untilStopped } from '../command.ts';
-import { analystQueries, renderTable } from '../demo/analyst-queries.ts';
+import { analystQueries } from '../demo/analyst-queries.ts';
 import { countDifferent, describeDifference } from '../demo/check-equal.ts';
 import { type DemoOptions, type RunningDemo, runDemo } from '../demo/run-demo.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { renderTable } from '../render-table.ts';
 
 const parseCount = (text: string): number => {
   const count = Number(text);
@@ -39,19 +40,21 @@ const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<strin
       .map(([name, value]) => `${name} ${value}`)
       .join(', ')}`,
   );
+  lines.push(
+    '',
+    'Ask in SQL: tables are in schema calls (docs/tables.md), marts in calls_marts (docs/marts.md; docs/cookbook.md has 20 questions).',
+    `npx callsync query --config ${demo.configFile} 'SELECT * FROM calls_marts.agent_daily LIMIT 5'`,
+  );
   if (staysUp) {
-    lines.push(
-      '',
-      'Ask in SQL: tables are in schema calls (docs/tables.md), marts in calls_marts (docs/marts.md; docs/cookbook.md has 20 questions).',
-      `PGOPTIONS='-c search_path=calls_marts,calls' ${demo.psql}`,
-    );
+    if (warehouse.kind === 'postgres') lines.push(`PGOPTIONS='-c search_path=calls_marts,calls' ${demo.psql}`);
+    lines.push('Other commands ask this demo with the same --config: search, export, coverage, await, status.');
     if (demo.temporalUi !== undefined) lines.push(`Temporal's interface: ${demo.temporalUi}`);
     lines.push(`Webhook receiver: ${demo.webhookAddress}`);
     if (demo.statusPage !== undefined) {
       const { address, passwordFile } = demo.statusPage;
       lines.push(`Status page: ${address}   (to act on it: user demo, password in ${passwordFile})`);
     }
-  } else lines.push('', 'Without --exit it stays up, for psql, the status page and Temporal’s interface.');
+  } else lines.push('Without --exit it stays up, for psql, the status page and Temporal’s interface.');
   return lines.join('\n');
 };
 

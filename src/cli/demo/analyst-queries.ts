@@ -18,20 +18,3 @@ JOIN (SELECT call_id FROM calls ORDER BY duration DESC, call_id LIMIT 10) longes
 GROUP BY u.call_id, u.side ORDER BY words DESC, u.call_id, u.side`,
   },
 ];
-
-/** Rows as an aligned text table. */
-export const renderTable = (rows: readonly Record<string, unknown>[]): string => {
-  if (rows.length === 0) return '  (no rows)';
-  const names = Object.keys(rows[0] as object);
-  const cells = [names, ...rows.map((row) => names.map((name) => String(row[name] ?? '')))];
-  const widths = names.map((_, index) => Math.max(...cells.map((row) => (row[index] as string).length)));
-  return cells
-    .map(
-      (row) =>
-        `  ${row
-          .map((cell, index) => cell.padEnd(widths[index] as number))
-          .join('  ')
-          .trimEnd()}`,
-    )
-    .join('\n');
-};

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { stringify } from 'yaml';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { checkConfig } from '../../config/load.ts';
 import type { Raw } from '../../config/raw.ts';
@@ -64,6 +65,8 @@ export interface RunningDemo {
   readonly differences: readonly Difference[];
   /** The command that opens the database. */
   readonly psql: string;
+  /** Its configuration, with which other commands ask it. */
+  readonly configFile: string;
   readonly webhookAddress: string;
   readonly temporalUi: string | undefined;
   /** The status page, and where the password of its actor `demo` is; only of a demo that stays up. */
@@ -86,7 +89,7 @@ const readOrMakeSetting = async (dir: string): Promise<{ to: string }> => {
   }
 };
 
-const demoConfig = async (input: {
+const demoConfig = (input: {
   readonly dir: string;
   readonly source: Raw;
   readonly signingSecret: string;
@@ -94,23 +97,19 @@ const demoConfig = async (input: {
   readonly warehouses: Raw;
   readonly startFrom: string;
   readonly operations: Raw;
-}) =>
-  checkConfig(
-    await applyPreset({
-      source: input.source,
-      webhook: {
-        port: input.webhookPort,
-        header_prefix: 'X-Service-',
-        secrets: [{ name: 'demo', secret: input.signingSecret }],
-      },
-      operations: input.operations,
-      store: { data_dir: input.dir },
-      warehouses: input.warehouses,
-      analytics: demoAnalytics,
-      sync: { start_from: input.startFrom, interval: '5s', settle: '1s', overlap: '30s', inbox_sweep: '5s' },
-    }),
-    'the demo',
-  );
+}): Raw => ({
+  source: input.source,
+  webhook: {
+    port: input.webhookPort,
+    header_prefix: 'X-Service-',
+    secrets: [{ name: 'demo', secret: input.signingSecret }],
+  },
+  operations: input.operations,
+  store: { data_dir: input.dir },
+  warehouses: input.warehouses,
+  analytics: demoAnalytics,
+  sync: { start_from: input.startFrom, interval: '5s', settle: '1s', overlap: '30s', inbox_sweep: '5s' },
+});
 
 const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => Promise<unknown>)[]): Promise<Raw> => {
   if (options.warehouse === 'postgres') return { postgres: { type: 'postgres' } };
@@ -155,7 +154,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     webhooks: { url: `http://127.0.0.1:${webhookPort}/webhook` },
   });
   closers.push(() => simulator.stop());
-  const config = await demoConfig({
+  const raw = demoConfig({
     dir,
     webhookPort,
     signingSecret: simulator.signingSecret ?? '',
@@ -164,6 +163,9 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     warehouses: await warehousesFor(options, dir, closers),
     source: { ...sourceOf(simulator), list: { preset: 'activate' } },
   });
+  const configFile = join(dir, 'callsync.yaml');
+  await writeFile(configFile, stringify(raw), { mode: 0o600 });
+  const config = checkConfig(await applyPreset(raw), 'the demo');
   const services = servicesFor(config, options);
   for (const close of closers) services.defer(close);
   try {
@@ -243,6 +245,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
       warehouse,
       differences: equality?.differences ?? [],
       psql: psqlLine(config, store.url),
+      configFile,
       webhookAddress: `${receiver.address}${config.webhook.path}`,
       temporalUi: temporal.uiUrl,
       statusPage: address === undefined ? undefined : { address, passwordFile },

@@ -5,6 +5,7 @@ import { type ConnectionUrl, inTransaction, openPool, runQuery } from '../../pos
 import { postgresError } from '../../postgres/errors.ts';
 import { digestTables } from '../digest.ts';
 import type { Warehouse } from '../warehouse.ts';
+import { ask } from './ask.ts';
 import { countSql } from './counts.ts';
 import { digestCalls } from './digest-calls.ts';
 import { createGrants } from './grants.ts';
@@ -63,11 +64,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     countRows: async () => (await runQuery<Record<string, number>>(slow, purpose, countSql(layout)))[0] ?? {},
     digestTables: () => digestTables(layout.documents, rowsOf),
     rowsOf,
-    query: (sql) =>
-      inTransaction(pool, purpose, async (client) => {
-        await client.query('SET TRANSACTION READ ONLY');
-        return (await client.query(sql)).rows;
-      }),
+    query: (sql) => ask(pool, purpose, sql),
     listGuards: (range) => listGuards(slow, layout, range),
     removeCalls: (guards) => inTransaction(pool, purpose, (client) => removeCalls(client, layout, guards)),
     removeOrphans: (callIds) => inTransaction(pool, purpose, (client) => removeOrphans(client, layout, callIds)),

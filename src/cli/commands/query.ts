@@ -1,0 +1,33 @@
+import type { Command } from 'commander';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
+import { renderTable } from '../render-table.ts';
+import { openWarehouse } from '../services/open-warehouse.ts';
+
+interface QueryOptions extends CommonOptions {
+  readonly warehouse?: string;
+}
+
+export const addQuery = (command: Command): void => {
+  withCommonOptions(command)
+    .argument('<sql>', "one query, in the warehouse's own SQL")
+    .option('--warehouse <name>', 'where to ask (default: the first Postgres warehouse, else the first)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  callsync query 'SELECT status, count(*) AS calls FROM calls GROUP BY status'
+  callsync query 'SELECT * FROM calls_marts.agent_daily ORDER BY business_day DESC LIMIT 10' --json
+  callsync query 'SELECT COUNTIF(value_bool) AS found FROM tags' --warehouse bigquery
+
+Tables are found by their names, marts in the schema or dataset calls_marts (docs/marts.md; docs/cookbook.md has 20 questions).
+It only reads, and holds all rows in memory: LIMIT what may be many. It asks with the rights of the configuration, those of
+callsync itself.`,
+    )
+    .action((sql: string, options: QueryOptions) =>
+      withStore(options, async (store, services) => {
+        const warehouse = openWarehouse(services, store, options.warehouse);
+        const rows = await warehouse.query(sql);
+        print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
+      }),
+    );
+};
