@@ -404,6 +404,12 @@ export const tables: readonly Table[] = [
       { name: 'gone', type: 'int', description: 'Calls of the window that the service no longer lists.' },
       { name: 'surplus', type: 'int', description: 'Calls found here of which the ledger knows nothing.' },
       {
+        name: 'kept_out',
+        type: 'int',
+        description:
+          'Listed calls that may be nowhere: they were erased, or are too old to be kept. Null in verdicts of earlier versions.',
+      },
+      {
         name: 'confirmed',
         type: 'text',
         description: 'How the listing was shown to be complete: total, one_response, second_listing, overlap, or none.',

@@ -53,7 +53,8 @@ a line. The warehouse's tables hold the same.
 **Retention.** \`privacy.retention\` says how long words, transcripts, free fields and whole calls are kept, counted from the call's
 own time; maintenance takes what is older from the ledger and, with the next loads, from every warehouse, and what comes in is cut
 to the same ages, so that no list, delivery or import brings it back. Of a whole call a tombstone stays. A call without a time has
-no age. \`callsync privacy retention --dry-run\` counts. The keys named below say how long everything else is kept.
+no age. Verdicts count listed calls of which nothing may be kept by themselves (\`kept_out\`), so that their day stays proven, and
+\`callsync coverage\` names them. \`callsync privacy retention --dry-run\` counts. The keys named below say how long everything else is kept.
 `;
 
 export const renderPrivacyPage = (): string =>

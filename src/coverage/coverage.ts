@@ -15,6 +15,8 @@ export interface CoverageDay extends Interval {
   readonly deliveries: DeliveryStatistics;
   /** Over all warehouses, of the latest verdicts. */
   readonly healedCalls: number;
+  /** Listed calls that may be nowhere, for they were erased or are too old to be kept; of the latest verdicts. */
+  readonly keptOutCalls: number;
 }
 
 export interface Coverage extends Interval {
@@ -91,15 +93,21 @@ export const buildCoverage = (input: CoverageInput): Coverage => {
         each.reduce((sum, [, one]) => sum + one[state], 0) / Math.max(1, each.length),
       ]),
     ) as Record<CoverageState, number>;
+    const mine = input.verdicts.filter((one) => one.window_from >= cell.from && one.window_from < cell.to);
     days.push({
       ...cell,
       state: coverageStates.find((state) => states.some(([, one]) => one === state)) ?? 'unread',
       shares,
       byWarehouse: Object.fromEntries(states),
       deliveries: deliveries.get(start) ?? noDeliveries,
-      healedCalls: input.verdicts
-        .filter((verdict) => verdict.window_from >= cell.from && verdict.window_from < cell.to)
-        .reduce((sum, verdict) => sum + verdict.healed, 0),
+      healedCalls: mine.reduce((sum, verdict) => sum + verdict.healed, 0),
+      // The same calls for every warehouse.
+      keptOutCalls: Math.max(
+        0,
+        ...input.warehouses.map((warehouse) =>
+          mine.reduce((sum, one) => sum + (one.warehouse === warehouse ? (one.kept_out ?? 0) : 0), 0),
+        ),
+      ),
     });
   }
   return {

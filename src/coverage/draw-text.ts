@@ -42,7 +42,12 @@ const drawBar = (shares: CoverageDay['shares'], length: number): string => {
   return bar.slice(0, length - 1) + blocks[worst];
 };
 
-export const describeDay = (one: CoverageDay): string => {
+export const describeDay = (one: CoverageDay): string =>
+  one.keptOutCalls === 0
+    ? describeState(one)
+    : `${describeState(one)}, ${number.format(one.keptOutCalls)} calls aged out or erased`;
+
+const describeState = (one: CoverageDay): string => {
   if (one.state === 'healed') return `healed (${number.format(one.healedCalls)} calls)`;
   if (one.state !== 'unproven' || one.shares.unread === 0) return stateNames[one.state];
   return `unproven, ${formatShare(one.shares.unread, 1)} unread`;

@@ -13,6 +13,7 @@ SELECT
   healed,
   gone,
   surplus,
+  kept_out,
   confirmed,
   outcome,
   compared_at,

@@ -7,6 +7,8 @@ export interface WindowFindings {
   /** Listed ids that the ledger lacked, and those of which it held other values. */
   readonly fresh: ReadonlySet<string>;
   readonly changed: ReadonlySet<string>;
+  /** Listed ids of calls that may be nowhere: they were erased, or are too old to be kept. */
+  readonly keptOut: ReadonlySet<string>;
   /** Ids that the warehouse lacked or held otherwise than the ledger, before anything was healed. */
   readonly missing: Iterable<string>;
   readonly different: Iterable<string>;
@@ -24,17 +26,20 @@ export interface WindowFindings {
   readonly suspicious: boolean;
 }
 
-export type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'surplus'>;
+export type Judgement = Pick<Verdict, 'outcome' | 'calls_found' | 'missing' | 'different' | 'healed' | 'surplus'> & {
+  readonly kept_out: number;
+};
 
 /**
  * `proven`: nothing differed; `healed`: what differed is right now; `unproven`: something could not be shown complete
  * or healed; `suspicious_empty`: the listing is not believed, whatever else was found.
  */
 export const judgeWindow = (found: WindowFindings): Judgement => {
-  const missing = new Set([...found.missing, ...found.fresh]);
+  const missing = new Set([...found.missing, ...[...found.fresh].filter((id) => !found.keptOut.has(id))]);
   const different = new Set([...found.different].filter((id) => !missing.has(id)));
   for (const id of found.changed) if (!missing.has(id)) different.add(id);
   const wrong = new Set([...missing, ...different]);
+  const listed = [...found.listed];
   const left = found.surplus.filter((id) => !found.removed.has(id)).length;
   const complete =
     found.listingComplete &&
@@ -46,7 +51,8 @@ export const judgeWindow = (found: WindowFindings): Judgement => {
   const judged = complete ? settled : 'unproven';
   return {
     outcome: found.suspicious ? 'suspicious_empty' : judged,
-    calls_found: [...found.listed].filter((id) => !wrong.has(id)).length,
+    calls_found: listed.filter((id) => !wrong.has(id) && !found.keptOut.has(id)).length,
+    kept_out: listed.filter((id) => !wrong.has(id) && found.keptOut.has(id)).length,
     missing: missing.size,
     different: different.size,
     healed: [...wrong].filter((id) => !found.unhealed.has(id) && !found.unfetched.includes(id)).length,

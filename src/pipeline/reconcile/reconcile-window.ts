@@ -3,7 +3,12 @@ import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orches
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError } from '../../errors.ts';
 import { canLeaveOut } from '../../source/list/list-query.ts';
-import { type LedgerAxis, listWindowCalls, revisionsDigest } from '../../store/ledger/ledger-windows.ts';
+import {
+  findTombstones,
+  type LedgerAxis,
+  listWindowCalls,
+  revisionsDigest,
+} from '../../store/ledger/ledger-windows.ts';
 import { addVerdict, listedInEarlierWeeks, type Proof, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { type ChangedReading, readChanged } from '../read/read-changed.ts';
@@ -80,12 +85,15 @@ export const reconcileWindow = async (
     ({ callId, missingSince }) => missingSince !== null && !listing.calls.has(callId),
   ).length;
   const after = await listWindowCalls(deps.store, input.column, range);
+  // Also calls that were unknown and became tombstones when they were read just now.
+  const keptOut = await findTombstones(deps.store, [...listing.calls.keys()]);
   const window: ReconciledWindow = {
     input,
     reading,
     gone,
     goneCount: missingBefore + (suspicious ? unlisted.length : gone.marked.length),
     suspicious,
+    keptOut,
     callIds: [...new Set([...listing.calls.keys(), ...after.map(({ callId }) => callId)])],
   };
 
@@ -105,7 +113,7 @@ export const reconcileWindow = async (
   }
   return {
     verdicts,
-    fresh: reading.fresh.size,
+    fresh: [...reading.fresh].filter((id) => !keptOut.has(id)).length,
     changed: reading.changed.size,
     markedMissing: gone.marked.length,
     requests: reading.requests,
@@ -121,6 +129,8 @@ interface ReconciledWindow {
   readonly gone: GoneCalls;
   readonly goneCount: number;
   readonly suspicious: boolean;
+  /** Listed calls that are tombstones. */
+  readonly keptOut: ReadonlySet<string>;
   /** Calls that every warehouse must have. */
   readonly callIds: readonly string[];
 }
@@ -161,6 +171,7 @@ const reconcileWarehouse = async (
     omitted: gone.omitted,
     listingComplete: result.shown !== 'none' && result.problems.length === 0,
     suspicious: window.suspicious,
+    keptOut: window.keptOut,
   });
   const wholeRecords = input.level === 'records' || (input.level === 'fields' && !canLeaveOut(deps.source.list.list));
   const verdict = await addVerdict(deps.store, deps.proof, {

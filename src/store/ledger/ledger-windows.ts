@@ -38,6 +38,15 @@ export const listWindowCalls = async (
     [range.from, range.to],
   );
 
+/** Those of some calls that were erased, or that are too old to be kept. */
+export const findTombstones = async (db: Queryable, callIds: readonly string[]): Promise<ReadonlySet<string>> => {
+  const rows = await db.query<{ id: string }>(
+    'SELECT call_id AS id FROM ledger WHERE call_id = ANY($1) AND tombstone',
+    [callIds],
+  );
+  return new Set(rows.map(({ id }) => id));
+};
+
 /** Times of calls, in microseconds; calls without one are left out. */
 export const readCallTimes = async (
   db: Queryable,

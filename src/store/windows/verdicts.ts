@@ -29,6 +29,8 @@ export interface Verdict {
   readonly healed: number;
   readonly gone: number;
   readonly surplus: number;
+  /** Absent in verdicts of earlier versions. */
+  readonly kept_out?: number | null;
   readonly outcome: VerdictOutcome;
   readonly compared_at: number;
   readonly ledger_epoch: number;
@@ -56,13 +58,16 @@ export interface Proof {
   readonly headsFile: string;
 }
 
+/** A column that verdicts of earlier versions lack: their digests say nothing of it. */
+const isCovered = (name: string, value: unknown): boolean => name !== 'kept_out' || (value ?? null) !== null;
+
 /**
  * HMAC-SHA-256 (hex) over every column of the warehouse's table but the digest itself, the digest before among them;
  * undefined where the key is not configured.
  */
 const digestVerdict = (keys: ProofKeys, verdict: Omit<StoredVerdict, 'digest'>): string | undefined => {
   const values = columns
-    .filter((name) => name !== 'digest')
+    .filter((name) => name !== 'digest' && isCovered(name, verdict[name as keyof typeof verdict]))
     .map((name) => verdict[name as keyof typeof verdict] ?? null);
   return keys.sign(verdict.key_id ?? '', JSON.stringify([verdict.warehouse, ...values]));
 };
@@ -72,7 +77,7 @@ export const digestOfRow = (keys: ProofKeys, warehouse: string, row: readonly un
   digestVerdict(keys, { warehouse, ...Object.fromEntries(columns.map((name, index) => [name, row[index]])) } as never);
 
 /** Row of the warehouse table, in its column order. */
-export const verdictRow = (verdict: StoredVerdict): readonly unknown[] => columns.map((name) => verdict[name]);
+export const verdictRow = (verdict: StoredVerdict): readonly unknown[] => columns.map((name) => verdict[name] ?? null);
 
 /** Adds a verdict to the chain of its warehouse, and its digest to the heads outside the store. */
 export const addVerdict = async (store: Database, proof: Proof, verdict: Verdict): Promise<StoredVerdict> => {
@@ -101,7 +106,7 @@ const insertVerdict = async (store: Database, keys: ProofKeys, verdict: Verdict)
       `INSERT INTO verdicts (${names.join(', ')}) VALUES (${names
         .map((name, index) => (timeColumns.has(name) ? toTimestamp(`$${index + 1}`) : `$${index + 1}`))
         .join(', ')})`,
-      names.map((name) => stored[name]),
+      names.map((name) => stored[name] ?? null),
     );
     return stored;
   });

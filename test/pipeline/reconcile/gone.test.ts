@@ -1,5 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
+import { createAges } from '../../../src/calls/age.ts';
+import { drawCoverage } from '../../../src/coverage/draw-text.ts';
+import { readCoverage } from '../../../src/coverage/read-coverage.ts';
+import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
+import { verifyVerdictChain } from '../../../src/store/windows/verdicts.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
 
 let here: Installation | undefined;
@@ -75,6 +80,38 @@ describe('a call that the service no longer lists', () => {
     const gone = (await installed.simulator.delete({ random: 2, seed: 4 })).map((call) => call.callId).sort();
     expect(await installed.reconcile({ range })).toMatchObject({ markedMissing: 2, unproven: 0 });
     expect((await missing(installed)).warehouse).toEqual(gone);
+  });
+});
+
+describe('a day whose calls are partly too old to be kept', () => {
+  test('is proven, and says how many were aged out, also of those that nobody had seen', async () => {
+    const installed = await install();
+    const { store, deps } = installed;
+    await installed.backfill();
+    const cutMs = Date.parse(from) + 1.5 * 86_400_000;
+    const old: string[] = [];
+    for await (const entry of installed.simulator.truth({ light: true }))
+      if (Date.parse(entry.timestamp) < cutMs) old.push(entry.callId);
+    // As a ledger that has never heard of some of them.
+    const unseen = old.slice(0, 5);
+    await store.pool.query('DELETE FROM ledger WHERE call_id = ANY($1)', [unseen]);
+    await store.pool.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [unseen]);
+    const ages = createAges({ calls: Date.now() - cutMs });
+    Object.assign(deps, { ages });
+    await applyAges(deps, ages, { dryRun: false });
+    await installed.drain();
+
+    expect(await installed.reconcile({ range })).toMatchObject({ windows: 4, proven: 4, missing: 0, healedCalls: 0 });
+    const { rows } = await store.pool.query(
+      'SELECT sum(calls_listed)::int AS listed, sum(calls_found)::int AS found, sum(kept_out)::int AS out FROM verdicts',
+    );
+    expect(rows[0]).toEqual({ listed: 240, found: 240 - old.length, out: old.length });
+    expect((await installed.warehouse.query('SELECT count(*)::int AS n FROM calls'))[0]?.n).toBe(240 - old.length);
+    const coverage = await readCoverage(store, { range, warehouses: ['main'], now: range.to });
+    expect(coverage.days.map(({ state }) => state)).toEqual(['proven', 'proven', 'proven', 'proven']);
+    expect(coverage.days.reduce((sum, { keptOutCalls }) => sum + keptOutCalls, 0)).toBe(old.length);
+    expect(drawCoverage(coverage)).toMatch(/proven, \d+ calls aged out or erased/);
+    expect(await verifyVerdictChain(store, deps.proof)).toMatchObject([{ verdicts: 4, broken: [] }]);
   });
 });
 

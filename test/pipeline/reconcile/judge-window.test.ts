@@ -5,6 +5,7 @@ const clean: WindowFindings = {
   listed: ['a', 'b', 'c'],
   fresh: new Set(),
   changed: new Set(),
+  keptOut: new Set(),
   missing: [],
   different: [],
   surplus: [],
@@ -15,7 +16,7 @@ const clean: WindowFindings = {
   listingComplete: true,
   suspicious: false,
 };
-const counts = { calls_found: 3, missing: 0, different: 0, healed: 0, surplus: 0 };
+const counts = { calls_found: 3, missing: 0, different: 0, healed: 0, surplus: 0, kept_out: 0 };
 
 describe('the verdict on a window', () => {
   test.each<[string, Partial<WindowFindings>, ReturnType<typeof judgeWindow>]>([
@@ -34,6 +35,16 @@ describe('the verdict on a window', () => {
       'a call that changed and whose row differed counts once',
       { changed: new Set(['a']), different: ['a'] },
       { ...counts, outcome: 'healed', calls_found: 2, different: 1, healed: 1 },
+    ],
+    [
+      'a call that may be nowhere is neither found nor missing, also when it was unknown before',
+      { keptOut: new Set(['a', 'b']), fresh: new Set(['a']) },
+      { ...counts, outcome: 'proven', calls_found: 1, kept_out: 2 },
+    ],
+    [
+      'unproven while a warehouse still has the row of a call that may be nowhere',
+      { keptOut: new Set(['a']), different: ['a'], unhealed: new Set(['a']) },
+      { ...counts, outcome: 'unproven', calls_found: 2, different: 1 },
     ],
     [
       'healed when surplus rows were removed',

@@ -152,6 +152,7 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.verdicts` (
   healed INT64 NOT NULL OPTIONS (description='Calls healed.'),
   gone INT64 OPTIONS (description='Calls of the window that the service no longer lists.'),
   surplus INT64 OPTIONS (description='Calls found here of which the ledger knows nothing.'),
+  kept_out INT64 OPTIONS (description='Listed calls that may be nowhere: they were erased, or are too old to be kept. Null in verdicts of earlier versions.'),
   confirmed STRING OPTIONS (description='How the listing was shown to be complete: total, one_response, second_listing, overlap, or none.'),
   outcome STRING NOT NULL OPTIONS (description='proven, healed, unproven or suspicious_empty.'),
   compared_at TIMESTAMP NOT NULL OPTIONS (description='When it was compared.'),
@@ -256,7 +257,7 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   udfs ARRAY<STRUCT<kind STRING, udf_index INT64, value_number STRING, value_text STRING, unparsable BOOL>>,
   contacts ARRAY<STRUCT<side STRING, label STRING, data STRING, type STRING, phone STRING>>,
   deliveries ARRAY<STRUCT<seq INT64, arrival_id STRING, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING>>,
-  verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
+  verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, kept_out INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
 );
 
 -- load/new calls
@@ -696,6 +697,7 @@ USING (
     r.healed AS healed,
     r.gone AS gone,
     r.surplus AS surplus,
+    r.kept_out AS kept_out,
     r.confirmed AS confirmed,
     r.outcome AS outcome,
     TIMESTAMP_MICROS(r.compared_at) AS compared_at,
@@ -712,9 +714,9 @@ USING (
 ) AS x
 ON t.digest = x.digest
 WHEN MATCHED THEN UPDATE SET
-  verdict_id = x.verdict_id, axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, key_id = x.key_id, previous_digest = x.previous_digest
-WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
-  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
+  verdict_id = x.verdict_id, axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, kept_out = x.kept_out, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, key_id = x.key_id, previous_digest = x.previous_digest
+WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, kept_out, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
+  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.kept_out, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
@@ -1213,6 +1215,7 @@ USING (
     r.healed AS healed,
     r.gone AS gone,
     r.surplus AS surplus,
+    r.kept_out AS kept_out,
     r.confirmed AS confirmed,
     r.outcome AS outcome,
     TIMESTAMP_MICROS(r.compared_at) AS compared_at,
@@ -1229,9 +1232,9 @@ USING (
 ) AS x
 ON t.digest = x.digest
 WHEN MATCHED THEN UPDATE SET
-  verdict_id = x.verdict_id, axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, key_id = x.key_id, previous_digest = x.previous_digest
-WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
-  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
+  verdict_id = x.verdict_id, axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, kept_out = x.kept_out, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, key_id = x.key_id, previous_digest = x.previous_digest
+WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, kept_out, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
+  VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.kept_out, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
