@@ -12,7 +12,7 @@ const day = 86_400_000;
 const begin = Date.UTC(2024, 0, 1);
 const limits = { words: 30 * day, transcripts: 90 * day, freeFields: 180 * day, calls: 270 * day };
 
-const recordOf = (at: number, call: number) => ({
+const recordOf = (at: number, call: number | string) => ({
   unique_id: `call-${at}-${call}`,
   timestamp: new Date(begin + at * day).toISOString(),
   status: 'qualified',
@@ -52,23 +52,31 @@ export const keepForAYear = async (
   let today = 0;
   const ages = createAges(limits, () => begin + today * day);
   const deps: IngestDeps = { ...pipeline.deps, targets, ages, sanitize: (observation) => ages.age(observation) };
-  const read = async (source: 'poll' | 'import', at: number): Promise<void> => {
-    const observations = Array.from({ length: input.callsPerDay }, (_, call) => {
+  const read = async (source: 'poll' | 'import', at: number, unseen: readonly string[]): Promise<void> => {
+    const calls = [...Array(input.callsPerDay).keys(), ...unseen];
+    const observations = calls.map((call) => {
       const fields = recordOf(at, call);
       return { callId: fields.unique_id, source, observedAt: (begin + today * day) * 1_000, fields };
     });
     await loadFolded(deps, await ingest(deps, { observations, origin: 'test' }));
   };
   for (today = 0; today <= 365; today += input.step) {
-    await read('poll', today);
+    await read('poll', today, []);
     // A backfill, a re-read and a delivery of earlier days, some of them beyond every limit.
     for (const ago of [25, 60, 120, 200, 300]) {
       const at = today - Math.round(ago / input.step) * input.step;
       if (at < 0) continue;
-      await read(ago % 2 === 0 ? 'poll' : 'import', at);
-      await deliver(pipeline.store, [
-        { body: JSON.stringify({ ...recordOf(at, 0), round: today }), deliveryId: `${today}:${ago}` },
-      ]);
+      // Of what is beyond every limit also calls that nobody has seen before.
+      const isBeyond = (today - at) * day > limits.calls;
+      await read(ago % 2 === 0 ? 'poll' : 'import', at, isBeyond ? ['unseen'] : []);
+      const delivered = [recordOf(at, 0), ...(isBeyond ? [recordOf(at, 'delivered')] : [])];
+      await deliver(
+        pipeline.store,
+        delivered.map((record, index) => ({
+          body: JSON.stringify({ ...record, round: today }),
+          deliveryId: `${today}:${ago}:${index}`,
+        })),
+      );
     }
     for (let more = true; more; ) ({ more } = await mergeInbox(deps));
     await applyAges(deps, ages, { dryRun: false });
