@@ -1,7 +1,8 @@
 /**
  * Deliveries a second that the receiver acknowledges without privacy rules, with rules of single fields, and with the profile
- * `pseudonymous`, in turns. About 2 minutes. Options: --rounds N, --seconds N, --connections N, --json FILE, --visible
- * (then the time from an answer to the call's row in the warehouse, without rules and with the profile).
+ * `pseudonymous`, in turns, its processor time for each, and the time from an answer to the call's row in the warehouse. About 3
+ * minutes. In one call of four a telephone number is spoken. Options: --rounds N, --seconds N, --connections N, --json FILE,
+ * --no-visible (the rates alone).
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,11 +18,14 @@ const { values: flags } = parseArgs({
     seconds: { type: 'string', default: '5' },
     connections: { type: 'string', default: '64' },
     json: { type: 'string' },
-    visible: { type: 'boolean', default: false },
+    visible: { type: 'boolean', default: true },
   },
+  allowNegative: true,
 });
 const secret = 'bench-signing-secret';
 const kinds = ['none', 'fields', 'pseudonymous'] as const;
+/** More numbers than the receiver remembers tokens of. */
+const different = 1_500;
 const { folder, postgresUrl, close } = await openServers();
 const store = await openStore({ url: postgresUrl });
 const servers: BenchServer[] = [];
@@ -29,8 +33,10 @@ try {
   for (const kind of kinds)
     servers.push(await startBenchServer('durable', postgresUrl, join(folder, `spool-${kind}`), secret, kind));
   const rates: Record<(typeof kinds)[number], number[]> = { none: [], fields: [], pseudonymous: [] };
+  const costs: Record<(typeof kinds)[number], number[]> = { none: [], fields: [], pseudonymous: [] };
   for (let round = 0; round < Number(flags.rounds); round += 1) {
     for (const [index, kind] of kinds.entries()) {
+      const before = (await servers[index]?.cpuSeconds()) ?? 0;
       const result = await measureLoad({
         host: '127.0.0.1',
         port: servers[index]?.port ?? 0,
@@ -39,9 +45,13 @@ try {
         connections: Number(flags.connections),
         warmUpSeconds: 1,
         seconds: Number(flags.seconds),
+        different,
       });
+      const { rows } = await store.pool.query<{ n: string }>('SELECT count(*) AS n FROM inbox');
+      const usedMs = (((await servers[index]?.cpuSeconds()) ?? 0) - before) * 1_000;
       showLoad(kind, result);
       rates[kind].push(result.perSecond);
+      costs[kind].push(usedMs / Math.max(1, Number(rows[0]?.n)));
       await store.pool.query('TRUNCATE inbox');
       await store.pool.query('CHECKPOINT');
     }
@@ -53,6 +63,9 @@ try {
     pseudonymous_per_second: Math.round(median(rates.pseudonymous)),
     fields_ratio: round2(median(ratiosOf('fields'))),
     pseudonymous_ratio: round2(median(ratiosOf('pseudonymous'))),
+    none_cpu_ms: round2(median(costs.none)),
+    fields_cpu_ms: round2(median(costs.fields)),
+    pseudonymous_cpu_ms: round2(median(costs.pseudonymous)),
   };
   if (flags.visible) {
     for (const [kind, privacy] of [
@@ -68,6 +81,7 @@ try {
       const visible = await measureVisibility({ url: url.href, folder: own, seconds, ...(privacy && { privacy }) });
       summary[`${kind}_visible_p95_s`] = round2(visible.p95Seconds);
     }
+    summary.visible_ratio = round2((summary.pseudonymous_visible_p95_s ?? 0) / (summary.none_visible_p95_s ?? 1));
   }
   console.log(summary);
   if (flags.json !== undefined) await writeFile(flags.json, `${JSON.stringify(summary, null, 2)}\n`);

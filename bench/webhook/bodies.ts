@@ -2,14 +2,43 @@
 import { simulatorOptionsSchema } from '../../schemas/simulator.ts';
 import { callIdOf } from '../../src/simulator/calls/call-id.ts';
 import { generateCall } from '../../src/simulator/calls/generate-call.ts';
+import { numberStyles } from '../privacy/speak.ts';
 
-/** @param bytes filled up to about this size, so that ratios compare between versions of the generator. */
-export const makeCallBodies = (count: number, bytes = 40_000): readonly Buffer[] => {
+/** One call in so many has a telephone number dictated in it. */
+const dictatedEach = 4;
+
+/** A number as a caller says it, over two utterances with the usual answer between them. */
+const dictate = (callData: unknown, index: number): void => {
+  if (!Array.isArray(callData)) return;
+  const digits = String(39_980_000 + (index % 10_000)).match(/../g) ?? [];
+  const say = (groups: readonly string[]): string => numberStyles['fr-pairs']?.(groups) ?? '';
+  const said = [`c'est le ${say(['06', ...digits.slice(0, 2)])}`, "oui d'accord", `${say(digits.slice(2))} voilà`];
+  for (const [offset, content] of said.entries()) {
+    const words = content
+      .split(' ')
+      .map((value, at) => ({ score: 0.9, start: 60 + offset * 4 + at / 2, value, length: 0.4 }));
+    callData[5 + offset] = {
+      from: offset === 1 ? 'out' : 'in',
+      words,
+      content,
+      datetime: 60 + offset * 4,
+      duration: 3,
+    };
+  }
+};
+
+/**
+ * @param bytes filled up to about this size, so that ratios compare between versions of the generator.
+ * @param isDictated one call in four has a telephone number spoken in it.
+ */
+export const makeCallBodies = (count: number, bytes = 40_000, isDictated = false): readonly Buffer[] => {
   const settings = simulatorOptionsSchema.parse({});
   const timestampMs = Date.UTC(2024, 2, 4, 9);
   return Array.from({ length: count }, (_, index) => {
     const seed = { index, callId: callIdOf(settings.seed, index), timestampMs, status: 'qualified' };
     const call = generateCall(settings, { ...seed, timestamp: new Date(timestampMs).toISOString() }, false);
+    const transcript = call.transcript_json as { callData?: unknown } | null;
+    if (isDictated && index % dictatedEach === 0) dictate(transcript?.callData, index);
     const missing = bytes - Buffer.byteLength(JSON.stringify(call));
     return Buffer.from(JSON.stringify(missing > 0 ? { ...call, filler: 'x'.repeat(missing) } : call));
   });

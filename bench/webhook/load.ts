@@ -17,6 +17,8 @@ export interface LoadOrder {
   readonly seconds: number;
   /** Deliveries a second over all connections; as fast as answers come without it. */
   readonly rate?: number;
+  /** Different deliveries, of calls in some of which a number is spoken; by default 50 of calls without. */
+  readonly different?: number;
 }
 
 export interface LoadResult {
@@ -30,7 +32,8 @@ export interface LoadResult {
 const headEnd = Buffer.from('\r\n\r\n');
 
 const prepare = (order: LoadOrder): readonly { head: string; body: Buffer }[] => {
-  return makeCallBodies(50).map((body) => ({
+  const bodies = order.different === undefined ? makeCallBodies(50) : makeCallBodies(order.different, undefined, true);
+  return bodies.map((body) => ({
     head: [
       `POST ${order.path} HTTP/1.1`,
       `Host: ${order.host}`,

@@ -10,6 +10,8 @@ export interface BenchServer {
   readonly port: number;
   /** Of the operations port, where the server has one. */
   readonly operations?: string;
+  /** Seconds of processor time that the process has used so far, on all its threads. */
+  cpuSeconds(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -22,9 +24,16 @@ export const runBenchProcess = (path: string, args: readonly string[]): ChildPro
 /** @param args what `webhook/server.ts` takes. */
 export const startBenchServer = async (...args: readonly string[]): Promise<BenchServer> => {
   const child = runBenchProcess('webhook/server', args);
-  const [line] = (await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')) as [string];
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+  const nextLine = async (): Promise<string> => ((await once(lines, 'line')) as [string])[0];
+  const line = await nextLine();
   return {
     ...(JSON.parse(line) as { port: number; operations?: string }),
+    async cpuSeconds() {
+      const answer = nextLine();
+      child.stdin?.write('cpu\n');
+      return Number(await answer);
+    },
     async stop() {
       const ended = once(child, 'exit');
       child.stdin?.end();

@@ -1,8 +1,10 @@
 /**
  * What is measured, in a process of its own: the receiver, or a bare fastify route that takes the same bytes,
- * verifies nothing and stores nothing. Prints its address as a line of JSON and ends when its input does.
+ * verifies nothing and stores nothing. Prints its address as a line of JSON, its processor time for each line that it is
+ * sent, and ends when its input does.
  */
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { fastify } from 'fastify';
 import { Registry } from 'prom-client';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
@@ -98,6 +100,10 @@ const start = (): Promise<Running> => {
 };
 const server = await start();
 process.stdout.write(`${JSON.stringify({ port: server.port, operations: server.operations })}\n`);
-process.stdin.resume();
-await once(process.stdin, 'end');
+const lines = createInterface({ input: process.stdin });
+lines.on('line', () => {
+  const { user, system } = process.cpuUsage();
+  process.stdout.write(`${(user + system) / 1e6}\n`);
+});
+await once(lines, 'close');
 await server.close();
