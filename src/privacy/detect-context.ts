@@ -14,7 +14,7 @@ const birthContext =
 
 /** Wider than both, over text as it is: what it passes over announces nothing. */
 const mayAnnounce =
-  /rypto|pictogr|cv[cv]|curit|chiffres|digits|verification|\bdos d|derri|back of|\bn[e\u00e9\u00c9]|naissance|born|birth|d\W?o\W?b|\bddn|anniversaire|\bje suis d/i;
+  /rypto|pictogr|cv[cv]|curit|chiffres|digits|rification|\bdos d|derri|back of|\bn[e\u00e9\u00c9][e\u00e9\u00c9]?s?(?![a-z\d_])|naissance|born|birth|d\W?o\W?b|\bddn|anniversaire|\bje suis d/i;
 
 /** Whether words announce a card verification value or a date of birth. */
 export const announces = (text: string): boolean => {
@@ -38,6 +38,7 @@ interface Window {
 const windowsBehind = (spoken: readonly Spoken[], pattern: RegExp): Window[][] => {
   const found: Window[][] = [];
   for (const [utterance, { text }] of spoken.entries()) {
+    if (!mayAnnounce.test(text)) continue;
     // Accents are one character here: composed text keeps its offsets without them.
     for (const match of stripAccents(text).matchAll(pattern)) {
       const end = match.index + match[0].length;

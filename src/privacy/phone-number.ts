@@ -23,7 +23,11 @@ export const readDialled = (
   countries: readonly CountryCode[],
 ): string | undefined => {
   if (digits.length < 7 || digits.length > 17) return undefined;
-  if (isInternational || digits.startsWith('00')) return readInternational(digits.replace(/^00/, ''));
+  if (isInternational || digits.startsWith('00')) {
+    const rest = digits.replace(/^00/, '');
+    return isFrench.test(rest) ? readFrench(rest) : readInternational(rest);
+  }
+  if (countries.length === 1 && countries[0] === 'FR' && !digits.startsWith('330')) return readFrench(digits);
   if (!mayBegin(digits, countries)) return undefined;
   for (const country of countries) {
     const phone = parse(digits, country);
@@ -34,6 +38,19 @@ export const readDialled = (
   return countries.some((country) => digits.startsWith(getCountryCallingCode(country)) && digits.length >= 10)
     ? readInternational(digits)
     : undefined;
+};
+
+/** International digits that may be French; of a zero behind the calling code the library has rules of its own. */
+const isFrench = /^33[^0]/;
+const frenchNumber = /^(?:0|33)([1-9]\d{8})$/;
+
+/**
+ * French numbers are nine digits that begin with no zero, behind a zero or the calling code: parsing says nothing else of them
+ * and takes most of the time of a small record.
+ */
+const readFrench = (digits: string): string | undefined => {
+  const national = frenchNumber.exec(digits)?.[1];
+  return national === undefined ? undefined : `+33${national}`;
 };
 
 const trunks = new Map<CountryCode, boolean>();

@@ -7,6 +7,7 @@ import type { DetectorName } from './finding.ts';
 import { fillers, interruptionWords, leastDigits } from './number-runs.ts';
 import { mostDigitsOf } from './number-words.ts';
 import { longestInterruption, type Spoken } from './read-pieces.ts';
+import { dateAt } from './read-tokens.ts';
 
 /** What one text holds. */
 interface Sketch {
@@ -28,6 +29,30 @@ const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 const addressSigns = new Set(['arobase', 'arrobase', 'arobas', 'arobaz', 'at']);
 const addressDots = new Set(['point', 'dot']);
 
+/** Any letter to its lower case, of Latin-1; others to something that no known word begins with. */
+const lowerOf = (code: number): number => (code < 0x100 ? code | 0x20 : 0);
+const beginOf = (first: number, second: number): number => (lowerOf(first) << 8) | lowerOf(second);
+
+/** The first two letters of every word that means anything here: most words need no closer look. */
+const begins = new Uint8Array(1 << 16);
+for (const word of [...mostDigitsOf.keys(), ...fillers, ...addressSigns, ...addressDots])
+  begins[beginOf(word.charCodeAt(0), word.length > 1 ? word.charCodeAt(1) : 0)] = 1;
+
+/** A word that is neither number nor filler. */
+const addWord = (parts: number[]): void => {
+  const last = parts.length - 1;
+  if (last >= 0 && (parts[last] as number) < 0) parts[last] = (parts[last] as number) - 1;
+  else parts.push(-1);
+};
+
+/** Offset behind a date whose digits are no number; `from` where none begins. "1/2/2024-03-04" begins with another one. */
+const skipDate = (text: string, from: number): number => {
+  if (text.charCodeAt(from + 4) !== 0x2d) return from;
+  if (text.charCodeAt(from - 1) === 0x2f && isDigit(text.charCodeAt(from - 2))) return from;
+  dateAt.lastIndex = from;
+  return dateAt.test(text) ? dateAt.lastIndex : from;
+};
+
 /** Undefined where the text has characters that this look cannot tell words by. */
 const sketch = (text: string): Sketch | undefined => {
   const parts: number[] = [];
@@ -39,23 +64,29 @@ const sketch = (text: string): Sketch | undefined => {
     const code = text.charCodeAt(at);
     const from = at;
     if (isLetter(code)) {
+      at += 1;
       while (isLetter(text.charCodeAt(at))) at += 1;
-      const word = text.slice(from, at).toLowerCase();
+      const isKnown = begins[beginOf(code, at - from > 1 ? text.charCodeAt(from + 1) : 0)] === 1;
+      const word = isKnown ? text.slice(from, at).toLowerCase() : '';
       const digits = mostDigitsOf.get(word);
       if (digits !== undefined) {
         parts.push(digits);
         hasNumber = true;
-      } else if (!fillers.has(word)) {
-        const last = parts.length - 1;
-        if (last >= 0 && (parts[last] as number) < 0) parts[last] = (parts[last] as number) - 1;
-        else parts.push(-1);
-        hasSign ||= addressSigns.has(word);
+      } else if (!isKnown || !fillers.has(word)) {
+        addWord(parts);
+        hasSign ||= isKnown && addressSigns.has(word);
       }
-      hasDot ||= addressDots.has(word);
+      hasDot ||= isKnown && addressDots.has(word);
     } else if (isDigit(code)) {
+      hasNumber = true;
+      const behind = skipDate(text, from);
+      if (behind > from) {
+        addWord(parts);
+        at = behind;
+        continue;
+      }
       while (isDigit(text.charCodeAt(at))) at += 1;
       parts.push(at - from);
-      hasNumber = true;
     } else if (isForeign(code)) return undefined;
     else {
       if (code === 0x40) hasSign = true;

@@ -7,10 +7,12 @@ import { identifyRecord } from '../calls/record.ts';
 import { terminal } from '../errors.ts';
 import { parseQuietly } from '../parse-json.ts';
 import { createSealer, isSealed } from '../sealed.ts';
-import { admitBytes, renderJson } from './admit-bytes.ts';
+import { admitBytes } from './admit-bytes.ts';
 import { detectorVersions } from './finding.ts';
+import { renderJson } from './render-json.ts';
 import { compileRules, profileRules } from './rules.ts';
-import { type SanitizeOptions, sanitizeRecord, tokenOf } from './sanitize-record.ts';
+import { sanitizeRecord } from './sanitize-record.ts';
+import { type SanitizeOptions, tokenOf } from './sanitize-value.ts';
 
 export interface Privacy {
   /** Changes with every setting that changes what is stored, and with the detectors. */

@@ -11,7 +11,7 @@ const further = '…';
 /** Words and digits may not stand between words and be lost: such text does not align. */
 const isWordCharacter = /[\p{L}\p{N}]/u;
 
-interface Aligned extends Spoken {
+export interface Aligned extends Spoken {
   readonly utterance: Fields;
   readonly words: readonly unknown[] | undefined;
   /** False where text and words do not say the same. */
@@ -52,7 +52,7 @@ const isJoined = (text: string, words: readonly unknown[]): boolean => {
 };
 
 /** An utterance as it is looked at; where text and words differ, both. */
-const readUtterance = (item: unknown): Aligned => {
+export const readUtterance = (item: unknown): Aligned => {
   const utterance = isObject(item) ? item : {};
   const speaker = typeof utterance.from === 'string' ? utterance.from : '';
   const words = Array.isArray(utterance.words) ? utterance.words : undefined;
@@ -85,20 +85,35 @@ export const openTranscript = (callData: unknown): OpenTranscript => {
     redact(findings, replace) {
       if (findings.length === 0) return undefined;
       const result = [...items];
-      const byUtterance = new Map<number, Replacement[]>();
-      for (const finding of findings) {
-        const label = replace(finding);
-        for (const [part, span] of finding.spans.entries()) {
-          const own = byUtterance.get(span.utterance) ?? [];
-          byUtterance.set(span.utterance, own);
-          own.push({ start: span.start, end: span.end, label: part === 0 ? label : further });
-        }
-      }
-      for (const [index, replacements] of byUtterance)
-        result[index] = redactUtterance(utterances[index] as Aligned, replacements);
+      const redacted = redactUtterances(findings, replace, (index) => utterances[index] as Aligned);
+      for (const [index, utterance] of redacted) result[index] = utterance;
       return result;
     },
   };
+};
+
+/**
+ * Utterances in which something was found, by index, with it replaced.
+ * @param replace what stands for a finding.
+ * @param read an utterance by its index.
+ */
+export const redactUtterances = (
+  findings: readonly Finding[],
+  replace: (finding: Finding) => string,
+  read: (index: number) => Aligned,
+): ReadonlyMap<number, Fields> => {
+  const byUtterance = new Map<number, Replacement[]>();
+  for (const finding of findings) {
+    const label = replace(finding);
+    for (const [part, span] of finding.spans.entries()) {
+      const own = byUtterance.get(span.utterance) ?? [];
+      byUtterance.set(span.utterance, own);
+      own.push({ start: span.start, end: span.end, label: part === 0 ? label : further });
+    }
+  }
+  return new Map(
+    [...byUtterance].map(([index, replacements]) => [index, redactUtterance(read(index), replacements)] as const),
+  );
 };
 
 interface Replacement {

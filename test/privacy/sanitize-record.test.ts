@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compileRules, profileRules } from '../../src/privacy/rules.ts';
-import { type SanitizeOptions, sanitizeRecord } from '../../src/privacy/sanitize-record.ts';
+import { sanitizeRecord } from '../../src/privacy/sanitize-record.ts';
+import type { SanitizeOptions } from '../../src/privacy/sanitize-value.ts';
 import { makeToken } from '../../src/privacy/tokens.ts';
 
 const key = { id: 'k1', bytes: Buffer.alloc(32, 7) };

@@ -1,0 +1,23 @@
+/** Longer texts are no numbers or names, and are not kept. */
+const longest = 64;
+
+/**
+ * What `make` gives for a text, kept for those that were asked for last: at least `most` of them, at most twice as many.
+ * They stay in memory; nothing writes them down.
+ */
+export const rememberRecent = (most: number, make: (text: string) => string): ((text: string) => string) => {
+  let recent = new Map<string, string>();
+  let older = new Map<string, string>();
+  return (text) => {
+    if (text.length > longest) return make(text);
+    const held = recent.get(text);
+    if (held !== undefined) return held;
+    const made = older.get(text) ?? make(text);
+    if (recent.size >= most) {
+      older = recent;
+      recent = new Map();
+    }
+    recent.set(text, made);
+    return made;
+  };
+};

@@ -1,0 +1,30 @@
+/** Values back to bytes, and whether bytes say more than the value that was read of them. */
+import { infinityAsText } from '../calls/values.ts';
+import { readWording } from './cut-fields.ts';
+
+/** Only such numbers can lie beyond a double's range; a replacer costs as much as all else. */
+const mayOverflow = /\d[eE]\+?\d{3}|\d{309}/;
+
+/** @param bytes of which the value was read. */
+export const renderJson = (value: unknown, bytes: Buffer): string =>
+  JSON.stringify(value, mayOverflow.test(bytes.toString('latin1')) ? infinityAsText : undefined);
+
+/** False where bytes hold a name twice, or digits that the value has lost. */
+export const saysNoMore = (bytes: Buffer, value: unknown): boolean => {
+  const { keys, hasLongNumber } = readWording(bytes);
+  return !hasLongNumber && keys === countKeys(value);
+};
+
+const countKeys = (value: unknown): number => {
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) count += countKeys(item);
+    return count;
+  }
+  for (const name in value) {
+    const inner: unknown = (value as Readonly<Record<string, unknown>>)[name];
+    count += typeof inner === 'object' ? 1 + countKeys(inner) : 1;
+  }
+  return count;
+};

@@ -1,0 +1,112 @@
+/** Transcripts by their bytes: what is stored of them is what the rules leave of their value, however they are written. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
+import { createPrivacy } from '../../src/privacy/privacy.ts';
+
+const keys = { token: Buffer.alloc(32, 7), seal: undefined };
+const open = (settings: object) => createPrivacy(privacyConfigSchema.parse({ ...settings, unreadable: 'drop' }), keys);
+const pseudonymous = open({ profile: 'pseudonymous' });
+const privacies = [
+  pseudonymous,
+  open({ rules: [{ path: 'transcript_json.callData.datetime', action: 'drop' }], profile: 'pseudonymous' }),
+  open({ profile: 'pseudonymous', patterns: [{ name: 'greeting', pattern: 'bonjour' }] }),
+];
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const phrase = fc.constantFrom(
+  'bonjour madame',
+  'le zéro six trente-neuf',
+  'quatre-vingt-dix-huit douze trente-quatre merci',
+  'c est le 06 39 98 12 34',
+  'jean point dupont arobase gmail point com',
+  'le code de sécurité 123',
+  'né le 12 mars 1985',
+  'la carte 4970 1000 0000 0055',
+  'un " guillemet \\ et \n une ligne',
+  'le 2024-03-04 à 10:00',
+  'oui',
+);
+const wordsOf = (content: string): unknown[] =>
+  content.split(' ').map((value, at) => ({ score: 0.5, start: at / 4, value, length: 0.25 }));
+const said = fc
+  .record({ from: fc.constantFrom('in', 'out'), content: phrase, datetime: fc.integer({ min: 0, max: 999 }) })
+  .map(({ from, content, datetime }): Fields => ({ from, words: wordsOf(content), content, datetime, duration: 1.5 }));
+const odd = fc.tuple(said, fc.nat({ max: 9 })).map(([one, kind]): unknown => {
+  const { words, content, ...rest } = one;
+  const list = words as readonly Fields[];
+  const kinds: readonly unknown[] = [
+    { ...rest, content },
+    { ...rest, words },
+    { ...rest, words, content: 'autre chose 06 39 98 12 34' },
+    { ...one, words: list.map((word) => ({ ...word, raw: '06 39 98 12 34' })) },
+    { ...one, words: list.map((word, at) => (at === 0 ? { value: word.value } : word)) },
+    { ...one, words: list.map((word) => ({ ...word, start: 33_639_981_234 })) },
+    { ...one, note: 'rappeler le 06 39 98 12 34', '06 39 98 12 34': null },
+    { ...one, words: [] },
+    { ...one, from: 7, words: [...list, 'x'] },
+    { content, words, ...rest, score: -0.5 },
+  ];
+  return kinds[kind];
+});
+const callData = fc.array(fc.oneof({ weight: 4, arbitrary: said }, { weight: 1, arbitrary: odd }), { maxLength: 6 });
+const transcript = fc.record({
+  callData: fc.oneof({ weight: 9, arbitrary: callData }, { weight: 1, arbitrary: fc.constantFrom(null, {}, [1]) }),
+  callUniqueId: fc.constantFrom('', 'asr-1', '06 39 98 12 34'),
+  meta: fc.constantFrom({ lang: 'fr', ivr_end: 2.5 }, { note: 'a@b.fr', '0639981234': 1 }),
+});
+
+const escapeAll = (text: string): string =>
+  text.replaceAll(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+test('what is stored of a transcript is what the rules leave of its value', () => {
+  fc.assert(
+    fc.property(transcript, fc.boolean(), fc.boolean(), (transcript_json, isSpaced, isEscaped) => {
+      const text = JSON.stringify({ unique_id: 'a', transcript_json }, null, isSpaced ? 1 : undefined);
+      const body = isEscaped ? escapeAll(text) : text;
+      for (const { admit, preview } of privacies) {
+        const kept = preview(JSON.parse(body) as Fields, () => undefined);
+        expect(JSON.parse(admit(Buffer.from(body)).body.toString())).toEqual(JSON.parse(JSON.stringify(kept)));
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+const { admit } = pseudonymous;
+const bodyOf = (utterance: string): string =>
+  `{"unique_id":"a","transcript_json":{"callData":[{"from":"in","words":[{"value":"oui","start":0.1}],"content":"oui"},${utterance}],"meta":{}}}`;
+
+test('an utterance in which nothing is found stays as it came, beside one that changes', () => {
+  const spaced = '{ "from" : "in", "words": [ {"value":"non","start":1.50} ], "content":"non" }';
+  expect(admit(Buffer.from(bodyOf(spaced))).body.toString()).toBe(bodyOf(spaced));
+  const number = '{"from":"in","words":[{"value":"0639981234","start":2}],"content":"0639981234"}';
+  const kept = admit(Buffer.from(bodyOf(`${spaced},${number}`))).body.toString();
+  expect(kept).toMatch(/"value":"ph_k1_[a-z2-7]{52}"/);
+  expect(kept).toContain(spaced);
+});
+
+test.each([
+  ['a name twice in a word', '{"from":"in","words":[{"value":"0639981234","value":"oui"}],"content":"oui"}'],
+  ['a name twice in an utterance', '{"content":"0639981234","words":[{"value":"oui"}],"content":"oui"}'],
+  ['a name twice beside', '{"words":[{"value":"oui"}],"content":"oui","x":{"y":"0639981234","y":1}}'],
+  ['digits beyond a double', '{"words":[{"value":"oui","at":1.00000000000000033639981234}],"content":"oui"}'],
+  ['a name in other letters', '{"words":[{"v\\u0061lue":"0639981234","value":"oui"}],"content":"oui"}'],
+])('bytes say no more than their value: %s', (_what, utterance) => {
+  const kept = admit(Buffer.from(bodyOf(utterance))).body.toString();
+  expect(kept).not.toMatch(/39981234/);
+  expect(JSON.parse(kept)).toMatchObject({ unique_id: 'a' });
+});
+
+test.each([
+  ['{"words":[{"value":"oui","start":01}],"content":"oui"}'],
+  ['{"words":[{"value":"oui","start":1.}],"content":"oui"}'],
+  ['{"words":[{"value":"oui","start":tru}],"content":"oui"}'],
+  ['{"words":[{"value":"oui"}]],"content":"oui"}'],
+  ['{"words":[{"value":"oui"},],"content":"oui"}'],
+  ['{"words":[{"value":"o\tui"}],"content":"o\tui"}'],
+  ['{"words":[{"value":"\\x"}],"content":"\\x"}'],
+])('bytes that are no JSON are kept by nobody: %s', (utterance) => {
+  expect(admit(Buffer.from(bodyOf(utterance))).body.toString()).toContain('dropped on arrival');
+});
