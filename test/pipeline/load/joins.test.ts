@@ -102,7 +102,8 @@ test('a contact of either side joins contacts of the other', async () => {
 
 test('a number that was said joins the calls of that caller', async () => {
   const expected = pairs((a, b) => b % 3 === 0 && personOf(a) === personOf(b + 1));
-  const plain = "position(right(a.ani, 9) in regexp_replace(b.content, '\\D', '', 'g')) > 0";
+  const said = "b.content LIKE 'rappelez le %'";
+  const plain = `${said} AND position(right(a.ani, 9) in regexp_replace(b.content, '\\D', '', 'g')) > 0`;
   expect(await joined('plain', 'calls a, utterances b', plain)).toBe(expected);
-  expect(await joined('token', 'calls a, utterances b', 'position(a.ani in b.content) > 0')).toBe(expected);
+  expect(await joined('token', 'calls a, utterances b', `${said} AND position(a.ani in b.content) > 0`)).toBe(expected);
 });
