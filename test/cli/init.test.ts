@@ -47,6 +47,19 @@ test('asks the service, writes what it found under the meaning of each key, and 
   expect(await readFile(path, 'utf8')).toBe(text);
 });
 
+test('checks the service within the request limit that asking it has used', async () => {
+  const limited = await startSimulator({ calls: { count: 40 }, rateLimit: { requests: 40, seconds: 10 } });
+  const secret = await folder.write('limited', limited.clientSecret);
+  const access = ['--auth-url', limited.authUrl, '--realm', limited.realm, '--client-id', limited.clientId];
+  const options = ['--yes', '--json', '--config', 'limited.yaml', '--base-url', limited.url, ...access];
+  const { stdout, stderr } = await folder.run(['init', ...options, '--client-secret-file', secret]);
+  const { requests } = await limited.stats();
+  await limited.stop();
+  expect(requests.list).toBeGreaterThanOrEqual(40);
+  const { findings } = JSON.parse(stdout) as { findings: { check: string; outcome: string }[] };
+  expect(findings, stderr).toContainEqual(expect.objectContaining({ check: 'list', outcome: 'ok' }));
+});
+
 test('writes everything that can be said by options', async () => {
   const path = join(folder.path, 'all.yaml');
   const secret = await folder.write('signing', 'a signing secret of enough length');

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
 import { type CheckedFinding, exitCodeOfFindings, runChecks } from '../doctor/check.ts';
 import { analyticsCheck } from '../doctor/check-analytics.ts';
@@ -23,7 +24,7 @@ const render = (findings: readonly CheckedFinding[]): string => {
 
 /** Checks everything, prints the findings and sets the exit code. `deadline`: seconds for one check. */
 export const runDoctor = (
-  options: CommonOptions & { readonly deadline: number; readonly fix?: boolean },
+  options: CommonOptions & { readonly deadline: number; readonly fix?: boolean; readonly limiter?: RequestLimiter },
 ): Promise<void> =>
   withServices(options, async (services) => {
     // What fails here is found again by the checks, beside everything else.
@@ -32,7 +33,7 @@ export const runDoctor = (
     store.catch(() => undefined);
     const findings = await runChecks(
       [
-        ...sourceChecks(services),
+        ...sourceChecks(services, options.limiter),
         ...webhookChecks(services, store),
         storeCheck(store),
         ...warehouseChecks(services, store),

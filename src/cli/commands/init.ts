@@ -1,10 +1,13 @@
 import { access, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
+import { loadConfig } from '../../config/load.ts';
 import { renderStarter } from '../../config/starter.ts';
 import { terminal } from '../../errors.ts';
+import { createLocalRequestLimiter } from '../../source/http/limiter.ts';
 import { listPresets } from '../../source/presets/presets.ts';
 import { defaultProbeRequests } from '../../source/probe/probe.ts';
+import { requestLimitRules } from '../../source/source.ts';
 import { type CommonOptions, say, withCommonOptions } from '../command.ts';
 import { type Answers, toConfig } from '../init/answers.ts';
 import { runDoctor } from './doctor.ts';
@@ -66,7 +69,10 @@ const run = async (options: InitOptions): Promise<void> => {
   const answers = await answersOf(options, dirname(path));
   await writeFile(path, renderStarter(toConfig(answers)), { mode: 0o600, flag: 'wx' });
   say(`Written: ${path}`);
-  const common = { config: path, json: options.json, logLevel: options.logLevel };
+  const { config } = await loadConfig({ path });
+  // What the probe asks counts against the service's limit when doctor asks.
+  const limiter = createLocalRequestLimiter(requestLimitRules(config.source));
+  const common = { config: path, json: options.json, logLevel: options.logLevel, limiter };
   if (answers.preset === undefined && options.probe) {
     // What the probe finds is in the file; on standard output there is one result, that of doctor.
     await runProbe({

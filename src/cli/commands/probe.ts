@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import { terminal } from '../../errors.ts';
+import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { defaultProbeRequests, probeSource } from '../../source/probe/probe.ts';
 import { renderProbe, writeListSection } from '../../source/probe/render-probe.ts';
 import { type CommonOptions, print, say, wholeNumber, withCommonOptions } from '../command.ts';
@@ -14,6 +15,8 @@ interface ProbeCommandOptions extends CommonOptions {
   readonly quiet?: boolean;
   readonly maxRequests: number;
   readonly tryParam: readonly (readonly [from: string, to: string])[];
+  /** By default one that knows of no earlier request. */
+  readonly limiter?: RequestLimiter;
 }
 
 const collectPairs = (
@@ -44,6 +47,7 @@ export const runProbe = async (options: ProbeCommandOptions): Promise<void> => {
     config: config.source,
     maxRequests: options.maxRequests,
     bounds: options.tryParam,
+    ...(options.limiter === undefined ? {} : { limiter: options.limiter }),
   });
   if (options.quiet !== true) print(options, report, renderProbe(report));
   if (options.write && path !== undefined) {

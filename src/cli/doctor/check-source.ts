@@ -1,5 +1,6 @@
 /** Checks of the service: token, list, clock, WebSocket, MRCP. */
 import { CallsyncError } from '../../errors.ts';
+import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { checkMrcp } from '../../source/mrcp/mrcp.ts';
 import { findRecordsPath } from '../../source/probe/session.ts';
 import { findTokenFormat, type Source } from '../../source/source.ts';
@@ -11,11 +12,11 @@ import { type Check, type Finding, failed, NotChecked, ok, silent, skipped, warn
 
 const noticedSkewS = 5;
 
-export const sourceChecks = (services: Services): Check[] => {
+export const sourceChecks = (services: Services, limiter?: RequestLimiter): Check[] => {
   const opened = services.config.source;
   let source: Source | undefined;
   const open = (): Source => {
-    source ??= openSource(services);
+    source ??= openSource(services, undefined, limiter);
     return source;
   };
   let listed: Promise<unknown> | undefined;
