@@ -12,7 +12,7 @@ import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';
 import { until } from '../support/installation.ts';
 import type { InstalledPostgres } from '../support/installed-postgres.ts';
-import { openSite, retryDeadlock, type Site } from './restore-site.ts';
+import { openSite, retryDeadlock, type Site, type SiteOptions } from './restore-site.ts';
 
 /** Those of a server need a server of the site's own. */
 export type Incident =
@@ -59,26 +59,26 @@ const awayMs = 60_000;
 const listed = ['qualified', 'void'];
 
 /** One incident after another, at random moments; then the traffic ends, and what is left is compared with the truth. */
-export const restoreUnderLoad = async (input: {
-  readonly incidents: readonly Incident[];
-  readonly seed: number;
-  /** Of a PostgreSQL server of its own, for incidents of a server. */
-  readonly programs?: string;
-}): Promise<RestoreFigures> => {
-  const site = await openSite(input.programs);
+export const restoreUnderLoad = async ({
+  incidents,
+  seed,
+  ...options
+}: SiteOptions & { readonly incidents: readonly Incident[]; readonly seed: number }): Promise<RestoreFigures> => {
+  const site = await openSite(options);
   try {
-    return await runIncidents(site, input.incidents, randomStream(input.seed));
+    return await runIncidents(site, incidents, randomStream(seed), options.isSmall ? 0.25 : 1);
   } finally {
     await site.close();
   }
 };
 
-const runIncidents = async (site: Site, incidents: readonly Incident[], random: () => number) => {
+/** @param pace of the pauses between what happens */
+const runIncidents = async (site: Site, incidents: readonly Incident[], random: () => number, pace: number) => {
   const { control, store } = site.installation;
   const erased = new Set<string>();
   const audit = { rows: 0, overwritten: 0, examples: [] as string[] };
   const points: Record<string, number> = {};
-  const pause = (most: number): Promise<void> => delay(random() * most);
+  const pause = (most: number): Promise<void> => delay(random() * most * pace);
   await until('the first calls are here', () => hasAtLeast(site, 100), 120_000);
   for (const incident of incidents) {
     const setBack = await prepareIncident(site, incident);

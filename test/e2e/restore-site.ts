@@ -39,18 +39,16 @@ const sync = {
 
 const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
 
-/** @param programs of a PostgreSQL server of its own; undefined = the shared one. */
-export const openSite = async (programs?: string): Promise<Site> => {
+export interface SiteOptions {
+  /** Programs of a PostgreSQL server of its own; undefined = the shared one. */
+  readonly programs?: string | undefined;
+  /** One worker, and no BigQuery. */
+  readonly isSmall?: boolean | undefined;
+}
+
+export const openSite = async ({ programs, isSmall = false }: SiteOptions): Promise<Site> => {
   const server = programs === undefined ? undefined : await startInstalledPostgres(programs);
-  const emulator = await useBigQuery();
-  const bigquery = bigqueryWarehouseSchema.parse({
-    type: 'bigquery',
-    project: emulator.project,
-    dataset: emulator.dataset,
-    api_endpoint: emulator.restUrl,
-    commit_interval_s: 2,
-    quota: { jobs_per_day: 100_000 },
-  });
+  const bigquery = isSmall ? undefined : await openBigquery();
   const installation = await install({
     databaseUrl: server?.url,
     simulator: {
@@ -71,48 +69,35 @@ export const openSite = async (programs?: string): Promise<Site> => {
       rateLimit: { requests: 0 },
     },
     source: { limits: { requests: 400, per_s: 1 } },
-    config: { sync, warehouses: { postgres: { type: 'postgres' }, bigquery } },
+    config: { sync, warehouses: { postgres: { type: 'postgres' }, ...(bigquery && { bigquery: bigquery.config }) } },
   });
   const { store, warehouse } = installation;
-  const warehouses = [warehouse, createWarehouse('bigquery', bigquery, store)];
+  const warehouses = [warehouse, ...(bigquery ? [createWarehouse('bigquery', bigquery.config, store)] : [])];
   // No commit is half in a backup.
   const alone = <T>(work: () => Promise<T>): Promise<T> => createLease(store).run('bigquery bigquery', work);
-  const tables = relationsOf(bigquery).map(({ name }) => name);
-  const run = async (sql: readonly string[]): Promise<void> => void (await executeIn(bigquery, `${sql.join(';\n')};`));
   const port = await findFreePort();
   let receiver = await startReceiver(installation, port);
   await installation.control.startWebhooks({ url: `http://127.0.0.1:${port}/webhook` });
-  await installation.startWorker();
+  if (!isSmall) await installation.startWorker();
   let worker = await installation.startWorker();
   await ensureSchedules(installation.client, installation.prefix, syncConfigSchema.parse(sync));
-  let copies = 0;
   return {
     installation,
     warehouses,
     server,
     backUpWarehouses: async () => {
-      copies += 1;
-      const copyOf = (table: string) => `\`${bigquery.dataset}.copy_${copies}_${table}\``;
       const restorePostgres = await backUp(store.pool, 'calls');
-      await alone(() =>
-        run(tables.map((table) => `CREATE TABLE ${copyOf(table)} AS SELECT * FROM \`${bigquery.dataset}.${table}\``)),
-      );
-      return async () => {
-        await alone(async () => {
+      const restoreBigquery = await alone(async () => await bigquery?.copy());
+      return () =>
+        alone(async () => {
           await retryDeadlock(restorePostgres);
-          await run(
-            tables.flatMap((table) => [
-              `DELETE FROM \`${bigquery.dataset}.${table}\` WHERE TRUE`,
-              `INSERT INTO \`${bigquery.dataset}.${table}\` SELECT * FROM ${copyOf(table)}`,
-            ]),
-          );
+          await restoreBigquery?.();
         });
-      };
     },
     dropWarehouses: () =>
       alone(async () => {
         await store.pool.query('DROP SCHEMA calls CASCADE');
-        await run(tables.map((table) => `DROP TABLE \`${bigquery.dataset}.${table}\``));
+        await bigquery?.drop();
       }),
     replaceWorker: async () => {
       await endProcess(worker, 'SIGKILL');
@@ -129,6 +114,37 @@ export const openSite = async (programs?: string): Promise<Site> => {
       await installation.dispose();
       await server?.dispose();
     },
+  };
+};
+
+/** The tables of a dataset of its own, which can be copied, set back and dropped. */
+const openBigquery = async () => {
+  const emulator = await useBigQuery();
+  const config = bigqueryWarehouseSchema.parse({
+    type: 'bigquery',
+    project: emulator.project,
+    dataset: emulator.dataset,
+    api_endpoint: emulator.restUrl,
+    commit_interval_s: 2,
+    quota: { jobs_per_day: 100_000 },
+  });
+  const { dataset } = config;
+  const tables = relationsOf(config).map(({ name }) => name);
+  const run = async (sql: readonly string[]): Promise<void> => void (await executeIn(config, `${sql.join(';\n')};`));
+  let copies = 0;
+  return {
+    config,
+    copy: async (): Promise<() => Promise<void>> => {
+      copies += 1;
+      const copyOf = (table: string) => `\`${dataset}.copy_${copies}_${table}\``;
+      const names = tables.map((table) => ({ of: `\`${dataset}.${table}\``, copy: copyOf(table) }));
+      await run(names.map(({ of, copy }) => `CREATE TABLE ${copy} AS SELECT * FROM ${of}`));
+      return () =>
+        run(
+          names.flatMap(({ of, copy }) => [`DELETE FROM ${of} WHERE TRUE`, `INSERT INTO ${of} SELECT * FROM ${copy}`]),
+        );
+    },
+    drop: () => run(tables.map((table) => `DROP TABLE \`${dataset}.${table}\``)),
   };
 };
 

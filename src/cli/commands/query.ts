@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { terminal } from '../../errors.ts';
 import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { renderTable } from '../render-table.ts';
 import { openWarehouse } from '../services/open-warehouse.ts';
@@ -26,8 +27,21 @@ callsync itself.`,
     .action((sql: string, options: QueryOptions) =>
       withStore(options, async (store, services) => {
         const warehouse = openWarehouse(services, store, options.warehouse);
-        const rows = await warehouse.query(sql);
+        const rows = await warehouse.query(sql).catch(explain);
         print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
       }),
     );
+};
+
+/** SQLSTATE of syntax, names and rights: the server's words repeat the query, and no value of a row. */
+const refusals = /^(42...|0A...|25006)$/;
+
+/** What PostgreSQL says of a query that a person wrote is of use to that person. */
+const explain = (error: Error): never => {
+  const { code = '', message = '' } = (error.cause ?? {}) as { readonly code?: string; readonly message?: string };
+  if (!refusals.test(code)) throw error;
+  throw terminal('QUERY_REFUSED', `PostgreSQL refuses the query: ${message}.`, {
+    hint: 'Send one query that only reads; docs/tables.md and docs/marts.md have every column.',
+    cause: error,
+  });
 };
