@@ -5,7 +5,6 @@ import { type ConnectionUrl, inTransaction, openPool, runQuery } from '../../pos
 import { postgresError } from '../../postgres/errors.ts';
 import { digestTables } from '../digest.ts';
 import type { Warehouse } from '../warehouse.ts';
-import { ask } from './ask.ts';
 import { countSql } from './counts.ts';
 import { digestCalls } from './digest-calls.ts';
 import { createGrants } from './grants.ts';
@@ -64,7 +63,13 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     countRows: async () => (await runQuery<Record<string, number>>(slow, purpose, countSql(layout)))[0] ?? {},
     digestTables: () => digestTables(layout.documents, rowsOf),
     rowsOf,
-    query: (sql) => ask(pool, purpose, sql),
+    query: (sql) =>
+      inTransaction(pool, purpose, async (client) => {
+        await client.query('SET TRANSACTION READ ONLY');
+        // The extended protocol takes one statement: a second one could end the transaction that only reads.
+        const query: pg.QueryConfig & { readonly queryMode: 'extended' } = { text: sql, queryMode: 'extended' };
+        return (await client.query<Record<string, unknown>>(query)).rows;
+      }),
     listGuards: (range) => listGuards(slow, layout, range),
     removeCalls: (guards) => inTransaction(pool, purpose, (client) => removeCalls(client, layout, guards)),
     removeOrphans: (callIds) => inTransaction(pool, purpose, (client) => removeOrphans(client, layout, callIds)),
