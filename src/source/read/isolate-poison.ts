@@ -5,7 +5,7 @@ import { axisOf, canLeaveOut, isCuttable, type ListQuery } from '../list/list-qu
 import { isPoison } from '../list/poison.ts';
 import type { Window } from '../list/windows.ts';
 import { type ReadContext, reportProblem } from './read-context.ts';
-import { notShown, type ReadPart, readAs, readCall } from './read-part.ts';
+import { chooseProof, isSameSet, notShown, type ReadPart, readAs, readCall } from './read-part.ts';
 import { capOf, createPassState, isCall, type PassState, passOver, takePage } from './read-pass.ts';
 
 type WindowQuery = ListQuery & { readonly window: Window };
@@ -42,28 +42,21 @@ export const isolatePoison = async (
   query: WindowQuery,
   cause: CallsyncError,
 ): Promise<ReadPart> => {
-  const reading: Reading = {
-    context,
-    query: { ...query, retries: 1 },
-    cause,
-    state: createPassState(),
-    total: undefined,
-    failed: [],
-    unread: 0,
-  };
-  const isListed = (await readRows(reading)) || (await readListedCalls(reading));
-  for (const offset of reading.failed) await readRowByCall(reading, offset);
-  const { state, total, unread } = reading;
+  const first = await readApart(context, query, cause);
+  // Where calls may come and go, one that left may make up for one that slipped between two answers: not twice alike.
+  const reading =
+    isWhole(first) && chooseProof(context, query) !== 'total' ? await readApart(context, query, cause) : first;
+  const { state, total, unread, isListed } = reading;
   const pass = {
     ...state,
     firstTotal: total,
     lastTotal: total,
     largestTotal: total,
-    isSteady: true,
+    isSteady: reading.isSteady,
     pages: 0,
     tooLarge: false,
   };
-  if (isListed && unread === 0 && total === state.ids.size) return readAs(pass, 'total');
+  if (isWhole(first) && isWhole(reading) && isSameSet(first.state.ids, state.ids)) return readAs(pass, 'total');
   const what = !isListed
     ? 'it cannot be listed'
     : unread > 0
@@ -74,12 +67,37 @@ export const isolatePoison = async (
   return notShown(pass, reason);
 };
 
+const readApart = async (context: ReadContext, query: WindowQuery, cause: CallsyncError): Promise<Reading> => {
+  const reading: Reading = {
+    context,
+    query: { ...query, retries: 1 },
+    cause,
+    state: createPassState(),
+    total: undefined,
+    isSteady: true,
+    isListed: false,
+    failed: [],
+    unread: 0,
+  };
+  reading.isListed = (await readRows(reading)) || (await readListedCalls(reading));
+  for (const offset of reading.failed) await readRowByCall(reading, offset);
+  return reading;
+};
+
+/** Whether as many calls came as every total says. */
+const isWhole = ({ isListed, isSteady, unread, total, state }: Reading): boolean =>
+  isListed && isSteady && unread === 0 && total === state.ids.size;
+
 interface Reading {
   readonly context: ReadContext;
   readonly query: WindowQuery;
   readonly cause: CallsyncError;
   readonly state: PassState;
   total: number | undefined;
+  /** Whether every answer had the same total. */
+  isSteady: boolean;
+  /** Whether the rows, or a listing of them, came to an end. */
+  isListed: boolean;
   /** Offsets of rows that fail alone. */
   readonly failed: number[];
   /** Calls that are listed and cannot be had. */
@@ -107,7 +125,7 @@ const readSpan = async (reading: Reading, offset: number, size: number): Promise
     if (page === undefined) return 'unsupported';
     tally.pages++;
     tally.bytes += page.bytes;
-    reading.total = page.total ?? reading.total;
+    noteTotal(reading, page.total);
     if (page.count === 0 || page.count >= size || offset + page.count === reading.total) {
       await takePage(context, query, page, state);
       page.dispose();
@@ -127,6 +145,12 @@ const readSpan = async (reading: Reading, offset: number, size: number): Promise
   return first === 'more' ? await readSpan(reading, offset + size / 2, size / 2) : first;
 };
 
+const noteTotal = (reading: Reading, total: number | undefined): void => {
+  if (total === undefined) return;
+  reading.isSteady &&= reading.total === undefined || reading.total === total;
+  reading.total = total;
+};
+
 /** Names the calls by a summary listing and asks for each; false where that is not possible. */
 const readListedCalls = async (reading: Reading): Promise<boolean> => {
   const { context, query } = reading;
@@ -134,7 +158,8 @@ const readListedCalls = async (reading: Reading): Promise<boolean> => {
   if (list.single_path === undefined || !canLeaveOut(list)) return false;
   try {
     const listing = await passOver(context, { ...query, summary: true }, { quiet: true });
-    reading.total = listing.lastTotal;
+    reading.isSteady &&= listing.isSteady;
+    noteTotal(reading, listing.lastTotal);
     for (const [id, isInside] of listing.ids) if (isCall(id)) await readOrCount(reading, id, isInside);
     return !listing.tooLarge;
   } catch (error) {

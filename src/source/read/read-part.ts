@@ -84,7 +84,8 @@ const cutPart = (why: CutPart['why'], pass: Pass): CutPart => ({ kind: 'cut', wh
 /** What can show that everything came: see proveComplete. */
 type Proof = 'unknown_paging' | 'total' | 'left_to_reconcile' | 'overlap' | 'second_listing';
 
-const chooseProof = ({ client, confirm }: ReadContext, { window }: ListQuery): Proof => {
+/** By what a query can be shown complete. */
+export const chooseProof = ({ client, confirm }: ReadContext, { window }: ListQuery): Proof => {
   const { list } = client;
   if (list.pagination === undefined) return 'unknown_paging';
   const axis = window === undefined ? undefined : axisOf(list, window.axis);
@@ -156,7 +157,8 @@ interface Keyed {
   has(key: string): boolean;
 }
 
-const isSameSet = (one: Keyed, other: Keyed): boolean =>
+/** Whether two sets, or the keys of two maps, are equal. */
+export const isSameSet = (one: Keyed, other: Keyed): boolean =>
   one.size === other.size && [...one.keys()].every((key) => other.has(key));
 
 /**
