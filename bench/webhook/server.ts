@@ -13,7 +13,7 @@ import { openPool } from '../../src/postgres/database.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../src/webhook/server/receiver.ts';
-import { openSigningKeys } from '../../src/webhook/server/signing-keys.ts';
+import { openSigningKeys } from '../../src/webhook/server/signature.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
 import { serveStatusPage } from './status-page.ts';
 

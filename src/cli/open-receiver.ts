@@ -10,7 +10,7 @@ import { createInboxWriter } from '../store/delivery/inbox-writer.ts';
 import { wakeMergeInbox } from '../temporal/workflow-client.ts';
 import { createReceiver, type Receiver } from '../webhook/server/receiver.ts';
 import type { ReceiverLog } from '../webhook/server/receiver-log.ts';
-import { openSigningKeys } from '../webhook/server/signing-keys.ts';
+import { openSigningKeys } from '../webhook/server/signature.ts';
 import { openSpool } from '../webhook/spool/spool.ts';
 import { createLogger } from './log.ts';
 import type { Parts } from './services/open-parts.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/webhook/send.ts';
 import { listKeyUsage } from '../../src/store/delivery/agents.ts';
-import { openSigningKeys } from '../../src/webhook/server/signing-keys.ts';
+import { openSigningKeys } from '../../src/webhook/server/signature.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { startReceiver } from './support/receiver.ts';
 import { until } from './support/until.ts';

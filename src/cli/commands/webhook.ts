@@ -4,7 +4,7 @@ import type { Config } from '../../../schemas/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { terminal } from '../../errors.ts';
 import { listKeyUsage } from '../../store/delivery/agents.ts';
-import { readSigningKey } from '../../webhook/server/signing-keys.ts';
+import { readSigningKey } from '../../webhook/server/signature.ts';
 import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withExamples } from '../help.ts';

@@ -2,7 +2,7 @@
 
 import { createSampleStore } from '../../store/delivery/sample-delivery.ts';
 import type { Store } from '../../store/store.ts';
-import { readSigningKey } from '../../webhook/server/signing-keys.ts';
+import { readSigningKey } from '../../webhook/server/signature.ts';
 import type { Services } from '../services/services.ts';
 import { checkPublicUrl } from '../webhook/check-public-url.ts';
 import { type RoundTripFinding, tryRoundTrip } from '../webhook/round-trip.ts';

@@ -23,8 +23,7 @@ import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import { createRejections } from './rejections.ts';
 import { type Admit, addRoutes } from './routes.ts';
 import { createAddressList, createKnownSenders, createOffenders } from './senders.ts';
-import { signatureVerifier, type Verifier } from './signature.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import { type SigningKeys, signatureVerifier, type Verifier } from './signature.ts';
 import { openCertificate, watchCertificate } from './tls.ts';
 import { createWakeUp } from './wake-up.ts';
 

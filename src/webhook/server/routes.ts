@@ -8,8 +8,7 @@ import { type createHeaderReader, newArrivalId } from './delivery-headers.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 import { type AddressList, type KnownSenders, type Offenders, senderOf } from './senders.ts';
-import type { RejectReason, Verifier } from './signature.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import type { RejectReason, SigningKeys, Verifier } from './signature.ts';
 
 /** What is stored of a verified body, and the hash by which its bytes are known again. */
 export type Admit = (body: Buffer) => Pick<Delivery, 'body' | 'bodyHash'>;

@@ -4,7 +4,7 @@ import { webhookConfigSchema } from '../../../schemas/config/webhook.ts';
 import { openPool } from '../../../src/postgres/database.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../../src/webhook/server/receiver.ts';
-import { openSigningKeys } from '../../../src/webhook/server/signing-keys.ts';
+import { openSigningKeys } from '../../../src/webhook/server/signature.ts';
 import { openSpool } from '../../../src/webhook/spool/spool.ts';
 
 export interface ReceiverProcessOptions {

@@ -11,7 +11,7 @@ import { createInboxWriter, type InboxWriter } from '../../../src/store/delivery
 import { createReceiver, type Receiver } from '../../../src/webhook/server/receiver.ts';
 import type { ReceiverLog } from '../../../src/webhook/server/receiver-log.ts';
 import type { Verifier } from '../../../src/webhook/server/signature.ts';
-import { openSigningKeys } from '../../../src/webhook/server/signing-keys.ts';
+import { openSigningKeys } from '../../../src/webhook/server/signature.ts';
 import { openSpool, type Spool } from '../../../src/webhook/spool/spool.ts';
 
 export const testSecret = 'test-signing-secret';
