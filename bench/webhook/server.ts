@@ -10,7 +10,7 @@ import { Registry } from 'prom-client';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
 import { openPool } from '../../src/postgres/database.ts';
-import { createPrivacy } from '../../src/privacy/privacy.ts';
+import { openAdmitThreads } from '../../src/privacy/admit-threads.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../src/webhook/server/receiver.ts';
 import { openSigningKeys } from '../../src/webhook/server/signature.ts';
@@ -54,7 +54,7 @@ const startDurable = async (url: string, spoolDir: string, secret: string, rules
   const config = webhookConfigSchema.parse({ port: 0, secrets });
   const privacy = rulesOf[rules ?? ''];
   const keys = { token: Buffer.alloc(32, 7), seal: undefined };
-  const admit = privacy === undefined ? undefined : createPrivacy(privacyConfigSchema.parse(privacy), keys).admit;
+  const threads = privacy && openAdmitThreads(privacyConfigSchema.parse(privacy), keys);
   const pool = openPool({ url, schema: 'callsync', application: 'bench', purpose: 'operational store', max: 4 });
   const receiver = createReceiver({
     config,
@@ -64,7 +64,7 @@ const startDurable = async (url: string, spoolDir: string, secret: string, rules
     registry: new Registry(),
     log,
     wake: async () => {},
-    admit,
+    admit: threads?.admit,
   });
   await receiver.listen();
   const operations = await serveStatusPage(pool);
@@ -74,6 +74,7 @@ const startDurable = async (url: string, spoolDir: string, secret: string, rules
     async close() {
       await operations.close();
       await receiver.close();
+      await threads?.close();
       await pool.end();
     },
   };

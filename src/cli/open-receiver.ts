@@ -14,7 +14,7 @@ import { openSigningKeys } from '../webhook/server/signature.ts';
 import { openSpool } from '../webhook/spool/spool.ts';
 import { createLogger } from './log.ts';
 import type { Parts } from './services/open-parts.ts';
-import { openPrivacy } from './services/open-privacy.ts';
+import { openReceiverPrivacy } from './services/open-privacy.ts';
 import type { Services } from './services/services.ts';
 
 const gaugeDeadlineMs = 2_000;
@@ -48,6 +48,8 @@ export const openReceiver = async (
     config: webhook.spool,
     log,
   });
+  const threads = openReceiverPrivacy(services.config);
+  if (threads !== undefined) services.defer(threads.close);
   const receiver = createReceiver({
     config: webhook,
     secrets,
@@ -56,7 +58,7 @@ export const openReceiver = async (
     registry,
     log,
     wake: input.wake,
-    admit: openPrivacy(services.config)?.admit,
+    admit: threads?.admit,
   });
   services.defer(() => receiver.close());
   await receiver.listen();

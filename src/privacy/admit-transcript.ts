@@ -1,7 +1,7 @@
 /** The policies on the bytes of a transcript: utterances in which nothing is found stay as they came, and are not parsed. */
-import { detect } from './detect.ts';
+import { detectHeard } from './detect.ts';
 import type { Finding } from './finding.ts';
-import type { Spoken } from './read-pieces.ts';
+import { type Heard, hear } from './hear.ts';
 import { type Aligned, readUtterance, redactUtterances } from './redact-transcript.ts';
 import { renderJson, saysNoMore } from './render-json.ts';
 import type { RuleNode } from './rules.ts';
@@ -70,8 +70,11 @@ const admitCallData = (
   }
   const open = (index: number): Aligned =>
     readUtterance(parsed.get(index) ?? parse(bytesOf(utterances[index] as ScannedUtterance)));
-  const spoken: Spoken[] = utterances.map(({ said }, index) =>
-    said === undefined || parsed.has(index) ? open(index) : { speaker: speakerOf(said), text: said.content },
+  const spoken = utterances.map(({ said }, index) =>
+    hear(
+      said === undefined || parsed.has(index) ? open(index) : { speaker: speakerOf(said), text: said.content },
+      index,
+    ),
   );
   redactRounds(spoken, open, changed, options);
   for (const index of new Set([...changed.keys(), ...parsed.keys()])) {
@@ -93,7 +96,7 @@ const admitCallData = (
 
 /** Replaces what is found until nothing is; a value that is replaced may part others that were one run before. */
 const redactRounds = (
-  spoken: Spoken[],
+  spoken: Heard[],
   open: (index: number) => Aligned,
   changed: Map<number, unknown>,
   options: SanitizeOptions,
@@ -101,13 +104,13 @@ const redactRounds = (
   const aligned = new Map<number, Aligned>();
   const replace = (finding: Finding): string => replacementOf(finding, options);
   for (let round = 0; round < mostRounds; round += 1) {
-    const findings = detect(spoken, options);
+    const findings = detectHeard(spoken, options);
     if (findings.length === 0) return;
     for (const [index, kept] of redactUtterances(findings, replace, (at) => aligned.get(at) ?? open(at))) {
       const read = readUtterance(kept);
       aligned.set(index, read);
       changed.set(index, kept);
-      spoken[index] = read;
+      spoken[index] = hear(read, index);
     }
   }
 };

@@ -2,9 +2,11 @@
 import { type Claims, spansOf } from './detect-numbers.ts';
 import { findDates } from './find-dates.ts';
 import type { Span } from './finding.ts';
+import type { Heard } from './hear.ts';
 import { findRuns, textOf } from './number-runs.ts';
 import type { Piece, Spoken } from './read-pieces.ts';
 import { toKey } from './read-tokens.ts';
+import { mayAnnounce } from './sketch.ts';
 
 /** Over text without accents. */
 const cvvContext =
@@ -12,13 +14,9 @@ const cvvContext =
 const birthContext =
   /\bnee?s?\b|naissance|\bborn\b|date of birth|birth ?(?:day|date)|\bd\W?o\W?b\b|\bddn\b|anniversaire|\bje suis (?:du|de)\b/g;
 
-/** Wider than both, over text as it is: what it passes over announces nothing. */
-const mayAnnounce =
-  /rypto|pictogr|cv[cv]|curit|chiffres|digits|rification|\bdos d|derri|back of|\bn[e\u00e9\u00c9][e\u00e9\u00c9]?s?(?![a-z\d_])|naissance|born|birth|d\W?o\W?b|\bddn|anniversaire|\bje suis d/i;
-
 /** Whether words announce a card verification value or a date of birth. */
 export const announces = (text: string): boolean => {
-  if (!mayAnnounce.test(text)) return false;
+  if (!mayAnnounce(text)) return false;
   const stripped = stripAccents(text);
   return stripped.search(cvvContext) !== -1 || stripped.search(birthContext) !== -1;
 };
@@ -35,10 +33,10 @@ interface Window {
 }
 
 /** What stands behind each mention: the rest of its utterance, then the beginnings of the next ones. */
-const windowsBehind = (spoken: readonly Spoken[], pattern: RegExp): Window[][] => {
+const windowsBehind = (spoken: readonly Heard[], pattern: RegExp): Window[][] => {
   const found: Window[][] = [];
-  for (const [utterance, { text }] of spoken.entries()) {
-    if (!mayAnnounce.test(text)) continue;
+  for (const [utterance, { text, mayAnnounce: isLikely }] of spoken.entries()) {
+    if (!isLikely) continue;
     // Accents are one character here: composed text keeps its offsets without them.
     for (const match of stripAccents(text).matchAll(pattern)) {
       const end = match.index + match[0].length;
@@ -74,7 +72,7 @@ const isAnswered = (
     (finding) => finding.detector === detector && windows.some((window) => isWithin(window, finding.spans[0] as Span)),
   );
 
-export const claimCvvs = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[])[], claims: Claims): void => {
+export const claimCvvs = (spoken: readonly Heard[], pieces: readonly (readonly Piece[])[], claims: Claims): void => {
   const behind = windowsBehind(spoken, cvvContext);
   if (behind.length === 0) return;
   const runs = pieces.flatMap((own) => findRuns(own, 0));
@@ -91,7 +89,7 @@ export const claimCvvs = (spoken: readonly Spoken[], pieces: readonly (readonly 
   }
 };
 
-export const claimBirths = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[])[], claims: Claims): void => {
+export const claimBirths = (spoken: readonly Heard[], pieces: readonly (readonly Piece[])[], claims: Claims): void => {
   const behind = windowsBehind(spoken, birthContext);
   if (behind.length === 0) return;
   const dates = pieces.flatMap(findDates);

@@ -9,9 +9,10 @@ import { claimBirths, claimCvvs } from './detect-context.ts';
 import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
 import { type Claims, createClaims, detectNumbers } from './detect-numbers.ts';
 import type { DetectorName, Finding } from './finding.ts';
+import { type Heard, hear } from './hear.ts';
 import type { Reading } from './number-words.ts';
 import { chooseUtterances } from './prescan.ts';
-import { joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
+import { joinTurns, type Piece, type Spoken } from './read-pieces.ts';
 
 export interface DetectOptions {
   /** Detectors that look; the others find nothing. */
@@ -27,14 +28,25 @@ export interface DetectOptions {
  * @param spoken pieces in the order in which they were said; findings name a piece by its index and the place in its text.
  * No two findings overlap.
  */
-export const detect = (spoken: readonly Spoken[], options: DetectOptions): readonly Finding[] => {
+export const detect = (spoken: readonly Spoken[], options: DetectOptions): readonly Finding[] =>
+  detectHeard(spoken.map(hear), options);
+
+/** As `detect`, for who asks again after a value was replaced: utterances that stayed are not read anew. */
+export const detectHeard = (spoken: readonly Heard[], options: DetectOptions): readonly Finding[] => {
   const claims = createClaims();
   const chosen = chooseUtterances(spoken, options.isOn);
   if (chosen !== undefined) {
     if (options.isOn('email')) {
       for (const [index, { text }] of spoken.entries()) findWrittenEmails(text, index).forEach(claims.add);
     }
-    for (const reading of orderReadings(spoken)) detectSpoken(spoken, chosen, reading, options, claims);
+    let before: Pieces | undefined;
+    for (const reading of orderReadings(spoken)) {
+      const pieces = piecesOf(spoken, chosen, reading);
+      // The same pieces hold the same values, and those are claimed.
+      if (before === undefined || !before.every((own, index) => isCovered(pieces[index] ?? [], own)))
+        detectIn(spoken, pieces, options, claims);
+      before = pieces;
+    }
   }
   for (const { name, pattern } of options.patterns) claimPattern(spoken, name, pattern, claims);
   return claims.findings;
@@ -45,24 +57,34 @@ const hyphened =
 
 /** Where hyphens are written, words without one are numbers of their own. */
 const orderReadings = (spoken: readonly Spoken[]): readonly Reading[] =>
-  spoken.some(({ text }) => hyphened.test(text)) ? ['split', 'whole'] : ['whole', 'eager'];
+  spoken.some(({ text }) => text.includes('-') && hyphened.test(text)) ? ['split', 'whole'] : ['whole', 'eager'];
 
-const passedOver = { kind: 'mark', key: '', start: 0, end: 0, isSpaced: false } as const;
+/** Of each utterance. */
+type Pieces = readonly (readonly Piece[])[];
 
-const detectSpoken = (
-  spoken: readonly Spoken[],
-  chosen: readonly boolean[],
-  reading: Reading,
-  options: DetectOptions,
-  claims: Claims,
-): void => {
-  const { isOn } = options;
-  const pieces = spoken.map(({ text }, utterance): readonly Piece[] => {
-    if (text === '') return [];
-    // What is passed over parts what stands before it from what stands behind it.
-    return chosen[utterance] === true ? readPieces(text, utterance, reading) : [{ ...passedOver, utterance }];
+/** What is passed over parts what stands before it from what stands behind it; it is part of no finding. */
+const passedOver: readonly Piece[] = [{ kind: 'mark', key: '', utterance: -1, start: 0, end: 0, isSpaced: false }];
+
+const piecesOf = (spoken: readonly Heard[], chosen: readonly boolean[], reading: Reading): Pieces =>
+  spoken.map((heard, utterance) => {
+    if (heard.text === '') return [];
+    return chosen[utterance] === true ? heard.piecesIn(reading) : passedOver;
   });
-  if (isOn('email')) for (const own of pieces) claimSpokenEmails(own, claims);
+
+/** Whether pieces say nothing that another reading of the same utterance does not say too. */
+const isCovered = (pieces: readonly Piece[], other: readonly Piece[]): boolean =>
+  pieces.length === other.length &&
+  pieces.every((piece, index) => {
+    const same = other[index];
+    if (piece.kind !== 'number') return piece.kind === same?.kind;
+    if (same?.kind !== 'number' || piece.digits !== same.digits || piece.end !== same.end) return false;
+    return piece.others.every((heard) => same.others.includes(heard));
+  });
+
+const detectIn = (spoken: readonly Heard[], pieces: Pieces, options: DetectOptions, claims: Claims): void => {
+  const { isOn } = options;
+  // Where only one piece stands there is no address.
+  if (isOn('email')) for (const own of pieces) if (own.length > 1) claimSpokenEmails(own, claims);
   for (const stream of joinTurns(spoken, pieces)) detectNumbers(stream, options, claims);
   if (isOn('cvv')) claimCvvs(spoken, pieces, claims);
   if (isOn('birth')) claimBirths(spoken, pieces, claims);

@@ -21,8 +21,7 @@ export interface Privacy {
   readonly sanitize: (observation: Observation) => Observation;
   /** The fields of a record with the policies applied; told of each finding. */
   readonly preview: (fields: Fields, onFinding: (detector: string) => void) => Fields;
-  /** What is stored of a verified delivery, and the keyed hash of its raw bytes. */
-  readonly admit: (body: Buffer) => { readonly body: Buffer; readonly bodyHash: Buffer };
+  readonly admit: (body: Buffer) => Admitted;
   /** The token of a whole field's value. */
   readonly tokenOf: (value: string) => string;
   /** What is stored of bytes that no rule could read; of such that were sealed before, the same. */
@@ -31,20 +30,29 @@ export interface Privacy {
   readonly seal: (record: RejectedRecord) => RejectedRecord;
 }
 
+/** What is stored of a verified delivery, and the keyed hash of its raw bytes. */
+export interface Admitted {
+  readonly body: Buffer;
+  readonly bodyHash: Buffer;
+}
+
+export interface PrivacyKeys {
+  /** Of tokens and hashes. */
+  readonly token: Buffer;
+  /** The public one that seals; undefined = what cannot be read is dropped. */
+  readonly seal: Buffer | undefined;
+}
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Stands for bytes that the configuration says to drop. */
 const dropped = Buffer.from('"dropped on arrival, for no privacy rule could read it"');
 
 /**
- * @param keys of tokens and hashes, and the public one that seals (undefined = what cannot be read is dropped).
  * @returns undefined where there are no rules: nothing is then looked at, and nothing changes.
  * @throws CallsyncError CONFIG_INVALID, SEAL_KEY
  */
-export const createPrivacy = (
-  config: PrivacyConfig,
-  keys: { readonly token: Buffer; readonly seal: Buffer | undefined },
-): Privacy => {
+export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy => {
   const countries = config.countries.filter((country) => isSupportedCountry(country));
   if (countries.length < config.countries.length) {
     throw terminal('CONFIG_INVALID', 'privacy.countries names a country that has no telephone numbers.');

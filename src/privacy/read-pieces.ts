@@ -1,6 +1,6 @@
 /** What was said, as numbers and the words between them, over one utterance or a whole dictation. */
 import { type Reading, readOtherwise, readSpokenNumber } from './number-words.ts';
-import { readTokens, type Token } from './read-tokens.ts';
+import type { Token } from './read-tokens.ts';
 
 /** One utterance, or one text of another field. */
 export interface Spoken {
@@ -39,8 +39,7 @@ const isGlued = (tokens: readonly Token[], at: number): boolean => {
 const isPlus = (token: Token | undefined): boolean => token?.text === '+' || token?.key === 'plus';
 
 /** The pieces of one utterance. */
-export const readPieces = (text: string, utterance: number, reading: Reading): Piece[] => {
-  const tokens = readTokens(text);
+export const readPieces = (tokens: readonly Token[], utterance: number, reading: Reading): Piece[] => {
   const pieces: Piece[] = [];
   let at = 0;
   let isAfterNumber = false;

@@ -3,10 +3,10 @@ import { type DetectOptions, detect } from './detect.ts';
 import { announces } from './detect-context.ts';
 import type { Finding } from './finding.ts';
 import { normalizeNumber } from './phone-number.ts';
-import { mayHoldValue } from './prescan.ts';
 import { rememberRecent } from './recent.ts';
 import { replaceText } from './redact-transcript.ts';
 import type { RuleNode } from './rules.ts';
+import { mayHoldValue } from './sketch.ts';
 import { isToken, makeToken, type TokenKey, type TokenKind } from './tokens.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -2,14 +2,27 @@ import { join } from 'node:path';
 import type { Config } from '../../../schemas/config.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { terminal } from '../../errors.ts';
-import type { Privacy } from '../../privacy/privacy.ts';
-import { createPrivacy } from '../../privacy/privacy.ts';
+import { type AdmitThreads, openAdmitThreads } from '../../privacy/admit-threads.ts';
+import { createPrivacy, type Privacy, type PrivacyKeys } from '../../privacy/privacy.ts';
 import { openOwnSecret, openSecret } from '../../secret.ts';
 
 const shortest = 16;
 
+type PrivacySettings = Pick<Config, 'privacy' | 'store'>;
+
 /** The configured privacy rules with their keys; undefined where there are none. @throws CallsyncError CONFIG_SECRET, PRIVACY_KEY, SEAL_KEY */
-export const openPrivacy = ({ privacy, store }: Pick<Config, 'privacy' | 'store'>): Privacy | undefined => {
+export const openPrivacy = (config: PrivacySettings): Privacy | undefined => {
+  const keys = openKeys(config);
+  return keys && createPrivacy(config.privacy, keys);
+};
+
+/** The same for a receiver. @throws CallsyncError BUILD_MISSING, CONFIG_SECRET, PRIVACY_KEY, SEAL_KEY */
+export const openReceiverPrivacy = (config: PrivacySettings): AdmitThreads | undefined => {
+  const keys = openKeys(config);
+  return keys && openAdmitThreads(config.privacy, keys);
+};
+
+const openKeys = ({ privacy, store }: PrivacySettings): PrivacyKeys | undefined => {
   if (privacy.profile === 'none' && privacy.rules.length === 0) return undefined;
   const token = (
     openSecret({ key: 'privacy.key', file: privacy.key_file }) ??
@@ -24,5 +37,5 @@ export const openPrivacy = ({ privacy, store }: Pick<Config, 'privacy' | 'store'
     privacy.unreadable === 'drop'
       ? undefined
       : openSecret({ key: 'privacy.seal_key', file: privacy.seal_key_file })?.readBytes();
-  return createPrivacy(privacy, { token, seal });
+  return { token, seal };
 };

@@ -11,7 +11,7 @@ import { type AddressList, type KnownSenders, type Offenders, senderOf } from '.
 import type { RejectReason, SigningKeys, Verifier } from './signature.ts';
 
 /** What is stored of a verified body, and the hash by which its bytes are known again. */
-export type Admit = (body: Buffer) => Pick<Delivery, 'body' | 'bodyHash'>;
+export type Admit = (body: Buffer) => Promise<Pick<Delivery, 'body' | 'bodyHash'>>;
 
 export interface RouteOptions {
   readonly path: string;
@@ -43,7 +43,7 @@ const json = 'application/json; charset=utf-8';
  * Every other answer than 200 closes the connection: what is left of the request is not read, and its sender has no use for it.
  */
 export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => {
-  const { path, allowUnsigned, verifier, senders, offenders, metrics, log, admit = admitAsSent } = options;
+  const { path, allowUnsigned, verifier, senders, offenders, metrics, log, admit } = options;
 
   // No body is ever parsed: deliveries are read as bytes by their route, everything else is left unread.
   app.removeAllContentTypeParsers();
@@ -94,7 +94,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
           ...headers,
           receivedAt,
           signingKey: verdict.key,
-          ...admit(body),
+          ...(admit === undefined ? admitAsSent(body) : await admit(body)),
         });
         metrics.accepted.inc({ stored_in: storedIn, key: verdict.key ?? '' });
         return reply.code(200).send();
@@ -114,7 +114,7 @@ export const addRoutes = (app: FastifyInstance, options: RouteOptions): void => 
   });
 };
 
-const admitAsSent: Admit = (body) => ({ body, bodyHash: createHash('sha256').update(body).digest() });
+const admitAsSent = (body: Buffer) => ({ body, bodyHash: createHash('sha256').update(body).digest() });
 
 const refuse = (reply: FastifyReply, status: number, error: string): FastifyReply =>
   reply.code(status).header('connection', 'close').header('content-type', json).send(JSON.stringify({ error }));

@@ -1,0 +1,9 @@
+/** A thread that applies the rules to the bodies that it is sent; see `admit-threads.ts`. */
+import { Tinypool } from 'tinypool';
+import { asBuffer, type Bytes, type ThreadData } from './admit-messages.ts';
+import { createPrivacy } from './privacy.ts';
+
+const { config, token, seal } = Tinypool.workerData as ThreadData;
+const { admit } = createPrivacy(config, { token: asBuffer(token), seal: seal && asBuffer(seal) });
+
+export default (bodies: readonly Bytes[]) => bodies.map((body) => admit(asBuffer(body)));
