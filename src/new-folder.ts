@@ -4,6 +4,12 @@ import { dirname } from 'node:path';
 import { terminal } from './errors.ts';
 
 /**
+ * How folders are made that hold files of our own, each closed by its own mode: others may pass and list nothing. As root,
+ * the embedded PostgreSQL runs under an account that has to reach its data in the same folder.
+ */
+export const passable = { recursive: true, mode: 0o711 } as const;
+
+/**
  * Has `fill` write into a folder beside the wanted one, which takes its name when everything is on disk.
  * @param folder does not exist, or is empty. @param fill gets the path to write into.
  * @throws CallsyncError USAGE_FILE when the folder holds something, or cannot be made

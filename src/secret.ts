@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { terminal } from './errors.ts';
+import { passable } from './new-folder.ts';
 
 export interface SecretSource {
   /** The secret as it is now, without blanks around it. @throws CallsyncError CONFIG_SECRET */
@@ -34,7 +35,7 @@ export const openSecret = (input: {
 export const openOwnSecret = (key: string, file: string): SecretSource => {
   try {
     if (!existsSync(file)) {
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      mkdirSync(dirname(file), passable);
       writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
     }
   } catch (cause) {

@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeDataDir } from '../../src/config/data-dir.ts';
+import { openOwnSecret } from '../../src/secret.ts';
+import { recordChainHead } from '../../src/store/windows/chain-heads.ts';
+import { openSpool } from '../../src/webhook/spool/spool.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -30,4 +33,33 @@ test('refuses a path through a file', async () => {
 // A recursive mkdir never returned there.
 test.runIf(process.platform === 'linux')('refuses a parent that takes no folders', async () => {
   await expect(makeDataDir('/proc/no/folder')).rejects.toMatchObject({ code: 'CONFIG_DATA_DIR' });
+});
+
+// As root, PostgreSQL runs under another account, and its folder is in the same one.
+describe('a data folder that another file is the first in can be passed by other accounts', () => {
+  const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+  const note = () => undefined;
+  const settings = { max_bytes: 10_000, min_free_bytes: 0, segment_bytes: 1_000, damaged_retention: 1_000 };
+  test.each<[string, (file: string) => Promise<unknown>, number]>([
+    ['a key', async (file) => openOwnSecret('store.proof_key', file), 0o600],
+    [
+      'the heads of the proof chain',
+      (file) => recordChainHead(file, { warehouse: 'main', ledger_epoch: 1, verdict_id: 1, digest: 'd' }),
+      0o600,
+    ],
+    [
+      'the spool',
+      async (dir) =>
+        (
+          await openSpool({ dir, config: settings, lockWaitMs: 0, log: { info: note, warn: note, error: note } })
+        ).close(),
+      0o700,
+    ],
+  ])('%s', async (what, make, mode) => {
+    const file = join(folder, what, 'data', 'own');
+    await make(file);
+    expect(await modeOf(file)).toBe(mode);
+    expect(await modeOf(dirname(file))).toBe(0o711);
+    expect(await modeOf(dirname(dirname(file)))).toBe(0o711);
+  });
 });

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { transient } from '../../errors.ts';
+import { passable } from '../../new-folder.ts';
 
 /** A ledger that was restored begins a chain of its own: its epoch tells them apart. */
 export interface ChainHead {
@@ -37,7 +38,7 @@ export const recordChainHead = async (path: string, head: ChainHead): Promise<vo
   // Written beside and renamed, so that a crash leaves the old file or the new one.
   const temporary = `${path}.${randomUUID()}`;
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await mkdir(dirname(path), passable);
     await writeFile(temporary, `${JSON.stringify(next, null, 1)}\n`, { mode: 0o600 });
     await rename(temporary, path);
   } catch (cause) {

@@ -1,7 +1,9 @@
 /** Where deliveries wait, durably and in order, while the store is away. */
 import { chmod, mkdir, open, stat, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { terminal, transient } from '../../errors.ts';
+import { passable } from '../../new-folder.ts';
 import type { Delivery } from '../../store/delivery/inbox-writer.ts';
 import { errorCode, type ReceiverLog } from '../server/receiver-log.ts';
 import { lockSpool, type SpoolLock } from './spool-lock.ts';
@@ -98,6 +100,7 @@ export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
 
 const makeFolder = async (dir: string, log: ReceiverLog): Promise<void> => {
   try {
+    await mkdir(dirname(dir), passable);
     await mkdir(dir, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw terminal('SPOOL_UNUSABLE', `The spool folder ${dir} cannot be made.`, {
