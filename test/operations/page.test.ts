@@ -7,7 +7,7 @@ import { terminal } from '../../src/errors.ts';
 import { createAccess } from '../../src/operations/page/access.ts';
 import { html } from '../../src/operations/page/html.ts';
 import { createPage } from '../../src/operations/page/page.ts';
-import type { PageState } from '../../src/operations/page/page-state.ts';
+import type { DayVerdict, PageState } from '../../src/operations/page/page-state.ts';
 import { provenThrough, sumUp } from '../../src/operations/page/sum-up.ts';
 import { type OperationsServer, serveOperations } from '../../src/operations/server.ts';
 
@@ -96,7 +96,11 @@ afterEach(async () => {
 
 const everyMs = 50;
 
-const serve = async (rules: Partial<Parameters<typeof createAccess>[0]> = {}, state: PageState = calm) => {
+const serve = async (
+  rules: Partial<Parameters<typeof createAccess>[0]> = {},
+  state: PageState = calm,
+  verdicts: readonly DayVerdict[] = [],
+) => {
   let reads = 0;
   const access = createAccess({ isOpen: true, readToken: undefined, actors: [], hosts: [], ...rules });
   const acted: string[] = [];
@@ -121,7 +125,7 @@ const serve = async (rules: Partial<Parameters<typeof createAccess>[0]> = {}, st
       reads += 1;
       return { ...state, calls: reads };
     },
-    readVerdicts: async () => [],
+    readVerdicts: async () => verdicts,
     everyMs,
   });
   server = await serveOperations({
@@ -294,4 +298,16 @@ test('has no form and no action where nobody may act', async () => {
   const { address } = await serve();
   expect(await (await fetch(address)).text()).not.toContain('<form');
   expect((await fetch(`${address}/actions/pause`, { method: 'POST' })).status).toBe(404);
+});
+
+test('the verdicts of a day say how many listed calls may not be kept', async () => {
+  const verdict: DayVerdict = {
+    ...{ from: 0, to: 3_600_000, outcome: 'proven', level: 'full, rows', comparedAt: 0 },
+    ...{ listed: 4_320, found: 4_311, keptOut: 9, missing: 0, different: 0, healed: 0 },
+  };
+  const { address } = await serve({}, calm, [verdict, { ...verdict, keptOut: null }]);
+  const text = await (await fetch(`${address}/verdicts?warehouse=main&day=1970-01-01`)).text();
+  expect(text).toContain('<th scope="col">Found</th><th scope="col">Kept out</th><th scope="col">Missing</th>');
+  expect(text).toContain('<td>4,311</td><td>9</td><td>0</td>');
+  expect(text).toContain('<td>4,311</td><td>–</td><td>0</td>');
 });

@@ -132,6 +132,7 @@ export const createPageReader = (
           level: `${one.level}, ${one.warehouse_level}`,
           listed: one.calls_listed,
           found: one.calls_found,
+          keptOut: one.kept_out ?? null,
           missing: one.missing,
           different: one.different,
           healed: one.healed,

@@ -28,6 +28,7 @@ export const drawVerdicts = (
     'Level',
     'Listed',
     'Found',
+    'Kept out',
     'Missing',
     'Different',
     'Healed',
@@ -35,7 +36,7 @@ export const drawVerdicts = (
   ];
   const rows = verdicts.map(
     (one) =>
-      html`<tr><th scope="row">${day(one.from)} – ${day(one.to)}</th><td>${one.outcome.replace('_', ' ')}</td><td>${one.level}</td><td>${formatCount(one.listed)}</td><td>${formatCount(one.found)}</td><td>${formatCount(one.missing)}</td><td>${formatCount(one.different)}</td><td>${formatCount(one.healed)}</td><td>${formatInstant(one.comparedAt)}</td></tr>`,
+      html`<tr><th scope="row">${day(one.from)} – ${day(one.to)}</th><td>${one.outcome.replace('_', ' ')}</td><td>${one.level}</td><td>${formatCount(one.listed)}</td><td>${formatCount(one.found)}</td><td>${one.keptOut === null ? '–' : formatCount(one.keptOut)}</td><td>${formatCount(one.missing)}</td><td>${formatCount(one.different)}</td><td>${formatCount(one.healed)}</td><td>${formatInstant(one.comparedAt)}</td></tr>`,
   );
   const none = html`<p>No verdict was given for this day yet. <code>callsync reconcile --from ${input.day}</code> gives one.</p>`;
   const found = html`<div class="scroll" tabindex="0" role="region" aria-label="Verdicts"><table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div>`;

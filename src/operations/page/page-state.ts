@@ -101,6 +101,8 @@ export interface DayVerdict {
   readonly level: string;
   readonly listed: number;
   readonly found: number;
+  /** Erased, objected to, or too old to be kept; null where the verdict is older than the count. */
+  readonly keptOut: number | null;
   readonly missing: number;
   readonly different: number;
   readonly healed: number;
