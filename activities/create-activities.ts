@@ -6,6 +6,7 @@ import type {
   ReconcileTotals,
   RereadTotals,
 } from '../schemas/orchestration.ts';
+import { carryOnErasure } from '../src/pipeline/erase/finish-erasure.ts';
 import { type LoadPendingInput, listPending, loadPending } from '../src/pipeline/load/load-pending.ts';
 import { type MaintenanceDeps, runMaintenance } from '../src/pipeline/load/maintenance.ts';
 import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
@@ -91,6 +92,9 @@ export const createReadActivities = (deps: ActivityDeps) => ({
 export const createLoadActivities = (deps: ActivityDeps) => ({
   loadPending: activity(deps, 'loadPending', (_, input: LoadPendingInput) => loadPending(deps, input)),
   listPending: activity(deps, 'listPending', () => listPending(deps)),
+  carryOnErasure: activity(deps, 'carryOnErasure', (_, { requestId }: { requestId: string }) =>
+    carryOnErasure(deps, requestId),
+  ),
   runMaintenance: activity(deps, 'runMaintenance', () => runMaintenance(deps)),
 });
 

@@ -50,6 +50,17 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
     personal: 'keyed',
     kept: 'for good',
   },
+  erasure_requests: {
+    holds: 'erasures that wait for a warehouse: keyed hashes, counts and ids of the erased calls',
+    personal: 'call ids',
+    kept: 'until their receipts are signed',
+  },
+  holds: { holds: 'legal holds: reason, who put them on, when', personal: 'no', kept: 'until they are taken off' },
+  held_keys: {
+    holds: 'keyed hashes of call ids, numbers and values that legal holds name',
+    personal: 'keyed',
+    kept: 'until the hold is taken off',
+  },
   epochs: { holds: 'epochs of the ledger', personal: 'no', kept: 'for good' },
   windows: { holds: 'windows that were read, with counts', personal: 'no', kept: 'for good' },
   window_problems: { holds: 'windows that could not be read', personal: 'no', kept: 'until resolved' },
@@ -96,7 +107,7 @@ export const storedFiles: Readonly<Record<string, StoredData>> = {
     kept: 'until stored; damaged ones `webhook.spool.damaged_retention`',
   },
   'erasure log (`store.erasure_log`)': {
-    holds: 'keyed hashes of erased call ids and persons, receipts',
+    holds: 'keyed hashes of erased call ids and persons, receipts, legal holds',
     personal: 'keyed',
     kept: 'for good',
   },

@@ -1,4 +1,5 @@
 export { backfill } from './backfill.ts';
+export { erase } from './erase.ts';
 export { loadWarehouse } from './load-warehouse.ts';
 export { mergeInbox } from './merge-inbox.ts';
 export { reconcile } from './reconcile.ts';

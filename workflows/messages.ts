@@ -89,6 +89,17 @@ export interface ReconcileProgress {
   readonly totals: ReconcileTotals;
 }
 
+export interface EraseInput {
+  readonly queues: TaskQueues;
+  /** Name under which the store has the erasure; values and call ids stay there. */
+  readonly requestId: string;
+}
+
+export interface ErasureProgress {
+  /** Warehouses that do not have every tombstone yet. */
+  readonly waiting: readonly string[];
+}
+
 /** The one merge of the inbox. */
 export const mergeInboxId = (prefix: string): string => `${prefix}/merge-inbox`;
 /** The one re-reading of single calls. */
@@ -107,6 +118,8 @@ export const rereadScheduleId = (prefix: string): string => `${prefix}/reread-la
 export const reconcileScheduleId = (prefix: string): string => `${prefix}/reconcile`;
 /** A reconciliation on request, beside the scheduled one. */
 export const reconcileId = (prefix: string, name: string): string => `${prefix}/reconcile/${name}`;
+/** An erasure, by the name that the store gave it. */
+export const eraseId = (prefix: string, requestId: string): string => `${prefix}/erase/${requestId}`;
 /** The schedule of the sweep: merges, loads and re-reads what no signal asked for. */
 export const sweepScheduleId = (prefix: string): string => `${prefix}/sweep`;
 
@@ -116,4 +129,5 @@ export const pauseUpdate = defineUpdate<BackfillProgress>('pause');
 export const resumeUpdate = defineUpdate<BackfillProgress>('resume');
 export const setConcurrencyUpdate = defineUpdate<BackfillProgress, [number]>('setConcurrency');
 export const progressQuery = defineQuery<BackfillProgress>('progress');
+export const erasureProgressQuery = defineQuery<ErasureProgress>('erasureProgress');
 export const reconcileProgressQuery = defineQuery<ReconcileProgress>('reconcileProgress');

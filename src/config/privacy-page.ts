@@ -40,9 +40,18 @@ are asked for, or read from a file or standard input. The receipt (\`--json\`) n
 afterwards found and until when platforms keep copies, and is signed: \`callsync verdicts verify\` checks all of them. A tombstone and the
 erasure log keep the call away whatever arrives later or is restored; the log has the receipts too, so that a store which was
 restored has them again. A number is found however it is written, in transcripts also as words. Records that cannot be read and
-that name an erased call or value are not kept. Sealed records cannot be searched. What receivers still have in their spool comes
-later: of erased calls nothing is kept; for calls that only the spool has, run it again when \`callsync status\` shows an empty one. A
-run that was interrupted is carried to its end by the next.
+that name an erased call or value are not kept. Sealed records cannot be searched. What needs the values is
+done first, by the command: keyed hashes in the log, tombstones, texts; one that is interrupted there is carried to its end by the
+next. The rest is a workflow that is started with nothing but a name: it tries until every warehouse has its tombstones, however
+long one is away and whatever becomes of the command or a worker, and then signs the receipt. \`--no-wait\` leaves it, and
+\`callsync privacy receipt\` has the receipt later. Where no Temporal server answers, the command loads once itself and signs what it
+finds.
+
+**Spools.** Receivers spool deliveries on their own hosts while the store is away, and drain them into the inbox when it answers again;
+no erasure reaches into them. What they bring of an erased call is folded to nothing: neither a body nor the id is kept. Calls that
+only a spool has, of a person who was erased by number or value, are known once they are merged: run \`callsync erase\` again when
+\`callsync status\` shows an empty spool, or use \`--keep-out\`, which keeps those out that name the person in contacts or metadata. Damaged
+files stay for \`webhook.spool.damaged_retention\`.
 
 **Objection.** \`callsync erase --keep-out\` keeps out calls of the person that come later too: those that name a value in contacts or
 metadata become tombstones when they are met.
@@ -55,6 +64,15 @@ own time; maintenance takes what is older from the ledger and, with the next loa
 to the same ages, so that no list, delivery or import brings it back. Of a whole call a tombstone stays. A call without a time has
 no age. Verdicts count listed calls of which nothing may be kept by themselves (\`kept_out\`), so that their day stays proven, and
 \`callsync coverage\` names them. \`callsync privacy retention --dry-run\` counts. The keys named below say how long everything else is kept.
+
+**Legal hold.** \`callsync privacy hold add --by phone --reason "case 2026-17"\` stops erasure and retention for the calls that are
+meant, and for later ones that name a value in contacts or metadata. \`callsync erase\` then refuses (\`ERASURE_HELD\`) a request that
+means a held call, and says how many; \`--except-held\` erases the others. Of held calls nothing is too old: words, transcripts and free
+fields stay, in every warehouse too, and come in whole. Copies in inbox, quarantine and frames expire as ever, and
+\`callsync privacy apply\` acts on held calls too. A person who objects and is held stays. What was erased before cannot be held. Holds are known by keyed hashes, are in
+the erasure log too, so that a store which was restored has them again, and putting one on or taking it off is an event with its
+signed receipt. \`callsync privacy hold list\` has them, \`callsync status\` counts them; after \`callsync privacy hold remove\` erasures
+and ages act on what it kept.
 `;
 
 export const renderPrivacyPage = (): string =>

@@ -24,7 +24,7 @@ export interface IngestDeps {
   readonly sanitize: ((observation: Observation) => Observation) | undefined;
   /** What is kept of a record that no rule could read; as it is, where there are no rules. */
   readonly seal?: (record: RejectedRecord) => RejectedRecord;
-  /** What may be kept by its age; absent where nothing has a limit. `sanitize` applies it too. */
+  /** What may be kept by its age; absent where nothing has a limit. Applied after `sanitize`. */
   readonly ages?: Ages | undefined;
   /** The field of a record that holds the end of processing. */
   readonly processedField: string;

@@ -1,7 +1,8 @@
 /**
  * Erasures outside the store and the warehouses: a file to which each erasure adds keyed selectors and nothing else. A
  * store or a warehouse that is set back to an earlier day learns from it what was erased since. One line is one selector,
- * as JSON: `{"at":"2026-01-31T12:00:00.000Z","call":"<keyed hash>"}`; the member beside `at` is the kind.
+ * as JSON: `{"at":"2026-01-31T12:00:00.000Z","call":"<keyed hash>"}`; the member beside `at` is the kind. Receipts and legal
+ * holds, which stop erasures, are lines of their own.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { terminal } from '../errors.ts';
@@ -24,9 +25,28 @@ export interface LoggedReceipt {
   readonly digest: string;
 }
 
+/** A legal hold, or more that it names. Keys are keyed hashes (`Store.keyOf`). */
+export interface LoggedHold {
+  readonly id: string;
+  readonly kind: 'call' | 'phone' | 'metadata';
+  readonly reason: string;
+  /** Operating system user who put it on. */
+  readonly actor: string;
+  /** ISO 8601. */
+  readonly at: string;
+  /** Of call ids. */
+  readonly calls: readonly string[];
+  /** Of what names later calls: a number, a value of a metadata key. */
+  readonly subjects: readonly string[];
+}
+
 export interface LoggedErasures {
   readonly selectors: readonly Selector[];
   readonly receipts: readonly LoggedReceipt[];
+  /** Those that were not taken off later in the same reading. */
+  readonly holds: readonly LoggedHold[];
+  /** Ids of holds that were taken off. */
+  readonly unheld: readonly string[];
   /** Where the next reading begins: bytes of whole lines. */
   readonly end: number;
 }
@@ -37,6 +57,10 @@ export interface ErasureLog {
   append(kind: SelectorKind, keys: readonly string[]): Promise<void>;
   /** Durable when it resolves. */
   appendReceipt(receipt: LoggedReceipt): Promise<void>;
+  /** Durable when it resolves. */
+  appendHold(hold: LoggedHold): Promise<void>;
+  /** Durable when it resolves. */
+  appendUnheld(holdId: string): Promise<void>;
   /** What was added since a reading that ended at `from`; everything where the file is shorter than that, and thus another. */
   read(from?: number): Promise<LoggedErasures>;
 }
@@ -79,6 +103,8 @@ export const openErasureLog = (file: string): ErasureLog => {
       if (keys.length > 0) await append(keys.map((key) => ({ [kind]: key })));
     },
     appendReceipt: (receipt) => append([{ receipt }]),
+    appendHold: (hold) => append([{ hold }]),
+    appendUnheld: (unheld) => append([{ unheld }]),
     read: async (from = 0) => {
       try {
         return await withFile('r', async (handle) => {
@@ -91,19 +117,24 @@ export const openErasureLog = (file: string): ErasureLog => {
           return {
             selectors: entries.flatMap(selectorsOf),
             receipts: entries.flatMap(({ receipt }) => (receipt === undefined ? [] : [receipt])),
+            ...readHolds(entries),
             end: start + whole.length,
           };
         });
       } catch (cause) {
         if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')
-          return { selectors: [], receipts: [], end: 0 };
+          return { selectors: [], receipts: [], holds: [], unheld: [], end: 0 };
         throw fail(cause);
       }
     },
   };
 };
 
-type Entry = Partial<Record<SelectorKind, unknown>> & { readonly receipt?: LoggedReceipt };
+type Entry = Partial<Record<SelectorKind, unknown>> & {
+  readonly receipt?: LoggedReceipt;
+  readonly hold?: LoggedHold;
+  readonly unheld?: string;
+};
 
 /** A line that was cut off names nothing: its erasure was never confirmed. */
 const readLine = (line: string): Entry[] => {
@@ -121,3 +152,11 @@ const selectorsOf = (entry: Entry): Selector[] =>
     const key = entry[kind];
     return typeof key === 'string' ? [{ kind, key }] : [];
   });
+
+const readHolds = (entries: readonly Entry[]): Pick<LoggedErasures, 'holds' | 'unheld'> => {
+  const unheld = entries.flatMap((entry) => entry.unheld ?? []);
+  return {
+    unheld,
+    holds: entries.flatMap(({ hold }) => (hold === undefined || unheld.includes(hold.id) ? [] : [hold])),
+  };
+};

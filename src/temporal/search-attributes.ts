@@ -10,7 +10,7 @@ const keys = {
 };
 
 export interface WorkflowFacts {
-  readonly kind: 'backfill' | 'merge' | 'load' | 'reconcile' | 'sync' | 'sweep' | 'reread';
+  readonly kind: 'backfill' | 'merge' | 'load' | 'reconcile' | 'sync' | 'sweep' | 'reread' | 'erase';
   readonly axis?: string;
   readonly warehouse?: string;
 }

@@ -4,6 +4,8 @@ import type { Range } from '../../schemas/orchestration.ts';
 import {
   type BackfillInput,
   backfillId,
+  type EraseInput,
+  eraseId,
   loadWarehouseId,
   mergeInboxId,
   type ReconcileInput,
@@ -69,6 +71,20 @@ export const startLoadWarehouse = async (
     args: [{ ...input, queues }],
     staticSummary: `Load what is pending in ${input.warehouse} (${input.origin})`,
     ...(await searchAttributesFor(client, { kind: 'load', warehouse: input.warehouse })),
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+  });
+};
+
+/** Carries an erasure of the store to its end, or joins the workflow that does. Its payload is the name that the store gave it. */
+export const startErase = async (client: Client, prefix: string, requestId: string): Promise<WorkflowHandle> => {
+  const queues = taskQueuesOf(prefix);
+  return await client.workflow.start('erase', {
+    workflowId: eraseId(prefix, requestId),
+    taskQueue: queues.workflows,
+    args: [{ queues, requestId } satisfies EraseInput],
+    staticSummary: `Erasure ${requestId}`,
+    ...(await searchAttributesFor(client, { kind: 'erase' })),
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
   });

@@ -75,14 +75,20 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
   test('a call that was imported is erased from store and warehouse, with a receipt that is checked', async () => {
     const file = await folder.write('one.ndjson', line('call-to-erase'));
     expect(await json(['import', file])).toMatchObject({ result: { changed: 1 } });
+    const reason = ['--reason', 'case 17'];
+    const held = await json(['privacy', 'hold', 'add', '--by', 'call', ...reason], 'call-to-erase\n');
+    expect(held).toMatchObject({ code: 0, result: { calls: 1, hold: { kind: 'call', reason: 'case 17' } } });
+    const refused = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase\n');
+    expect(refused).toMatchObject({ code: 3, result: { error: { code: 'ERASURE_HELD' } } });
+    await json(['privacy', 'hold', 'remove', held.result.hold.id, ...reason]);
     const { result } = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase\n');
     expect(result).toMatchObject({
       erased: 1,
       found: { calls: 0, documents: 0, inbox: 0, warehouses: [{ name: 'postgres', erased: 1, waiting: 0 }] },
-      proof: { previous_digest: null },
+      proof: { receipt_id: 3 },
     });
     const checked = await folder.run(['verdicts', 'verify']);
-    expect(checked.stdout).toContain('erasures: 1 receipts, chain intact');
+    expect(checked.stdout).toContain('erasures: 3 receipts, chain intact');
     expect(checked.code).toBe(0);
   });
 });

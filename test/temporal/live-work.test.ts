@@ -1,11 +1,35 @@
-/** Sync, inbox merge and re-reads: they wait neither for the service, nor for slots that backfills hold, nor for a backlog. */
+/**
+ * Sync, inbox merge and re-reads: they wait neither for the service, nor for slots that backfills hold, nor for a backlog. Erasures
+ * wait for a warehouse that is away.
+ */
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
+import proto from '@temporalio/proto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
+import { transient } from '../../src/errors.ts';
+import { beginErasure } from '../../src/pipeline/erase/erase-request.ts';
+import { carryOnErasure, finishErasure } from '../../src/pipeline/erase/finish-erasure.ts';
+import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
 import type { PlannedSync } from '../../src/pipeline/read/plan-sync.ts';
-import { mergeInboxId, progressQuery, rereadCallsId, wakeSignal } from '../../workflows/messages.ts';
+import { compareValues } from '../../src/privacy/compare-values.ts';
+import { subjectOf } from '../../src/privacy/subjects.ts';
+import { createProofKeys } from '../../src/store/windows/proof-keys.ts';
+import { verifyReceipts } from '../../src/store/windows/receipts.ts';
+import { startErase } from '../../src/temporal/workflow-client.ts';
+import {
+  erasureProgressQuery,
+  mergeInboxId,
+  progressQuery,
+  rereadCallsId,
+  wakeSignal,
+} from '../../workflows/messages.ts';
 import { until } from '../support/installation.ts';
+import { deliver, openPipeline } from '../support/pipeline.ts';
 import { type FakeWorkers, startFakeWorkers } from './workflows.ts';
 
 const hour = 3_600_000_000;
@@ -26,6 +50,8 @@ const state = {
   pending: 0,
   held: 0,
   loading: false,
+  /** One attempt to end an erasure. */
+  carryOn: async (_requestId: string): Promise<unknown> => undefined,
 };
 
 /** Like a request to a service that is away: it ends with its worker or workflow. */
@@ -77,6 +103,7 @@ beforeAll(async () => {
           return { sent: 0, changed: held === 0 ? 1 : 0, more: false, held };
         },
         runMaintenance: async () => undefined,
+        carryOnErasure: ({ requestId }: { requestId: string }) => state.carryOn(requestId),
       },
     },
     { read: 2 },
@@ -212,5 +239,67 @@ describe('what is left to be loaded', () => {
     });
     expect(await load.result()).toEqual({ changed: 1 });
     expect(state.held).toBe(0);
+  });
+});
+
+describe('an erasure whose command was killed when the store was rid of the person', () => {
+  test('ends when its warehouse is back, with a signed receipt, and nothing in its history names the person', async () => {
+    const pipeline = await openPipeline();
+    const proof = {
+      keys: createProofKeys(Buffer.from('a key of the proof chain')),
+      headsFile: join(tmpdir(), `callsync-heads-${randomUUID()}.json`),
+    };
+    try {
+      const calls = ['their-call-1', 'their-call-2', 'other-call'];
+      const bodies = calls.map((unique_id, at) => ({ unique_id, in: { data: at < 2 ? '0611223344' : '0655667788' } }));
+      await deliver(
+        pipeline.store,
+        bodies.map((body) => ({ body: JSON.stringify(body) })),
+      );
+      await mergeInbox(pipeline.deps);
+      await pipeline.drain();
+
+      let away = true;
+      const warehouse: typeof pipeline.warehouse = {
+        ...pipeline.warehouse,
+        load: async (batch) => {
+          if (away) throw transient('DATABASE_UNREACHABLE', 'The warehouse does not answer.');
+          return await pipeline.warehouse.load(batch);
+        },
+      };
+      const deps = { ...pipeline.deps, targets: [{ warehouse, documents: false }], proof };
+      const requestId = await beginErasure(
+        deps,
+        { kind: 'phone', values: ['+33 6 11 22 33 44'] },
+        {
+          ...{ keepOut: false, exceptHeld: false },
+          comparison: compareValues(['FR'], () => []),
+          personOf: (kind, value) => subjectOf(kind, value, ['FR']),
+          merge: async () => void (await mergeInbox(deps)),
+        },
+      );
+      state.carryOn = (request) => carryOnErasure(deps, request);
+      const handle = await startErase(site.client, site.queues.workflows, requestId);
+      await until(
+        'it waits for the warehouse',
+        async () => JSON.stringify(await handle.query(erasureProgressQuery)) === '{"waiting":["main"]}',
+      );
+      expect(await finishErasure(deps, requestId)).toEqual({ waiting: ['main'], receipt: undefined });
+      away = false;
+      expect(await handle.result()).toEqual({ receiptId: 1 });
+
+      const { receipt } = await finishErasure(deps, requestId);
+      expect(receipt).toMatchObject({ calls: 2, erased: 2, found: { warehouses: [{ name: 'main', erased: 2 }] } });
+      const left = await pipeline.warehouse.query('SELECT call_id AS id FROM calls');
+      expect(left).toEqual([{ id: 'other-call' }]);
+      expect(await verifyReceipts(pipeline.store, proof)).toMatchObject({ verdicts: 1, broken: [], cut: [] });
+      const encoded = proto.temporal.api.history.v1.History.encode(await handle.fetchHistory()).finish();
+      const history = Buffer.from(encoded).toString('latin1');
+      expect(history).toContain(requestId);
+      expect(history).not.toMatch(/their-call|1.?1.?22.?33.?44/);
+    } finally {
+      rmSync(proof.headsFile, { force: true });
+      await pipeline.close();
+    }
   });
 });

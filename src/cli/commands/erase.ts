@@ -1,66 +1,94 @@
 import type { Command } from 'commander';
+import { type ErasureProgress, erasureProgressQuery } from '../../../workflows/messages.ts';
 import { CallsyncError } from '../../errors.ts';
-import type { IngestDeps } from '../../pipeline/deps.ts';
-import { type ErasureReceipt, eraseRequest } from '../../pipeline/erase/erase-request.ts';
-import { loadPending } from '../../pipeline/load/load-pending.ts';
+import { beginErasure, previewErasure } from '../../pipeline/erase/erase-request.ts';
+import { finishErasure, loadTombstones, signErasure } from '../../pipeline/erase/finish-erasure.ts';
+import type { ErasureReceipt } from '../../pipeline/erase/receipt.ts';
 import { mergeInbox } from '../../pipeline/load/merge-inbox.ts';
-import { print } from '../command.ts';
+import { startErase } from '../../temporal/workflow-client.ts';
+import { print, say, untilStopped } from '../command.ts';
+import { describeErasure } from '../describe-erasure.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { followWorkflow } from '../follow-workflow.ts';
 import { openComparison, type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
 import { ingestDeps } from '../services/activity-deps.ts';
 import { openProof } from '../services/open-proof.ts';
+import { findTemporal } from '../services/open-temporal.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
 
 interface EraseOptions extends PersonOptions {
   readonly yes?: boolean;
   readonly keepOut?: boolean;
+  readonly exceptHeld?: boolean;
+  /** False with --no-wait. */
+  readonly wait: boolean;
 }
 
-const describe = ({ dryRun, calls, erased, purged, sealed, found, copies, proof }: ErasureReceipt): string => {
-  if (dryRun || purged === undefined || found === undefined)
-    return `${calls} calls are meant. Nothing was erased; --yes erases them for good.`;
-  const left = found.calls + found.documents + found.inbox + found.rereads + found.quarantine + found.frames;
-  return [
-    `${calls} calls are meant; ${erased} became tombstones now.`,
-    `Bodies of ${purged.inbox} deliveries, ${purged.quarantine} quarantined records, ${purged.rereads} rereads and ${purged.frames} frames are gone.`,
-    `A search of the store afterwards found ${left}.`,
-    ...found.warehouses.map(({ name, erased: gone, waiting }) =>
-      gone === null
-        ? `${name}: did not answer; its rows go with its next load.`
-        : `${name}: ${gone} erased${waiting > 0 ? `, ${waiting} with its next load` : ''}.`,
-    ),
-    ...(sealed > 0 ? [`${sealed} sealed records in quarantine cannot be searched: replay or drop them.`] : []),
-    ...copies.map(({ of, until, why }) => `${of}: ${why}${until === null ? '' : `; until ${until}`}.`),
-    ...(proof === undefined ? [] : [`Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`]),
-  ].join('\n');
-};
+const everyMs = 1_000;
 
-/** A warehouse that is away or has no quota left gets its tombstones from a worker. */
-const loadNow = async (deps: IngestDeps, warehouse: string): Promise<void> => {
-  try {
-    await loadPending(deps, { warehouse, origin: 'erase' });
-  } catch (error) {
-    if (!(error instanceof CallsyncError)) throw error;
-  }
+/** Only roles that do the work: others may be away. */
+const roles = ['workflows', 'load'] as const;
+
+const showWaiting = () => {
+  let shown = '';
+  return ({ waiting }: ErasureProgress): void => {
+    const now = waiting.join(', ');
+    if (now !== shown && now !== '') say(`Waits until ${now} has the tombstones …`);
+    shown = now;
+  };
 };
 
 const run = (options: EraseOptions): Promise<void> =>
   withPerson(options, async ({ request, store, services }) => {
     const targets = await openWarehouses(services, store);
-    const dryRun = options.yes !== true;
-    const deps = ingestDeps(services, { store, targets });
-    const receipt = await eraseRequest({ store, targets }, request, {
-      dryRun,
+    const parts = { store, targets };
+    const comparison = openComparison(services.config);
+    if (options.yes !== true) {
+      const receipt = await previewErasure(parts, request, comparison);
+      print(options, receipt, describeErasure(receipt));
+      return;
+    }
+    const deps = { ...ingestDeps(services, parts), proof: openProof(services.config) };
+    const requestId = await beginErasure(parts, request, {
+      ...comparison,
       keepOut: options.keepOut === true,
+      exceptHeld: options.exceptHeld === true,
       merge: async () => {
         for (let more = true; more; ) ({ more } = await mergeInbox(deps));
       },
-      load: async () => {
-        for (const { warehouse } of targets) await loadNow(deps, warehouse.name);
-      },
-      proof: openProof(services.config),
-      ...openComparison(services.config),
     });
-    print(options, receipt, describe(receipt));
+    const report = (receipt: ErasureReceipt): void => print(options, receipt, describeErasure(receipt));
+    const temporal = await findTemporal(services);
+    if (temporal === undefined) {
+      say(
+        'No Temporal server answers: this process loads the tombstones, and signs the receipt as it finds the warehouses.',
+      );
+      await loadTombstones(deps);
+      report(await signErasure(deps, requestId));
+      return;
+    }
+    const handle = await startErase(temporal.client, services.config.temporal.task_queue, requestId);
+    const leave = (): void => {
+      say(`It goes on in its workers: callsync privacy receipt ${requestId}`);
+      print(options, { requestId, receipt: null }, `Erasure ${requestId} is under way.`);
+    };
+    if (!options.wait) return leave();
+    const followed = await followWorkflow<unknown, ErasureProgress>(handle, {
+      what: 'erasure',
+      look: { everyMs, ask: () => handle.query(erasureProgressQuery), show: showWaiting() },
+      roles,
+      signal: untilStopped().signal,
+      say,
+    }).catch(async (error: unknown) => {
+      if (!(error instanceof CallsyncError) || error.code !== 'NO_WORKER') throw error;
+      say('No worker answers: this process loads the tombstones.');
+      await loadTombstones(deps);
+      return { ended: true };
+    });
+    const { receipt } = followed.ended ? await finishErasure(deps, requestId) : { receipt: undefined };
+    if (receipt !== undefined) return report(receipt);
+    leave();
+    process.exitCode = exitCodes.incomplete;
   });
 
 export const addErase = (command: Command): void => {
@@ -69,7 +97,9 @@ export const addErase = (command: Command): void => {
       '--keep-out',
       'the person objects: later calls that name a value in contacts or metadata are not kept either',
     )
+    .option('--except-held', 'where a legal hold keeps some of the calls, erase the others')
     .option('--yes', 'erase; without it the calls are only counted')
+    .option('--no-wait', 'leave the loads and the receipt to the workers: callsync privacy receipt has it later')
     .addHelpText(
       'after',
       `
@@ -79,7 +109,9 @@ Examples:
   callsync erase --by phone --file objections.txt --keep-out --yes
   callsync erase --by metadata --key ClientID --file clients.txt --yes
 
-Values never go into the arguments. Erased calls cannot be brought back, by no later delivery, list, import or restore.`,
+Values never go into the arguments. Erased calls cannot be brought back, by no later delivery, list, import or restore. The store is
+rid of them first; then a workflow waits until every warehouse is, and signs the receipt. Ctrl-C leaves it running. Without a
+Temporal server this process loads once and signs what it finds.`,
     )
     .action(run);
 };

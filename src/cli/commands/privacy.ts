@@ -1,20 +1,25 @@
 import type { Command } from 'commander';
 import { terminal } from '../../errors.ts';
 import { findCalls } from '../../pipeline/erase/erase-request.ts';
+import { finishErasure } from '../../pipeline/erase/finish-erasure.ts';
 import { applyAges } from '../../pipeline/load/apply-ages.ts';
 import { applyRules } from '../../pipeline/load/apply-rules.ts';
 import type { Privacy } from '../../privacy/privacy.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
-import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../command.ts';
+import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices, withStore } from '../command.ts';
+import { describeErasure } from '../describe-erasure.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { withExamples } from '../help.ts';
 import { openComparison, type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
 import { ingestDeps, openAges } from '../services/activity-deps.ts';
 import { openPrivacy } from '../services/open-privacy.ts';
+import { openProof } from '../services/open-proof.ts';
 import { openStoreService } from '../services/open-store.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
 import type { Services } from '../services/services.ts';
 import { sampleCall, sampleUtterance } from '../webhook/sample-call.ts';
+import { addHoldCommands } from './hold.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -136,6 +141,16 @@ const retain = (options: RetentionOptions): Promise<void> =>
     );
   });
 
+/** Of an erasure that was left to the workers; where they are away, it is finished here if nothing waits. */
+const showReceipt = (requestId: string, options: CommonOptions): Promise<void> =>
+  withStore(options, async (store, services) => {
+    const targets = await openWarehouses(services, store);
+    const { waiting, receipt } = await finishErasure({ store, targets, proof: openProof(services.config) }, requestId);
+    if (receipt !== undefined) return print(options, receipt, describeErasure(receipt));
+    print(options, { requestId, receipt: null, waiting }, `Not signed yet: ${waiting.join(', ')} lacks tombstones.`);
+    process.exitCode = exitCodes.incomplete;
+  });
+
 const callsPerLine = 10_000;
 
 export const addPrivacy = (command: Command): void => {
@@ -168,4 +183,9 @@ export const addPrivacy = (command: Command): void => {
     .description('take what is older than privacy.retention allows, as maintenance does; with --dry-run count it')
     .option('--dry-run', 'count the calls, and change nothing')
     .action(retain);
+  withExamples(withCommonOptions(privacy.command('receipt')), ['callsync privacy receipt 0123456789abcdef --json'])
+    .description('the signed receipt of an erasure that was left with --no-wait or Ctrl-C')
+    .argument('<erasure>', 'its name, as callsync erase told it')
+    .action(showReceipt);
+  addHoldCommands(privacy);
 };

@@ -34,6 +34,7 @@ const describeQuotas = async (services: Services, store: Store): Promise<Record<
 const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
   [
     `ledger      ${summary.calls} calls, ${summary.tombstones} erased, epoch ${summary.epoch}`,
+    ...(summary.holds > 0 ? [`holds       ${summary.holds} legal holds: callsync privacy hold list`] : []),
     `inbox       ${summary.inbox.pending} waiting${summary.inbox.oldestPendingSeconds === null ? '' : `, oldest ${Math.round(summary.inbox.oldestPendingSeconds)} s`}; ${
       Object.entries(summary.inbox.outcomes)
         .map(([name, n]) => `${n} ${name}`)

@@ -35,9 +35,8 @@ export const ingestDeps = (
 const privacyDeps = (config: Config): Pick<IngestDeps, 'ages' | 'sanitize' | 'seal'> => {
   const privacy = openPrivacy(config);
   const ages = openAges(config);
-  const rules = privacy?.sanitize;
   return {
-    sanitize: ages === undefined ? rules : (observation) => ages.age(rules?.(observation) ?? observation),
+    sanitize: privacy?.sanitize,
     ...(ages === undefined ? {} : { ages }),
     ...(privacy === undefined ? {} : { seal: privacy.seal }),
   };

@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import type { Config } from '../../../schemas/config.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
+import { CallsyncError } from '../../errors.ts';
 import { keepServer } from '../../local/keep-server.ts';
-import { startTemporalDevServer } from '../../local/temporal/dev-server.ts';
+import { isTemporalRunning, startTemporalDevServer } from '../../local/temporal/dev-server.ts';
 import { connectClient } from '../../temporal/connect.ts';
 import type { Services } from './services.ts';
 
@@ -41,4 +42,19 @@ export const openTemporal = async (
   const { client, connection } = await connectClient(temporal, address);
   services.defer(() => connection.close());
   return { client, address, uiUrl };
+};
+
+/** As `openTemporal`, where a server answers; nothing is started. */
+export const findTemporal = async (
+  services: Services<Pick<Config, 'store' | 'temporal'>>,
+): Promise<TemporalService | undefined> => {
+  const { store, temporal } = services.config;
+  const home = join(resolveDataDir(store.data_dir), 'temporal');
+  if (temporal.address === undefined && !(await isTemporalRunning(home))) return undefined;
+  try {
+    return await openTemporal(services);
+  } catch (error) {
+    if (error instanceof CallsyncError && error.code === 'TEMPORAL_UNREACHABLE') return undefined;
+    throw error;
+  }
 };

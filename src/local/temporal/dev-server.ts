@@ -73,6 +73,12 @@ export const startTemporalDevServer = async (options: TemporalDevServerOptions):
   };
 };
 
+/** Whether a process of a server lives on the data in this folder. */
+export const isTemporalRunning = async (home: string): Promise<boolean> => {
+  const last = await readPorts(home);
+  return last !== undefined && isAlive(last.pid);
+};
+
 const startError = (home: string, reason: string): CallsyncError =>
   terminal('TEMPORAL_START', `The Temporal development server did not start: ${reason}`, {
     hint: `See ${join(home, 'temporal.log')}, or set temporal.address to a server of your own.`,

@@ -1,64 +1,17 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, and says what was done. */
-import { createHmac } from 'node:crypto';
-import { countSealed, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
+import { terminal } from '../../errors.ts';
+import { countSealed, countTexts, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
 import { eraseCalls } from '../../store/erasure/erase.ts';
+import { openErasure } from '../../store/erasure/erasure-requests.ts';
 import { listCallIds, notePersons } from '../../store/ledger/erased-keys.ts';
+import { findHeldCalls, haveHolds, readHeldKeys } from '../../store/ledger/holds.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import type { Store } from '../../store/store.ts';
-import { addReceipt, type ReceiptProof } from '../../store/windows/receipts.ts';
 import type { Proof } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
+import { signErasure } from './finish-erasure.ts';
 import { type Comparison, createMatcher, createTextMatcher, type ErasureRequest, leastText } from './match-calls.ts';
-import { type ErasureCheck, verifyErasure } from './verify-erasure.ts';
-
-export interface ErasureReceipt {
-  readonly at: string;
-  /** Kind of the request, and a keyed hash of each of its values: nothing that names the person. */
-  readonly request: { readonly kind: string; readonly keys: readonly string[] };
-  readonly dryRun: boolean;
-  /** Calls that the request means. */
-  readonly calls: number;
-  /** Of them, those that were not erased before. */
-  readonly erased: number;
-  readonly purged: Purged | undefined;
-  /** Records in quarantine that only the holder of the private key can look into. */
-  readonly sealed: number;
-  /** What a search afterwards found; undefined for a dry run. */
-  readonly found: ErasureCheck | undefined;
-  /** Copies that platforms keep for a while, and until when; `until` is null where only its own settings say so. */
-  readonly copies: readonly PlatformCopy[];
-  /** Its place in the chain that `verdicts verify` checks; a dry run has none. */
-  readonly proof?: ReceiptProof;
-}
-
-export interface PlatformCopy {
-  readonly of: string;
-  readonly until: string | null;
-  readonly why: string;
-}
-
-const dayMs = 86_400_000;
-
-const listCopies = (targets: readonly WarehouseTarget[], at: Date): PlatformCopy[] => [
-  {
-    of: 'store',
-    until: null,
-    why: 'PostgreSQL keeps deleted rows until VACUUM, its write-ahead log and backups for as long as they are configured',
-  },
-  ...targets.map(({ warehouse: { name, kind } }) =>
-    kind === 'postgres'
-      ? { of: name, until: null, why: 'as the store' }
-      : {
-          of: name,
-          until: new Date(at.getTime() + 14 * dayMs).toISOString(),
-          why: 'BigQuery keeps deleted rows for its time travel (7 days at most) and 7 days of fail-safe after it, counted from the load that deletes them; staging tables of a load that failed for a day',
-        },
-  ),
-];
-
-/** Every way in which a value is told in the receipt. */
-const selectorKey = (store: Store, kind: string, value: string): string =>
-  createHmac('sha256', store.erasures.key).update(`${kind}\0${value}`).digest('hex');
+import { type ErasureDraft, type ErasureReceipt, listCopies, selectorKey } from './receipt.ts';
 
 /** Ids of the calls that a request means. Reads the whole ledger unless calls are named. */
 export const findCalls = async (
@@ -90,7 +43,10 @@ const rowsAtOnce = 200;
 const mostRounds = 5;
 
 interface Carried {
+  /** Calls that are tombstones now. */
   readonly ids: readonly string[];
+  /** Calls that a hold keeps. */
+  readonly held: number;
   readonly erased: number;
   readonly purged: Purged;
 }
@@ -106,11 +62,14 @@ const eraseAll = async (
   find: () => Promise<readonly string[]>,
 ): Promise<Carried> => {
   const ids = new Set<string>();
+  const held = new Set<string>();
   let erased = 0;
   let purged: Purged = { inbox: 0, quarantine: 0, rereads: 0, frames: 0 };
   for (let round = 0; round < mostRounds; round += 1) {
     await merge();
-    const found = await find();
+    const meant = await find();
+    for (const id of await findHeldCalls(store, meant, store.keyOf)) held.add(id);
+    const found = meant.filter((id) => !held.has(id));
     let fresh = 0;
     for (let start = 0; start < found.length; start += rowsAtOnce) {
       const { calls, ...taken } = await eraseCalls(store, found.slice(start, start + rowsAtOnce), names);
@@ -121,7 +80,7 @@ const eraseAll = async (
     erased += fresh;
     if (fresh === 0) break;
   }
-  return { ids: [...ids], erased, purged };
+  return { ids: [...ids], held: held.size, erased, purged };
 };
 
 const addPurged = (a: Purged, b: Purged): Purged => ({
@@ -131,11 +90,40 @@ const addPurged = (a: Purged, b: Purged): Purged => ({
   frames: a.frames + b.frames,
 });
 
+/** @throws CallsyncError ERASURE_HELD where a legal hold keeps one of the calls; nothing is changed then. */
+const refuseHeld = async (
+  store: Store,
+  merge: () => Promise<void>,
+  find: () => Promise<readonly string[]>,
+): Promise<void> => {
+  if (!(await haveHolds(store))) return;
+  await merge();
+  const meant = await find();
+  const held = await findHeldCalls(store, meant, store.keyOf);
+  if (held.size === 0) return;
+  throw terminal(
+    'ERASURE_HELD',
+    `${held.size} of the ${meant.length} calls that are meant are under a legal hold. Nothing was erased.`,
+    { hint: 'See callsync privacy hold list; with --except-held the others are erased.' },
+  );
+};
+
+/** What is held is not meant by an erasure, also where it belongs to no call. */
+const exceptHeldTexts = async (
+  store: Store,
+  isMeant: (text: string) => boolean,
+): Promise<(text: string) => boolean> => {
+  const held = await readHeldKeys(store);
+  if (held.size === 0) return isMeant;
+  return (text) =>
+    isMeant(text) && ![...store.erasures.subjectsIn(text)].some((subject) => held.has(store.keyOf(subject)));
+};
+
 /** From now on no text that names them is kept in quarantine, and a restore of the store finds such texts again. */
 const notePersonsOf = async (
   store: Store,
   request: ErasureRequest,
-  { personOf, comparison, keepOut }: Pick<EraseOptions, 'comparison' | 'keepOut' | 'personOf'>,
+  { personOf, comparison, keepOut }: Pick<BeginOptions, 'comparison' | 'keepOut' | 'personOf'>,
 ): Promise<void> => {
   if (request.kind === 'call') return;
   const { kind, values } = request;
@@ -148,56 +136,101 @@ const notePersonsOf = async (
   await notePersons(store, keys, { objects: keepOut });
 };
 
-export interface EraseOptions {
-  /** Finds and counts only. */
-  readonly dryRun: boolean;
+export interface BeginOptions {
   readonly comparison: Comparison;
   /** The text of a value that names a person, of which the erasure log holds a keyed hash. */
   readonly personOf: (kind: 'phone' | 'metadata', value: string) => string;
   /** The person objects: calls that come later and name a value in contacts or metadata are not kept either. */
   readonly keepOut: boolean;
+  /** Erases the calls that no hold keeps; without it a request that means a held one is refused. */
+  readonly exceptHeld: boolean;
   /** Brings what waits in the inbox into the ledger: it belongs to calls too, which are not known before. */
   readonly merge: () => Promise<void>;
+  readonly onProgress?: (seen: number) => void;
+}
+
+interface Parts {
+  readonly store: Store;
+  readonly targets: readonly WarehouseTarget[];
+}
+
+/** Finds and counts only. */
+export const previewErasure = async (
+  { store, targets }: Parts,
+  request: ErasureRequest,
+  { comparison, onProgress }: Pick<BeginOptions, 'comparison' | 'onProgress'>,
+): Promise<ErasureReceipt> => {
+  const at = new Date();
+  const meant = await findCalls(store, request, comparison, onProgress);
+  return {
+    ...describeRequest(store, request, at),
+    dryRun: true,
+    calls: meant.length,
+    erased: 0,
+    held: (await findHeldCalls(store, meant, store.keyOf)).size,
+    purged: undefined,
+    sealed: 0,
+    found: undefined,
+    copies: listCopies(targets, at),
+  };
+};
+
+/**
+ * Everything that needs the values: from its end on the person is gone from the store, and tombstones wait for the
+ * warehouses. Returns the name of the request, which `finishErasure` carries to its receipt.
+ * @throws CallsyncError ERASURE_HELD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them.
+ */
+export const beginErasure = async (
+  { store, targets }: Parts,
+  request: ErasureRequest,
+  options: BeginOptions,
+): Promise<string> => {
+  const { comparison, merge } = options;
+  const names = targets.map(({ warehouse }) => warehouse.name);
+  const find = () => findCalls(store, request, comparison, options.onProgress);
+  const described = describeRequest(store, request, new Date());
+  if (!options.exceptHeld) await refuseHeld(store, merge, find);
+  await notePersonsOf(store, request, options);
+  const { ids, held, erased, purged } = await eraseAll(store, names, merge, find);
+  const isMeant = await exceptHeldTexts(
+    store,
+    request.kind === 'call' ? () => false : createTextMatcher(request, comparison),
+  );
+  const taken = await store.transaction((tx) => purgeTexts(tx, isMeant));
+  const draft: ErasureDraft = {
+    ...described,
+    dryRun: false,
+    calls: ids.length + held,
+    erased,
+    held,
+    purged: addPurged(purged, { inbox: 0, rereads: 0, ...taken }),
+    sealed: await countSealed(store),
+    texts: await countTexts(store, isMeant),
+  };
+  return await openErasure(store, { draft, callIds: ids });
+};
+
+export interface EraseOptions extends BeginOptions {
+  readonly dryRun: boolean;
   /** Sends the tombstones to every warehouse that takes them now; the others get them later. */
   readonly load: () => Promise<void>;
   /** Where the receipt is signed. */
   readonly proof: Proof;
-  readonly onProgress?: (seen: number) => void;
 }
 
-/** @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them. */
+/** The whole of it in this process: the receipt says which warehouses still wait. @throws CallsyncError as `beginErasure` */
 export const eraseRequest = async (
-  { store, targets }: { readonly store: Store; readonly targets: readonly WarehouseTarget[] },
+  parts: Parts,
   request: ErasureRequest,
   options: EraseOptions,
 ): Promise<ErasureReceipt> => {
-  const { dryRun, comparison } = options;
-  const names = targets.map(({ warehouse }) => warehouse.name);
-  const find = () => findCalls(store, request, comparison, options.onProgress);
-  const at = new Date();
-  const receipt = {
-    at: at.toISOString(),
-    request: {
-      kind: request.kind,
-      keys: request.values.map((value) => selectorKey(store, request.kind, value)),
-    },
-    dryRun,
-    copies: listCopies(targets, at),
-  };
-  if (dryRun)
-    return { ...receipt, calls: (await find()).length, erased: 0, purged: undefined, sealed: 0, found: undefined };
-  await notePersonsOf(store, request, options);
-  const { ids, erased, purged } = await eraseAll(store, names, options.merge, find);
-  const isMeant = request.kind === 'call' ? () => false : createTextMatcher(request, comparison);
-  const texts = await store.transaction((tx) => purgeTexts(tx, isMeant));
+  if (options.dryRun) return await previewErasure(parts, request, options);
+  const requestId = await beginErasure(parts, request, options);
   await options.load();
-  const done = {
-    ...receipt,
-    calls: ids.length,
-    erased,
-    purged: addPurged(purged, { inbox: 0, rereads: 0, ...texts }),
-    sealed: await countSealed(store),
-    found: await verifyErasure({ store, targets }, ids, isMeant),
-  };
-  return { ...done, proof: await addReceipt(store, options.proof, done) };
+  return await signErasure({ ...parts, proof: options.proof }, requestId);
 };
+
+const describeRequest = (store: Store, { kind, values }: ErasureRequest, at: Date) => ({
+  at: at.toISOString(),
+  request: { kind, keys: values.map((value) => selectorKey(store, kind, value)) },
+});

@@ -40,11 +40,11 @@ const countTombstones = async (
   return erased;
 };
 
-/** @param isMeant whether a text names the person, for what belongs to no call. */
+/** @param texts what names the person and belongs to no call, as it was counted. */
 export const verifyErasure = async (
   { store, targets }: { readonly store: Store; readonly targets: readonly WarehouseTarget[] },
   ids: readonly string[],
-  isMeant: (text: string) => boolean,
+  texts: Pick<Purged, 'frames' | 'quarantine'>,
 ): Promise<ErasureCheck> => {
   const [ledger] = await store.query<{ calls: number; documents: number }>(
     `SELECT (SELECT count(*)::int FROM ledger WHERE call_id = ANY($1) AND NOT tombstone) AS calls,
@@ -67,7 +67,8 @@ export const verifyErasure = async (
   return {
     calls: ledger?.calls ?? 0,
     documents: ledger?.documents ?? 0,
-    ...(await countUnpurged(store, ids, isMeant)),
+    ...(await countUnpurged(store, ids)),
+    ...texts,
     warehouses,
   };
 };

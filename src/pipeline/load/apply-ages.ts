@@ -2,7 +2,8 @@
 import type { Ages } from '../../calls/age.ts';
 import { purgeBodiesBefore } from '../../store/delivery/purge.ts';
 import { expireCalls } from '../../store/erasure/erase.ts';
-import { countCallsBetween, listCallsBetween } from '../../store/ledger/aged-calls.ts';
+import { listCallsBetween } from '../../store/ledger/aged-calls.ts';
+import { findHeldCalls, lastHoldDropped } from '../../store/ledger/holds.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
@@ -20,14 +21,19 @@ export interface AgedCounts {
 const classes = ['calls', 'words', 'transcripts', 'freeFields'] as const;
 /** Documents in memory at once. */
 const callsAtOnce = 200;
+const idsAtOnce = 5_000;
 
-/** Up to which time of calls a class has been looked at, in microseconds. It goes back with a ledger that is restored. */
-const agedTo = (name: string): string => `aged_to:${name}`;
+/**
+ * Up to which time of calls a class has been looked at, in microseconds. It goes back with a ledger that is restored.
+ * @param dropped changes when a hold is taken off: what it kept is looked at again, also by a run that is under way.
+ */
+const agedTo = (name: string, dropped: string | undefined): string =>
+  `aged_to:${name}${dropped === undefined ? '' : `:${dropped}`}`;
 
 /**
  * Every class from where it was left. What is taken raises the call's revision and comes to the warehouses with their next
- * loads; a call that goes as a whole becomes a tombstone, so that neither a list nor a delivery brings it back. May be
- * interrupted and run again.
+ * loads; a call that goes as a whole becomes a tombstone, so that neither a list nor a delivery brings it back. Nothing is taken
+ * of calls under a legal hold. May be interrupted and run again.
  * @param dryRun counts the calls of an age that is still to be looked at, and changes nothing.
  */
 export const applyAges = async (
@@ -37,18 +43,20 @@ export const applyAges = async (
 ): Promise<AgedCounts> => {
   const { store } = deps;
   const names = deps.targets.map(({ warehouse }) => warehouse.name);
+  const findHeld = (ids: readonly string[]) => findHeldCalls(store, ids, store.keyOf);
+  const dropped = await readMeta<string>(store, lastHoldDropped);
   const counts = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };
   for (const name of classes) {
     const limit = ages.limits[name];
     if (limit === undefined) continue;
     const to = (ages.now() - limit) * 1_000;
-    const from = (await readMeta<number>(store, agedTo(name))) ?? Number.NEGATIVE_INFINITY;
-    if (dryRun) {
-      counts[name] = await countCallsBetween(store, from, to);
-      continue;
-    }
-    for await (const ids of listCallsBetween(store, { from, to, limit: callsAtOnce })) {
-      if (name === 'calls') counts.calls += await expireCalls(store, ids, names);
+    const from = (await readMeta<number>(store, agedTo(name, dropped))) ?? Number.NEGATIVE_INFINITY;
+    for await (const aged of listCallsBetween(store, { from, to, limit: dryRun ? idsAtOnce : callsAtOnce })) {
+      const held = await findHeld(aged);
+      const ids = aged.filter((id) => !held.has(id));
+      if (ids.length === 0) continue;
+      if (dryRun) counts[name] += ids.length;
+      else if (name === 'calls') counts.calls += await expireCalls(store, ids, names);
       else
         counts[name] += await store.transaction(async (tx) => {
           const rows = await resanitizeInLedger(tx, ids, { sanitize: ages.age, processedField: deps.processedField });
@@ -57,8 +65,9 @@ export const applyAges = async (
           return changed.length;
         });
     }
-    counts.bodies += await purgeBodiesBefore(store, to);
-    await writeMeta(store, agedTo(name), to);
+    if (dryRun) continue;
+    counts.bodies += await purgeBodiesBefore(store, to, findHeld);
+    await writeMeta(store, agedTo(name, dropped), to);
   }
   return counts;
 };

@@ -9,9 +9,11 @@ import { CallsyncError } from '../../errors.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
-import { findErasedTexts, type Subjects } from '../../store/ledger/erased-keys.ts';
+import { findErasedTexts } from '../../store/ledger/erased-keys.ts';
+import { holdCalls } from '../../store/ledger/holds.ts';
 import { recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { foldIntoLedger } from '../../store/ledger/ledger.ts';
+import type { Subjects } from '../../store/ledger/subjects.ts';
 import { type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
@@ -54,10 +56,11 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     const batch = typeof incoming === 'function' ? await incoming(tx) : incoming;
     if (batch === undefined) return { changed: [], unchanged: 0, rejected: 0, loads: [] };
     origin = batch.origin;
+    const held = await holdCalls(tx, batch.observations, subjectsOf(deps));
     const prepared: PreparedObservation[] = [];
     const rejected: RejectedRecord[] = [...(batch.rejected ?? [])];
     for (const observation of batch.observations) {
-      const one = tryPrepare(deps, observation);
+      const one = tryPrepare(deps, observation, held);
       if (one !== undefined) prepared.push(one);
       else rejected.push((batch.refuse ?? refuseById(batch.origin))(observation, tooDeep));
     }
@@ -67,6 +70,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       processedField: deps.processedField,
       ...subjectsOf(deps),
       isExpired: deps.ages?.isExpired,
+      held,
     });
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
     if (replaced.length > 0)
@@ -146,13 +150,18 @@ export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise
   return written;
 };
 
-/** Sanitizes, renders and hashes an observation; undefined when it is nested too deeply to be written as JSON. */
+/**
+ * Sanitizes, ages, renders and hashes an observation; undefined when it is nested too deeply to be written as JSON.
+ * @param held calls under a legal hold, from which no age takes anything.
+ */
 export const tryPrepare = (
-  { sanitize }: Pick<IngestDeps, 'sanitize'>,
+  { sanitize, ages }: Pick<IngestDeps, 'ages' | 'sanitize'>,
   observation: Observation,
+  held: ReadonlySet<string>,
 ): PreparedObservation | undefined => {
   try {
-    return prepareObservation(sanitize?.(observation) ?? observation);
+    const admitted = sanitize?.(observation) ?? observation;
+    return prepareObservation(ages === undefined || held.has(observation.callId) ? admitted : ages.age(admitted));
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;

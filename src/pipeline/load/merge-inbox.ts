@@ -13,6 +13,7 @@ import {
   type SettledDelivery,
   settleDeliveries,
 } from '../../store/delivery/inbox.ts';
+import { findHeldCalls } from '../../store/ledger/holds.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import type { IngestDeps } from '../deps.ts';
 import { createPipeline, type FoldedBatch, type IngestPipeline, ingest, tryPrepare } from './ingest.ts';
@@ -198,12 +199,13 @@ const settleRepeated = async (
 ): Promise<SettledDelivery[]> => {
   if (repeated.length === 0) return [];
   const rows = await readRows(tx, repeated.map(callIdOf));
+  const held = await findHeldCalls(tx, [...rows.keys()], deps.store.keyOf);
   const settled = repeated.map(({ delivery: { seq }, observation }): SettledDelivery => {
     const { callId } = observation;
     const row = rows.get(callId);
-    const prepared = tryPrepare(deps, observation);
-    const held = row !== undefined && prepared !== undefined && (row.tombstone || holdsValues(row, prepared));
-    return held
+    const prepared = tryPrepare(deps, observation, held);
+    const isKnown = row !== undefined && prepared !== undefined && (row.tombstone || holdsValues(row, prepared));
+    return isKnown
       ? { seq, outcome: 'duplicate', callId, reason: 'known body, and the ledger holds its values' }
       : { seq, outcome: 'repeat', callId, reason: 'known body under another delivery id: asked the API again' };
   });

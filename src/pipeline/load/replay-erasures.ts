@@ -1,4 +1,4 @@
-/** Carries out again what was erased, after ledger or warehouses were set back to a time before. */
+/** Carries out again what was erased, and puts holds on again, after ledger or warehouses were set back to a time before. */
 import { terminal } from '../../errors.ts';
 import { purgeErasedTexts } from '../../store/delivery/purge.ts';
 import { eraseKnown } from '../../store/erasure/erase.ts';
@@ -10,6 +10,7 @@ import {
   seekErased,
   settleSought,
 } from '../../store/ledger/erased-keys.ts';
+import { addHoldKeys, dropHolds } from '../../store/ledger/holds.ts';
 import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
 import type { Store } from '../../store/store.ts';
 import { restoreReceipts } from '../../store/windows/receipts.ts';
@@ -17,7 +18,7 @@ import type { Warehouse } from '../../warehouse/warehouse.ts';
 
 /**
  * Erases what the log outside the store, or a tombstone of a warehouse, says was erased: what this ledger still has,
- * what it meets later, and what only a warehouse has. What a crash interrupts is found again by the next run.
+ * what it meets later, and what only a warehouse has. No hold stops that: it was erased before. What a crash interrupts is found again by the next run.
  * @param all also looks at keys that were sought before: ledger or warehouses may have lost their tombstones.
  */
 export const replayErasures = async (
@@ -40,6 +41,8 @@ export const replayErasures = async (
     await log.append('call', unlogged);
   }
   await restoreReceipts(store, logged.receipts);
+  for (const hold of logged.holds) await addHoldKeys(store, hold);
+  await dropHolds(store, logged.unheld);
   for (const wanted of ['person', 'objection'] as const) {
     const persons = logged.selectors.flatMap(({ kind, key }) => (kind === wanted ? [key] : []));
     if (persons.length > 0) await notePersons(store, persons, { objects: wanted === 'objection' });

@@ -4,6 +4,7 @@ import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
 import { axisTime } from '../../source/list/list-query.ts';
 import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
+import { findHeldCalls } from '../../store/ledger/holds.ts';
 import { readHeads, readRows } from '../../store/ledger/ledger.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
 import { tryPrepare } from '../load/ingest.ts';
@@ -82,8 +83,10 @@ const comparePage = async (
   observations: readonly Observation[],
   level: CompareListingInput['level'],
 ): Promise<Compared[]> => {
+  const ids = observations.map(({ callId }) => callId);
+  const held = await findHeldCalls(deps.store, deps.ages === undefined ? [] : ids, deps.store.keyOf);
   const prepared = observations
-    .map((observation) => tryPrepare(deps, observation))
+    .map((observation) => tryPrepare(deps, observation, held))
     .filter((observation) => observation !== undefined);
   const heads = await readHeads(
     deps.store,

@@ -92,35 +92,47 @@ export const purgeErasedTexts = async (
   }
 };
 
-/** Empties the bodies of settled deliveries of calls before a time (microseconds); returns how many. */
-export const purgeBodiesBefore = async (db: Queryable, before: number): Promise<number> => {
-  const rows = await db.query(
-    `UPDATE inbox i SET body = NULL FROM ledger l
-      WHERE i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_id = i.call_id
-        AND l.call_timestamp < ${toTimestamp('$1::float8')} RETURNING 1`,
+/**
+ * Empties the bodies of settled deliveries of calls before a time (microseconds); returns how many.
+ * @param findHeld those of some calls whose bodies stay.
+ */
+export const purgeBodiesBefore = async (
+  db: Queryable,
+  before: number,
+  findHeld: (callIds: readonly string[]) => Promise<ReadonlySet<string>>,
+): Promise<number> => {
+  const rows = await db.query<{ id: string; seqs: number[] }>(
+    `SELECT i.call_id AS id, array_agg(i.seq::float8) AS seqs FROM inbox i JOIN ledger l USING (call_id)
+      WHERE i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_timestamp < ${toTimestamp('$1::float8')} GROUP BY 1`,
     [before],
   );
-  return rows.length;
+  const held = await findHeld(rows.map(({ id }) => id));
+  const seqs = rows.flatMap((row) => (held.has(row.id) ? [] : row.seqs));
+  if (seqs.length > 0) await db.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [seqs]);
+  return seqs.length;
 };
 
-/** What these tables still hold of calls that were erased; `isMeant` as for `purgeTexts`. */
+/** What these tables still hold of calls that were erased. */
 export const countUnpurged = async (
   db: Queryable,
   ids: readonly string[],
-  isMeant: (text: string) => boolean,
-): Promise<Purged> => {
+): Promise<Pick<Purged, 'inbox' | 'rereads'>> => {
   const [named] = await db.query<{ inbox: number; rereads: number }>(
     `SELECT (SELECT count(*)::int FROM inbox WHERE call_id = ANY($1)) AS inbox,
             (SELECT count(*)::int FROM rereads WHERE call_id = ANY($1)) AS rereads`,
     [ids],
   );
-  return {
-    inbox: named?.inbox ?? 0,
-    rereads: named?.rereads ?? 0,
-    quarantine: (await findTexts(db, 'quarantine', isMeant)).length,
-    frames: (await findTexts(db, 'websocket_frames', isMeant)).length,
-  };
+  return { inbox: named?.inbox ?? 0, rereads: named?.rereads ?? 0 };
 };
+
+/** What is left of the texts that `purgeTexts` looks for. */
+export const countTexts = async (
+  db: Queryable,
+  isMeant: (text: string) => boolean,
+): Promise<Pick<Purged, 'quarantine' | 'frames'>> => ({
+  quarantine: (await findTexts(db, 'quarantine', isMeant)).length,
+  frames: (await findTexts(db, 'websocket_frames', isMeant)).length,
+});
 
 /** Records in quarantine that only the holder of the private key can look into. */
 export const countSealed = async (db: Queryable): Promise<number> => {

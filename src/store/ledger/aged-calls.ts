@@ -9,16 +9,7 @@ const since = (from: number): number | null => (Number.isFinite(from) ? from - o
 const between = `($1::float8 IS NULL OR call_timestamp >= ${toTimestamp('$1::float8')}) AND call_timestamp < ${toTimestamp('$2::float8')}
   AND revision > 0 AND NOT tombstone`;
 
-/** Times in microseconds since the epoch. */
-export const countCallsBetween = async (db: Queryable, from: number, to: number): Promise<number> => {
-  const [row] = await db.query<{ n: number }>(`SELECT count(*)::int AS n FROM ledger WHERE ${between}`, [
-    since(from),
-    to,
-  ]);
-  return row?.n ?? 0;
-};
-
-/** Page by page, oldest first. */
+/** Page by page, oldest first; times in microseconds since the epoch. */
 export async function* listCallsBetween(
   db: Queryable,
   range: { readonly from: number; readonly to: number; readonly limit: number },

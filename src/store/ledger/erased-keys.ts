@@ -1,9 +1,9 @@
 /** Keys of calls that were erased, from the erasure log and the warehouses: a call that has one becomes a tombstone. */
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { isSealed } from '../../sealed.ts';
-
-/** Keyed hash of a call id. */
-export type KeyOf = (callId: string) => string;
+import { awaitFolds, joinFolds } from './fold-lock.ts';
+import { nameHeld } from './holds.ts';
+import type { KeyOf, Subjects } from './subjects.ts';
 
 const keysPerStatement = 1_000;
 const idsPerPage = 2_000;
@@ -18,17 +18,10 @@ export const notePersons = (
   { objects }: { readonly objects: boolean },
 ): Promise<void> =>
   store.transaction(async (tx) => {
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [foldLock]);
+    await awaitFolds(tx);
     await insertKeys(tx, keys, 'noted');
     if (objects) await tx.query('UPDATE erased_keys SET objects = true WHERE call_key = ANY($1)', [keys]);
   });
-
-/** What says who is meant by an erasure. */
-export interface Subjects {
-  /** Everything that a text may name. */
-  readonly subjectsIn: (text: string) => Iterable<string>;
-  readonly keyOf: KeyOf;
-}
 
 /** Those of some calls that name in contacts or metadata a person who objects; inside the transaction that folds them. */
 export const findObjected = async (
@@ -61,7 +54,7 @@ export const seekErased = async (
 ): Promise<void> => {
   if (keys.size === 0) return;
   await store.transaction(async (tx) => {
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [foldLock]);
+    await awaitFolds(tx);
     await insertKeys(tx, [...keys], again ? 'sought again' : 'sought');
   });
 };
@@ -86,7 +79,8 @@ export const findErased = async (tx: Transaction, callIds: readonly string[], ke
 };
 
 /**
- * Which of some texts name a call or a person that was erased; inside the transaction that stores them, or afterwards.
+ * Which of some texts name a call or a person that was erased, and nothing that is held; inside the transaction that stores
+ * them, or afterwards.
  */
 export const findErasedTexts = async (
   tx: Queryable,
@@ -97,14 +91,14 @@ export const findErasedTexts = async (
   const found: boolean[] = [];
   for (const text of texts) {
     const keys = isSealed(text) ? [] : [...subjectsIn(text.toString('utf8'))].map(keyOf);
-    found.push((await knownKeys(tx, keys)).length > 0);
+    found.push((await knownKeys(tx, keys)).length > 0 && !(await nameHeld(tx, keys)));
   }
   return found;
 };
 
 /** Waits for keys that are being added. */
 const haveErased = async (tx: Queryable): Promise<boolean> => {
-  await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
+  await joinFolds(tx);
   return (await tx.query('SELECT 1 FROM erased_keys LIMIT 1')).length > 0;
 };
 
@@ -114,9 +108,6 @@ const knownKeys = async (db: Queryable, keys: readonly string[]): Promise<string
     : (await db.query<{ key: string }>('SELECT call_key AS key FROM erased_keys WHERE call_key = ANY($1)', [keys])).map(
         ({ key }) => key,
       );
-
-/** Advisory lock: shared by folds that meet unknown calls, exclusive while keys of erased calls are added. */
-const foldLock = 7_202_611_211;
 
 const insertKeys = async (tx: Queryable, keys: readonly string[], how: 'noted' | 'sought' | 'sought again') => {
   for (const page of pagesOf(keys)) {

@@ -18,7 +18,8 @@ import { parseTimestamp } from '../../calls/values.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import { findErased, findObjected, type KeyOf, type Subjects } from './erased-keys.ts';
+import { findErased, findObjected } from './erased-keys.ts';
+import type { KeyOf, Subjects } from './subjects.ts';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
@@ -104,6 +105,8 @@ export const foldIntoLedger = async (
     readonly subjectsIn: Subjects['subjectsIn'];
     /** Whether a call is too old to be kept: one that is unknown becomes a tombstone. */
     readonly isExpired?: ((fields: CallDocument) => boolean) | undefined;
+    /** Calls under a legal hold: neither their age nor an objection keeps them out. */
+    readonly held?: ReadonlySet<string>;
   },
 ): Promise<FoldOutcome> => {
   const byCall = new Map<string, PreparedObservation[]>();
@@ -120,10 +123,11 @@ export const foldIntoLedger = async (
     unknown.map(({ callId }) => callId),
     rules.keyOf,
   );
-  const expired = unknown.filter(({ callId }) => byCall.get(callId)?.some(({ fields }) => rules.isExpired?.(fields)));
+  const free = unknown.filter(({ callId }) => rules.held?.has(callId) !== true);
+  const expired = free.filter(({ callId }) => byCall.get(callId)?.some(({ fields }) => rules.isExpired?.(fields)));
   const objected = await findObjected(
     tx,
-    unknown.map(({ callId }) => ({ callId, fields: byCall.get(callId)?.[0]?.fields ?? {} })),
+    free.map(({ callId }) => ({ callId, fields: byCall.get(callId)?.[0]?.fields ?? {} })),
     rules,
   );
   for (const id of [...erased, ...objected, ...expired.map(({ callId }) => callId)])

@@ -11,6 +11,8 @@ export interface StoreSummary {
   readonly epoch: number;
   readonly calls: number;
   readonly tombstones: number;
+  /** Legal holds. */
+  readonly holds: number;
   readonly inbox: {
     readonly pending: number;
     readonly oldestPendingSeconds: number | null;
@@ -42,12 +44,14 @@ export const summarizeStore = async (db: Queryable): Promise<StoreSummary> => {
   const counters = await readCounters(db);
   const [row] = await db.query<{
     epoch: number;
+    holds: number;
     oldest: number | null;
     rereads: number;
     unanswered: number;
     windows: number;
   }>(
     `SELECT (SELECT coalesce(max(epoch), 0) FROM epochs)::int AS epoch,
+            (SELECT count(*) FROM holds) AS holds,
             (SELECT extract(epoch FROM now() - received_at)::float8 FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS oldest,
             (SELECT count(*) FROM rereads WHERE NOT (${givenUpRereads})) AS rereads,
             (SELECT count(*) FROM rereads WHERE ${givenUpRereads}) AS unanswered,
@@ -70,6 +74,7 @@ export const summarizeStore = async (db: Queryable): Promise<StoreSummary> => {
     epoch: row?.epoch ?? 0,
     calls: counters.get('calls') ?? 0,
     tombstones: counters.get('tombstones') ?? 0,
+    holds: row?.holds ?? 0,
     inbox: {
       pending: counters.get('deliveries:pending') ?? 0,
       oldestPendingSeconds: row?.oldest ?? null,

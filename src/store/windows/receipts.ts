@@ -52,6 +52,21 @@ export const addReceipt = async (store: Store, proof: Proof, receipt: unknown): 
   return added;
 };
 
+/** The receipt of a request to erase, as it was signed, with its place in the chain; undefined where none is signed. */
+export const findReceipt = async <Receipt extends object>(
+  db: Queryable,
+  requestId: string,
+): Promise<(Receipt & { readonly proof: ReceiptProof }) | undefined> => {
+  const [row] = await db.query<ReceiptProof & { receipt: string }>(
+    `SELECT receipt, receipt_id, key_id, digest, previous_digest FROM erasure_receipts
+      WHERE receipt::jsonb ->> 'requestId' = $1`,
+    [requestId],
+  );
+  if (row === undefined) return undefined;
+  const { receipt, ...proof } = row;
+  return { ...(JSON.parse(receipt) as Receipt), proof };
+};
+
 /** Puts receipts back that a store has lost which was set back. */
 export const restoreReceipts = async (db: Queryable, receipts: readonly LoggedReceipt[]): Promise<void> => {
   for (const receipt of receipts) await insertReceipt(db, receipt);

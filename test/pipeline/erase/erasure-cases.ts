@@ -135,6 +135,7 @@ export const eraseUnderRestores = async (
     const receipt = await eraseRequest({ store, targets: deps.targets }, request, {
       dryRun: false,
       keepOut: false,
+      exceptHeld: false,
       comparison,
       personOf: (kind, value) => subjectOf(kind, value, ['FR']),
       merge,

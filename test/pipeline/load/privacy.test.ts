@@ -182,6 +182,7 @@ test('a repeated body is known by its keyed hash, and sealed ones replay with th
 const comparison = compareValues(['FR'], (value) => [privacy.tokenOf(value)]);
 const means = () => ({
   keepOut: false,
+  exceptHeld: false,
   comparison,
   personOf: (kind: 'phone' | 'metadata', value: string) => subjectOf(kind, value, ['FR']),
   proof,

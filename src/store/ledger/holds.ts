@@ -1,0 +1,150 @@
+/** Legal holds: calls that neither an erasure nor an age may take. They are known by keyed hashes, as what was erased is. */
+import { randomUUID } from 'node:crypto';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import type { LoggedHold } from '../erasure-log.ts';
+import { writeMeta } from '../meta.ts';
+import { awaitFolds, joinFolds } from './fold-lock.ts';
+import type { KeyOf, Subjects } from './subjects.ts';
+
+export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
+  readonly at: Date;
+  /** Calls that it names so far. */
+  readonly calls: number;
+}
+
+/** What names calls by the value of a metadata key; no call id has the character. */
+export const metadataSubject = (key: string, value: string): string => `metadata\0${key}\0${value}`;
+
+/** Puts a hold on, or adds keys to it. What was being folded meanwhile is folded when it resolves; what comes later is compared. */
+export const addHoldKeys = (store: Database, hold: LoggedHold): Promise<void> =>
+  store.transaction(async (tx) => {
+    await awaitFolds(tx);
+    await tx.query(
+      'INSERT INTO holds (hold_id, kind, reason, actor, held_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (hold_id) DO NOTHING',
+      [hold.id, hold.kind, hold.reason, hold.actor, hold.at],
+    );
+    await insertKeys(
+      tx,
+      hold.subjects.map((key) => ({ key, hold: hold.id, ofCall: false })),
+    );
+    await insertKeys(
+      tx,
+      hold.calls.map((key) => ({ key, hold: hold.id, ofCall: true })),
+    );
+  });
+
+/** Takes holds off. Calls that they kept from being too old are looked at again. */
+export const dropHolds = async (store: Database, ids: readonly string[]): Promise<void> => {
+  if (ids.length === 0) return;
+  await store.transaction(async (tx) => {
+    await awaitFolds(tx);
+    await tx.query('DELETE FROM held_keys WHERE hold_id = ANY($1)', [ids]);
+    const dropped = await tx.query('DELETE FROM holds WHERE hold_id = ANY($1) RETURNING 1', [ids]);
+    if (dropped.length > 0) await writeMeta(tx, lastHoldDropped, randomUUID());
+  });
+};
+
+/** Key in `meta`: changes whenever a hold is taken off. */
+export const lastHoldDropped = 'last_hold_dropped';
+
+/** Oldest first. */
+export const listHolds = async (db: Queryable): Promise<ListedHold[]> =>
+  await db.query<ListedHold>(
+    `SELECT hold_id AS id, kind, reason, actor, held_at AS at,
+            (SELECT count(*)::int FROM held_keys k WHERE k.hold_id = h.hold_id AND k.of_call) AS calls
+       FROM holds h ORDER BY held_at, hold_id`,
+  );
+
+/** Whether anything is held at all. */
+export const haveHolds = async (db: Queryable): Promise<boolean> =>
+  (await db.query('SELECT 1 FROM held_keys LIMIT 1')).length > 0;
+
+/**
+ * Those of some calls that a hold names, by id or in contacts and metadata: the latter are noted by id too, so that they stay
+ * held when the value goes from them. Inside the transaction that folds them, before anything of them is cut.
+ */
+export const holdCalls = async (
+  tx: Transaction,
+  calls: readonly { readonly callId: string; readonly fields: Readonly<Record<string, unknown>> }[],
+  { subjectsIn, keyOf }: Subjects,
+): Promise<ReadonlySet<string>> => {
+  if (calls.length === 0) return none;
+  await joinFolds(tx);
+  const [any] = await tx.query<{ keys: boolean; subjects: boolean }>(
+    `SELECT EXISTS (SELECT FROM held_keys) AS keys, EXISTS (SELECT FROM held_keys WHERE NOT of_call) AS subjects`,
+  );
+  if (any?.keys !== true) return none;
+  if (any.subjects) {
+    const named = calls.map(({ callId, fields }) => ({ callId, keys: listNamed(fields, subjectsIn).map(keyOf) }));
+    const holdsByKey = await readHoldsOf(tx, [...new Set(named.flatMap(({ keys }) => keys))]);
+    const met = named.flatMap(({ callId, keys }) =>
+      keys.flatMap((key) => holdsByKey.get(key) ?? []).map((hold) => ({ key: keyOf(callId), hold, ofCall: true })),
+    );
+    await insertKeys(tx, met);
+  }
+  return await findHeldCalls(
+    tx,
+    calls.map(({ callId }) => callId),
+    keyOf,
+  );
+};
+
+/** Those of some calls that are held. */
+export const findHeldCalls = async (
+  db: Queryable,
+  callIds: readonly string[],
+  keyOf: KeyOf,
+): Promise<ReadonlySet<string>> => {
+  if (callIds.length === 0 || !(await haveHolds(db))) return none;
+  const idsByKey = new Map(callIds.map((id) => [keyOf(id), id]));
+  const rows = await db.query<{ key: string }>(
+    'SELECT DISTINCT held_key AS key FROM held_keys WHERE held_key = ANY($1)',
+    [[...idsByKey.keys()]],
+  );
+  return new Set(rows.map(({ key }) => idsByKey.get(key) as string));
+};
+
+/** Whether one of these keys, of everything that a text may name, is held. */
+export const nameHeld = async (db: Queryable, keys: readonly string[]): Promise<boolean> =>
+  (await db.query('SELECT 1 FROM held_keys WHERE held_key = ANY($1) LIMIT 1', [keys])).length > 0;
+
+/** Keys of everything that is held. */
+export const readHeldKeys = async (db: Queryable): Promise<ReadonlySet<string>> =>
+  new Set((await db.query<{ key: string }>('SELECT DISTINCT held_key AS key FROM held_keys')).map(({ key }) => key));
+
+const none: ReadonlySet<string> = new Set();
+
+/** Subjects that contacts and metadata of a call name. */
+const listNamed = (fields: Readonly<Record<string, unknown>>, subjectsIn: Subjects['subjectsIn']): string[] => {
+  const { in: incoming, out, metadata } = fields;
+  const pairs = typeof metadata === 'object' && metadata !== null ? Object.entries(metadata) : [];
+  return [
+    ...subjectsIn(JSON.stringify([incoming, out, metadata])),
+    ...pairs.map(([key, value]) => metadataSubject(key, String(value))),
+  ];
+};
+
+const readHoldsOf = async (db: Queryable, keys: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> => {
+  const rows = await db.query<{ key: string; holds: string[] }>(
+    'SELECT held_key AS key, array_agg(hold_id) AS holds FROM held_keys WHERE NOT of_call AND held_key = ANY($1) GROUP BY 1',
+    [keys],
+  );
+  return new Map(rows.map(({ key, holds }) => [key, holds]));
+};
+
+interface HeldKey {
+  readonly key: string;
+  readonly hold: string;
+  readonly ofCall: boolean;
+}
+
+/** In order, so that folds which note the same calls do not wait for each other. */
+const insertKeys = async (tx: Queryable, keys: readonly HeldKey[]): Promise<void> => {
+  if (keys.length === 0) return;
+  await tx.query(
+    `INSERT INTO held_keys (held_key, hold_id, of_call)
+     SELECT DISTINCT key, hold, of_call FROM unnest($1::text[], $2::text[], $3::boolean[]) AS u(key, hold, of_call)
+      ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
+    [keys.map(({ key }) => key), keys.map(({ hold }) => hold), keys.map(({ ofCall }) => ofCall)],
+  );
+};

@@ -1,0 +1,202 @@
+/** Legal holds: neither erasures nor ages take what they name, also of later calls and after a restore. */
+import { randomUUID } from 'node:crypto';
+import { readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAges } from '../../../src/calls/age.ts';
+import type { IngestDeps } from '../../../src/pipeline/deps.ts';
+import { eraseRequest } from '../../../src/pipeline/erase/erase-request.ts';
+import { addHold, removeHold } from '../../../src/pipeline/erase/hold-calls.ts';
+import type { ErasureRequest } from '../../../src/pipeline/erase/match-calls.ts';
+import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
+import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
+import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
+import { compareValues } from '../../../src/privacy/compare-values.ts';
+import { subjectOf } from '../../../src/privacy/subjects.ts';
+import { listHolds } from '../../../src/store/ledger/holds.ts';
+import { readRows } from '../../../src/store/ledger/ledger.ts';
+import { createLease } from '../../../src/store/loads/lease.ts';
+import { listEvents } from '../../../src/store/status/events.ts';
+import { summarizeStore } from '../../../src/store/status/summary.ts';
+import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
+import { verifyReceipts } from '../../../src/store/windows/receipts.ts';
+import { backUp } from '../../support/backup.ts';
+import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+
+const day = 86_400_000;
+const proof = {
+  keys: createProofKeys(Buffer.from('a key of the proof chain')),
+  headsFile: join(tmpdir(), `callsync-heads-${randomUUID()}.json`),
+};
+const means = {
+  comparison: compareValues(['FR'], () => []),
+  personOf: (kind: 'phone' | 'metadata', value: string) => subjectOf(kind, value, ['FR']),
+  proof,
+};
+const clerk = { reason: 'case 17', actor: 'clerk', proof };
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline({ documents: true });
+});
+afterAll(async () => {
+  rmSync(proof.headsFile, { force: true });
+  await pipeline.close();
+});
+
+const hold = (request: ErasureRequest) => addHold(pipeline.store, request, { ...means, ...clerk });
+const merge = async (deps: IngestDeps = pipeline.deps): Promise<void> => {
+  for (let more = true; more; ) ({ more } = await mergeInbox(deps));
+};
+const erase = (request: ErasureRequest, more: { readonly exceptHeld?: boolean; readonly keepOut?: boolean } = {}) =>
+  eraseRequest({ store: pipeline.store, targets: [pipeline.target] }, request, {
+    ...{ dryRun: false, keepOut: false, exceptHeld: false, ...more },
+    ...means,
+    merge,
+    load: async () => void (await pipeline.drain()),
+  });
+const send = async (bodies: readonly object[], deps?: IngestDeps): Promise<void> => {
+  await deliver(
+    pipeline.store,
+    bodies.map((body) => ({ body: JSON.stringify(body), deliveryId: randomUUID() })),
+  );
+  await merge(deps);
+};
+/** Of these calls the ones whose documents are kept. */
+const listKept = async (ids: readonly string[]): Promise<string[]> =>
+  [...(await readRows(pipeline.store, ids)).values()]
+    .filter(({ tombstone }) => !tombstone)
+    .map(({ callId }) => callId)
+    .sort();
+
+test('an erasure refuses what is held, later calls too, until the hold is taken off; a restored store has it again', async () => {
+  const { store } = pipeline;
+  const timestamp = '2025-03-01T10:00:00Z';
+  const theirs = { timestamp, in: { data: '0611223344' } };
+  await send([
+    { unique_id: 'held-1', ...theirs },
+    { unique_id: 'held-2', timestamp, note: 'rappeler le 06 11 22 33 44' },
+    { unique_id: 'free-1', timestamp },
+    { unique_id: 'free-2', timestamp },
+  ]);
+  const before = await backUp(store.pool, 'callsync');
+  const check = createLedgerCheck({
+    store,
+    warehouses: [pipeline.warehouse],
+    lease: createLease(store),
+    say: () => undefined,
+  });
+
+  const phone = { kind: 'phone', values: ['+33 6 11 22 33 44'] } as const;
+  const put = await hold(phone);
+  expect(put).toMatchObject({ calls: 2, gone: 0 });
+  await send([{ unique_id: 'held-3', ...theirs }]);
+  const all = ['held-1', 'held-2', 'held-3', 'free-1', 'free-2'];
+  await expect(erase(phone)).rejects.toMatchObject({
+    code: 'ERASURE_HELD',
+    message: expect.stringMatching(/^3 of the 3 /),
+  });
+  await expect(erase({ kind: 'call', values: ['held-3', 'free-1'] })).rejects.toMatchObject({ code: 'ERASURE_HELD' });
+  expect((await store.erasures.log.read()).selectors).toEqual([]);
+  expect(await listKept(all)).toHaveLength(5);
+
+  // The others go on demand; a record that cannot be read, and names the person, is held as well.
+  await deliver(store, [{ body: '{"phone": "06 11 22 33 44"' }]);
+  const some = await erase({ kind: 'call', values: ['held-3', 'free-1'] }, { exceptHeld: true });
+  expect(some).toMatchObject({ calls: 2, erased: 1, held: 1 });
+  expect(await erase(phone, { exceptHeld: true, keepOut: true })).toMatchObject({ calls: 3, erased: 0, held: 3 });
+  await send([{ unique_id: 'held-4', ...theirs }]);
+  expect(await listKept([...all, 'held-4'])).toEqual(['free-2', 'held-1', 'held-2', 'held-3', 'held-4']);
+  const { rows: quarantined } = await store.pool.query(`SELECT 1 FROM quarantine WHERE octet_length(body) > 0`);
+  expect(quarantined).toHaveLength(1);
+
+  const events = (await listEvents(store, 50)).filter(({ kind }) => kind === 'hold');
+  expect(events).toMatchObject([{ what: `Hold ${put.hold.id} put on 2 calls, by phone`, actor: 'clerk' }]);
+  expect((await summarizeStore(store)).holds).toBe(1);
+  const told = [put, events, await listHolds(store), readFileSync(pipeline.erasureLog, 'utf8')];
+  expect(JSON.stringify(told)).not.toMatch(/1.?1.?22.?33.?44|held-\d/);
+
+  await before();
+  expect(await listHolds(store)).toEqual([]);
+  await check.run();
+  expect(await listHolds(store)).toMatchObject([{ id: put.hold.id, reason: 'case 17', actor: 'clerk', calls: 2 }]);
+  await send([{ unique_id: 'held-3', ...theirs }]);
+  await expect(erase(phone)).rejects.toMatchObject({ message: expect.stringMatching(/^3 of the 3 /) });
+
+  await expect(removeHold(store, 'nothing', clerk)).rejects.toMatchObject({ code: 'USAGE_HOLD' });
+  expect(await removeHold(store, put.hold.id, clerk)).toMatchObject({ calls: 3, hold: { action: 'taken off' } });
+  expect(await erase(phone)).toMatchObject({ erased: 3, held: 0 });
+  await before();
+  await check.run();
+  expect(await listHolds(store)).toEqual([]);
+  expect(await listKept(all)).toEqual(['free-2']);
+  expect(await verifyReceipts(store, proof)).toMatchObject({ verdicts: 5, broken: [], cut: [] });
+}, 60_000);
+
+test('ages take nothing of what is held, however it comes, until the hold is taken off', async () => {
+  await pipeline.clear();
+  const now = Date.UTC(2025, 0, 1);
+  const ages = createAges({ words: 10 * day, calls: 30 * day }, () => now);
+  const deps: IngestDeps = { ...pipeline.deps, ages };
+  const recordOf = (unique_id: string, age: number, client: number) => ({
+    unique_id,
+    timestamp: new Date(now - age * day).toISOString(),
+    status: 'qualified',
+    metadata: { ClientID: client },
+    transcript_json: {
+      callData: [{ from: 'in', content: 'bonjour', words: [{ value: 'bonjour', start: 0, length: 1, score: 1 }] }],
+      callUniqueId: '',
+      meta: { lang: 'fr' },
+    },
+  });
+  const poll = async (
+    records: readonly ReturnType<typeof recordOf>[],
+    observedAt: number,
+    by = deps,
+  ): Promise<void> => {
+    const observations = records.map(({ unique_id, ...fields }) => observationOf(unique_id, observedAt, fields));
+    await loadFolded(by, await ingest(by, { observations, origin: 'test' }));
+  };
+  const ids = ['old-held', 'old-free', 'worn-held', 'worn-free', 'late-held', 'late-free'];
+  const stored = [
+    recordOf('old-held', 40, 1),
+    recordOf('old-free', 40, 2),
+    recordOf('worn-held', 20, 1),
+    recordOf('worn-free', 20, 2),
+  ];
+  await poll(stored, 1_700_000_000_000_000, pipeline.deps);
+  const put = await hold({ kind: 'metadata', key: 'ClientID', values: ['1'] });
+  expect(put.calls).toBe(2);
+
+  const worded = async (): Promise<string[]> => {
+    await pipeline.drain();
+    const rows = await pipeline.warehouse.query('SELECT DISTINCT call_id AS id FROM words ORDER BY 1');
+    return rows.map(({ id }) => id as string);
+  };
+  expect(await applyAges(deps, ages, { dryRun: true })).toMatchObject({ calls: 1, words: 2 });
+  expect(await applyAges(deps, ages, { dryRun: false })).toMatchObject({ calls: 1, words: 1 });
+  expect(await applyAges(deps, ages, { dryRun: true })).toMatchObject({ calls: 0, words: 0 });
+  // Read again and delivered, known or not: of what is held nothing is cut.
+  await poll(stored, 1_740_000_000_000_000);
+  await send([recordOf('late-held', 50, 1), recordOf('late-free', 50, 2)], deps);
+  await applyAges(deps, ages, { dryRun: false });
+  expect(await worded()).toEqual(['late-held', 'old-held', 'worn-held']);
+  expect(await listKept(ids)).toEqual(['late-held', 'old-held', 'worn-free', 'worn-held']);
+  const { rows: bodies } = await pipeline.store.pool.query('SELECT call_id FROM inbox WHERE body IS NOT NULL');
+  expect(bodies).toEqual([{ call_id: 'late-held' }]);
+
+  await removeHold(pipeline.store, put.hold.id, clerk);
+  expect(await applyAges(deps, ages, { dryRun: false })).toMatchObject({ calls: 2, words: 1 });
+  expect(await worded()).toEqual([]);
+  expect(await listKept(ids)).toEqual(['worn-free', 'worn-held']);
+}, 60_000);
+
+test('a reason that holds a value is refused: it is stored and shown', async () => {
+  const request = { kind: 'call', values: ['call-17'] } as const;
+  await expect(addHold(pipeline.store, request, { ...means, ...clerk, reason: 'see call-17' })).rejects.toMatchObject({
+    code: 'USAGE_HOLD',
+  });
+  expect(await listHolds(pipeline.store)).toEqual([]);
+});
