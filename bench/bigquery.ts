@@ -106,7 +106,15 @@ function makeCalls(count: number): CallLoad[] {
       lastSeenAt: from * 1000,
       missingSince: null,
     });
-    return { callId, revision: 1, callTimestamp: flat.callTimestamp, flatten: () => flat.rows, partitions: [] };
+    const changes = [[callId, flat.callTimestamp, '*', 1, 'poll', from * 1000]];
+    return {
+      callId,
+      revision: 1,
+      callTimestamp: flat.callTimestamp,
+      flatten: () => flat.rows,
+      partitions: [],
+      changes,
+    };
   });
 }
 

@@ -58,7 +58,8 @@ const makeCall = (index: number): CallLoad => {
     transcript_json: { callData, meta: { lang: index % 10 === 0 ? 'en' : 'fr' } },
   };
   const flat = flattenCall({ callId, document, firstSeenAt: null, lastSeenAt: null, missingSince: null });
-  return { callId, revision: 1, callTimestamp: flat.callTimestamp, flatten: () => flat.rows, partitions: [] };
+  const { callTimestamp, rows } = flat;
+  return { callId, revision: 1, callTimestamp, flatten: () => rows, partitions: [], changes: [] };
 };
 
 const fill = async (warehouse: Warehouse, calls: number): Promise<void> => {

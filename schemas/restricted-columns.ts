@@ -36,6 +36,7 @@ export const restrictedColumns: Readonly<Partial<Record<TableName | 'words', rea
   words: [...callKeys, 'utterance_index', 'word_index', 'side', 'start_offset', 'length', 'score'],
   tags: [...callKeys, 'tag_index', 'tag_id', 'display_name', 'confidence', 'type', 'value_bool'],
   contacts: [...callKeys, 'side', 'type'],
+  changes: [...callKeys, 'field', 'revision', 'source', 'observed_at'],
   deliveries: ['seq', 'arrival_id', 'hook_id', 'agent', 'received_at', 'signing_key', 'call_id', 'outcome'],
   loads: ['load_id', 'ledger_epoch', 'flatten_version', 'origin', 'calls_sent', 'calls_changed', 'loaded_at'],
   verdicts: [
@@ -140,6 +141,7 @@ export const restrictedMartColumns: Readonly<Record<string, readonly string[]>> 
     'longest_monologue_side',
     'words_per_minute',
   ],
+  call_changes: [...callOfMart, 'field', 'revision', 'source', 'observed_at'],
   agent_daily: ['business_day', 'agent', ...daily],
   campaign_daily: ['business_day', 'campaign', ...daily],
   tag_daily: ['business_day', 'tag_id', 'tag_name', 'calls', 'calls_true', 'mean_confidence', 'proven_share'],

@@ -26,7 +26,7 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
   },
   websocket_frames: { holds: 'frames of `callsync tap`', personal: 'yes', kept: '`store.frame_retention`' },
   ledger: {
-    holds: 'call id, times and hashes of values of each call',
+    holds: 'call id, times, names of fields and hashes of values of each call',
     personal: 'call ids',
     kept: 'for good; erased calls as tombstones',
   },
@@ -93,6 +93,7 @@ export const warehouseTables: Readonly<Record<TableName, StoredData>> = {
   udfs: { holds: 'user-defined fields', personal: 'yes', kept: withTheCall },
   contacts: { holds: 'telephone numbers or their tokens', personal: 'yes', kept: withTheCall },
   documents: { holds: 'whole documents, where `documents` is on', personal: 'yes', kept: withTheCall },
+  changes: { holds: 'which field of a call changed when; no values', personal: 'call ids', kept: withTheCall },
   deliveries: { holds: 'deliveries with call ids; a keyed hash once erased', personal: 'call ids', kept: 'for good' },
   loads: { holds: 'commits', personal: 'no', kept: 'for good' },
   verdicts: { holds: 'outcomes of reconciling', personal: 'no', kept: 'for good' },

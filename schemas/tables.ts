@@ -29,10 +29,11 @@ export interface Table {
   readonly grain: string;
   readonly description: string;
   /**
-   * `call`: one row per call, carries the guard. `child`: replaced together with its call. `log`: rows of their own,
-   * upserted by key, never changed by a call. `state`: one row that a small update of its own keeps, in no load.
+   * `call`: one row per call, carries the guard. `child`: replaced together with its call. `history`: rows of a call that a
+   * load adds where they are not there yet, and that go when the call is erased. `log`: rows of their own, upserted by key,
+   * never changed by a call. `state`: one row that a small update of its own keeps, in no load.
    */
-  readonly kind: 'call' | 'child' | 'log' | 'state';
+  readonly kind: 'call' | 'child' | 'history' | 'log' | 'state';
   readonly key: readonly string[];
   readonly columns: readonly Column[];
 }
@@ -66,12 +67,16 @@ export const tableNames = [
   'udfs',
   'contacts',
   'documents',
+  'changes',
   'deliveries',
   'loads',
   'verdicts',
   'sync_state',
 ] as const;
 export type TableName = (typeof tableNames)[number];
+
+/** Stands in table changes for all fields of a call's first revision. */
+export const allFields = '*';
 
 /** Columns that the loader fills in; flatten's rows end before them. */
 export const guardColumns: readonly Column[] = [
@@ -303,6 +308,44 @@ export const tables: readonly Table[] = [
       callId,
       callTimestamp,
       { name: 'document', type: 'json', required: true, description: 'The whole call record as JSON.' },
+    ],
+  },
+  {
+    name: 'changes',
+    grain: 'call × field × revision',
+    description:
+      'Which top-level field of a call changed, with which revision, by which source and when; never what it holds. One row with field * says that the call was first seen; later revisions have a row for each field that changed. Rows are added by the load that brings the revision, and not changed afterwards: what changed twice between two loads shows once, and two warehouses may differ, so nothing compares it. Changes by privacy rules, and those that were loaded before the table existed, have no row.',
+    kind: 'history',
+    key: ['call_id', 'field', 'source', 'observed_at'],
+    columns: [
+      callId,
+      { ...callTimestamp, description: "The call's own time (UTC), as the load that added the row knew it." },
+      {
+        name: 'field',
+        type: 'text',
+        required: true,
+        description:
+          'Name of the top-level field; * for all fields of the first revision; extra for names longer than 64 characters or with other characters than letters, digits, _, - and the dot.',
+      },
+      {
+        name: 'revision',
+        type: 'int',
+        required: true,
+        description: "The call's revision in the ledger with which the field changed; 1 where field is *.",
+      },
+      {
+        name: 'source',
+        type: 'text',
+        required: true,
+        description: 'What brought the observation: webhook, poll or import.',
+      },
+      {
+        name: 'observed_at',
+        type: 'timestamp',
+        required: true,
+        description:
+          'Service time of the observation; where field is *, of the earliest one that was known when the row was added.',
+      },
     ],
   },
   {

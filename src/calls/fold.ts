@@ -15,12 +15,17 @@ export type JsonText = string | Buffer;
 /** [observed_at in microseconds, source rank, hash of the value's JSON] */
 export type FieldVersion = readonly [observedAt: number, rank: number, hash: string];
 
+/** When a field's value was last changed, which an equal observation does not move; the rank is that of the source. */
+export type FieldChange = readonly [revision: number, observedAt: number, rank: number];
+
 export interface LedgerRow {
   readonly callId: string;
   /** Raised by one whenever the document changes; 0 = nothing folded yet. */
   readonly revision: number;
   readonly tombstone: boolean;
   readonly versions: Readonly<Record<string, FieldVersion>>;
+  /** Only of fields that changed after the first revision; depends on the order of arrival, as `revision` does. */
+  readonly fieldChanges: Readonly<Record<string, FieldChange>>;
   /** The folded document; null = it exists in the store but was not fetched (see `needsDocument`). */
   readonly document: CallDocument | null;
   /** JSON of fields already rendered, so that it is made once. */
@@ -46,6 +51,7 @@ export const emptyRow = (callId: string): LedgerRow => ({
   revision: 0,
   tombstone: false,
   versions: {},
+  fieldChanges: {},
   document: {},
   json: {},
   firstSeenAt: null,
@@ -194,7 +200,10 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   if (row.document === null) throw new Error('fold: the document was not fetched');
   const document = copyFields(row.document);
   const json: Record<string, JsonText> = bare(row.json);
+  const revision = row.revision + 1;
+  const fieldChanges: Record<string, FieldChange> = bare(row.fieldChanges);
   for (const name of changes) {
+    if (row.revision > 0) fieldChanges[name] = [revision, observation.observedAt, sourceRank[observation.source]];
     const bytes = observation.encoded?.get(name);
     if (bytes === undefined) document[name] = observation.fields[name];
     else defineEncoded(document, name, bytes);
@@ -203,10 +212,11 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
   return {
     ...row,
     ...seen,
+    fieldChanges,
     missingSince: found ? null : row.missingSince,
     document,
     json,
-    revision: row.revision + 1,
+    revision,
     changedAt: higher(row.changedAt, observation.observedAt),
   };
 };

@@ -41,7 +41,7 @@ const entities: readonly Entity[] = [
 
 const relations: readonly Relation[] = [
   ...tables
-    .filter(({ kind }) => kind === 'child')
+    .filter(({ kind }) => kind === 'child' || kind === 'history')
     .map(({ name }) => ({ from: 'calls', to: name, by: 'call_id', ends: '||--o{' })),
   { from: 'calls', to: 'deliveries', by: 'call_id', ends: '|o--o{' },
   { from: 'loads', to: 'calls', by: 'load_id', ends: '||--o{' },
@@ -78,7 +78,7 @@ const heightOf = ({ columns }: Entity): number => (columns.length + 1) * line + 
 /** Left to right: what is of a call, calls and logs, marts of calls, marts of days. */
 const laneOf = ({ name, isMart }: Entity): number => {
   if (isMart) return name.endsWith('_daily') ? 3 : 2;
-  return tables.some((table) => table.name === name && table.kind === 'child') ? 0 : 1;
+  return tables.some(({ name: one, kind }) => one === name && (kind === 'child' || kind === 'history')) ? 0 : 1;
 };
 
 interface Box extends Entity {

@@ -1,5 +1,5 @@
 /** Every mart, in an order in which each comes after those that it reads. */
-import { callsWide, callTags, documentChunks, fieldTexts, transcripts } from './definitions/call-marts.ts';
+import { callChanges, callsWide, callTags, documentChunks, fieldTexts, transcripts } from './definitions/call-marts.ts';
 import {
   agentDaily,
   campaignDaily,
@@ -16,6 +16,7 @@ export const marts: readonly Mart[] = [
   callsWide,
   transcripts,
   callTags,
+  callChanges,
   documentChunks,
   speechIntervals,
   speechTurns,

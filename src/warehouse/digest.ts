@@ -1,7 +1,7 @@
 /**
  * One canonical text per row, the same for the same values in every warehouse, and a digest over a table that does not
- * depend on the order of its rows. Load ids are left out: they say how a row came, not what it is; the tables `loads`
- * and `sync_state` have no digest for the same reason.
+ * depend on the order of its rows. Load ids are left out: they say how a row came, not what it is; the tables `changes`,
+ * `loads` and `sync_state` have no digest for the same reason.
  */
 import { createHash } from 'node:crypto';
 import { type Column, guardColumns, tables, type WordArrays, wordsView } from '../../schemas/tables.ts';
@@ -37,7 +37,9 @@ export const digestRows = async (columns: readonly Column[], rows: AsyncIterable
 
 /** The relations of a warehouse that have a digest. */
 export const digestedNames = (documents: boolean): DigestedName[] => {
-  const kept = tables.map((table) => table.name).filter((name) => name !== 'loads' && name !== 'sync_state');
+  const kept = tables
+    .map((table) => table.name)
+    .filter((name) => name !== 'changes' && name !== 'loads' && name !== 'sync_state');
   return [...kept.filter((name) => documents || name !== 'documents'), 'words'];
 };
 

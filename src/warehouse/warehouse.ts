@@ -15,6 +15,8 @@ export interface CallLoad {
   readonly callTimestamp: number | null;
   /** Makes the rows of the call's tables; a warehouse calls it once, when it writes them, so that memory holds one call's rows. */
   flatten(): FlatRows;
+  /** Rows of table `changes`; those that the warehouse has already are left out by it. */
+  readonly changes: readonly Row[];
   /** Every UTC date (`YYYY-MM-DD`, null = no timestamp) under which the call was sent to this warehouse before. */
   readonly partitions: readonly (string | null)[];
 }
@@ -159,7 +161,7 @@ export interface Statement {
 }
 
 /** Relations that have a digest; `words` is the relation of one row per word. */
-export type DigestedName = Exclude<TableName, 'loads' | 'sync_state'> | 'words';
+export type DigestedName = Exclude<TableName, 'changes' | 'loads' | 'sync_state'> | 'words';
 
 /** Calls by their own time, `[from, to)` in microseconds since the epoch, or by id. */
 export type GuardRange = { readonly from: number; readonly to: number } | { readonly callIds: readonly string[] };

@@ -1,4 +1,4 @@
-/** Verdicts and deliveries of the filled warehouses, by days from the first one, from which answers are counted too. */
+/** Verdicts, deliveries and changes of the filled warehouses, by days from the first one, from which answers are counted too. */
 import { makeLogRow } from '../warehouse/batches.ts';
 
 export const dayMicros = 86_400_000_000;
@@ -57,6 +57,13 @@ export const deliveryRows = (firstDay: number) =>
       call_id: seq < 4 ? `c${seq % 2}` : null,
     }),
   );
+
+/** Of every call the first, of every other one all; `after` in microseconds. */
+export const changeShapes = [
+  { field: '*', revision: 1, source: 'poll', after: 30_000_001 },
+  { field: 'status', revision: 2, source: 'webhook', after: 90_000_002 },
+  { field: 'tags', revision: 2, source: 'webhook', after: 90_000_002 },
+] as const;
 
 /** Half a minute past midnight: an instant at midnight would read as a date where UTC is the machine's time zone. */
 export const stateTimes = (firstDay: number) => ({

@@ -15,7 +15,7 @@ import { type TestBigQuery, useBigQuery } from '../support/bigquery.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { makeBatch } from '../warehouse/batches.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
-import { dayMicros, deliveryRows, stateTimes, verdictRows } from './log-rows.ts';
+import { changeShapes, dayMicros, deliveryRows, stateTimes, verdictRows } from './log-rows.ts';
 
 export interface FilledWarehouse {
   readonly warehouse: Warehouse;
@@ -166,11 +166,15 @@ const comparableValue = (value: unknown): unknown => {
 };
 
 const fill = async (warehouse: Warehouse, { documents, firstDay }: SimulatedCalls): Promise<void> => {
-  const calls = documents.map((document): CallLoad => {
+  const calls = documents.map((document, index): CallLoad => {
     const callId = document.unique_id as string;
     const seen = { firstSeenAt: firstDay, lastSeenAt: firstDay + 1, missingSince: null };
     const flat = flattenCall({ callId, document, ...seen });
-    return { callId, revision: 1, callTimestamp: flat.callTimestamp, flatten: () => flat.rows, partitions: [] };
+    const { callTimestamp, rows } = flat;
+    const changes = changeShapes
+      .slice(0, index % 2 === 0 ? 3 : 1)
+      .map(({ field, revision, source, after }) => [callId, callTimestamp, field, revision, source, firstDay + after]);
+    return { callId, revision: 1, callTimestamp, flatten: () => rows, partitions: [], changes };
   });
   await warehouse.migrate();
   const logs = { verdicts: verdictRows(firstDay), deliveries: deliveryRows(firstDay) };

@@ -9,7 +9,7 @@ import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 import { analytics, changeCall, dues } from './analytics.ts';
 import { testCookbook } from './cookbook-cases.ts';
-import { dayMicros, verdictShapes } from './log-rows.ts';
+import { changeShapes, dayMicros, verdictShapes } from './log-rows.ts';
 import { agentSideOf, talkOf, utterancesOf } from './talk.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls, sortRows } from './two-warehouses.ts';
 
@@ -63,6 +63,18 @@ test('keys from the configuration are typed, and what is not of the type is null
     expect(row.flag).toBe([true, false, true, null, null][index % 5]);
     expect(row.agent_side).toBe(agentSideOf(document));
   }
+});
+
+test('call_changes has what was logged of each call, and nothing that a field holds', async () => {
+  const rows = await here.postgres.readMart('call_changes');
+  const expected = here.documents.flatMap(({ unique_id }, index) =>
+    changeShapes.slice(0, index % 2 === 0 ? 3 : 1).map(({ field, revision, source, after }) => {
+      const observed_at = new Date(Math.floor((here.firstDay + after) / 1000)).toISOString();
+      return { call_id: unique_id, field, revision, source, observed_at };
+    }),
+  );
+  const read = rows.map(({ call_timestamp: _at, business_day: _day, ...rest }) => rest);
+  expect(sortRows(read)).toEqual(sortRows(expected));
 });
 
 test('on BigQuery, the views of the restricted hold no transcript, number or free field', async () => {

@@ -21,6 +21,8 @@ export interface CallShape {
   readonly text?: string;
   readonly status?: string;
   readonly partitions?: readonly (string | null)[];
+  /** Rows of table changes; by default the one of a call that was first seen. */
+  readonly changes?: readonly Row[];
   readonly extra?: Record<string, unknown>;
 }
 
@@ -72,6 +74,7 @@ export const makeCall = (shape: CallShape): CallLoad => {
     callTimestamp: flat.callTimestamp,
     flatten: () => flat.rows,
     partitions: shape.partitions ?? [],
+    changes: shape.changes ?? [[shape.callId, flat.callTimestamp, '*', 1, 'poll', 1_767_600_000_000_000]],
   };
 };
 

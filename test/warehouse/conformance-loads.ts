@@ -1,5 +1,7 @@
 /** What every warehouse must do with loads: effectively once, by guard, never past a tombstone. */
 import { describe, expect, test } from 'vitest';
+import { flattenChanges } from '../../src/calls/changes.ts';
+import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
 import { allRows, children, keyOf, makeBatch, makeCall, makeLogRow, makeTombstone, rowsOfCall } from './batches.ts';
 import { useFixture } from './conformance-fixture.ts';
 import type { Target } from './conformance-targets.ts';
@@ -141,6 +143,8 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
         expect(await rowsOfCall(on.warehouse, table, callId)).toEqual([]);
         expect(await rowsOfCall(on.warehouse, table, kept)).not.toEqual([]);
       }
+      const logged = await on.warehouse.query(`SELECT call_id FROM changes WHERE call_id IN ('${callId}', '${kept}')`);
+      expect(logged).toEqual([{ call_id: kept }]);
     });
 
     test('a tombstone takes the id of its call from deliveries, also from those that no ledger knows any more', async () => {
@@ -171,6 +175,49 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       await on.load({ callId: unseen, revision: 5 });
       expect(await rowsOfCall(on.warehouse, 'calls', callId)).toEqual([]);
       expect(await rowsOfCall(on.warehouse, 'calls', unseen)).toEqual([]);
+    });
+
+    test('changes: a row for the first revision, then one a field, each once, by the load that brings it', async () => {
+      const callId = on.newId();
+      const see = (row: LedgerRow, source: 'poll' | 'webhook', second: number, fields: Record<string, unknown>) =>
+        fold(row, prepareObservation({ callId, source, observedAt: second * 1_000_000, fields }));
+      const polled = see(emptyRow(callId), 'poll', 100, { status: 'new', tags: [], note: 'a secret value' });
+      const changed = see(polled, 'webhook', 200, { status: 'a secret value', tags: [] });
+      const confirmed = see(changed, 'poll', 300, { status: 'a secret value', tags: [], note: 'a secret value' });
+      const last = see(confirmed, 'webhook', 400, { status: 'other', tags: [1], note: 'b' });
+      const load = (row: LedgerRow, date: number, partitions: readonly string[], over = {}) => {
+        const call = makeCall({ callId, revision: row.revision, timestamp: at(date), partitions });
+        return on.warehouse.load(
+          makeBatch({ calls: [{ ...call, changes: flattenChanges(row, call.callTimestamp) }], ...over }),
+        );
+      };
+      const logged = async () => {
+        const rows = await on.warehouse.query(`SELECT * FROM changes WHERE call_id = '${callId}'`);
+        expect(JSON.stringify(rows)).not.toContain('secret');
+        return rows
+          .map(({ field, revision, source, observed_at, call_timestamp }) => {
+            const [seen, dated] = [observed_at, call_timestamp].map((time) => new Date(time as string));
+            return [Number(revision), field, source, Number(seen) / 1000, dated?.getUTCDate()];
+          })
+          .sort();
+      };
+      const first = [1, '*', 'poll', 100, 5];
+      const second = [2, 'status', 'webhook', 200, 5];
+      expect(await load(polled, 5, [])).toMatchObject({ changed: 1 });
+      expect(await logged()).toEqual([first]);
+      await load(changed, 5, [day(5)]);
+      expect(await logged()).toEqual([first, second]);
+      // Late, and written again with what a re-reading confirmed, which makes no revision.
+      expect(confirmed.revision).toBe(changed.revision);
+      await load(polled, 5, [day(5)]);
+      await load(confirmed, 5, [day(5)], { force: true });
+      expect(await logged()).toEqual([first, second]);
+      // Moved to another day; what is there already is not written again under the new one.
+      await load(last, 6, [day(5)]);
+      const third = ['note', 'status', 'tags'].map((field) => [3, field, 'webhook', 400, 6]);
+      expect(await logged()).toEqual([first, second, ...third]);
+      await on.warehouse.load(makeBatch({ tombstones: [makeTombstone(callId, 4, [day(6)])] }));
+      expect(await logged()).toEqual([]);
     });
 
     test('children shrink and grow with their call', async () => {

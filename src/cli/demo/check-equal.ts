@@ -9,8 +9,8 @@ export interface Equality {
   readonly differences: readonly Difference[];
 }
 
-/** `loads`, `verdicts` and `sync_state` tell of one warehouse each; `words` is a view over `utterances`, whose words are compared. */
-const notCompared = new Set(['loads', 'verdicts', 'sync_state', 'words']);
+/** `changes`, `loads`, `verdicts` and `sync_state` tell of one warehouse each; `words` is a view over `utterances`, whose words are compared. */
+const notCompared = new Set(['changes', 'loads', 'verdicts', 'sync_state', 'words']);
 const attempts = 3;
 
 /** Every table that both have, but those of `notCompared`. */

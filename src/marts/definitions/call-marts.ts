@@ -170,6 +170,29 @@ FROM ${d.table('tags')} AS t
 JOIN ${d.mart('calls_wide')} AS c ON c.call_id = t.call_id`,
 };
 
+export const callChanges: Mart = {
+  name: 'call_changes',
+  grain: 'call × field × revision',
+  description:
+    'Which top-level field of a call changed, with which revision, by which source and when; never what it holds. What changed twice between two loads shows once.',
+  key: ['call_id', 'field', 'source', 'observed_at'],
+  columns: columnsOf(`${identity}
+field text Name of the top-level field; * for all fields of the first revision, extra for names that are not plain.
+revision int The call's revision in the ledger with which the field changed.
+source text What brought the observation: webhook, poll or import.
+observed_at timestamp Service time of the observation.`),
+  query: (d) => `SELECT
+  c.call_id,
+  c.call_timestamp,
+  c.business_day,
+  h.field,
+  ${d.int('h.revision')} AS revision,
+  h.source,
+  h.observed_at
+FROM ${d.table('changes')} AS h
+JOIN ${d.mart('calls_wide')} AS c ON c.call_id = h.call_id`,
+};
+
 export const documentChunks: Mart = {
   name: 'document_chunks',
   grain: 'call × chunk',

@@ -1,4 +1,5 @@
 /** Ledger rows → one commit of one warehouse. */
+import { flattenChanges } from '../../calls/changes.ts';
 import { callTimestampOf, type FlatCall, flattenCall } from '../../calls/flatten.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { CallsyncError } from '../../errors.ts';
@@ -88,7 +89,8 @@ const makeLoadBatch = (
     else {
       const callTimestamp = callTimestampOf(row.document ?? {});
       const flatten = (): FlatCall['rows'] => flattenRow(deps, target, row).rows;
-      calls.push({ callId, revision, callTimestamp, partitions, flatten });
+      const changes = flattenChanges(row, callTimestamp);
+      calls.push({ callId, revision, callTimestamp, partitions, flatten, changes });
     }
   }
   return { ...plan, calls, tombstones, logs, force, keyOf: deps.store.keyOf };

@@ -5,6 +5,7 @@ import { deflateRaw, inflateRaw } from 'node:zlib';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import {
+  type FieldChange,
   type FieldVersion,
   fold,
   foldErasure,
@@ -48,7 +49,7 @@ export interface FoldOutcome {
   readonly unchanged: number;
 }
 
-export const ledgerColumns = `l.call_id, l.revision, l.tombstone, l.fields,
+export const ledgerColumns = `l.call_id, l.revision, l.tombstone, l.fields, l.field_changes,
   ${toMicros('l.first_seen_at')} AS first_seen_at, ${toMicros('l.last_seen_at')} AS last_seen_at,
   ${toMicros('l.changed_at')} AS changed_at, ${toMicros('l.webhook_at')} AS webhook_at,
   ${toMicros('l.poll_at')} AS poll_at, ${toMicros('l.import_at')} AS import_at,
@@ -59,6 +60,7 @@ export interface StoredLedgerRow {
   readonly revision: number;
   readonly tombstone: boolean;
   readonly fields: Record<string, FieldVersion>;
+  readonly field_changes: Record<string, FieldChange> | null;
   readonly first_seen_at: number | null;
   readonly last_seen_at: number | null;
   readonly changed_at: number | null;
@@ -77,6 +79,7 @@ export const readLedgerRow = async (row: StoredLedgerRow): Promise<LedgerRow> =>
   revision: row.revision,
   tombstone: row.tombstone,
   versions: row.fields,
+  fieldChanges: row.field_changes ?? {},
   document: row.body == null ? (row.revision === 0 || row.tombstone ? {} : null) : await readDocument(row.body),
   json: {},
   firstSeenAt: row.first_seen_at,
@@ -249,7 +252,7 @@ const timeOf = (row: LedgerRow, field: string): number | null => {
 };
 
 const writeRowsSql = `UPDATE ledger l SET
-       revision = u.revision, tombstone = u.tombstone, fields = u.fields::jsonb,
+       revision = u.revision, tombstone = u.tombstone, fields = u.fields::jsonb, field_changes = u.field_changes::jsonb,
        call_timestamp = CASE WHEN u.with_document THEN ${toTimestamp('u.call_timestamp')} ELSE l.call_timestamp END,
        processed_at = CASE WHEN u.with_document THEN ${toTimestamp('u.processed_at')} ELSE l.processed_at END,
        first_seen_at = ${toTimestamp('u.first_seen_at')}, last_seen_at = ${toTimestamp('u.last_seen_at')},
@@ -257,9 +260,9 @@ const writeRowsSql = `UPDATE ledger l SET
        poll_at = ${toTimestamp('u.poll_at')}, import_at = ${toTimestamp('u.import_at')},
        missing_since = ${toTimestamp('u.missing_since')}
      FROM unnest($1::text[], $2::int[], $3::bool[], $4::text[], $5::bool[], $6::float8[], $7::float8[], $8::float8[],
-                 $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[])
+                 $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[], $15::text[])
        AS u(call_id, revision, tombstone, fields, with_document, call_timestamp, processed_at, first_seen_at,
-            last_seen_at, changed_at, webhook_at, poll_at, import_at, missing_since)
+            last_seen_at, changed_at, webhook_at, poll_at, import_at, missing_since, field_changes)
      WHERE l.call_id = u.call_id`;
 
 /** One statement for all rows. Call and processing time change only with the document. */
@@ -280,6 +283,7 @@ const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedF
     rows.map((row) => row.seenBy.poll ?? null),
     rows.map((row) => row.seenBy.import ?? null),
     rows.map((row) => row.missingSince),
+    rows.map((row) => (Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges))),
   ]);
 };
 

@@ -25,8 +25,9 @@ export const estimateBilledBytes = (commit: BilledCommit): number => {
   const { tables, stagedBytes, hasCalls, hasTombstones, hasMoves, logs, replacedBytes } = commit;
   // Tables that statements name, other than those of calls and what is read of staging: fence, loads, the check of staging.
   let named = 4;
-  if (hasCalls) named += 5 + 2;
-  if (hasTombstones) named += 3 + 3 + 2 + 2;
+  if (hasCalls) named += 5 + 2 + 1;
+  if (hasCalls && replacedBytes > 0) named += 1;
+  if (hasTombstones) named += 3 + 3 + 2 + 2 + 2;
   if (hasMoves) named += 2;
   named += 2 * logs;
   const removes = replacedBytes > 0 || hasTombstones;

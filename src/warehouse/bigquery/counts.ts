@@ -7,7 +7,7 @@ export const countQuery = (config: BigqueryWarehouseConfig): string => {
   const dataset = `${config.project}.${config.dataset}`;
   const names = [...callTablesOf(config), ...logTables].map((table) => table.name as string);
   return [
-    ...[...names, 'loads', 'sync_state'].map(
+    ...[...names, 'changes', 'loads', 'sync_state'].map(
       (name) => `SELECT '${name}' AS relation, COUNT(*) AS row_count FROM \`${dataset}.${name}\``,
     ),
     // Cheaper than the view: BigQuery reads only the lengths of the arrays.

@@ -111,6 +111,7 @@ export const relationsOf = (layout: Layout): readonly Relation[] => {
   const deliveries = tableOf('deliveries');
   return [
     ...callTablesOf(layout).map((table) => partitioned(table, layout)),
+    partitioned(tableOf('changes'), layout),
     { ...plain(deliveries, layout), partitionedBy: 'received_at', clusteredBy: ['seq'] },
     { ...plain(tableOf('verdicts'), layout), clusteredBy: ['verdict_id'] },
     { ...plain(tableOf('loads'), layout), clusteredBy: ['load_id'] },
@@ -149,7 +150,7 @@ export const stagingFields = (layout: Layout): readonly Field[] => {
     { name: 'content_hash', type: 'STRING', mode: 'NULLABLE' },
     { name: 'sent_before', type: 'BOOL', mode: 'NULLABLE' },
     { name: 'moved', type: 'BOOL', mode: 'NULLABLE' },
-    ...callTablesOf(layout).map((table) => nested(table, ['call_id', 'call_timestamp'])),
+    ...[...callTablesOf(layout), tableOf('changes')].map((table) => nested(table, ['call_id', 'call_timestamp'])),
     ...logTables.map((table) => nested(table, [])),
   ];
 };

@@ -1,7 +1,7 @@
 /** A batch as newline-delimited JSON for the staging table: one line per call, tombstone and log row. */
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import type { Column, Table, WordArrays } from '../../../schemas/tables.ts';
+import { type Column, type Table, tableOf, type WordArrays } from '../../../schemas/tables.ts';
 import { contentHash } from '../content-hash.ts';
 import { canonicalDecimal } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, Row, TombstoneLoad } from '../warehouse.ts';
@@ -31,7 +31,8 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
     }
   };
   const tables = callTablesOf(layout).map((table) => encoderOf(table, ['call_id', 'call_timestamp']));
-  for (const call of batch.calls) add(callLine(rows, call, batch.keyOf(call.callId), tables));
+  const changes = encoderOf(tableOf('changes'), ['call_id', 'call_timestamp']);
+  for (const call of batch.calls) add(callLine(rows, call, batch.keyOf(call.callId), { tables, changes }));
   for (const tombstone of batch.tombstones) add(tombstoneLine(rows, tombstone));
   for (const table of logTables) {
     const encode = encoderOf(table, []);
@@ -91,7 +92,12 @@ const encodeWords = (words: WordArrays): string => {
   return `[${list}]`;
 };
 
-const callLine = (n: number, call: CallLoad, key: string, tables: readonly TableEncoder[]): string => {
+interface CallEncoders {
+  readonly tables: readonly TableEncoder[];
+  readonly changes: TableEncoder;
+}
+
+const callLine = (n: number, call: CallLoad, key: string, { tables, changes }: CallEncoders): string => {
   const flat = call.flatten();
   let line = `{"n":${n},"kind":"call","content_hash":"${contentHash(flat)}","call_id":${JSON.stringify(call.callId)},"call_key":${JSON.stringify(key)}`;
   line += `,"call_timestamp":${call.callTimestamp},"revision":${call.revision},"sent_before":${call.partitions.length > 0}`;
@@ -100,6 +106,7 @@ const callLine = (n: number, call: CallLoad, key: string, tables: readonly Table
     const rows = flat[table.name as keyof FlatRows] ?? [];
     if (rows.length > 0) line += `,"${table.name}":[${rows.map((row) => table.row(row)).join(',')}]`;
   }
+  if (call.changes.length > 0) line += `,"changes":[${call.changes.map((row) => changes.row(row)).join(',')}]`;
   return `${line}}`;
 };
 

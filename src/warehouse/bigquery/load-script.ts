@@ -6,7 +6,7 @@
  * statements for what a batch does not have are left out, and IF skips those that have nothing to delete or to write.
  */
 import { erasedName } from '../../../schemas/erased-name.ts';
-import { type Column, guardColumns, type Table } from '../../../schemas/tables.ts';
+import { allFields, type Column, guardColumns, type Table, tableOf } from '../../../schemas/tables.ts';
 import { callTablesOf, decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
 import { coverDates, inPartitions } from './partitions.ts';
 
@@ -68,7 +68,8 @@ export const writeLoadScript = (input: ScriptInput): string => {
         ]
       : []),
     ...(calls ? [ifAny('claimed', [...tables.map((table) => insertRows(input, table)), ...recordMoves(input)])] : []),
-    ...(tombstones ? [mergeTombstones(input), forgetMoves(input), renameDeliveries(input)] : []),
+    ...(calls ? addChanges(input, within('t')) : []),
+    ...(tombstones ? [deleteChanges(input), mergeTombstones(input), forgetMoves(input), renameDeliveries(input)] : []),
     ...logTables.filter(({ name }) => logs.has(name)).map((table) => mergeLog(input, table)),
     ...(last ? [insertLoad(input)] : []),
     'COMMIT TRANSACTION;',
@@ -204,6 +205,44 @@ SELECT
 FROM \`${staging}\` AS s, UNNEST(s.${table.name}) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);`;
 };
+
+/**
+ * Rows of table changes. Where all claimed calls are new here nothing is read but staging; else those that are there already
+ * are left out, and of a call's row for its first revision the one that came first stays. Under an earlier ledger a call may
+ * have moved from a date of which this one knows nothing: then all are read.
+ */
+const addChanges = ({ dataset, staging, layout, unknownPartitions }: ScriptInput, withinT: string): string[] => {
+  const { columns } = tableOf('changes');
+  const target = `\`${dataset}.changes\` (${columns.map(({ name }) => name).join(', ')})`;
+  const values = columns.map((column) => callValue(column, layout)).join(', ');
+  const from = `FROM \`${staging}\` AS s CROSS JOIN UNNEST(s.changes) AS r`;
+  const isClaimed = `s.kind = 'call' AND s.n IN UNNEST(claimed)`;
+  return [
+    `IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
+INSERT INTO ${target}
+SELECT ${values}
+${from}
+WHERE ${isClaimed};
+END IF;`,
+    ifAny('removed', [
+      `INSERT INTO ${target}
+SELECT ${values}
+${from}
+LEFT JOIN (
+  SELECT t.call_id, t.field, t.observed_at, t.source FROM \`${dataset}.changes\` AS t
+  WHERE ${unknownPartitions ? 'TRUE' : withinT}
+) AS h
+ON h.call_id = s.call_id AND h.field = r.field
+  AND (r.field = '${allFields}' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
+WHERE ${isClaimed} AND h.call_id IS NULL;`,
+    ]),
+  ];
+};
+
+/** In every partition: rows may be under a date that the call had before, of which a restored ledger knows nothing. */
+const deleteChanges = ({ dataset, staging }: ScriptInput): string =>
+  `DELETE FROM \`${dataset}.changes\` AS t
+WHERE t.call_id IN (SELECT s.call_id FROM \`${staging}\` AS s WHERE s.kind = 'tombstone');`;
 
 /** Guards of claimed calls that moved, or that were found under a date that this ledger did not send. */
 const recordMoves = ({ dataset, staging, moved, unknownPartitions }: ScriptInput): string[] =>

@@ -15,6 +15,8 @@ export const removeScript = (dataset: string, layout: Layout, guards: readonly C
   const deletions = callTablesOf(layout).map(
     ({ name }) => `DELETE FROM \`${dataset}.${name}\` AS t\nWHERE ${within('t')}\n  AND t.call_id IN UNNEST(surplus);`,
   );
+  // Rows of changes stay under the dates that a call had before.
+  deletions.push(`DELETE FROM \`${dataset}.changes\` AS t\nWHERE t.call_id IN UNNEST(surplus);`);
   return `BEGIN
 DECLARE surplus ARRAY<STRING> DEFAULT [];
 BEGIN TRANSACTION;

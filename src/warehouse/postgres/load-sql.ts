@@ -1,5 +1,6 @@
 /** The statements of a load. */
-import { tableOf } from '../../../schemas/tables.ts';
+import { allFields, tableOf } from '../../../schemas/tables.ts';
+import { toTimestamp } from '../../postgres/sql-time.ts';
 import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
 
 export interface LoadSql {
@@ -11,6 +12,9 @@ export interface LoadSql {
   readonly blocked: string;
   readonly deleteChildren: readonly string[];
   readonly deleteCalls: string;
+  /** Adds rows that are not there yet; of a call's row for its first revision the one that came first stays. */
+  readonly addChanges: string;
+  readonly deleteChanges: string;
   readonly tombstone: string;
   /** Gives deliveries the keyed hash in place of the id: those that a restored ledger does not know were never told. */
   readonly renameDeliveries: string;
@@ -26,6 +30,7 @@ const upsertSet = (names: readonly string[], key: readonly string[]): string =>
 /** The statements of a load; parameters: ids, keys or load values. Temporary tables are emptied at commit. */
 export const loadSql = (layout: Layout): LoadSql => {
   const calls = qualified(layout, 'calls');
+  const changes = qualified(layout, 'changes');
   const names = columnsOf(tableOf('calls')).map((column) => column.name);
   const list = names.map(quote).join(', ');
   const stageOf = (name: string) =>
@@ -49,6 +54,14 @@ ON CONFLICT (call_id) DO UPDATE SET load_id = c.load_id`,
       ({ name }) => `DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1)`,
     ),
     deleteCalls: `DELETE FROM ${calls} WHERE call_id = ANY($1)`,
+    addChanges: `INSERT INTO ${changes} (call_id, call_timestamp, field, revision, source, observed_at)
+SELECT u.call_id, ${toTimestamp('u.call_timestamp')}, u.field, u.revision, u.source, ${toTimestamp('u.observed_at')}
+  FROM unnest($1::text[], $2::float8[], $3::text[], $4::int[], $5::text[], $6::float8[])
+       AS u(call_id, call_timestamp, field, revision, source, observed_at)
+ WHERE u.field <> '${allFields}'
+    OR NOT EXISTS (SELECT FROM ${changes} c WHERE c.call_id = u.call_id AND c.field = '${allFields}')
+ON CONFLICT DO NOTHING`,
+    deleteChanges: `DELETE FROM ${changes} WHERE call_id = ANY($1)`,
     tombstone: `INSERT INTO ${qualified(layout, 'tombstones')} AS t (call_key, ledger_epoch, revision, load_id)
 SELECT key, $2, revision, $4 FROM unnest($1::text[], $3::int[]) AS u(key, revision) ORDER BY key
 ON CONFLICT (call_key) DO UPDATE SET ledger_epoch = excluded.ledger_epoch, revision = excluded.revision, load_id = excluded.load_id

@@ -82,6 +82,7 @@ const applyTombstones = async (client: pg.PoolClient, sql: LoadSql, batch: LoadB
   ]);
   for (const statement of sql.deleteChildren) await client.query(statement, [ids]);
   await client.query(sql.deleteCalls, [ids]);
+  await client.query(sql.deleteChanges, [ids]);
   await client.query(sql.renameDeliveries, [ids, batch.tombstones.map(({ callKey }) => erasedName(callKey))]);
   return rowCount ?? 0;
 };
@@ -107,7 +108,16 @@ const writeCalls = async (client: pg.PoolClient, prepared: Prepared, batch: Load
   for (const statement of sql.deleteChildren) await client.query(statement, [ids]);
   const encoded = mine.length === batch.calls.length ? all : encodeCalls(prepared, batch, mine);
   for (const child of encoded.children) await child.send(client);
+  await addChanges(client, sql, mine);
   return mine.length;
+};
+
+/** A statement of its own and no COPY: rows that are there already stay, and in most loads there is one a call. */
+const addChanges = async (client: pg.PoolClient, sql: LoadSql, calls: readonly CallLoad[]): Promise<void> => {
+  const rows = calls.flatMap(({ changes }) => changes);
+  if (rows.length === 0) return;
+  const columns = tableOf('changes').columns.map((_, index) => rows.map((row) => row[index]));
+  await client.query(sql.addChanges, columns);
 };
 
 /** The work of one load inside the caller's transaction. */

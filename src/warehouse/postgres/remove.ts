@@ -12,7 +12,7 @@ export const claimSurplusSql = (layout: Layout): string =>
 
 /** Parameter: call ids. */
 export const removeSql = (layout: Layout): readonly string[] =>
-  ['calls', ...childTables(layout).map(({ name }) => name)].map(
+  ['calls', 'changes', ...childTables(layout).map(({ name }) => name)].map(
     (name) => `DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1)`,
   );
 

@@ -82,6 +82,36 @@ describe('the same twice', () => {
   });
 });
 
+test('changes are kept by the ledger: a warehouse that was loaded at once and one that is filled later tell the same', async () => {
+  const changesIn = async ({ warehouse }: WarehouseTarget): Promise<unknown[]> =>
+    (await warehouse.query('SELECT * FROM changes ORDER BY revision, field')).map((row) => {
+      const { call_id, field, revision, source, observed_at } = row;
+      return [call_id, field, revision, source, (observed_at as Date).getTime() * 1000 - at];
+    });
+  const see = (source: 'poll' | 'webhook', seconds: number, fields: Record<string, unknown>) =>
+    ingestAndLoad([observationOf('a', at + seconds * 1_000_000, fields, source)]);
+  await see('poll', 0, { status: 'new', tags: [], lang: 'fr' });
+  await see('webhook', 1, { status: 'qualified', tags: [] });
+  // Read again: one field has changed, the others say what is known.
+  await see('poll', 2, { status: 'qualified', tags: [{ unique_id: 't' }], lang: 'fr' });
+  const expected = [
+    ['a', '*', 1, 'poll', 0],
+    ['a', 'status', 2, 'webhook', 1_000_000],
+    ['a', 'tags', 3, 'poll', 2_000_000],
+  ];
+  expect(await changesIn(pipeline.target)).toEqual(expected);
+  await walk(true);
+  expect(await pipeline.drain()).toEqual({ sent: 1, changed: 1 });
+  expect(await changesIn(pipeline.target)).toEqual(expected);
+  const late = await pipeline.addWarehouse('changes');
+  await register(pipeline.store, 'changes');
+  await pipeline.drain(late);
+  expect(await changesIn(late)).toEqual(expected);
+  await erase(['a']);
+  await pipeline.drain();
+  expect(await changesIn(pipeline.target)).toEqual([]);
+});
+
 describe('an older load', () => {
   test('that commits after a newer one changes nothing, and the call stays as the newer one left it', async () => {
     const older = await foldOnly([observation('a', 1)]);

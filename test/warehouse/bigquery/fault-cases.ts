@@ -25,6 +25,7 @@ const expectExactly = async (setup: StrictSetup, count: number, revision: number
   }
   const counts = await setup.warehouse.countRows();
   expect(counts.calls).toBe(count);
+  expect(counts.changes).toBe(count);
   expect(counts.utterances).toBe(count * (1 + (revision % 3)));
   expect(Object.keys(counts)).toEqual(expect.arrayContaining(children.filter((name) => name !== 'documents')));
 };

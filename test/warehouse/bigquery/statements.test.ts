@@ -54,7 +54,7 @@ const base: ScriptInput = {
 };
 
 describe('what a load may touch', () => {
-  const partitioned = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents'];
+  const partitioned = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents', 'changes'];
   const bounds = (alias: string): string =>
     `((${alias}.call_timestamp >= TIMESTAMP '2026-01-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-01-03 00:00:00+00') OR ` +
     `(${alias}.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR ` +
@@ -72,6 +72,16 @@ describe('what a load may touch', () => {
         expect(sql).toContain(bounds(alias));
       }
     }
+  });
+
+  test('where every call is new, nothing of changes is read; an erasure looks for them under every date', () => {
+    const [added = ''] =
+      /IF ARRAY_LENGTH\(claimed\) > 0 AND ARRAY_LENGTH\(removed\) = 0 THEN.*?END IF;/s.exec(writeLoadScript(base)) ??
+      [];
+    expect(added.match(/`p\.d\.\w+`/g)).toEqual(['`p.d.changes`', '`p.d.s`']);
+    expect(writeLoadScript({ ...base, calls: false, tombstones: true })).toContain(
+      "DELETE FROM `p.d.changes` AS t\nWHERE t.call_id IN (SELECT s.call_id FROM `p.d.s` AS s WHERE s.kind = 'tombstone');",
+    );
   });
 
   test('a log table by the dates of its rows', () => {

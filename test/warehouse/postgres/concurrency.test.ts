@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  await pool.query('TRUNCATE calls, utterances, tags, metadata, udfs, contacts, documents, tombstones, loads');
+  await pool.query('TRUNCATE calls, utterances, tags, metadata, udfs, contacts, documents, changes, tombstones, loads');
 });
 
 afterAll(async () => {

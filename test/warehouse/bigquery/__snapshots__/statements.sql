@@ -120,6 +120,19 @@ PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
 OPTIONS (description='The contacts of a call, fields in and out. Grain: call × side.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
+-- ddl/changes (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.changes` (
+  call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
+  call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC), as the load that added the row knew it.'),
+  field STRING NOT NULL OPTIONS (description='Name of the top-level field; * for all fields of the first revision; extra for names longer than 64 characters or with other characters than letters, digits, _, - and the dot.'),
+  revision INT64 NOT NULL OPTIONS (description='The call\'s revision in the ledger with which the field changed; 1 where field is *.'),
+  source STRING NOT NULL OPTIONS (description='What brought the observation: webhook, poll or import.'),
+  observed_at TIMESTAMP NOT NULL OPTIONS (description='Service time of the observation; where field is *, of the earliest one that was known when the row was added.')
+)
+PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
+CLUSTER BY call_id
+OPTIONS (description='Which top-level field of a call changed, with which revision, by which source and when; never what it holds. One row with field * says that the call was first seen; later revisions have a row for each field that changed. Rows are added by the load that brings the revision, and not changed afterwards: what changed twice between two loads shows once, and two warehouses may differ, so nothing compares it. Changes by privacy rules, and those that were loaded before the table existed, have no row. Grain: call × field × revision.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
 -- ddl/deliveries (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.deliveries` (
   seq INT64 NOT NULL OPTIONS (description='Number of the delivery in the inbox.'),
@@ -256,6 +269,7 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   metadata ARRAY<STRUCT<key STRING, value STRING>>,
   udfs ARRAY<STRUCT<kind STRING, udf_index INT64, value_number STRING, value_text STRING, unparsable BOOL>>,
   contacts ARRAY<STRUCT<side STRING, label STRING, data STRING, type STRING, phone STRING>>,
+  changes ARRAY<STRUCT<field STRING, revision INT64, source STRING, observed_at INT64>>,
   deliveries ARRAY<STRUCT<seq INT64, arrival_id STRING, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING>>,
   verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, kept_out INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
 );
@@ -445,6 +459,26 @@ SELECT
   r.phone
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+END IF;
+
+IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+END IF;
+
+IF ARRAY_LENGTH(removed) > 0 THEN
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+LEFT JOIN (
+  SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
+  WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+) AS h
+ON h.call_id = s.call_id AND h.field = r.field
+  AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed) AND h.call_id IS NULL;
 END IF;
 
 INSERT INTO `acme-prod.calls.loads`
@@ -656,6 +690,26 @@ WHEN MATCHED THEN UPDATE SET
   ledger_epoch = this_epoch, revision = x.revision, flatten_version = this_flatten
 WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
   VALUES (x.call_id, this_epoch, x.revision, this_flatten);
+END IF;
+
+IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+END IF;
+
+IF ARRAY_LENGTH(removed) > 0 THEN
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+LEFT JOIN (
+  SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
+  WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+) AS h
+ON h.call_id = s.call_id AND h.field = r.field
+  AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed) AND h.call_id IS NULL;
 END IF;
 
 MERGE `acme-prod.calls.deliveries` AS t
@@ -936,6 +990,26 @@ WHEN NOT MATCHED THEN INSERT (call_id, ledger_epoch, revision, flatten_version)
   VALUES (x.call_id, this_epoch, x.revision, this_flatten);
 END IF;
 
+IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+END IF;
+
+IF ARRAY_LENGTH(removed) > 0 THEN
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+LEFT JOIN (
+  SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
+  WHERE TRUE
+) AS h
+ON h.call_id = s.call_id AND h.field = r.field
+  AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed) AND h.call_id IS NULL;
+END IF;
+
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
 SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
@@ -1135,6 +1209,26 @@ FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contact
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
+IF ARRAY_LENGTH(claimed) > 0 AND ARRAY_LENGTH(removed) = 0 THEN
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+END IF;
+
+IF ARRAY_LENGTH(removed) > 0 THEN
+INSERT INTO `acme-prod.calls.changes` (call_id, call_timestamp, field, revision, source, observed_at)
+SELECT s.call_id, TIMESTAMP_MICROS(s.call_timestamp), r.field, r.revision, r.source, TIMESTAMP_MICROS(r.observed_at)
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s CROSS JOIN UNNEST(s.changes) AS r
+LEFT JOIN (
+  SELECT t.call_id, t.field, t.observed_at, t.source FROM `acme-prod.calls.changes` AS t
+  WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+) AS h
+ON h.call_id = s.call_id AND h.field = r.field
+  AND (r.field = '*' OR (h.observed_at = TIMESTAMP_MICROS(r.observed_at) AND h.source = r.source))
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed) AND h.call_id IS NULL;
+END IF;
+
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
 SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
@@ -1326,6 +1420,9 @@ WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_times
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
 
+DELETE FROM `acme-prod.calls.changes` AS t
+WHERE t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.kind = 'tombstone');
+
 MERGE `acme-prod.calls.tombstones` AS t
 USING (
   SELECT s.call_key AS call_key, MAX(s.revision) AS revision
@@ -1388,6 +1485,8 @@ UNION ALL
 SELECT 'deliveries' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.deliveries`
 UNION ALL
 SELECT 'verdicts' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.verdicts`
+UNION ALL
+SELECT 'changes' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.changes`
 UNION ALL
 SELECT 'loads' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.loads`
 UNION ALL
@@ -1508,6 +1607,8 @@ WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timest
 DELETE FROM `acme-prod.calls.contacts` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
   AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.changes` AS t
+WHERE t.call_id IN UNNEST(surplus);
 COMMIT TRANSACTION;
 END;
 
@@ -1609,6 +1710,9 @@ CREATE OR REPLACE VIEW `acme-prod.calls_restricted.tags` AS SELECT call_id, call
 
 -- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.contacts` AS SELECT call_id, call_timestamp, side, type FROM `acme-prod.calls.contacts`;
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.changes` AS SELECT call_id, call_timestamp, field, revision, source, observed_at FROM `acme-prod.calls.changes`;
 
 -- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.deliveries` AS SELECT seq, arrival_id, hook_id, agent, received_at, signing_key, call_id, outcome FROM `acme-prod.calls.deliveries`;
