@@ -66,6 +66,22 @@ describe('without a worker', { timeout: 400_000 }, () => {
     expect((await run('backfill', 'cancel', 'left', '--json')).code).toBe(0);
   });
 
+  test('erases all the same, and keeps what was not waited for', async () => {
+    const erase = (input: string, ...more: string[]) =>
+      folder.run(['erase', '--by', 'call', '--yes', '--json', ...more], { input, deadlineMs: 120_000 });
+    const waited = await erase('call-1');
+    expect(waited.stderr).toContain('No worker answers: this process loads the tombstones.');
+    expect(waited.code, waited.stderr).toBe(0);
+    expect(JSON.parse(waited.stdout)).toMatchObject({ erased: 1, found: { warehouses: [{ erased: 1, waiting: 0 }] } });
+
+    const left = await erase('call-2', '--no-wait');
+    expect(left.code, left.stderr).toBe(0);
+    const { requestId } = JSON.parse(left.stdout);
+    const shown = await run('privacy', 'receipt', requestId, '--json');
+    expect(shown.code, shown.stderr).toBe(5);
+    expect(JSON.parse(shown.stdout)).toEqual({ requestId, receipt: null, waiting: ['postgres'] });
+  });
+
   test('a backfill that does not exist is named, with how to list those that do', async () => {
     const asked = [['watch'], ['pause'], ['resume'], ['cancel'], ['concurrency', '3']];
     const results = await Promise.all(asked.map(([verb = '', ...more]) => run('backfill', verb, 'nowhere', ...more)));

@@ -5,9 +5,11 @@
 import { writeFile } from 'node:fs/promises';
 import proto from '@temporalio/proto';
 import { expect, test } from 'vitest';
-import { startLoadWarehouse, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
+import { openErasure } from '../../src/store/erasure/erasure-requests.ts';
+import { startErase, startLoadWarehouse, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import {
   backfillId,
+  eraseId,
   loadWarehouseId,
   mergeInboxId,
   pauseUpdate,
@@ -66,6 +68,11 @@ test('records a history of every workflow', async () => {
 
     await (await startLoadWarehouse(site.client, site.prefix, { warehouse: 'postgres', origin: 'rebuild' })).result();
     await save('load-warehouse', loadWarehouseId(site.prefix, 'postgres'));
+
+    const draft = { texts: { quarantine: 0, frames: 0 } };
+    const requestId = await openErasure(site.store, { draft, callIds: [] });
+    await (await startErase(site.client, site.prefix, requestId)).result();
+    await save('erase', eraseId(site.prefix, requestId));
 
     await wakeMergeInbox(site.client, site.prefix);
     await wakeMergeInbox(site.client, site.prefix);
