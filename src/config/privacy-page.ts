@@ -50,8 +50,8 @@ finds.
 **Spools.** Receivers spool deliveries on their own hosts while the store is away, and drain them into the inbox when it answers again;
 no erasure reaches into them. What they bring of an erased call is folded to nothing: neither a body nor the id is kept. Calls that
 only a spool has, of a person who was erased by number or value, are known once they are merged: run \`callsync erase\` again when
-\`callsync status\` shows an empty spool, or use \`--keep-out\`, which keeps those out that name the person in contacts or metadata. Damaged
-files stay for \`webhook.spool.damaged_retention\`.
+no spool holds a delivery (\`callsync_spool_records\`, or the status page), or use \`--keep-out\`, which keeps those out that name the
+person in contacts or metadata. Damaged files stay for \`webhook.spool.damaged_retention\`.
 
 **Objection.** \`callsync erase --keep-out\` keeps out calls of the person that come later too: those that name a value in contacts or
 metadata become tombstones when they are met.
