@@ -63,7 +63,9 @@ const orderReadings = (spoken: readonly Spoken[]): readonly Reading[] =>
 type Pieces = readonly (readonly Piece[])[];
 
 /** What is passed over parts what stands before it from what stands behind it; it is part of no finding. */
-const passedOver: readonly Piece[] = [{ kind: 'mark', key: '', utterance: -1, start: 0, end: 0, isSpaced: false }];
+const passedOver: readonly Piece[] = [
+  { kind: 'mark', key: '', utterance: -1, start: 0, end: 0, isSpaced: false, isFiller: false },
+];
 
 const piecesOf = (spoken: readonly Heard[], chosen: readonly boolean[], reading: Reading): Pieces =>
   spoken.map((heard, utterance) => {

@@ -12,16 +12,6 @@ export interface Atom {
   readonly isInternational: boolean;
 }
 
-/** Said between the parts of a number without ending it. */
-export const fillers = new Set(
-  `et puis apres ensuite alors enfin euh heu hum hm mm mmm um uh er and then so well voila oui ok okay d accord accorde yes
-   yeah yep right tiret point slash espace blanc dash dot space comme c est le les la er ere st nd rd th donc plus encore
-   sure note got it finalement pardon sorry excusez moi attendez alors bon ben bah hein hop non no uhm`
-    .split(/\s+/)
-    .filter((word) => word !== ''),
-);
-const innerMarks = new Set([...`.,-/();'’"·–—+`]);
-
 /** Words that are no fillers, of which so many may stand after an interruption ("go on"), or between the parts of a value. */
 export const interruptionWords = 2;
 
@@ -44,7 +34,7 @@ export const findRuns = (pieces: readonly Piece[], mostWords: number): Atom[][] 
       run.push({ ...piece, text: piece.digits });
       left = mostWords;
     } else if (piece.kind === 'turn') left = Math.max(left, interruptionWords);
-    else if (piece.kind === 'mark' ? !innerMarks.has(piece.key) : !fillers.has(piece.key)) {
+    else if (!piece.isFiller) {
       left -= 1;
       if (left < 0 || piece.kind === 'mark') end();
     }
@@ -53,10 +43,7 @@ export const findRuns = (pieces: readonly Piece[], mostWords: number): Atom[][] 
   return runs;
 };
 
-export const isFiller = (piece: Piece): boolean =>
-  piece.kind === 'turn' ||
-  (piece.kind === 'word' && fillers.has(piece.key)) ||
-  (piece.kind === 'mark' && innerMarks.has(piece.key));
+export const isFiller = (piece: Piece): boolean => piece.kind === 'turn' || (piece.kind !== 'number' && piece.isFiller);
 
 export interface Candidate {
   readonly atoms: readonly Atom[];

@@ -15,6 +15,13 @@ interface Place {
   readonly end: number;
 }
 
+interface Between {
+  readonly key: string;
+  readonly isSpaced: boolean;
+  /** It may stand between the parts of a number without ending it. */
+  readonly isFiller: boolean;
+}
+
 export type Piece =
   | (Place & {
       readonly kind: 'number';
@@ -23,10 +30,20 @@ export type Piece =
       readonly others: readonly string[];
       readonly isInternational: boolean;
     })
-  | (Place & { readonly kind: 'word'; readonly key: string; readonly text: string; readonly isSpaced: boolean })
-  | (Place & { readonly kind: 'mark'; readonly key: string; readonly isSpaced: boolean })
+  | (Place & Between & { readonly kind: 'word'; readonly text: string })
+  | (Place & Between & { readonly kind: 'mark' })
   /** The speaker was interrupted, or another utterance begins. */
   | { readonly kind: 'turn' };
+
+/** Said between the parts of a number without ending it. */
+export const fillers = new Set(
+  `et puis apres ensuite alors enfin euh heu hum hm mm mmm um uh er and then so well voila oui ok okay d accord accorde yes
+   yeah yep right tiret point slash espace blanc dash dot space comme c est le les la er ere st nd rd th donc plus encore
+   sure note got it finalement pardon sorry excusez moi attendez alors bon ben bah hein hop non no uhm`
+    .split(/\s+/)
+    .filter((word) => word !== ''),
+);
+const innerMarks = new Set([...`.,-/();'’"·–—+`]);
 
 /** A part of a token that begins with letters: its digits are no number of their own. */
 const isGlued = (tokens: readonly Token[], at: number): boolean => {
@@ -60,8 +77,10 @@ export const readPieces = (tokens: readonly Token[], utterance: number, reading:
       continue;
     }
     const { start, end, key, isSpaced } = token;
-    if (token.kind === 'word') pieces.push({ kind: 'word', utterance, start, end, key, text: token.text, isSpaced });
-    else pieces.push({ kind: 'mark', utterance, start, end, key, isSpaced });
+    if (token.kind === 'word') {
+      const isFiller = fillers.has(key);
+      pieces.push({ kind: 'word', utterance, start, end, key, text: token.text, isSpaced, isFiller });
+    } else pieces.push({ kind: 'mark', utterance, start, end, key, isSpaced, isFiller: innerMarks.has(key) });
     isAfterNumber = token.kind !== 'word' && isAfterNumber;
     at += 1;
   }

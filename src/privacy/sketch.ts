@@ -1,6 +1,6 @@
 /** A first look at a text: which numbers and words it has. Most talk has nothing that a detector would read. */
-import { fillers } from './number-runs.ts';
 import { mostDigitsOf } from './number-words.ts';
+import { fillers } from './read-pieces.ts';
 import { dateAt } from './read-tokens.ts';
 
 /** What one text holds. */
@@ -14,10 +14,12 @@ export interface Sketch {
 
 /** Beyond Latin letters and common punctuation nothing is known of word boundaries here. */
 const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 && code <= 0x20cf);
-const isLetter = (code: number): boolean =>
-  (code >= 0x61 && code <= 0x7a) ||
-  (code >= 0x41 && code <= 0x5a) ||
-  (code >= 0xc0 && code <= 0x24f && code !== 0xd7 && code !== 0xf7);
+/** By character code; a table, for every letter of every call is looked up. */
+const letters = new Uint8Array(1 << 16);
+for (let code = 0; code <= 0x24f; code += 1) {
+  const char = String.fromCharCode(code);
+  if (/[a-z\u00c0-\u024f]/i.test(char) && char !== '\u00d7' && char !== '\u00f7') letters[code] = 1;
+}
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
 const addressSigns = new Set(['arobase', 'arrobase', 'arobas', 'arobaz', 'at']);
@@ -53,13 +55,14 @@ export const sketch = (text: string): Sketch | undefined => {
   let hasNumber = false;
   let hasSign = false;
   let hasDot = false;
+  const { length } = text;
   let at = 0;
-  while (at < text.length) {
+  while (at < length) {
     const code = text.charCodeAt(at);
     const from = at;
-    if (isLetter(code)) {
+    if (letters[code] === 1) {
       at += 1;
-      while (isLetter(text.charCodeAt(at))) at += 1;
+      while (at < length && letters[text.charCodeAt(at)] === 1) at += 1;
       const isKnown = begins[beginOf(code, at - from > 1 ? text.charCodeAt(from + 1) : 0)] === 1;
       const word = isKnown ? text.slice(from, at).toLowerCase() : '';
       const digits = mostDigitsOf.get(word);
