@@ -1,12 +1,15 @@
-/** Waits until a range is proven: looks at the verdicts, and starts the reconciliation that is missing. */
+/**
+ * Waits until a range is proven and its warehouses say so themselves: looks at the verdicts, and starts the reconciliation and the
+ * loads that are missing.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Range } from '../../schemas/orchestration.ts';
 import type { ReconcileProgress } from '../../workflows/messages.ts';
 import { CallsyncError, transient } from '../errors.ts';
 import type { Store } from '../store/store.ts';
-import { findUnproven, type ProofLevel } from '../store/windows/proven-ranges.ts';
-import { startReconcile } from '../temporal/workflow-client.ts';
+import { findUnproven, listBehind, type ProofLevel } from '../store/windows/proven-ranges.ts';
+import { startLoadWarehouse, startReconcile } from '../temporal/workflow-client.ts';
 import { askList } from './doctor/check-source.ts';
 import { followWorkflow } from './follow-workflow.ts';
 import { openSource } from './services/open-source.ts';
@@ -26,6 +29,8 @@ export interface ProofWait extends Range {
   readonly proven: boolean;
   /** What is not proven, by warehouse. */
   readonly warehouses: Readonly<Record<string, readonly Range[]>>;
+  /** Warehouses whose tables, and so their marts, do not have all of the verdicts yet. */
+  readonly behind: readonly string[];
 }
 
 /** Pauses between reconciliations that did not prove everything: they double up to the longest. */
@@ -34,7 +39,7 @@ const longestPauseMs = 300_000;
 const answerMs = 10_000;
 
 /**
- * Returns once all is proven, or time is up.
+ * Returns once all is proven and can be read in every warehouse, or time is up.
  * @throws CallsyncError PROOF_UNANSWERED when time is up because the service or a warehouse did not answer; NO_WORKER,
  * TEMPORAL_UNREACHABLE, or of the store, at once
  */
@@ -42,16 +47,31 @@ export const awaitProof = async (store: Store, services: Services, request: Proo
   const deadline = Date.now() + request.timeoutMs;
   const look = async (): Promise<ProofWait> => {
     const warehouses = await findUnproven(store, request);
-    return { ...request.range, warehouses, proven: Object.values(warehouses).every((ranges) => ranges.length === 0) };
+    const proven = Object.values(warehouses).every((ranges) => ranges.length === 0);
+    return { ...request.range, warehouses, proven, behind: await listBehind(store, request) };
   };
   let found = await look();
-  if (found.proven || request.timeoutMs === 0) return found;
+  if (isShown(found) || request.timeoutMs === 0) return found;
   const { client } = await openTemporal(services);
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
-    const handle = await startReconcile(client, services.config.temporal.task_queue, reconcileOf(found, request.level));
-    const failure = await followUntil(handle, deadline, services.say);
+  const prefix = services.config.temporal.task_queue;
+  const load = async (): Promise<string | undefined> => {
+    let failure: string | undefined;
+    for (const warehouse of found.behind) {
+      const handle = await startLoadWarehouse(client, prefix, { warehouse, origin: 'await' });
+      failure = (await loadUntil(handle, deadline, services.say)) ?? failure;
+    }
     found = await look();
-    if (found.proven) return found;
+    return failure;
+  };
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
+    let failure: string | undefined;
+    if (!found.proven) {
+      const handle = await startReconcile(client, prefix, reconcileOf(found, request.level));
+      failure = await followUntil(handle, deadline, services.say);
+      found = await look();
+    }
+    if (found.proven) failure = await load();
+    if (isShown(found)) return found;
     if (Date.now() + pauseMs >= deadline) {
       const unanswered = failure ?? (await askInVain(services));
       if (unanswered === undefined) return found;
@@ -59,10 +79,16 @@ export const awaitProof = async (store: Store, services: Services, request: Proo
         hint: 'Run the same command again once it answers; what was proven meanwhile is kept.',
       });
     }
-    services.say('Not all of it could be proven; it is compared again after a pause.');
+    services.say(
+      found.proven
+        ? `It is proven, but cannot be read in ${found.behind.join(', ')} yet; it is tried again after a pause.`
+        : 'Not all of it could be proven; it is compared again after a pause.',
+    );
     await delay(pauseMs);
   }
 };
+
+const isShown = ({ proven, behind }: ProofWait): boolean => proven && behind.length === 0;
 
 /** The least range that holds all that is missing. Days that have a verdict of a lower level are compared again. */
 const reconcileOf = ({ warehouses }: ProofWait, level: ProofLevel): Parameters<typeof startReconcile>[2] => {
@@ -87,6 +113,17 @@ const followUntil = async (
   const { unreachable, failed } = followed.result.totals;
   if (unreachable > 0) return `${unreachable} times a warehouse did not answer.`;
   return failed > 0 ? `${failed} windows failed; the log of the worker says why.` : undefined;
+};
+
+/** Follows a load of verdicts likewise. */
+const loadUntil = async (
+  handle: WorkflowHandle,
+  deadline: number,
+  say: (message: string) => void,
+): Promise<string | undefined> => {
+  const signal = AbortSignal.timeout(Math.max(1, deadline - Date.now()));
+  const { ended } = await followWorkflow(handle, { what: 'load', signal, say });
+  return ended ? undefined : await failingActivity(handle);
 };
 
 /** What an activity fails with that is tried again and again; the messages of our activities hold no call data. */

@@ -73,6 +73,12 @@ describe('reconcile', () => {
     };
     expect(await wait('--no-start')).toBe(5);
     expect(await wait('--timeout', '100s')).toBe(0);
+    // What reads the warehouse starts on it: nothing sweeps here, and yet the verdicts are there, and how far they prove.
+    const { rows } = await site.store.pool.query(
+      `SELECT (SELECT count(*)::int FROM callsync.verdicts) - (SELECT count(*)::int FROM calls.verdicts) AS missing,
+              proven_axis, proven_through IS NOT NULL AS through FROM calls.sync_state`,
+    );
+    expect(rows).toEqual([{ missing: 0, proven_axis: 'timestamp', through: true }]);
     expect(await wait('--no-start')).toBe(0);
 
     expect(await wait('--no-start', '--level', 'rows')).toBe(5);

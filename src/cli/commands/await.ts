@@ -24,7 +24,9 @@ interface AwaitOptions extends CommonOptions {
 
 const iso = (micros: number): string => new Date(micros / 1000).toISOString();
 
-const describe = ({ proven, from, to, warehouses }: ProofWait): string => {
+const describe = ({ proven, from, to, warehouses, behind }: ProofWait): string => {
+  if (proven && behind.length > 0)
+    return `${iso(from)} to ${iso(to)} is proven, but ${behind.join(', ')} cannot say so yet: the verdicts come with the next load.`;
   if (proven) return `${iso(from)} to ${iso(to)} is proven in ${Object.keys(warehouses).join(', ')}.`;
   const missing = Object.entries(warehouses)
     .filter(([, ranges]) => ranges.length > 0)
@@ -68,7 +70,7 @@ const awaitProven = (options: AwaitOptions): Promise<void> =>
       timeoutMs: options.start ? options.timeout : 0,
     });
     print(options, result, describe(result));
-    if (!result.proven) process.exitCode = exitCodes.incomplete;
+    if (!result.proven || result.behind.length > 0) process.exitCode = exitCodes.incomplete;
   });
 
 export const addAwait = (command: Command): void => {
@@ -78,9 +80,9 @@ export const addAwait = (command: Command): void => {
       'callsync await --proven --from 2025-01-01 --to 2025-01-02 && dbt build',
       'callsync await --proven --from 2025-01-01 --to 2025-02-01 --warehouse bigquery --level rows --timeout 2h',
     ],
-    'Exit code 0: proven; 5: not proven in time; 4: something did not answer (service, warehouse, worker, Temporal or store).',
+    'Exit code 0: proven, and every warehouse has the verdicts; 5: not in time; 4: something did not answer (service, warehouse, worker, Temporal or store).',
   )
-    .requiredOption('--proven', 'wait until the range has good verdicts')
+    .requiredOption('--proven', 'wait until the range has good verdicts, also in the warehouses')
     .requiredOption('--from <instant>', 'start of the range (UTC)', parseTimestampArgument)
     .requiredOption('--to <instant>', 'end of the range (UTC), not after now', parseTimestampArgument)
     .option('--warehouse <name...>', 'only these; all that are configured by default')

@@ -150,84 +150,99 @@ silence_share float Part of silence in the time from the first utterance to the 
 longest_monologue_seconds float The longest turn.
 longest_monologue_side text Who holds it.
 words_per_minute float Words per minute of talk.`),
-  query: (d) => `WITH talk AS (
+  // Each view is read once, and calls_wide is joined last: PostgreSQL works views out anew wherever they are named.
+  query: (d) => `WITH intervals AS (
+  SELECT
+    call_id,
+    speaker,
+    start_seconds,
+    end_seconds,
+    start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds) AS gap
+  FROM ${d.mart('speech_intervals')}
+),
+talk AS (
   SELECT
     call_id,
     SUM(CASE WHEN speaker = 'in' THEN end_seconds - start_seconds ELSE 0 END) AS talk_in,
     SUM(CASE WHEN speaker = 'out' THEN end_seconds - start_seconds ELSE 0 END) AS talk_out,
     SUM(CASE WHEN speaker <> '*' THEN end_seconds - start_seconds ELSE 0 END) AS talk_all,
     SUM(CASE WHEN speaker = '*' THEN end_seconds - start_seconds ELSE 0 END) AS speech,
+    SUM(CASE WHEN speaker = '*' AND gap > ${d.silence_gap()} THEN gap ELSE 0 END) AS silence,
     MAX(end_seconds) - MIN(start_seconds) AS span
-  FROM ${d.mart('speech_intervals')}
-  GROUP BY call_id
-),
-gaps AS (
-  SELECT
-    call_id,
-    start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id ORDER BY start_seconds) AS gap
-  FROM ${d.mart('speech_intervals')}
-  WHERE speaker = '*'
-),
-silences AS (
-  SELECT call_id, SUM(CASE WHEN gap > ${d.silence_gap()} THEN gap ELSE 0 END) AS silence
-  FROM gaps
-  GROUP BY call_id
-),
-turns AS (
-  SELECT call_id, COUNT(*) AS turns, ${d.int('SUM(words)')} AS words
-  FROM ${d.mart('speech_turns')}
+  FROM intervals
   GROUP BY call_id
 ),
 ranked AS (
   SELECT
     call_id,
     side,
+    words,
     length_seconds,
-    ROW_NUMBER() OVER (PARTITION BY call_id ORDER BY length_seconds DESC, turn_index) AS nth
+    ROW_NUMBER() OVER (
+      PARTITION BY call_id
+      ORDER BY CASE WHEN length_seconds IS NULL THEN 1 ELSE 0 END, length_seconds DESC, turn_index
+    ) AS nth
   FROM ${d.mart('speech_turns')}
-  WHERE length_seconds IS NOT NULL
+),
+turns AS (
+  SELECT
+    call_id,
+    COUNT(*) AS turns,
+    ${d.int('SUM(words)')} AS words,
+    MAX(length_seconds) AS longest,
+    MAX(CASE WHEN nth = 1 AND length_seconds IS NOT NULL THEN side END) AS longest_side
+  FROM ranked
+  GROUP BY call_id
 ),
 sides AS (
   SELECT
     c.call_id,
+    c.call_timestamp,
+    c.business_day,
+    c.campaign,
+    c.agent,
+    c.agent_side,
+    c.utterance_count,
+    t.talk_in,
+    t.talk_out,
+    t.talk_all,
+    t.speech,
+    t.silence,
+    t.span,
     CASE WHEN c.agent_side = 'in' THEN t.talk_in WHEN c.agent_side = 'out' THEN t.talk_out END AS talk_agent,
     CASE WHEN c.agent_side = 'in' THEN t.talk_out WHEN c.agent_side = 'out' THEN t.talk_in END AS talk_customer
   FROM ${d.mart('calls_wide')} AS c
-  JOIN talk AS t ON t.call_id = c.call_id
+  LEFT JOIN talk AS t ON t.call_id = c.call_id
 )
 SELECT
-  c.call_id,
-  c.call_timestamp,
-  c.business_day,
-  c.campaign,
-  c.agent,
-  c.agent_side,
+  s.call_id,
+  s.call_timestamp,
+  s.business_day,
+  s.campaign,
+  s.agent,
+  s.agent_side,
   CASE
     WHEN ${d.factor('utterance_start')} IS NULL OR ${d.factor('utterance_duration')} IS NULL
       THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
-    WHEN c.utterance_count = 0 THEN 'no transcript'
-    WHEN t.speech IS NULL THEN 'no utterance has a side and times'
+    WHEN s.utterance_count = 0 THEN 'no transcript'
+    WHEN s.speech IS NULL THEN 'no utterance has a side and times'
     ELSE 'ok'
   END AS talk_status,
-  CASE WHEN c.agent_side IS NULL THEN 'side unknown: set analytics.agent_side' ELSE 'ok' END AS agent_status,
+  CASE WHEN s.agent_side IS NULL THEN 'side unknown: set analytics.agent_side' ELSE 'ok' END AS agent_status,
   COALESCE(n.turns, 0) AS turns,
   COALESCE(n.words, 0) AS words,
-  t.talk_in AS talk_in_seconds,
-  t.talk_out AS talk_out_seconds,
+  s.talk_in AS talk_in_seconds,
+  s.talk_out AS talk_out_seconds,
   s.talk_agent AS talk_agent_seconds,
   s.talk_customer AS talk_customer_seconds,
   s.talk_agent / NULLIF(s.talk_agent + s.talk_customer, 0) AS agent_talk_share,
-  t.speech AS speech_seconds,
-  t.talk_all - t.speech AS overlap_seconds,
-  g.silence AS silence_seconds,
-  g.silence / NULLIF(t.span, 0) AS silence_share,
-  r.length_seconds AS longest_monologue_seconds,
-  r.side AS longest_monologue_side,
-  n.words / NULLIF(t.talk_all, 0) * 60 AS words_per_minute
-FROM ${d.mart('calls_wide')} AS c
-LEFT JOIN talk AS t ON t.call_id = c.call_id
-LEFT JOIN silences AS g ON g.call_id = c.call_id
-LEFT JOIN turns AS n ON n.call_id = c.call_id
-LEFT JOIN ranked AS r ON r.call_id = c.call_id AND r.nth = 1
-LEFT JOIN sides AS s ON s.call_id = c.call_id`,
+  s.speech AS speech_seconds,
+  s.talk_all - s.speech AS overlap_seconds,
+  s.silence AS silence_seconds,
+  s.silence / NULLIF(s.span, 0) AS silence_share,
+  n.longest AS longest_monologue_seconds,
+  n.longest_side AS longest_monologue_side,
+  n.words / NULLIF(s.talk_all, 0) * 60 AS words_per_minute
+FROM sides AS s
+LEFT JOIN turns AS n ON n.call_id = s.call_id`,
 };

@@ -8,6 +8,7 @@ import { countPending, type PendingBatch, type QueueCursor, readPending } from '
 import { type WalkedBatch, waitingMs, walkBatch } from '../../store/loads/walk.ts';
 import { isConfiguredSomewhere } from '../../store/loads/warehouses.ts';
 import type { Store } from '../../store/store.ts';
+import { forgetHeartbeat } from '../../store/windows/sync-state.ts';
 import { markVerdictsLoaded, type StoredVerdict, unloadedVerdicts, verdictRow } from '../../store/windows/verdicts.ts';
 import type { Row } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
@@ -121,6 +122,8 @@ const commitPending = async (
     force: rows.some(({ rewrite }) => rewrite !== null),
   });
   await markDeliveriesLoaded(deps.store, target.warehouse.name, deliveries);
+  // Marts read how far it is proven from sync_state: it follows at once, whenever it was last written.
+  if (verdicts.length > 0) await forgetHeartbeat(deps.store, target.warehouse.name);
   await markVerdictsLoaded(
     deps.store,
     verdicts.map((verdict) => verdict.verdict_id),

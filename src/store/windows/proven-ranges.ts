@@ -56,6 +56,21 @@ export const findUnproven = async (
   );
 };
 
+/** Of these warehouses, those whose own tables do not have every verdict of the range yet. */
+export const listBehind = async (
+  store: Store,
+  { axis, range, warehouses }: { readonly axis: string; readonly range: Range; readonly warehouses: readonly string[] },
+): Promise<string[]> => {
+  const rows = await store.query<{ warehouse: string }>(
+    `SELECT DISTINCT warehouse FROM verdicts
+      WHERE NOT loaded AND warehouse = ANY($1) AND axis = $2
+        AND window_to > ${toTimestamp('$3')} AND window_from < ${toTimestamp('$4')}
+      ORDER BY warehouse`,
+    [warehouses, axis, range.from, range.to],
+  );
+  return rows.map(({ warehouse }) => warehouse);
+};
+
 export interface ProvenThrough {
   /** Of the newest verdict; null before the first. */
   readonly axis: string | null;
