@@ -54,11 +54,12 @@ export const awaitProof = async (store: Store, services: Services, request: Proo
   if (isShown(found) || request.timeoutMs === 0) return found;
   const { client } = await openTemporal(services);
   const prefix = services.config.temporal.task_queue;
+  const until = { deadline, say: services.say };
   const load = async (): Promise<string | undefined> => {
     let failure: string | undefined;
     for (const warehouse of found.behind) {
       const handle = await startLoadWarehouse(client, prefix, { warehouse, origin: 'await' });
-      failure = (await loadUntil(handle, deadline, services.say)) ?? failure;
+      failure = (await followUntil(handle, { ...until, what: 'load' })) ?? failure;
     }
     found = await look();
     return failure;
@@ -67,7 +68,7 @@ export const awaitProof = async (store: Store, services: Services, request: Proo
     let failure: string | undefined;
     if (!found.proven) {
       const handle = await startReconcile(client, prefix, reconcileOf(found, request.level));
-      failure = await followUntil(handle, deadline, services.say);
+      failure = await followUntil(handle, { ...until, what: 'reconciliation', complaintOf });
       found = await look();
     }
     if (found.proven) failure = await load();
@@ -101,29 +102,29 @@ const reconcileOf = ({ warehouses }: ProofWait, level: ProofLevel): Parameters<t
   };
 };
 
-/** Follows a reconciliation to its end or the deadline. Returns what did not answer; undefined when everything did. */
-const followUntil = async (
+/** Follows a workflow to its end or the deadline. @returns what it, or its result, says did not answer; undefined when everything did. */
+const followUntil = async <Result>(
   handle: WorkflowHandle,
-  deadline: number,
-  say: (message: string) => void,
+  {
+    deadline,
+    say,
+    what,
+    complaintOf,
+  }: {
+    readonly deadline: number;
+    readonly say: (message: string) => void;
+    readonly what: string;
+    readonly complaintOf?: (result: Result) => string | undefined;
+  },
 ): Promise<string | undefined> => {
   const signal = AbortSignal.timeout(Math.max(1, deadline - Date.now()));
-  const followed = await followWorkflow<ReconcileProgress>(handle, { what: 'reconciliation', signal, say });
-  if (!followed.ended) return await failingActivity(handle);
-  const { unreachable, failed } = followed.result.totals;
-  if (unreachable > 0) return `${unreachable} times a warehouse did not answer.`;
-  return failed > 0 ? `${failed} windows failed; the log of the worker says why.` : undefined;
+  const followed = await followWorkflow<Result>(handle, { what, signal, say });
+  return followed.ended ? complaintOf?.(followed.result) : await failingActivity(handle);
 };
 
-/** Follows a load of verdicts likewise. */
-const loadUntil = async (
-  handle: WorkflowHandle,
-  deadline: number,
-  say: (message: string) => void,
-): Promise<string | undefined> => {
-  const signal = AbortSignal.timeout(Math.max(1, deadline - Date.now()));
-  const { ended } = await followWorkflow(handle, { what: 'load', signal, say });
-  return ended ? undefined : await failingActivity(handle);
+const complaintOf = ({ totals: { unreachable, failed } }: ReconcileProgress): string | undefined => {
+  if (unreachable > 0) return `${unreachable} times a warehouse did not answer.`;
+  return failed > 0 ? `${failed} windows failed; the log of the worker says why.` : undefined;
 };
 
 /** What an activity fails with that is tried again and again; the messages of our activities hold no call data. */
