@@ -3,12 +3,14 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { renderGeneratedFiles } from '../src/config/generated-files.ts';
 import { renderCookbookPage } from './cookbook-page.ts';
+import { renderDbtSeeds } from './dbt-seeds.ts';
 import { renderTroubleshooting } from './error-codes.ts';
 
 // From dist/scripts when built.
 const root = resolve(import.meta.dirname, '../..');
 const files = {
   ...renderGeneratedFiles(),
+  ...renderDbtSeeds(),
   'docs/cookbook.md': renderCookbookPage(root),
   'docs/troubleshooting.md': renderTroubleshooting(root),
 };

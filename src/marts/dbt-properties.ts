@@ -1,7 +1,10 @@
 /** Descriptions, types and tests of dbt models, from the definitions of marts and tables. */
+import type { ColumnType } from '../../schemas/tables.ts';
 import type { Mart, MartType } from './mart.ts';
 
-const types: Readonly<Record<MartType, readonly [postgres: string, bigquery: string]>> = {
+type DbtType = Exclude<ColumnType, 'words'> | MartType;
+
+const types: Readonly<Record<DbtType, readonly [postgres: string, bigquery: string]>> = {
   text: ['text', 'STRING'],
   int: ['bigint', 'INT64'],
   float: ['double precision', 'FLOAT64'],
@@ -9,10 +12,11 @@ const types: Readonly<Record<MartType, readonly [postgres: string, bigquery: str
   date: ['date', 'DATE'],
   timestamp: ['timestamp with time zone', 'TIMESTAMP'],
   json: ['jsonb', 'JSON'],
+  decimal: ['numeric', 'BIGNUMERIC'],
 };
 
 /** In a property file no macro can be called, so the type is chosen by the target itself. */
-const dataType = (type: MartType): string =>
+export const dataType = (type: DbtType): string =>
   `{{ '${types[type][1]}' if target.type == 'bigquery' else '${types[type][0]}' }}`;
 
 export const dbtDescription = (one: { readonly description: string; readonly grain: string }): string =>

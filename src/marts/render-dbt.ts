@@ -1,6 +1,6 @@
 /** The marts as models of a dbt package, with staging models, sources, macros and descriptions: every generated file by path. */
 import { stringify } from 'yaml';
-import { guardColumns, type Table, tables } from '../../schemas/tables.ts';
+import { type Column, type ColumnType, guardColumns, type Table, tables } from '../../schemas/tables.ts';
 import { dbtColumn, dbtDescription, modelProperties } from './dbt-properties.ts';
 import { bigqueryFragments, type Dialect, type Fragments, postgresFragments } from './dialect.ts';
 import type { Mart } from './mart.ts';
@@ -19,15 +19,13 @@ const modelNames: Readonly<Record<string, string>> = {
 export const modelNameOf = (mart: Pick<Mart, 'name' | 'intermediate'>): string =>
   modelNames[mart.name] ?? `${mart.intermediate === true ? 'int_' : ''}callsync__${mart.name}`;
 
-const sources: readonly Table[] = tables.filter(({ name }) => name !== 'documents' && name !== 'loads');
-
 /**
  * Every file of the dbt package: its path in the repository → its content. The same definitions as the views of the
  * warehouses.
  */
 export const renderDbtFiles = (): Readonly<Record<string, string>> => {
   const models = marts.map((mart) => [pathOf(mart), `-- ${notice}\n${mart.query(dialect)}\n`] as const);
-  const staging = sources.map(
+  const staging = tables.map(
     (table) => [`models/staging/stg_callsync__${table.name}.sql`, stagingModel(table)] as const,
   );
   const properties = (list: readonly Mart[]) => ({
@@ -38,7 +36,7 @@ export const renderDbtFiles = (): Readonly<Record<string, string>> => {
     ...Object.fromEntries([...models, ...staging]),
     'macros/fragments.sql': renderMacros(),
     'models/staging/src_callsync.yml': yaml(sourceProperties()),
-    'models/staging/stg_callsync.yml': yaml({ version: 2, models: sources.map(stagingProperties) }),
+    'models/staging/stg_callsync.yml': yaml({ version: 2, models: tables.map(stagingProperties) }),
     'models/intermediate/int_callsync.yml': yaml(properties(marts.filter(({ intermediate }) => intermediate === true))),
     'models/callsync.yml': yaml(properties(marts.filter(({ intermediate }) => intermediate !== true))),
   };
@@ -100,18 +98,28 @@ const renderMacros = (): string =>
     '',
   ].join('\n\n');
 
-const columnsOf = (table: Table) =>
-  (table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns).filter(({ type }) => type !== 'words');
+type StagedColumn = Column & { readonly type: Exclude<ColumnType, 'words'> };
+
+/** Columns of a table's staging model: all but the words of utterances, whose layout differs between the warehouses. */
+export const stagedColumns = (table: Table): readonly StagedColumn[] =>
+  (table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns).filter(
+    (column): column is StagedColumn => column.type !== 'words',
+  );
 
 const stagingModel = (table: Table): string =>
-  `-- ${notice}\nSELECT\n${columnsOf(table)
+  `-- ${notice}\nSELECT\n${stagedColumns(table)
     .map(({ name }) => `  ${name}`)
     .join(',\n')}\nFROM {{ source('callsync', '${table.name}') }}\n`;
+
+/** Warehouses have table documents only where their configuration asks for it. */
+const usedWhere = ({ name }: Table) =>
+  name === 'documents' ? { config: { enabled: `{{ var('callsync_using_documents', false) }}` } } : {};
 
 const stagingProperties = (table: Table) => ({
   name: `stg_callsync__${table.name}`,
   description: dbtDescription(table),
-  columns: columnsOf(table).map((column) => ({
+  ...usedWhere(table),
+  columns: stagedColumns(table).map((column) => ({
     ...dbtColumn(column),
     ...(column.required === true || table.key.includes(column.name) ? { data_tests: ['not_null'] } : {}),
   })),
@@ -132,11 +140,12 @@ const sourceProperties = () => ({
         freshness: { warn_after: { count: 72, period: 'hour' }, error_after: { count: 168, period: 'hour' } },
         loaded_at_query: heartbeat,
       },
-      tables: sources.map((table) => ({
+      tables: tables.map((table) => ({
         name: table.name,
         identifier: `{{ var('callsync_${table.name}_identifier', '${table.name}') }}`,
         description: dbtDescription(table),
-        columns: columnsOf(table).map(dbtColumn),
+        ...usedWhere(table),
+        columns: stagedColumns(table).map(dbtColumn),
       })),
     },
   ],

@@ -2,28 +2,29 @@
  * The dbt package with the real dbt-bigquery on the local BigQuery: it builds, its marts equal the views, sources are fresh.
  * With CALLSYNC_GSQLCHECK, Google's analyzer checks its SQL with contracts. About 4 minutes, and one to install dbt first.
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
 import { marts } from '../../src/marts/marts.ts';
-import { modelNameOf } from '../../src/marts/render-dbt.ts';
 import { listStatements } from '../../src/warehouse/bigquery/statements.ts';
 import { analytics, changeCall } from '../marts/analytics.ts';
+import { compareModels, type ManifestNode, readManifest } from '../marts/compare-models.ts';
 import { type Dbt, installDbt, openDbt, settingsVars } from '../marts/dbt.ts';
-import { type FilledWarehouses, fillWarehouses, readChangedCalls, sortRows } from '../marts/two-warehouses.ts';
+import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
 import { analyze, hasAnalyzer } from '../support/analyzer.ts';
 
 let here: FilledWarehouses;
 let folder: string;
 let dbt: Dbt;
 let vars: Readonly<Record<string, unknown>>;
+let views: readonly string[];
 
 beforeAll(async () => {
   expect(await installDbt('bigquery')).toBeUndefined();
   here = await fillWarehouses(await readChangedCalls(changeCall));
-  await here.bigquery.applyMarts(analytics);
+  views = await here.bigquery.applyMarts(analytics);
   folder = await mkdtemp(join(tmpdir(), 'callsync-dbt-bigquery-'));
   const { project, dataset, restUrl: api_endpoint } = here.bigqueryPlace;
   const target = {
@@ -38,21 +39,16 @@ beforeAll(async () => {
   vars = { ...settingsVars, callsync_schema: dataset };
 }, 900_000);
 afterAll(async () => {
+  await dbt?.close();
   await here?.close();
   if (folder !== undefined) await rm(folder, { recursive: true });
 });
 
-test('builds with all its tests and unit tests, and each mart has the rows of the view', async () => {
+test('builds with all its tests and unit tests, and each model has the rows of the view', async () => {
   const said = await dbt.run(['build'], vars);
   console.log(said.trim().split('\n').at(-1));
   expect(said).toMatch(/Done\. PASS=\d+ WARN=0 ERROR=0 SKIP=0/);
-  for (const mart of marts) {
-    const schema = `${here.bigqueryPlace.dataset}_dbt${mart.intermediate === true ? '_int_callsync' : ''}`;
-    const place = `\`${here.bigqueryPlace.project}\`.${schema}.${modelNameOf(mart)}`;
-    const rows = sortRows(await here.bigquery.ask(`SELECT * FROM ${place}`));
-    expect(rows.length, mart.name).toBeGreaterThan(0);
-    expect(rows, mart.name).toEqual(await here.bigquery.readMart(mart.name));
-  }
+  await compareModels(folder, here.bigquery, views);
 });
 
 test('takes the freshness of its sources from sync_state', async () => {
@@ -62,15 +58,6 @@ test('takes the freshness of its sources from sync_state', async () => {
   await here.bigquery.warehouse.recordState(['main', now, now, 'timestamp', now, 0, now, null, 1, now]);
   expect(await freshness()).toMatch(/PASS freshness/);
 });
-
-interface ManifestNode {
-  readonly resource_type: string;
-  readonly compiled_code?: string;
-  readonly relation_name?: string;
-  readonly depends_on: { readonly nodes: readonly string[] };
-  readonly config: { readonly materialized: string; readonly contract?: { readonly enforced: boolean } };
-  readonly columns: Readonly<Record<string, { readonly name: string; readonly data_type?: string | null }>>;
-}
 
 /** As dbt-bigquery writes it: a table under a contract is made with the columns and types of the contract. */
 const writeRelation = ({ relation_name, compiled_code = '', config, columns }: ManifestNode): string => {
@@ -85,9 +72,7 @@ const writeRelation = ({ relation_name, compiled_code = '', config, columns }: M
 test.skipIf(!hasAnalyzer)("Google's analyzer accepts every model, with contracts, and every test", async () => {
   const { callsync_fields: _fields, ...withoutFields } = vars;
   await dbt.run(['compile'], { ...withoutFields, callsync_contracts: true });
-  const manifest = JSON.parse(await readFile(join(folder, 'target/manifest.json'), 'utf8')) as {
-    readonly nodes: Readonly<Record<string, ManifestNode>>;
-  };
+  const nodes = await readManifest(folder);
   const { project, dataset } = here.bigqueryPlace;
   const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset });
   const statements = listStatements(config)
@@ -95,15 +80,15 @@ test.skipIf(!hasAnalyzer)("Google's analyzer accepts every model, with contracts
     .map(({ sql }) => sql);
   const written = new Set<string>();
   const write = (id: string): void => {
-    const node = manifest.nodes[id];
+    const node = nodes[id];
     if (node === undefined || written.has(id)) return;
     written.add(id);
     for (const parent of node.depends_on.nodes) write(parent);
     if (node.resource_type === 'model') statements.push(writeRelation(node));
     if (node.resource_type === 'test') statements.push(node.compiled_code ?? '');
   };
-  for (const id of Object.keys(manifest.nodes)) write(id);
-  const contracts = Object.values(manifest.nodes).filter(({ config: { contract } }) => contract?.enforced === true);
+  for (const id of Object.keys(nodes)) write(id);
+  const contracts = Object.values(nodes).filter(({ config: { contract } }) => contract?.enforced === true);
   const { checked, failures } = await analyze(statements);
   console.log(`${contracts.length} models under contracts; ${checked} statements were checked`);
   expect(failures).toEqual([]);

@@ -1,8 +1,10 @@
 /** The real dbt, installed once into the cache, and runs of the package in dbt/ with the settings of the test marts. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { access, mkdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { analytics } from './analytics.ts';
@@ -48,10 +50,25 @@ export const settingsVars = {
   callsync_fields: analytics.fields,
 };
 
+/** Output of a profile. @param url as the tests have it, with a user and a password */
+export const postgresTarget = (url: string, schema: string): Readonly<Record<string, unknown>> => {
+  const { hostname: host, port, username: user, password, pathname } = new URL(url);
+  return { host, port: Number(port), user, password, dbname: pathname.slice(1), schema, threads: 2 };
+};
+
 export interface Dbt {
-  /** Returns what it printed. @throws with the end of that when dbt ends with another code than 0 */
+  /** Returns what it printed; one run at a time. @throws with the end of that when dbt fails */
   run(args: readonly string[], vars?: Readonly<Record<string, unknown>>): Promise<string>;
+  close(): Promise<void>;
 }
+
+/** One process for all runs: starting dbt takes seconds of processor time. A line of JSON is a run, and says how it ended. */
+const server = `
+import json, sys
+from dbt.cli.main import dbtRunner
+for line in sys.stdin:
+    print('\\n' + json.dumps({'succeeded': dbtRunner().invoke(json.loads(line)).success}), flush=True)
+`;
 
 /**
  * @param folder where profile, log and target go
@@ -67,17 +84,31 @@ export const openDbt = async (input: {
   const { adapter, folder, target, project = resolve(import.meta.dirname, '../../dbt') } = input;
   const profile = { target: 'test', outputs: { test: { type: adapter, ...target } } };
   await writeFile(join(folder, 'profiles.yml'), stringify({ callsync: profile }));
-  const env = { ...process.env, DBT_SEND_ANONYMOUS_USAGE_STATS: 'false' };
+  const env = {
+    ...process.env,
+    DBT_SEND_ANONYMOUS_USAGE_STATS: 'false',
+    DBT_TARGET_PATH: join(folder, 'target'),
+    DBT_LOG_PATH: join(folder, 'logs'),
+  };
   const places = ['--project-dir', project, '--profiles-dir', folder];
-  const kept = ['--target-path', join(folder, 'target'), '--log-path', join(folder, 'logs')];
+  const child = spawn(join(homes[adapter], 'bin/python'), ['-c', server], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     async run(args, vars = settingsVars) {
-      const all = ['--no-use-colors', ...args, ...places, ...kept, '--vars', JSON.stringify(vars)];
-      try {
-        return (await run(join(homes[adapter], 'bin/dbt'), all, { env, maxBuffer: 64_000_000 })).stdout;
-      } catch (error) {
-        throw new Error((error as { readonly stdout?: string }).stdout?.slice(-4_000) || String(error));
+      const all = ['--no-use-colors', ...args, ...places, '--vars', JSON.stringify(vars)];
+      child.stdin.write(`${JSON.stringify(all)}\n`);
+      const said: string[] = [];
+      for (;;) {
+        const { value = '{"succeeded": false}', done = false } = await lines.next();
+        if (value === '{"succeeded": true}') return said.join('\n');
+        if (value === '{"succeeded": false}') throw new Error(said.join('\n').slice(-4_000) || `dbt ended: ${done}`);
+        said.push(value);
       }
+    },
+    async close() {
+      child.stdin.end();
+      await exited;
     },
   };
 };

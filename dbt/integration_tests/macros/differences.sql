@@ -1,0 +1,13 @@
+{# Rows of a model that are not expected, and expected rows that it lacks; figures to six digits. #}
+{% macro differences(model, expected, exact, rounded) %}
+{%- set columns -%}
+{{ exact | join(', ') }}{% for column in rounded %}, ROUND(CAST({{ column }} AS NUMERIC), 6) AS {{ column }}{% endfor %}
+{%- endset %}
+WITH found AS (SELECT {{ columns }} FROM {{ ref(model) }}),
+wanted AS (SELECT {{ columns }} FROM {{ ref(expected) }}),
+surplus AS (SELECT * FROM found EXCEPT DISTINCT SELECT * FROM wanted),
+missing AS (SELECT * FROM wanted EXCEPT DISTINCT SELECT * FROM found)
+SELECT 'surplus' AS kind, surplus.* FROM surplus
+UNION ALL
+SELECT 'missing' AS kind, missing.* FROM missing
+{% endmacro %}

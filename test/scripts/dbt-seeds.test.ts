@@ -1,0 +1,146 @@
+/** The seeds of dbt/integration_tests are current and invented, and what models must say of them is counted from the calls. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  expectedColumns,
+  expectedPath,
+  firstMs,
+  listSeedCalls,
+  listSeedDeliveries,
+  renderCsv,
+  renderDbtSeeds,
+  seedVerdicts,
+} from '../../scripts/dbt-seeds.ts';
+import type { Utterance } from '../marts/analytics.ts';
+import { agentSideOf, talkOf, utterancesOf } from '../marts/talk.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const files = renderDbtSeeds();
+const calls = listSeedCalls();
+
+test('the seeds are current (npm run generate), and there are no others', () => {
+  for (const [path, text] of Object.entries(files)) expect(readFileSync(`${root}/${path}`, 'utf8'), path).toBe(text);
+  const expected = [...Object.keys(files), ...Object.keys(expectedColumns).map(expectedPath)];
+  const found = readdirSync(`${root}/dbt/integration_tests/seeds`).map((name) => `dbt/integration_tests/seeds/${name}`);
+  expect(found.sort()).toEqual(expected.filter((path) => path.includes('/seeds/')).sort());
+});
+
+test('their telephone numbers are of the ranges kept for fiction', () => {
+  const text = Object.values(files).join('\n');
+  const numbers = text.match(/\b33\d{9}\b/g) ?? [];
+  expect(numbers.length).toBeGreaterThan(60);
+  expect(numbers.filter((number) => !/^33(19900|63998)\d{4}$/.test(number))).toEqual([]);
+});
+
+// `npx vitest run test/scripts/dbt-seeds.test.ts -u` keeps other figures; dbt compares its models with them.
+test.each(Object.entries(expectedColumns))('what %s must say is what the calls say', async (mart, columns) => {
+  const rows = (counted[mart]?.() ?? []).map((row) => columns.map((column) => sixDigits(row[column])));
+  expect(rows.length).toBeGreaterThan(1);
+  await expect(renderCsv(columns, rows.sort())).toMatchFileSnapshot(`${root}/${expectedPath(mart)}`);
+});
+
+type Row = Readonly<Record<string, unknown>>;
+
+const sixDigits = (value: unknown): unknown => (typeof value === 'number' ? Number(value.toFixed(6)) : value);
+
+const paris = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Paris', dateStyle: 'short' });
+const dayOf = (ms: number): string => paris.format(new Date(ms));
+
+interface Tag {
+  readonly display_name: string;
+  readonly confidence: number;
+  readonly value: unknown;
+}
+
+const facts = calls.map((document) => {
+  const { Agent: agent = '', UDF_num_02: deal = '' } = document.metadata as Readonly<Record<string, string>>;
+  const utterances: readonly Utterance[] = utterancesOf(document);
+  return {
+    call_id: document.unique_id as string,
+    business_day: dayOf(Date.parse(document.timestamp as string)),
+    agent,
+    agent_side: agentSideOf(document),
+    status: document.status as string,
+    duration_seconds: Number(document.duration),
+    deal_value: /^\d+\.?\d*$/.test(deal) ? Number(deal) : null,
+    tags: document.tags as unknown as readonly Tag[],
+    talk: talkOf(utterances, agentSideOf(document), { duration: 1, gap: 30 }),
+  };
+});
+const deliveries = listSeedDeliveries(calls).map((one) => ({ ...one, business_day: dayOf(one.receivedMs) }));
+
+/** Part of a day that is proven: quarter of an hour by quarter of an hour, by the latest verdict. */
+const provenShareOf = (day: string): number => {
+  const quarterMs = 900_000;
+  const around = Array.from({ length: 6 * 96 }, (_, index) => firstMs + (index - 96) * quarterMs);
+  const quarters = around.filter((at) => dayOf(at) === day);
+  const proven = quarters.filter((at) => {
+    const days = (at - firstMs) / (96 * quarterMs);
+    const latest = seedVerdicts.findLast(({ from, to }) => from <= days && days < to);
+    return latest?.outcome === 'proven' || latest?.outcome === 'healed';
+  });
+  return proven.length / quarters.length;
+};
+
+const completenessOf = (share: number): string => {
+  if (share === 1) return 'proven';
+  return share > 0 ? 'partly proven' : 'not proven';
+};
+
+const group = <T extends { readonly business_day: string }>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+): readonly (readonly [T, ...T[]])[] => {
+  const groups = new Map<string, [T, ...T[]]>();
+  for (const item of items) {
+    const key = JSON.stringify([item.business_day, keyOf(item)]);
+    groups.set(key, [...(groups.get(key) ?? []), item] as [T, ...T[]]);
+  }
+  return [...groups.values()];
+};
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+const count = <T>(items: readonly T[], isCounted: (item: T) => boolean): number => items.filter(isCounted).length;
+
+/** By mart. */
+const counted: Readonly<Record<string, () => readonly Row[]>> = {
+  calls_wide: () => facts,
+  call_talk: () => facts.map(({ call_id, talk }) => ({ call_id, ...talk })),
+  agent_daily: () =>
+    group(facts, ({ agent }) => agent).map((some) => ({
+      business_day: some[0].business_day,
+      agent: some[0].agent,
+      calls: some.length,
+      qualified_calls: count(some, ({ status }) => status === 'qualified'),
+      void_calls: count(some, ({ status }) => status === 'void'),
+      duration_seconds: sum(some.map(({ duration_seconds }) => duration_seconds)),
+      proven_share: provenShareOf(some[0].business_day),
+    })),
+  tag_daily: () =>
+    group(
+      facts.flatMap(({ business_day, tags }) => tags.map((tag) => ({ business_day, ...tag }))),
+      ({ display_name }) => display_name,
+    ).map((some) => ({
+      business_day: some[0].business_day,
+      tag_name: some[0].display_name,
+      calls: some.length,
+      calls_true: count(some, ({ value }) => value === true),
+      mean_confidence: sum(some.map(({ confidence }) => confidence)) / some.length,
+    })),
+  completeness_daily: () =>
+    group(facts, () => '').map((some) => ({
+      business_day: some[0].business_day,
+      calls: some.length,
+      proven_share: provenShareOf(some[0].business_day),
+      completeness: completenessOf(provenShareOf(some[0].business_day)),
+    })),
+  delivery_daily: () =>
+    group(deliveries, () => '').map((some) => ({
+      business_day: some[0].business_day,
+      hook_id: 'hook-1',
+      deliveries: some.length,
+      accepted: count(some, ({ outcome }) => outcome === 'accepted'),
+      duplicates: count(some, ({ outcome }) => outcome === 'duplicate'),
+    })),
+};
