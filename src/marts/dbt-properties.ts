@@ -12,7 +12,8 @@ const types: Readonly<Record<DbtType, readonly [postgres: string, bigquery: stri
   date: ['date', 'DATE'],
   timestamp: ['timestamp with time zone', 'TIMESTAMP'],
   json: ['jsonb', 'JSON'],
-  decimal: ['numeric', 'BIGNUMERIC'],
+  // For seeds alone: the local BigQuery reads no BIGNUMERIC from a file.
+  decimal: ['numeric', 'NUMERIC'],
 };
 
 /** In a property file no macro can be called, so the type is chosen by the target itself. */

@@ -125,7 +125,8 @@ const stagingProperties = (table: Table) => ({
   })),
 });
 
-const heartbeat = `SELECT MAX(heartbeat_at) FROM {{ var('callsync_schema', 'calls') }}.{{ var('callsync_sync_state_identifier', 'sync_state') }}`;
+/** `this` is the source that is asked for: sync_state is beside it, in another database than the models' too. */
+const heartbeat = `SELECT MAX(heartbeat_at) FROM {{ this.incorporate(path={'identifier': var('callsync_sync_state_identifier', 'sync_state')}) }}`;
 
 /** Fresh is what the heartbeat of sync_state says: a quiet night loads nothing and is fresh all the same. */
 const sourceProperties = () => ({

@@ -71,10 +71,10 @@ const writeRelation = ({ relation_name, compiled_code = '', config, columns }: M
 
 test.skipIf(!hasAnalyzer)("Google's analyzer accepts every model, with contracts, and every test", async () => {
   const { callsync_fields: _fields, ...withoutFields } = vars;
-  await dbt.run(['compile'], { ...withoutFields, callsync_contracts: true });
+  await dbt.run(['compile'], { ...withoutFields, callsync_contracts: true, callsync_using_documents: true });
   const nodes = await readManifest(folder);
   const { project, dataset } = here.bigqueryPlace;
-  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset });
+  const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset, documents: true });
   const statements = listStatements(config)
     .filter(({ name }) => name.startsWith('ddl/'))
     .map(({ sql }) => sql);

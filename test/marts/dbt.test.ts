@@ -2,10 +2,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { analytics, changeCall } from './analytics.ts';
 import { compareModels } from './compare-models.ts';
-import { type Dbt, installDbt, openDbt, postgresTarget } from './dbt.ts';
+import { type Dbt, installDbt, openDbt, postgresTarget, settingsVars } from './dbt.ts';
 import { type FilledPostgres, fillPostgres, readChangedCalls } from './two-warehouses.ts';
 
 const missing = await installDbt('postgres');
@@ -36,8 +37,13 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
     await compareModels(folder, here.postgres, names);
   }, 180_000);
 
-  test('takes the freshness of its sources from sync_state: a heartbeat long ago is an error', async () => {
-    const freshness = () => dbt.run(['source', 'freshness', '--select', 'source:callsync.calls']);
+  test('takes the freshness of its sources from sync_state, in any schema: a heartbeat long ago is an error', async () => {
+    const client = new pg.Client(here.postgresUrl);
+    await client.connect();
+    await client.query('CREATE SCHEMA "Elsewhere" CREATE VIEW sync_state AS SELECT * FROM calls.sync_state');
+    await client.end();
+    const vars = { ...settingsVars, callsync_schema: 'Elsewhere' };
+    const freshness = () => dbt.run(['source', 'freshness', '--select', 'source:callsync.calls'], vars);
     await expect(freshness()).rejects.toThrow(/ERROR STALE/);
     const now = Date.now() * 1000;
     await here.postgres.warehouse.recordState(['main', now, now, 'timestamp', now, 0, now, null, 1, now]);
