@@ -63,6 +63,9 @@ export interface SearchText {
   readonly positive: string;
   readonly words: readonly string[];
   readonly phrases: readonly string[];
+  readonly excludedPhrases: readonly string[];
+  /** `full` without `excludedPhrases`. */
+  readonly withoutExcludedPhrases: string;
   readonly hasOr: boolean;
   readonly hasExclusion: boolean;
 }
@@ -71,21 +74,53 @@ export const hitsPerCall = 3;
 
 /** @throws CallsyncError USAGE_SEARCH when nothing is left to find */
 export const readSearchText = (text: string): SearchText => {
-  // Apostrophe-like letters separate words, as the apostrophe itself does.
-  const spaced = text.replace(/[\p{Lm}\p{Sk}\p{Cc}\\ŉ]/gu, ' ').trim();
-  const terms = spaced.match(/-?"[^"]*"?|[^\s"]+/gu) ?? [];
+  const terms = readTerms(text);
   const included = terms.filter((term) => !term.startsWith('-'));
-  const phrases = included.filter((term) => term.startsWith('"')).map((term) => term.replaceAll('"', ''));
-  const hasOr = included.some((term) => term.toLowerCase() === 'or');
-  const words = included.filter((term) => !term.startsWith('"') && term.toLowerCase() !== 'or');
-  if (!/[\p{L}\p{N}]/u.test([...words, ...phrases].join(' '))) {
+  const phrases = included
+    .filter((term) => term.startsWith('"') && hasWord(term))
+    .map((term) => term.replaceAll('"', ''));
+  const isExcludedPhrase = (term: string): boolean => term.startsWith('-"') && hasWord(term);
+  const excludedPhrases = terms.filter(isExcludedPhrase).map((term) => term.slice(1).replaceAll('"', ''));
+  const withoutExcludedPhrases = terms.filter((term) => !isExcludedPhrase(term)).join(' ');
+  const hasOr = included.some(isOr);
+  const words = included.filter((term) => !term.startsWith('"') && !isOr(term));
+  if (!hasWord([...words, ...phrases].join(' '))) {
     throw terminal('USAGE_SEARCH', 'The search has no word to find.', {
       hint: 'Write words, a "phrase in quotes", or both; a minus sign excludes a word.',
     });
   }
   const hasExclusion = included.length < terms.length;
-  return { full: terms.join(' '), positive: included.join(' '), words, phrases, hasOr, hasExclusion };
+  return {
+    full: terms.join(' '),
+    positive: included.join(' '),
+    words,
+    phrases,
+    excludedPhrases,
+    withoutExcludedPhrases,
+    hasOr,
+    hasExclusion,
+  };
 };
+
+/** The searches that `or` stands between, where one of them has a phrase; else the text alone. */
+export const readAlternatives = (text: string): readonly string[] => {
+  const terms = readTerms(text);
+  if (!terms.some((term) => term.includes('"'))) return [text];
+  const alternatives: string[][] = [[]];
+  for (const term of terms) {
+    if (isOr(term)) alternatives.push([]);
+    else alternatives.at(-1)?.push(term);
+  }
+  const written = alternatives.filter((words) => words.length > 0).map((words) => words.join(' '));
+  return written.length === 0 ? [text] : written;
+};
+
+/** Apostrophe-like letters separate words, as the apostrophe itself does. */
+const readTerms = (text: string): readonly string[] =>
+  text.replace(/[\p{Lm}\p{Sk}\p{Cc}\\ŉ]/gu, ' ').match(/-?"[^"]*"?|[^\s"]+/gu) ?? [];
+
+const hasWord = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
+const isOr = (term: string): boolean => term.toLowerCase() === 'or';
 
 /** Around what was found, on its way out of the database: private-use characters, which transcripts do not hold. */
 export const marks = { start: '\uE000', end: '\uE001' } as const;

@@ -61,19 +61,19 @@ export const addSearch = (command: Command): void => {
     .option('--from <instant>', 'calls from then on (UTC)', parseTimestampArgument)
     .option('--to <instant>', 'calls before then (UTC)', parseTimestampArgument)
     .option('--side <side>', 'said by this side, such as in or out')
-    .option('--limit <n>', 'most calls to show, newest first', wholeNumber(1, 1_000), 20)
+    .option('--limit <n>', 'most calls to show, newest first; at most 1000', wholeNumber(1, 1_000), 20)
     .option('--warehouse <name>', 'where to search (default: the first Postgres warehouse)')
     .addHelpText(
       'after',
       `
 Examples:
   callsync warehouse search-index create
-  callsync search résilier contrat --side out
-  callsync search '"numéro de client" -rappel' --from 2025-01-01 --json
+  callsync search annuler contrat --side out
+  callsync search '"votre facture" -rappeler' --from 2025-01-01 --json
 
 Words are found in all their inflections, by the language of each call, and without regard to accents and case; all words
-must be said by one side of a call, a phrase within one utterance. BigQuery compares whole words as they are written. With
---json, highlights are [start, end) offsets into text.`,
+must be said by one side of a call, a phrase within one utterance, word for word. Very frequent words (stop words, such as votre or the) count in phrases only.
+BigQuery compares whole words as they are written; the local one cannot search. With --json, highlights are [start, end) offsets into text.`,
     )
     .action((words: readonly string[], options: SearchOptions) =>
       withStore(options, async (store, services) => {

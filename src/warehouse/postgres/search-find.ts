@@ -18,6 +18,8 @@ import {
   findSql,
   hitsSql,
   type LanguageQuery,
+  type LanguageRow,
+  languageParameters,
   languageQueriesSql,
   prepareToFind,
   sampleSql,
@@ -49,6 +51,16 @@ interface Start {
   readonly rest?: { readonly withWords: number; readonly found: number } | undefined;
 }
 
+/** What any of several searches found, newest first; a call that more than one found has the hits of all. */
+export const joinResults = (results: readonly SearchResult[], limit: number): SearchResult => {
+  const calls = new Map<string, FoundCall>();
+  for (const call of results.flatMap((result) => result.calls)) {
+    calls.set(call.callId, { ...call, hits: joinHits([...(calls.get(call.callId)?.hits ?? []), ...call.hits]) });
+  }
+  const sorted = [...calls.values()].sort(newestFirst);
+  return { calls: sorted.slice(0, limit), more: sorted.length > limit || results.some((result) => result.more) };
+};
+
 /** @returns the newest calls of all languages that match; the transaction's settings are left changed */
 export const findCalls = async (
   client: pg.PoolClient,
@@ -56,7 +68,9 @@ export const findCalls = async (
   request: SearchRequest,
   text: SearchText,
 ): Promise<SearchResult> => {
-  const { rows: languages } = await client.query(languageQueriesSql(layout), [text.full, text.positive]);
+  const { rows: languages } = await client.query<LanguageRow>(languageQueriesSql(layout), [
+    ...languageParameters(text),
+  ]);
   const queries = languages.flatMap((row) => toLanguageQuery(row) ?? []);
   // One more call tells whether there are more.
   const wanted = request.limit + 1;
@@ -64,7 +78,7 @@ export const findCalls = async (
   await client.query(prepareToFind);
   const starts: Start[] = [];
   for (const query of queries) {
-    starts.push(await lookAtNewest(client, layout, query, { parameters: findParameters(query, text, range), wanted }));
+    starts.push(await lookAtNewest(client, layout, query, { parameters: findParameters(query, range), wanted }));
   }
   // The index has the rows of all languages together.
   const named = starts.reduce((sum, { query, rest }) => sum + query.rows * (rest?.withWords ?? 0), 0);
@@ -73,7 +87,7 @@ export const findCalls = async (
     const rows = start.rest === undefined ? start.rows : await readAll(client, layout, start, { wanted, named });
     found.push(...rows.map((row) => ({ row, query: start.query })));
   }
-  found.sort((a, b) => (b.row.micros ?? 0) - (a.row.micros ?? 0) || (a.row.call_id < b.row.call_id ? -1 : 1));
+  found.sort((a, b) => newestFirst(keyOf(a.row), keyOf(b.row)));
   const ids = [...new Set(found.map(({ row }) => row.call_id))];
   const shown = new Set(ids.slice(0, request.limit));
   const calls = new Map<string, FoundCall & { hits: SearchHit[] }>();
@@ -89,9 +103,10 @@ export const findCalls = async (
       mine.map((row) => row.clipped),
       query.language,
       query.anyWords,
-      query.any,
+      query.confirmsPhrases ? query.anyWordAlone : query.any,
       query.lexemes,
       text.phrases.length === 0,
+      query.confirmsPhrases ? query.phrases : [],
     ]);
     for (const row of rows) {
       const hit = { utteranceIndex: row.utterance_index, side: row.side, ...readMarks(row.marked) };
@@ -100,9 +115,27 @@ export const findCalls = async (
   }
   const sorted = [...calls.values()].map((call) => ({
     ...call,
-    hits: call.hits.sort((a, b) => a.utteranceIndex - b.utteranceIndex).slice(0, hitsPerCall),
+    hits: call.hits.sort(byUtterance).slice(0, hitsPerCall),
   }));
   return { calls: sorted, more: ids.length > request.limit };
+};
+
+type CallKey = Pick<FoundCall, 'callId' | 'callTimestamp'>;
+const keyOf = ({ call_id: callId, micros: callTimestamp }: FoundRow): CallKey => ({ callId, callTimestamp });
+const newestFirst = (a: CallKey, b: CallKey): number =>
+  (b.callTimestamp ?? 0) - (a.callTimestamp ?? 0) || (a.callId < b.callId ? -1 : 1);
+const byUtterance = (a: SearchHit, b: SearchHit): number => a.utteranceIndex - b.utteranceIndex;
+
+/** The first utterances, each with the highlights of all its hits. */
+const joinHits = (hits: readonly SearchHit[]): readonly SearchHit[] => {
+  const joined = new Map<number, SearchHit>();
+  for (const hit of hits) {
+    const known = joined.get(hit.utteranceIndex)?.highlights ?? [];
+    const added = hit.highlights.filter(([start]) => !known.some(([other]) => other === start));
+    const highlights = [...known, ...added].sort(([a], [b]) => a - b);
+    joined.set(hit.utteranceIndex, { ...hit, highlights });
+  }
+  return [...joined.values()].sort(byUtterance).slice(0, hitsPerCall);
 };
 
 const callsOf = (rows: readonly FoundRow[]): number => new Set(rows.map((row) => row.call_id)).size;
@@ -117,7 +150,7 @@ const lookAtNewest = async (
   const { rows } = await client.query<FoundRow>(findSql(layout, 'newest'), [...parameters, firstLook]);
   if (callsOf(rows) >= wanted) return { query, parameters, rows };
   // Words alone are all that the index is asked for, and were counted.
-  const hasMore = query.full !== query.words;
+  const hasMore = query.full !== query.words || query.confirmsPhrases || query.excludedPhrases.length > 0;
   const { rows: samples } = await client.query<{ rows: number; with_words: number }>(sampleSql(layout), [
     ...parameters,
     firstLook,

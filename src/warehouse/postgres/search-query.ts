@@ -15,27 +15,43 @@ export interface LanguageQuery {
   /** One word or phrase of it, for the utterances to show; and the same with phrases as words. */
   readonly any: string;
   readonly anyWords: string;
-  /** A phrase reaches so far that words of two utterances may make it. */
-  readonly isWide: boolean;
+  /** One word of it outside phrases. */
+  readonly anyWordAlone: string;
+  /**
+   * Utterances have to confirm phrases: the index has no stop words, and a phrase that reaches far may be made by words of
+   * two utterances.
+   */
+  readonly confirmsPhrases: boolean;
+  /** Phrases as `spelled`, for the utterances. */
+  readonly phrases: readonly string[];
+  /** Those whose absence the utterances have to show, because the index lacks their stop words. */
+  readonly excludedPhrases: readonly string[];
   /** The words alone, as the index has them. */
   readonly lexemes: readonly string[];
   /** Rows of this language, about: which way is shorter depends on it, and the planner knows little of words. */
   readonly rows: number;
 }
 
-/** The languages of the index, and the search in each. Parameters: the whole text, and the text without exclusions. */
+/** The languages of the index, and the search in each. Parameters: `languageParameters`. */
 export const languageQueriesSql = (layout: Layout): string => {
   const table = qualified(layout, 'transcript_search');
   const fold = qualified(layout, 'transcript_fold');
   const read = (parameter: string) =>
     `${fold}(websearch_to_tsquery(language::regconfig, ${parameter}::text)::text)::tsquery::text`;
+  const spelledPhrases = (parameter: string) =>
+    `ARRAY(SELECT ${spelled(layout, 'language', 'phrase')} FROM unnest(${parameter}::text[]) AS phrase)`;
+  const hasStopWord = (parameter: string) =>
+    `EXISTS (SELECT FROM unnest(${parameter}::text[]) AS phrase CROSS JOIN LATERAL ts_parse('default', phrase) p ${dictionaryOf('language')}
+        WHERE ts_lexize(m.mapdict::regdictionary, p.token) = '{}')`;
   // Steps from one language to the next by the index, instead of reading all rows.
   return `WITH RECURSIVE l(language) AS (
   (SELECT language FROM ${table} ORDER BY language LIMIT 1)
   UNION ALL
   SELECT (SELECT s.language FROM ${table} s WHERE s.language > l.language ORDER BY s.language LIMIT 1) FROM l WHERE l.language IS NOT NULL
 )
-SELECT language, ${read('$1')} AS full, ${read('$2')} AS positive,
+SELECT language, ${read('$1')} AS full, ${read('$2')} AS positive, ${read('$3')} AS without_phrases, ${read('$4')} AS alone,
+       ${spelledPhrases('$5')} AS phrases, ${hasStopWord('$5')} AS has_stop_word,
+       ${spelledPhrases('$6')} AS excluded_phrases, ${hasStopWord('$6')} AS excludes_stop_word,
        (SELECT greatest(reltuples, 0)::float8 FROM pg_class WHERE oid = '${table}'::regclass) * coalesce(known.share, 1) AS rows
   FROM l
   LEFT JOIN (SELECT unnest(most_common_vals::text::text[]) AS language, unnest(most_common_freqs)::float8 AS share
@@ -44,47 +60,83 @@ SELECT language, ${read('$1')} AS full, ${read('$2')} AS positive,
  WHERE language IS NOT NULL`;
 };
 
+export const languageParameters = (text: SearchText): readonly unknown[] => [
+  text.full,
+  text.positive,
+  text.withoutExcludedPhrases,
+  text.words.join(' '),
+  text.phrases,
+  text.excludedPhrases,
+];
+
+/** The dictionary of each token of `ts_parse`, and none of compounds as a whole: their parts follow them. */
+const dictionaryOf = (language: string): string =>
+  `JOIN pg_ts_config_map m ON m.mapcfg = ${language}::regconfig AND m.mapseqno = 1 AND m.maptokentype = p.tokid AND p.tokid NOT IN (15, 16, 17)`;
+
+/** The words of a text one after the other as the index has them, and stop words as they are written. */
+const spelled = (layout: Layout, language: string, text: string): string =>
+  `(SELECT ${qualified(layout, 'transcript_fold')}(E'\\x01' || string_agg(coalesce((ts_lexize(m.mapdict::regdictionary, p.token))[1], lower(p.token)), E'\\x01' ORDER BY p.ordinality) || E'\\x01')
+     FROM ts_parse('default', translate(${text}, '<', ' ')) WITH ORDINALITY p ${dictionaryOf(language)})`;
+
+/** Whether an utterance says a `spelled` phrase, word for word. */
+const says = (layout: Layout, language: string): string =>
+  `strpos(${spelled(layout, language, 'u.content')}, phrase) > 0`;
+
 const lexeme = /'(?:[^'\\]|''|\\.)*'/gu;
 const unquote = (quoted: string): string =>
   quoted.slice(1, -1).replace(/''|\\(.)/gu, (pair, escaped) => escaped ?? pair[0]);
 
 const asWords = (query: string): string => query.replaceAll(/ <(?:-|\d+)> /gu, ' & ');
 
-/** Null when a language has no word of the search: stop words alone. */
-export const toLanguageQuery = (row: {
+export interface LanguageRow {
   readonly language: string;
   readonly full: string;
   readonly positive: string;
+  /** Without excluded phrases. */
+  readonly without_phrases: string;
+  /** Words outside phrases. */
+  readonly alone: string;
+  readonly phrases: readonly string[];
+  readonly has_stop_word: boolean;
+  readonly excluded_phrases: readonly string[];
+  readonly excludes_stop_word: boolean;
   readonly rows: number;
-}): LanguageQuery | null => {
+}
+
+/** Null when a language has no word of the search: stop words alone. */
+export const toLanguageQuery = (row: LanguageRow): LanguageQuery | null => {
   if (row.positive === '') return null;
+  const full = row.excludes_stop_word ? row.without_phrases : row.full;
   const any = row.positive.replaceAll(' & ', ' | ');
   const distances = [...row.positive.matchAll(/ <(\d+)> /gu)].map(([, distance]) => Number(distance));
   return {
     language: row.language,
-    full: row.full,
+    full,
     // Without a phrase, and with both its words, is not the same: that one stays for the positions.
-    words: asWords(row.full.includes('!(') ? row.positive : row.full),
+    words: asWords(full.includes('!(') ? row.positive : full),
     any,
     anyWords: asWords(any),
-    isWide: distances.some((distance) => distance > phraseReach),
+    anyWordAlone: row.alone.replaceAll(' & ', ' | '),
+    confirmsPhrases: row.has_stop_word || distances.some((distance) => distance > phraseReach),
+    phrases: row.phrases,
+    excludedPhrases: row.excludes_stop_word ? row.excluded_phrases : [],
     lexemes: (row.positive.match(lexeme) ?? []).map(unquote),
     rows: row.rows,
   };
 };
 
 /** Parameters of `findSql`. */
-export const findParameters = (query: LanguageQuery, text: SearchText, range: FindRange): readonly unknown[] => [
+export const findParameters = (query: LanguageQuery, range: FindRange): readonly unknown[] => [
   query.full,
   query.words,
   query.language,
   range.from,
   range.to,
   range.side,
-  // An alternative may be found without its phrase.
-  text.hasOr ? [] : text.phrases,
+  query.phrases,
   range.limit,
-  query.isWide,
+  query.confirmsPhrases,
+  query.excludedPhrases,
 ];
 
 export interface FindRange {
@@ -103,11 +155,11 @@ const newestFirst = 'ORDER BY call_timestamp DESC NULLS LAST, call_id';
 
 const hasWords = 'document @@ $2::tsquery';
 
-/** Rows to look at, $10 of the newest or all, and what has to be asked of each. */
+/** Rows to look at, $11 of the newest or all, and what has to be asked of each. */
 const rowsAmong = (layout: Layout) => {
   const table = qualified(layout, 'transcript_search');
   return {
-    newest: { rows: `(SELECT * FROM ${table} WHERE ${inRange} ${newestFirst} LIMIT $10) s`, where: hasWords },
+    newest: { rows: `(SELECT * FROM ${table} WHERE ${inRange} ${newestFirst} LIMIT $11) s`, where: hasWords },
     walked: { rows: `${table} s`, where: `${inRange} AND ${hasWords}` },
     // OFFSET keeps other conditions away from the planner, who would look up all rows of a language or side for a few words.
     named: { rows: `(SELECT * FROM ${table} WHERE ${hasWords} OFFSET 0) s`, where: inRange },
@@ -121,19 +173,18 @@ export const byTime = 'SET LOCAL enable_indexscan = on; SET LOCAL enable_bitmaps
 /** These queries are over sooner than they could be compiled. */
 export const prepareToFind = `SET LOCAL jit = off; SET LOCAL enable_seqscan = off; ${byTime}`;
 
-/** How many of the $10 newest rows there are, and, where $11 asks for it, have the words. Other parameters as those of `findSql`. */
+/** How many of the $11 newest rows there are, and, where $12 asks for it, have the words. Other parameters as those of `findSql`. */
 export const sampleSql = (layout: Layout): string =>
-  `SELECT count(*) AS rows, count(*) FILTER (WHERE $11::boolean AND ${hasWords}) AS with_words FROM ${rowsAmong(layout).newest.rows}
- WHERE $1::tsquery IS NOT NULL AND $7::text[] IS NOT NULL AND $8::int IS NOT NULL AND $9::boolean IS NOT NULL`;
+  `SELECT count(*) AS rows, count(*) FILTER (WHERE $12::boolean AND ${hasWords}) AS with_words FROM ${rowsAmong(layout).newest.rows}
+ WHERE $1::tsquery IS NOT NULL AND $7::text[] IS NOT NULL AND $8::int IS NOT NULL AND $9::boolean IS NOT NULL AND $10::text[] IS NOT NULL`;
 
 /**
  * Calls and sides of one language, newest first: among the newest rows, all that are walked past, or those that the index
- * names. The index finds the words, positions confirm
- * phrases. Where those may lie, as positions ran out or a phrase reaches over the space between utterances, the utterances
- * confirm it again.
+ * names. The index finds the words, positions confirm phrases. Where those do not tell, as positions ran out, a phrase
+ * reaches over the space between utterances or has stop words, the utterances confirm it again.
  */
 export const findSql = (layout: Layout, among: Among): string => {
-  const document = qualified(layout, 'transcript_document');
+  const ofRow = `${qualified(layout, 'utterances')} u WHERE u.call_id = s.call_id AND coalesce(u.side, '') = s.side`;
   const { rows, where } = rowsAmong(layout)[among];
   return `SELECT s.call_id, s.side, s.language, s.clipped, ${toMicros('s.call_timestamp')} AS micros
   FROM ${rows}
@@ -141,11 +192,10 @@ export const findSql = (layout: Layout, among: Among): string => {
    AND ($1::tsquery = $2::tsquery OR clipped OR document @@ $1::tsquery)
    AND (NOT (clipped OR $9::boolean) OR NOT EXISTS (
      SELECT FROM unnest($7::text[]) AS phrase
-      WHERE NOT EXISTS (
-        SELECT FROM ${qualified(layout, 'utterances')} u
-         WHERE u.call_id = s.call_id AND coalesce(u.side, '') = s.side
-           AND (${document}(s.language, u.content)).document
-               @@ ${qualified(layout, 'transcript_fold')}(phraseto_tsquery(s.language::regconfig, phrase)::text)::tsquery)))
+      WHERE NOT EXISTS (SELECT FROM ${ofRow} AND ${says(layout, '$3')})))
+   AND NOT EXISTS (
+     SELECT FROM unnest($10::text[]) AS phrase
+      WHERE EXISTS (SELECT FROM ${ofRow} AND ${says(layout, '$3')}))
  ${newestFirst}
  LIMIT $8`;
 };
@@ -153,12 +203,13 @@ export const findSql = (layout: Layout, among: Among): string => {
 /**
  * The utterances to show of found calls and sides, with marks. Positions of words and boundaries tell which utterances
  * have one; where positions ran out, each utterance is read. Run with `byTime`. Parameters: ids, sides, whether their
- * positions ran out, language, the words alone (`anyWords`) and as they are wanted (`any`), lexemes, and whether there are
- * words alone.
+ * positions ran out, language, the words alone (`anyWords`) and as they are wanted (`any`), lexemes, whether there are
+ * words alone, and the phrases that utterances have to confirm, where `any` is `anyWordAlone`.
  */
 export const hitsSql = (layout: Layout): string => {
   const fold = qualified(layout, 'transcript_fold');
-  const isHit = `(($8::boolean AND NOT s.clipped) OR (${qualified(layout, 'transcript_document')}($4::text, u.content)).document @@ $6::tsquery)`;
+  const isHit = `(($8::boolean AND NOT s.clipped) OR (${qualified(layout, 'transcript_document')}($4::text, u.content)).document @@ $6::tsquery
+     OR EXISTS (SELECT FROM unnest($9::text[]) AS phrase WHERE ${says(layout, '$4')}))`;
   return `SELECT s.call_id, h.utterance_index, h.side, ts_headline($4::text::regconfig, h.content, q.query,
          'HighlightAll=true, StartSel=${marks.start}, StopSel=${marks.end}') AS marked
   FROM unnest($1::text[], $2::text[], $3::boolean[]) AS s(call_id, side, clipped)

@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { CallsyncError, terminal, transient } from '../../errors.ts';
 import { inTransaction, runQuery } from '../../postgres/database.ts';
 import {
+  readAlternatives,
   readSearchText,
   type SearchIndexStatus,
   type SearchRequest,
@@ -22,7 +23,7 @@ import {
   nextCallsSql,
   searchStateSql,
 } from './search-ddl.ts';
-import { findCalls } from './search-find.ts';
+import { findCalls, joinResults } from './search-find.ts';
 
 export interface SearchOptions {
   readonly pool: pg.Pool;
@@ -134,15 +135,17 @@ const fill = async ({ pool, purpose, layout }: SearchOptions, onProgress: (index
 };
 
 const find = async (options: SearchOptions, request: SearchRequest): Promise<SearchResult> => {
-  const text = readSearchText(request.text);
+  const texts = readAlternatives(request.text).map(readSearchText);
   const { pool, purpose, layout } = options;
   if (!isReady(await readState(options))) {
     throw terminal('SEARCH_INDEX_MISSING', `The ${purpose} has no complete search index.`, {
-      hint: 'Run callsync warehouse search-index create, which also finishes one that was interrupted.',
+      hint: 'Run callsync warehouse search-index create with the same --config; it also finishes one that was interrupted.',
     });
   }
   return await inTransaction(pool, purpose, async (client) => {
     await client.query('SET TRANSACTION READ ONLY');
-    return await findCalls(client, layout, request, text);
+    const results: SearchResult[] = [];
+    for (const text of texts) results.push(await findCalls(client, layout, request, text));
+    return joinResults(results, request.limit);
   });
 };

@@ -201,9 +201,59 @@ test('a phrase is within one utterance, and the utterances shown are those that 
   expect(await shown('numéro -blanc')).toEqual([]);
   expect(await shown('dort -"chat noir"')).toEqual([]);
   expect(await shown('comme -"noir chat"')).toEqual([['near', 3]]);
-  // Stop words of a phrase match any word, and reach further than the space between two utterances.
+  // Stop words reach further than the space between two utterances.
   expect(await shown('"nuit de la de la de le chat"')).toEqual([]);
   expect(await shown('"numéro 7" or "chat blanc"')).toEqual([['many', 7, 300]]);
+});
+
+test('a phrase with stop words is found word for word, without regard to accents, case and inflection', async () => {
+  const minutes = (...texts: readonly string[]): Spoken[] =>
+    texts.map((said, minute) => ({ callId: `c${minute}`, minute, says: [['out', said]] }));
+  await load(
+    ...minutes(
+      'Voilà, VOTRE Facture.',
+      'notre facture',
+      'une facture : la votre',
+      'vos références de clients, même pour demain',
+      'le numéro du client à bientôt',
+      'il y a le rendez-vous avec votre conseiller',
+      'votre < factures',
+    ),
+    { callId: 'en', lang: 'en', minute: 8, says: [['in', 'it is your invoice']] },
+  );
+  await warehouse.search.create();
+  expect(await find('"votre facture"')).toEqual(['c6', 'c0']);
+  expect(await find('"votre facture"', { limit: 1 })).toEqual(['c6']);
+  expect(await find('facture "la votre"')).toEqual(['c2']);
+  expect(await find('"reference de client"')).toEqual(['c3']);
+  expect(await find('"CLIENT À BIENTOT"')).toEqual(['c4']);
+  expect(await find('"un rendez vous avec"')).toEqual([]);
+  expect(await find('"le rendez vous avec"')).toEqual(['c5']);
+  expect(await find('"your invoice"')).toEqual(['en']);
+  expect(await find('"my invoice"')).toEqual([]);
+  expect(await find('facture -"votre facture"')).toEqual(['c2', 'c1']);
+  expect(await find('"votre facture" or "your invoice" or "numéro du"')).toEqual(['en', 'c6', 'c4', 'c0']);
+  await load({
+    callId: 'several',
+    says: [
+      ['out', 'notre facture'],
+      ['out', 'votre facture, votre contrat'],
+      ['out', 'un contrat'],
+    ],
+  });
+  const [call, ...others] = (
+    await warehouse.search.find({ text: '"votre facture" or "votre contrat"', limit: 20 })
+  ).calls.filter(({ callId }) => callId === 'several');
+  expect(others).toEqual([]);
+  expect(call?.hits).toMatchObject([
+    {
+      utteranceIndex: 1,
+      highlights: [
+        [6, 13],
+        [21, 28],
+      ],
+    },
+  ]);
 });
 
 test('beyond the newest rows: by the index, by a walk, in another language, and as many as were asked for', async () => {
