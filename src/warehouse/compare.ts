@@ -36,9 +36,14 @@ export const compareWarehouses = async (
   left: Readable,
   right: Readable,
   names: readonly DigestedName[],
+  onTable: (name: DigestedName, comparison: TableComparison) => void = () => undefined,
 ): Promise<Record<string, TableComparison>> => {
   const comparisons: Record<string, TableComparison> = {};
-  for (const name of names) comparisons[name] = await compareTable(left, right, name);
+  for (const name of names) {
+    const comparison = await compareTable(left, right, name);
+    comparisons[name] = comparison;
+    onTable(name, comparison);
+  }
   return comparisons;
 };
 

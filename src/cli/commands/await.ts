@@ -92,7 +92,11 @@ export const addAwait = (command: Command): void => {
         ...warehouseLevels,
       ]),
     )
-    .option('--timeout <duration>', 'how long to wait; 0 looks once and starts nothing', parseTimeout, 3_600_000)
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait; 0 looks once and starts nothing')
+        .argParser(parseTimeout)
+        .default(3_600_000, '1h'),
+    )
     .option('--no-start', 'look once, start no reconciliation')
     .action(awaitProven);
 };

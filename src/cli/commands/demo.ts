@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { print, say, untilStopped } from '../command.ts';
 import { analystQueries } from '../demo/analyst-queries.ts';
+import { askLines } from '../demo/ask-lines.ts';
 import { countDifferent, describeDifference } from '../demo/check-equal.ts';
 import { type DemoOptions, type RunningDemo, runDemo } from '../demo/run-demo.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -40,14 +41,8 @@ const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<strin
       .map(([name, value]) => `${name} ${value}`)
       .join(', ')}`,
   );
-  lines.push(
-    '',
-    'Ask in SQL: tables are in schema calls (docs/tables.md), marts in calls_marts (docs/marts.md; docs/cookbook.md has 20 questions).',
-    `npx callsync query --config ${demo.configFile} 'SELECT * FROM calls_marts.agent_daily LIMIT 5'`,
-  );
+  lines.push('', ...askLines(demo, staysUp));
   if (staysUp) {
-    if (warehouse.kind === 'postgres') lines.push(`PGOPTIONS='-c search_path=calls_marts,calls' ${demo.psql}`);
-    lines.push('Other commands ask this demo with the same --config: search, export, coverage, await, status.');
     if (demo.temporalUi !== undefined) lines.push(`Temporal's interface: ${demo.temporalUi}`);
     lines.push(`Webhook receiver: ${demo.webhookAddress}`);
     if (demo.statusPage !== undefined) {

@@ -1,6 +1,8 @@
 /** Whether two warehouses hold the same rows after a demo. */
+
 import { compareWarehouses, type Difference } from '../../warehouse/compare.ts';
 import type { DigestedName, Warehouse } from '../../warehouse/warehouse.ts';
+import { say } from '../command.ts';
 
 export interface Equality {
   /** Per table: rows in either warehouse, and those that are not the same in both. */
@@ -16,7 +18,9 @@ const attempts = 3;
 /** Every table that both have, but those of `notCompared`. */
 const checkEqual = async (left: Warehouse, right: Warehouse, tables: readonly string[]): Promise<Equality> => {
   const names = tables.filter((name) => !notCompared.has(name)) as DigestedName[];
-  const compared = await compareWarehouses(left, right, names);
+  const compared = await compareWarehouses(left, right, names, (name, { rows, different }) =>
+    say(`Compared ${name}: ${rows} rows, ${different} different`),
+  );
   return {
     equal: Object.fromEntries(
       Object.entries(compared).map(([name, { rows, different }]) => [name, { rows, different }]),

@@ -31,6 +31,7 @@ import { openWorkers } from '../services/open-workers.ts';
 import type { Services } from '../services/services.ts';
 import { readVersion } from '../version.ts';
 import { watchBackfill } from '../watch-backfill.ts';
+import { askLines } from './ask-lines.ts';
 import { checkEqualWhenSettled, type Equality } from './check-equal.ts';
 import { checkTruth, type TruthReport } from './check-truth.ts';
 import { demoAnalytics, demoCalls } from './demo-calls.ts';
@@ -214,7 +215,12 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
       (entry) => statuses.has(entry.status) || entry.deliveredByWebhook,
     );
     endPhase('check');
+    const psql = psqlLine(config, store.url);
     const other = targets[1]?.warehouse;
+    if (other !== undefined) {
+      if (options.exit !== true) say(['', ...askLines({ warehouse, configFile, psql }, true), ''].join('\n'));
+      say('All is loaded. Comparing both warehouses row by row, which takes minutes …');
+    }
     const equality =
       other === undefined
         ? undefined
@@ -244,7 +250,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
       result,
       warehouse,
       differences: equality?.differences ?? [],
-      psql: psqlLine(config, store.url),
+      psql,
       configFile,
       webhookAddress: `${receiver.address}${config.webhook.path}`,
       temporalUi: temporal.uiUrl,

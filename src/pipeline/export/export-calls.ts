@@ -52,7 +52,7 @@ export const exportCalls = async (
     const files = await writer.finish();
     const range = { from: toIso(input.from), to: toIso(input.to) };
     const manifest = { format: input.format, ...range, calls, rows: files, made_by: `callsync ${input.version}` };
-    await writeFile(join(partial, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    await writeFile(join(partial, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
     return { calls, files };
   });
 };

@@ -3,7 +3,7 @@
  * all that is searched for is found within one utterance. Its index is kept by BigQuery itself.
  */
 import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { terminal } from '../../errors.ts';
+import { CallsyncError, terminal } from '../../errors.ts';
 import {
   type FoundCall,
   hitsPerCall,
@@ -72,16 +72,18 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
     });
   }
   const { from, to, side } = request;
-  const rows = await queries.run({
-    sql: searchSql(dataset, request),
-    parameters: {
-      terms: searchTerms(text),
-      ...(from === undefined ? {} : { from_micros: from }),
-      ...(to === undefined ? {} : { to_micros: to }),
-      ...(side === undefined ? {} : { side }),
-    },
-    types: { from_micros: 'INT64', to_micros: 'INT64' },
-  });
+  const rows = await queries
+    .run({
+      sql: searchSql(dataset, request),
+      parameters: {
+        terms: searchTerms(text),
+        ...(from === undefined ? {} : { from_micros: from }),
+        ...(to === undefined ? {} : { to_micros: to }),
+        ...(side === undefined ? {} : { side }),
+      },
+      types: { from_micros: 'INT64', to_micros: 'INT64' },
+    })
+    .catch(explainMissingSearch);
   const calls = rows.slice(0, request.limit).map(
     (row): FoundCall => ({
       callId: row.call_id as string,
@@ -91,6 +93,17 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
     }),
   );
   return { calls, more: rows.length > request.limit };
+};
+
+/** The local BigQuery lacks the function, and names it as it names a missing table. */
+const explainMissingSearch = (cause: unknown): never => {
+  if (cause instanceof CallsyncError && /function not found: search/i.test(cause.message)) {
+    throw terminal('SEARCH_UNSUPPORTED', 'This BigQuery has no SEARCH function: it is a local stand-in.', {
+      hint: 'Search a Postgres warehouse, or BigQuery itself; callsync query can compare with LIKE.',
+      cause,
+    });
+  }
+  throw cause;
 };
 
 const toHit = (hit: Record<string, unknown>, text: SearchText): SearchHit => {

@@ -1,5 +1,5 @@
 /** Exports read back: NDJSON by the import, Parquet by a library, against what the ledger and the warehouse hold. */
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
@@ -96,6 +96,8 @@ test('NDJSON: every document once, in order of time, and the import takes it', a
     calls: 30,
     format: 'ndjson',
   });
+  for (const name of ['manifest.json', 'calls.ndjson'])
+    expect((await stat(join(folder, 'part', name))).mode & 0o777, name).toBe(0o600);
 });
 
 test('Parquet: a file for each table, with the rows that the warehouse has', async () => {
