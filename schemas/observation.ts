@@ -18,6 +18,13 @@ export interface Observation {
    * that changes a field leaves it out here.
    */
   readonly encoded?: ReadonlyMap<string, Buffer>;
+  /** Hash of the bytes in which it came, where privacy rules have changed them since. */
+  readonly rawHash?: Buffer;
+  /**
+   * Orders it among others of the same instant and source, the same whatever rules have left of its values: `orderLength`
+   * characters (`src/calls/fold.ts`). Without one, its values do.
+   */
+  readonly order?: string;
 }
 
 /** A record that could not become an observation; it goes to quarantine with its bytes. */

@@ -37,6 +37,15 @@ export const restrictedColumns: Readonly<Partial<Record<TableName | 'words', rea
   tags: [...callKeys, 'tag_index', 'tag_id', 'display_name', 'confidence', 'type', 'value_bool'],
   contacts: [...callKeys, 'side', 'type'],
   changes: [...callKeys, 'field', 'revision', 'source', 'observed_at'],
+  redactions: [
+    ...callKeys,
+    'redaction_index',
+    'utterance_index',
+    'first_word',
+    'last_word',
+    'detector',
+    'detector_version',
+  ],
   deliveries: ['seq', 'arrival_id', 'hook_id', 'agent', 'received_at', 'signing_key', 'call_id', 'outcome'],
   loads: ['load_id', 'ledger_epoch', 'flatten_version', 'origin', 'calls_sent', 'calls_changed', 'loaded_at'],
   verdicts: [

@@ -92,6 +92,11 @@ export const warehouseTables: Readonly<Record<TableName, StoredData>> = {
   },
   udfs: { holds: 'user-defined fields', personal: 'yes', kept: withTheCall },
   contacts: { holds: 'telephone numbers or their tokens', personal: 'yes', kept: withTheCall },
+  redactions: {
+    holds: 'where privacy rules replaced words of transcripts, and by which detector',
+    personal: 'no',
+    kept: `${withTheCall}; \`privacy.retention.transcripts\``,
+  },
   documents: { holds: 'whole documents, where `documents` is on', personal: 'yes', kept: withTheCall },
   changes: { holds: 'which field of a call changed when; no values', personal: 'call ids', kept: withTheCall },
   deliveries: { holds: 'deliveries with call ids; a keyed hash once erased', personal: 'call ids', kept: 'for good' },

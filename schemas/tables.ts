@@ -66,6 +66,7 @@ export const tableNames = [
   'metadata',
   'udfs',
   'contacts',
+  'redactions',
   'documents',
   'changes',
   'deliveries',
@@ -295,6 +296,48 @@ export const tables: readonly Table[] = [
         type: 'text',
         description:
           'When type is PHONE: the number without separators, with a leading + if it had one or began with 00.',
+      },
+    ],
+  },
+  {
+    name: 'redactions',
+    grain: 'call × redaction',
+    description:
+      'What privacy rules replaced in transcripts: one row per replaced span, its place and what found it, never the value. Empty for calls without such rules.',
+    kind: 'child',
+    key: ['call_id', 'redaction_index'],
+    columns: [
+      callId,
+      callTimestamp,
+      {
+        name: 'redaction_index',
+        type: 'int',
+        required: true,
+        description: 'Position among the redactions of the call, in the order of its words, from 0.',
+      },
+      {
+        name: 'utterance_index',
+        type: 'int',
+        required: true,
+        description: 'Position of the utterance in the transcript, from 0.',
+      },
+      {
+        name: 'first_word',
+        type: 'int',
+        description:
+          'Position of the first replaced word in its utterance, from 0; null where text and words differed, so that all of the utterance was replaced, or where it has no words.',
+      },
+      { name: 'last_word', type: 'int', description: 'Position of the last replaced word; null as first_word.' },
+      {
+        name: 'detector',
+        type: 'text',
+        required: true,
+        description: 'What found it, such as phone or card, or the name of a configured pattern.',
+      },
+      {
+        name: 'detector_version',
+        type: 'int',
+        description: 'Version of the detector; null for a configured pattern.',
       },
     ],
   },
@@ -536,7 +579,15 @@ export const tableOf = (name: TableName): Table => {
 export const callTables = tables.filter(
   (table): table is Table & { readonly name: CallTableName } => table.kind === 'call' || table.kind === 'child',
 );
-export type CallTableName = 'calls' | 'utterances' | 'tags' | 'metadata' | 'udfs' | 'contacts' | 'documents';
+export type CallTableName =
+  | 'calls'
+  | 'utterances'
+  | 'tags'
+  | 'metadata'
+  | 'udfs'
+  | 'contacts'
+  | 'redactions'
+  | 'documents';
 export type LogTableName = 'deliveries' | 'loads' | 'verdicts';
 
 /** The view over the word arrays; the same columns whatever the layout. */

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { type CallDocument, knownCallFields } from '../../schemas/call.ts';
 import { type CallTableName, tableOf, type WordArrays } from '../../schemas/tables.ts';
 import { FieldReader, isObject } from './field-reader.ts';
+import { readRedactions, redactionsField } from './redactions.ts';
 import { cleanText, normalizePhone, parseDecimal } from './values.ts';
 
 /** Raised whenever the rows of an unchanged document would change; every call then becomes pending. */
@@ -19,6 +20,8 @@ export interface FlattenInput {
   readonly processedField?: string;
   /** Also make the row of table documents. */
   readonly documents?: boolean;
+  /** Whether privacy rules were ever applied to the document: else its list of redactions is a field like any unknown one. */
+  readonly isSanitized?: boolean;
 }
 
 export interface FlatCall {
@@ -96,6 +99,7 @@ export const flattenCall = (input: FlattenInput): FlatCall => {
       metadata: details.metadata,
       udfs: details.udfs,
       contacts: [incoming, outgoing].filter((row) => row !== null),
+      redactions: input.isSanitized === true ? flattenRedactions(callId, at, transcript) : [],
       documents,
     },
   };
@@ -133,6 +137,13 @@ const flattenDetails = (
   const outgoing = flattenContact(callId, at, 'out', document.out, read);
   return { utterances, words, tags, metadata, udfs, metadataValues, incoming, outgoing };
 };
+
+const flattenRedactions = (
+  callId: string,
+  at: number | null,
+  transcript: Readonly<Record<string, unknown>> | undefined,
+): unknown[][] =>
+  readRedactions(transcript?.[redactionsField]).map((redaction, index) => [callId, at, index, ...redaction]);
 
 type Words = { -readonly [K in keyof WordArrays]: unknown[] };
 

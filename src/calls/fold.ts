@@ -7,12 +7,17 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type Observation, type ObservationSource, sourceRank } from '../../schemas/observation.ts';
 import { defineEncoded } from '../encoded.ts';
+import { isObject } from './field-reader.ts';
+import { redactionsField } from './redactions.ts';
 import { cleanText, infinityAsText, maxJsonDepth } from './values.ts';
 
 /** JSON as text, or as the bytes in which it came. */
 export type JsonText = string | Buffer;
 
-/** [observed_at in microseconds, source rank, hash of the value's JSON] */
+/**
+ * [observed_at in microseconds, source rank, hash of the value's JSON]. Where the observation has an order of its own, the hash
+ * begins with it: see `placeHash`.
+ */
 export type FieldVersion = readonly [observedAt: number, rank: number, hash: string];
 
 /** When a field's value was last changed, which an equal observation does not move; the rank is that of the source. */
@@ -36,9 +41,17 @@ export interface LedgerRow {
   readonly changedAt: number | null;
   /** Since when the service no longer lists the call; part of what warehouses show, so a change raises the revision. */
   readonly missingSince: number | null;
+  /**
+   * Version of the privacy rules that the document is under; `noRules` once something came in without any after rules had been
+   * applied; null while none ever were.
+   */
+  readonly rules: string | null;
   /** First observed_at per source that ever showed the call. */
   readonly seenBy: Readonly<Partial<Record<ObservationSource, number>>>;
 }
+
+/** Not all of a document is under rules any more. */
+export const noRules = 'none';
 
 /** An observation with every field's JSON and hash. */
 export interface PreparedObservation extends Observation {
@@ -58,11 +71,23 @@ export const emptyRow = (callId: string): LedgerRow => ({
   lastSeenAt: null,
   changedAt: null,
   missingSince: null,
+  rules: null,
   seenBy: {},
 });
 
 /** First 128 bits of the SHA-256 of a value's JSON, as base64. */
 export const hashJson = (json: JsonText): string => hash('sha256', json, 'base64').slice(0, 22);
+
+/** Characters of `Observation.order`: 48 bits in base64. */
+export const orderLength = 8;
+
+/** Which of two values of one instant and source wins must not depend on what rules leave of them. */
+const placeHash = (hashed: string, order: string | undefined): string =>
+  order === undefined ? hashed : order + hashed.slice(orderLength);
+
+/** Hashes of equal values, in whichever order they are. */
+const isSameHash = (a: string | undefined, b: string | undefined): boolean =>
+  a === b || (a !== undefined && b !== undefined && a.slice(orderLength) === b.slice(orderLength));
 
 /** A record without a prototype: fields named `constructor` or `__proto__` are fields like any other. */
 const bare = <T>(from?: Readonly<Record<string, T>>): Record<string, T> => ({ __proto__: null, ...from }) as never;
@@ -106,7 +131,7 @@ export const prepareObservation = (observation: Observation): PreparedObservatio
     if (bytes !== undefined) {
       defineEncoded(fields, name, bytes);
       json[name] = bytes;
-      hashes[name] = hashJson(bytes);
+      hashes[name] = placeHash(hashJson(bytes), observation.order);
       continue;
     }
     const value = given[name];
@@ -115,7 +140,7 @@ export const prepareObservation = (observation: Observation): PreparedObservatio
     if (text === undefined) continue;
     fields[name] = infinite ? JSON.parse(text) : value;
     json[name] = text;
-    hashes[name] = hashJson(text);
+    hashes[name] = placeHash(hashJson(text), observation.order);
   }
   return { ...observation, fields, ...(encoded === undefined ? {} : { encoded }), json, hashes };
 };
@@ -143,7 +168,7 @@ export const needsDocument = (row: LedgerRow, observation: PreparedObservation):
   for (const name of Object.keys(observation.json)) {
     const held = own(row.versions, name);
     if (held === undefined) return true;
-    if (held[2] !== observation.hashes[name] && isHigher(versionOf(observation, name), held)) return true;
+    if (!isSameHash(held[2], observation.hashes[name]) && isHigher(versionOf(observation, name), held)) return true;
   }
   return false;
 };
@@ -152,7 +177,7 @@ export const needsDocument = (row: LedgerRow, observation: PreparedObservation):
 export const holdsValues = (row: LedgerRow, observation: PreparedObservation): boolean =>
   Object.keys(observation.json).every(
     (name) =>
-      own(row.versions, name)?.[2] === observation.hashes[name] ||
+      isSameHash(own(row.versions, name)?.[2], observation.hashes[name]) ||
       (row.document !== null &&
         Object.hasOwn(row.document, name) &&
         isDeepStrictEqual(row.document[name], observation.fields[name])),
@@ -176,7 +201,7 @@ export const fold = (row: LedgerRow, observation: PreparedObservation): LedgerRo
     const candidate = versionOf(observation, name);
     if (held !== undefined) {
       if (!isHigher(candidate, held)) continue;
-      if (held[2] !== candidate[2]) {
+      if (!isSameHash(held[2], candidate[2])) {
         if (row.document === null) throw new Error('fold: the document was not fetched');
         if (!isDeepStrictEqual(row.document[name], observation.fields[name])) changes.push(name);
       }
@@ -226,24 +251,36 @@ export const foldErasure = (row: LedgerRow): LedgerRow =>
   row.tombstone ? row : { ...emptyRow(row.callId), revision: row.revision + 1, tombstone: true };
 
 /**
- * The row with its document as other rules leave it; the same row when they change nothing. Fields keep their time and rank, so
- * that what was newer stays newer.
+ * The row with its document as other rules leave it, in the same revision when they change nothing. Fields keep their time and
+ * rank, so that what was newer stays newer.
+ * @param version of these rules; without one the row says that it is under the same as before.
  */
-export const foldRules = (row: LedgerRow, sanitize: (observation: Observation) => Observation): LedgerRow => {
+export const foldRules = (
+  row: LedgerRow,
+  sanitize: (observation: Observation) => Observation,
+  version: string | null = row.rules,
+): LedgerRow => {
   if (row.tombstone || row.document === null) return row;
   const held = row.document;
   const { fields, json, hashes } = prepareObservation(
     sanitize({ callId: row.callId, source: 'import', observedAt: 0, fields: held }),
   );
   const names = new Set([...Object.keys(held), ...Object.keys(fields)]);
-  if ([...names].every((name) => isDeepStrictEqual(held[name], fields[name]))) return row;
+  // Rows of warehouses show a list of redactions that rules have passed.
+  const isListShown = row.rules === null && version !== null && listsRedactions(fields.transcript_json);
+  if (!isListShown && [...names].every((name) => isDeepStrictEqual(held[name], fields[name])))
+    return row.rules === version ? row : { ...row, rules: version };
   const versions: Record<string, FieldVersion> = bare();
+  // Without rules a hash begins with that of the raw value, which must not stay.
+  const hasOrder = row.rules !== null && row.rules !== noRules;
   for (const [name, hashed] of Object.entries(hashes)) {
-    const [at = 0, rank = 0] = own(row.versions, name) ?? [];
-    versions[name] = [at, rank, hashed];
+    const [at = 0, rank = 0, before] = own(row.versions, name) ?? [];
+    versions[name] = [at, rank, placeHash(hashed, hasOrder ? before?.slice(0, orderLength) : undefined)];
   }
-  return { ...row, versions, document: fields, json, revision: row.revision + 1 };
+  return { ...row, rules: version, versions, document: fields, json, revision: row.revision + 1 };
 };
+
+const listsRedactions = (transcript: unknown): boolean => isObject(transcript) && redactionsField in transcript;
 
 /** The folded document as JSON, its fields in name order so that equal documents read the same. */
 export const renderDocument = (row: LedgerRow): Buffer => {

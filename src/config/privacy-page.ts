@@ -27,8 +27,17 @@ changes nothing. \`callsync privacy preview\` shows what the rules make of a cal
   transcripts, so joins work without it. Who has the key can try numbers out: keep it away from the store.
 - What no rule can read is sealed with the public key of \`privacy.seal_key_file\`. \`callsync quarantine replay --key-file\` reads it
   with the private one, and applies the rules to it.
+- Table \`redactions\` of every warehouse says what was replaced in transcripts: call, utterance, first and last word, detector and
+  its version, never the value. Without words (null) all of the utterance was replaced, for its text and words differ, or it
+  has none. The list travels in the transcript, as its field \`callsync_redactions\`, and goes with it by erasure and
+  retention. Of a list that a sender wrote only places of the transcript and known detectors stay; where no rules ever acted
+  on a call the field is data like any other, and the table has no rows of it. Patterns that are no longer configured lose
+  their rows.
 - Rules act on what comes in. \`callsync privacy apply\` applies them to what was stored before, in the ledger, the bodies of deliveries,
-  quarantine and, with the next loads, every warehouse. What was taken does not come back under looser rules.
+  quarantine and, with the next loads, every warehouse. The ledger says of each call under which version of the rules it is:
+  calls under the present one are passed over, so that a run which was interrupted goes on, and \`callsync status\` and
+  \`callsync doctor\` count the others. A call that comes in again is brought under the present rules as a whole. What was taken does
+  not come back under looser rules: they act on new calls and on what is read again, as the log says when a worker starts.
 - After a change of the key a repeated delivery counts as new, and tokens of the old and the new key do not join.
 `;
 

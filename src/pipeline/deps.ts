@@ -22,6 +22,8 @@ export interface IngestDeps {
    * can exist. Undefined only where none are configured.
    */
   readonly sanitize: ((observation: Observation) => Observation) | undefined;
+  /** Version of the privacy rules in `sanitize`; absent where there are none. */
+  readonly rulesVersion?: string;
   /** What is kept of a record that no rule could read; as it is, where there are no rules. */
   readonly seal?: (record: RejectedRecord) => RejectedRecord;
   /** What may be kept by its age; absent where nothing has a limit. Applied after `sanitize`. */

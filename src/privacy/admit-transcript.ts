@@ -1,7 +1,10 @@
 /** The policies on the bytes of a transcript: utterances in which nothing is found stay as they came, and are not parsed. */
+import { type Redaction, redactionsField } from '../calls/redactions.ts';
+import type { FieldBytes } from './cut-fields.ts';
 import { detectHeard } from './detect.ts';
 import type { Finding } from './finding.ts';
 import { type Heard, hear } from './hear.ts';
+import { countWordsOf, markRedactions } from './mark-redactions.ts';
 import { type Aligned, readUtterance, redactUtterances } from './redact-transcript.ts';
 import { renderJson, saysNoMore } from './render-json.ts';
 import type { RuleNode } from './rules.ts';
@@ -24,41 +27,75 @@ export const admitTranscript = (
 ): Buffer | undefined => {
   const names = scanned.fields.map(({ name }) => name);
   if (new Set(names).size < names.length) return undefined;
-  const callData = admitCallData(bytes, scanned, node.child('callData'), options);
-  const rest = admitRest(scanned, node, options);
-  if (rest === undefined) {
-    if (callData === undefined) return bytes.subarray(scanned.from, scanned.to);
+  const { utterances, redactions } = admitCallData(bytes, scanned, node.child('callData'), options);
+  const held = scanned.fields.find(({ name }) => name === redactionsField);
+  const marks = markBytes(bytes, scanned, { held, added: redactions }, node, options);
+  const others = scanned.fields.filter((field) => field !== held);
+  const rest = admitRest(others, node, options);
+  const callData = utterances ?? bytes.subarray(scanned.start, scanned.end);
+  if (rest.isKept && (held === undefined || marks?.equals(held.value) === true)) {
+    if (utterances === undefined && (marks === undefined || held !== undefined))
+      return bytes.subarray(scanned.from, scanned.to);
+    const added = held === undefined ? nameMarks(marks) : [];
     return Buffer.concat([
       bytes.subarray(scanned.from, scanned.start),
       callData,
+      ...added,
       bytes.subarray(scanned.end, scanned.to),
     ]);
   }
   return Buffer.concat([
-    Buffer.from(`${rest.slice(0, -1)}${rest.length > 2 ? ',' : ''}"callData":`),
-    callData ?? bytes.subarray(scanned.start, scanned.end),
+    Buffer.from(`${rest.json.slice(0, -1)}${rest.json.length > 2 ? ',' : ''}"callData":`),
+    callData,
+    ...nameMarks(marks),
     Buffer.from('}'),
   ]);
 };
 
 const parse = (bytes: Buffer): unknown => JSON.parse(bytes.toString('utf8'));
 
-/** The fields beside `callData` as an object in JSON; undefined where they stay as they came. */
-const admitRest = ({ fields }: ScannedTranscript, node: RuleNode, options: SanitizeOptions): string | undefined => {
-  const rest = Object.fromEntries(fields.map(({ name, value }) => [name, parse(value)]));
-  const kept = sanitizeValue(rest, node, 'transcript_json', options, 1);
-  if (kept === rest && fields.every(({ name, value }) => saysNoMore(value, rest[name]))) return undefined;
-  const values = Buffer.concat(fields.map(({ value }) => value));
-  return typeof kept === 'object' ? renderJson(kept, values) : '{}';
+/** The list of what was replaced, as JSON; undefined where there is none. */
+const markBytes = (
+  bytes: Buffer,
+  { utterances }: ScannedTranscript,
+  { held, added }: { readonly held: FieldBytes | undefined; readonly added: readonly Redaction[] },
+  node: RuleNode,
+  options: SanitizeOptions,
+): Buffer | undefined => {
+  if (held === undefined && added.length === 0) return undefined;
+  const countWords = (index: number): number | undefined => {
+    const { start, end } = utterances[index] as ScannedUtterance;
+    return countWordsOf(parse(bytes.subarray(start, end)));
+  };
+  const before = held === undefined ? undefined : parse(held.value);
+  const marks = markRedactions({ held: before, added, count: utterances.length, countWords }, node, options);
+  return marks === undefined ? undefined : Buffer.from(JSON.stringify(marks));
 };
 
-/** The list of utterances; undefined where it stays as it came. */
+/** The list as a further field of the transcript. */
+const nameMarks = (marks: Buffer | undefined): Buffer[] =>
+  marks === undefined ? [] : [Buffer.from(`,"${redactionsField}":`), marks];
+
+/** The fields beside utterances and list as an object in JSON, and whether they stay as they came. */
+const admitRest = (
+  fields: readonly FieldBytes[],
+  node: RuleNode,
+  options: SanitizeOptions,
+): { readonly json: string; readonly isKept: boolean } => {
+  const rest = Object.fromEntries(fields.map(({ name, value }) => [name, parse(value)]));
+  const kept = sanitizeValue(rest, node, 'transcript_json', options, 1);
+  const isKept = kept === rest && fields.every(({ name, value }) => saysNoMore(value, rest[name]));
+  const values = Buffer.concat(fields.map(({ value }) => value));
+  return { json: typeof kept === 'object' ? renderJson(kept, values) : '{}', isKept };
+};
+
+/** The list of utterances, undefined where it stays as it came, and what was replaced in it. */
 const admitCallData = (
   bytes: Buffer,
   { utterances }: ScannedTranscript,
   node: RuleNode,
   options: SanitizeOptions,
-): Buffer | undefined => {
+): { readonly utterances: Buffer | undefined; readonly redactions: readonly Redaction[] } => {
   const changed = new Map<number, unknown>();
   const parsed = new Map<number, unknown>();
   const bytesOf = ({ start, end }: ScannedUtterance): Buffer => bytes.subarray(start, end);
@@ -76,14 +113,14 @@ const admitCallData = (
       index,
     ),
   );
-  redactRounds(spoken, open, changed, options);
+  const redactions = redactRounds(spoken, open, changed, options);
   for (const index of new Set([...changed.keys(), ...parsed.keys()])) {
     const before = changed.get(index) ?? parsed.get(index);
     const kept = sanitizeUtterance(before, node, options);
     const own = bytesOf(utterances[index] as ScannedUtterance);
     if (changed.has(index) || kept !== before || !saysNoMore(own, kept)) changed.set(index, kept);
   }
-  if (changed.size === 0) return undefined;
+  if (changed.size === 0) return { utterances: undefined, redactions };
   const parts = utterances.flatMap((utterance, index) => {
     const own = bytesOf(utterance);
     return [
@@ -91,28 +128,32 @@ const admitCallData = (
       changed.has(index) ? Buffer.from(renderJson(changed.get(index), own)) : own,
     ];
   });
-  return Buffer.concat([...parts, Buffer.from(']')]);
+  return { utterances: Buffer.concat([...parts, Buffer.from(']')]), redactions };
 };
 
-/** Replaces what is found until nothing is; a value that is replaced may part others that were one run before. */
+/** Replaces what is found until nothing is, and says where; a value that is replaced may part others that were one run before. */
 const redactRounds = (
   spoken: Heard[],
   open: (index: number) => Aligned,
   changed: Map<number, unknown>,
   options: SanitizeOptions,
-): void => {
+): readonly Redaction[] => {
   const aligned = new Map<number, Aligned>();
+  const redactions: Redaction[] = [];
   const replace = (finding: Finding): string => replacementOf(finding, options);
   for (let round = 0; round < mostRounds; round += 1) {
     const findings = detectHeard(spoken, options);
-    if (findings.length === 0) return;
-    for (const [index, kept] of redactUtterances(findings, replace, (at) => aligned.get(at) ?? open(at))) {
+    if (findings.length === 0) break;
+    const redacted = redactUtterances(findings, replace, (at) => aligned.get(at) ?? open(at));
+    redactions.push(...redacted.redactions);
+    for (const [index, kept] of redacted.utterances) {
       const read = readUtterance(kept);
       aligned.set(index, read);
       changed.set(index, kept);
       spoken[index] = hear(read, index);
     }
   }
+  return redactions;
 };
 
 const speakerOf = ({ others }: ScannedSaid): string => {

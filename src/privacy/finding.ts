@@ -13,6 +13,11 @@ export const detectorVersions = {
 
 export type DetectorName = keyof typeof detectorVersions;
 
+const versions = new Map<string, number>(Object.entries(detectorVersions));
+
+/** The present version of a detector; null for a configured pattern, which the version of the rules tells. */
+export const versionOf = (detector: string): number | null => versions.get(detector) ?? null;
+
 /** Characters of one utterance, `[start, end)`. */
 export interface Span {
   readonly utterance: number;

@@ -1,16 +1,17 @@
 /** The privacy rules of a configuration, at every door by which call data comes in. */
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { isSupportedCountry } from 'libphonenumber-js/max';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
+import { orderLength } from '../calls/fold.ts';
 import { identifyRecord } from '../calls/record.ts';
 import { terminal } from '../errors.ts';
 import { parseQuietly } from '../parse-json.ts';
 import { createSealer, isSealed } from '../sealed.ts';
 import { admitBytes } from './admit-bytes.ts';
-import { detectorVersions } from './finding.ts';
 import { renderJson } from './render-json.ts';
 import { compileRules, profileRules } from './rules.ts';
+import { versionOfRules } from './rules-version.ts';
 import { sanitizeRecord } from './sanitize-record.ts';
 import { type SanitizeOptions, tokenOf } from './sanitize-value.ts';
 
@@ -72,6 +73,17 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
   // Getters of encoded fields are read here: their bytes may say more than their value, such as a name twice.
   const sanitizeAll = (fields: Fields): Fields => sanitizeRecord({ ...fields }, options);
 
+  /** By the record as it came, which only those with the key can search for. */
+  const orderOf = ({ encoded, fields, rawHash }: Observation): string => {
+    const keyed = createHmac('sha256', keys.token).update('order\0');
+    if (rawHash !== undefined) keyed.update(rawHash);
+    else {
+      for (const name of Object.keys(fields).sort())
+        keyed.update(JSON.stringify(name)).update(encoded?.get(name) ?? JSON.stringify(fields[name]) ?? '');
+    }
+    return keyed.digest('base64').slice(0, orderLength);
+  };
+
   /** Written anew: bytes may hold what their value does not. */
   const admitValue = (body: Buffer): Buffer | undefined => {
     const identified = identifyRecord(parseQuietly(body));
@@ -85,13 +97,11 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
   };
 
   return {
-    version: createHash('sha256')
-      .update(
-        JSON.stringify([rules, countries, [...disabled].sort(), config.patterns, config.key_id, detectorVersions]),
-      )
-      .digest('hex')
-      .slice(0, 12),
-    sanitize: ({ encoded: _encoded, fields, ...observation }) => ({ ...observation, fields: sanitizeAll(fields) }),
+    version: versionOfRules(config) ?? '',
+    sanitize: (observation) => {
+      const { encoded: _encoded, fields, rawHash: _rawHash, ...rest } = observation;
+      return { ...rest, order: rest.order ?? orderOf(observation), fields: sanitizeAll(fields) };
+    },
     preview: (fields, onFinding) => sanitizeRecord({ ...fields }, { ...options, onFinding }),
     admit: (body) => ({
       body: admitBytes(body, options) ?? admitValue(body) ?? sealBytes(body),

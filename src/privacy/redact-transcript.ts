@@ -1,6 +1,7 @@
 /** Replaces what was found in a transcript (interface §2.2): text and words alike, so that they still agree; timings stay. */
 import { isObject } from '../calls/field-reader.ts';
-import type { Finding, Span } from './finding.ts';
+import type { Redaction } from '../calls/redactions.ts';
+import { type Finding, type Span, versionOf } from './finding.ts';
 import type { Spoken } from './read-pieces.ts';
 
 type Fields = Record<string, unknown>;
@@ -21,8 +22,8 @@ export interface Aligned extends Spoken {
 const spokenBy = (word: unknown): unknown => (isObject(word) ? word.value : undefined);
 
 /** Where each word stands in the text, or undefined where some do not, or the text says more. */
-const alignWords = (text: string, words: readonly unknown[]): Omit<Span, 'utterance'>[] | undefined => {
-  const places: Omit<Span, 'utterance'>[] = [];
+const alignWords = (text: string, words: readonly unknown[]): Place[] | undefined => {
+  const places: Place[] = [];
   let at = 0;
   for (const word of words) {
     const value = spokenBy(word);
@@ -70,10 +71,13 @@ export const readUtterance = (item: unknown): Aligned => {
 export interface OpenTranscript {
   readonly spoken: readonly Spoken[];
   /**
-   * The utterances with findings replaced; `undefined` when there are none.
+   * The utterances with findings replaced, and where; `undefined` when there are none.
    * @param replace what stands for a finding.
    */
-  redact(findings: readonly Finding[], replace: (finding: Finding) => string): unknown[] | undefined;
+  redact(
+    findings: readonly Finding[],
+    replace: (finding: Finding) => string,
+  ): { readonly callData: unknown[]; readonly redactions: readonly Redaction[] } | undefined;
 }
 
 /** @param callData the list of utterances; anything else has none. */
@@ -84,16 +88,23 @@ export const openTranscript = (callData: unknown): OpenTranscript => {
     spoken: utterances,
     redact(findings, replace) {
       if (findings.length === 0) return undefined;
-      const result = [...items];
+      const callData = [...items];
       const redacted = redactUtterances(findings, replace, (index) => utterances[index] as Aligned);
-      for (const [index, utterance] of redacted) result[index] = utterance;
-      return result;
+      for (const [index, utterance] of redacted.utterances) callData[index] = utterance;
+      return { callData, redactions: redacted.redactions };
     },
   };
 };
 
+export interface RedactedUtterances {
+  /** Those in which something was found, by index, with it replaced. */
+  readonly utterances: ReadonlyMap<number, Fields>;
+  /** One of each span that was replaced. */
+  readonly redactions: readonly Redaction[];
+}
+
 /**
- * Utterances in which something was found, by index, with it replaced.
+ * Replaces what was found in the utterances that it was found in.
  * @param replace what stands for a finding.
  * @param read an utterance by its index.
  */
@@ -101,19 +112,25 @@ export const redactUtterances = (
   findings: readonly Finding[],
   replace: (finding: Finding) => string,
   read: (index: number) => Aligned,
-): ReadonlyMap<number, Fields> => {
-  const byUtterance = new Map<number, Replacement[]>();
+): RedactedUtterances => {
+  const byUtterance = new Map<number, FoundSpan[]>();
   for (const finding of findings) {
     const label = replace(finding);
     for (const [part, span] of finding.spans.entries()) {
       const own = byUtterance.get(span.utterance) ?? [];
       byUtterance.set(span.utterance, own);
-      own.push({ start: span.start, end: span.end, label: part === 0 ? label : further });
+      own.push({ ...span, label: part === 0 ? label : further, detector: finding.detector });
     }
   }
-  return new Map(
-    [...byUtterance].map(([index, replacements]) => [index, redactUtterance(read(index), replacements)] as const),
-  );
+  const utterances = new Map<number, Fields>();
+  const redactions: Redaction[] = [];
+  for (const [index, spans] of byUtterance) {
+    const aligned = read(index);
+    const places = placesOf(aligned);
+    utterances.set(index, redactUtterance(aligned, places, spans));
+    for (const span of spans) redactions.push(...markSpan(span, places));
+  }
+  return { utterances, redactions };
 };
 
 interface Replacement {
@@ -122,21 +139,44 @@ interface Replacement {
   readonly label: string;
 }
 
-const redactUtterance = (aligned: Aligned, replacements: readonly Replacement[]): Fields => {
-  const { utterance, words, text, agrees } = aligned;
+interface FoundSpan extends Replacement, Span {
+  readonly detector: string;
+}
+
+type Place = Omit<Span, 'utterance'>;
+
+/** Where each word stands in the text; undefined where there are no words, or nothing tells which of them are meant. */
+const placesOf = ({ words, text, agrees }: Aligned): readonly Place[] | undefined =>
+  words === undefined || words.length === 0 || !agrees ? undefined : alignWords(text, words);
+
+const isCovered = (place: Place, { start, end }: Place): boolean => place.start < end && place.end > start;
+
+const markSpan = (span: FoundSpan, places: readonly Place[] | undefined): Redaction[] => {
+  const { utterance, detector } = span;
+  if (places === undefined) return [[utterance, null, null, detector, versionOf(detector)]];
+  const first = places.findIndex((place) => isCovered(place, span));
+  const last = places.findLastIndex((place) => isCovered(place, span));
+  return first === -1 ? [] : [[utterance, first, last, detector, versionOf(detector)]];
+};
+
+/** @param places as of `placesOf`. */
+const redactUtterance = (
+  { utterance, words, text }: Aligned,
+  places: readonly Place[] | undefined,
+  replacements: readonly Replacement[],
+): Fields => {
   if (words === undefined || words.length === 0) return { ...utterance, content: replaceText(text, replacements) };
   const labels = new Map<number, string>();
-  const places = agrees ? alignWords(text, words) : undefined;
   if (places === undefined) {
     // Nothing tells which words are meant.
     for (const [index] of words.entries())
       labels.set(index, index === 0 ? (replacements[0] as Replacement).label : further);
   } else {
-    for (const { start, end, label } of replacements) {
+    for (const replacement of replacements) {
       let isFirst = true;
       for (const [index, place] of places.entries()) {
-        if (place.start >= end || place.end <= start || labels.has(index)) continue;
-        labels.set(index, isFirst ? label : further);
+        if (!isCovered(place, replacement) || labels.has(index)) continue;
+        labels.set(index, isFirst ? replacement.label : further);
         isFirst = false;
       }
     }

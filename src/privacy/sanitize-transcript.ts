@@ -1,6 +1,9 @@
 /** The policies on a transcript: utterances by spans, everything beside them as any other field. */
+import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../calls/field-reader.ts';
+import { type Redaction, redactionsField } from '../calls/redactions.ts';
 import { detect } from './detect.ts';
+import { countWordsOf, markRedactions } from './mark-redactions.ts';
 import { openTranscript } from './redact-transcript.ts';
 import type { RuleNode } from './rules.ts';
 import {
@@ -14,11 +17,19 @@ import {
 
 /** The transcript with the policies applied; the same object where nothing had to change. */
 export const sanitizeTranscript = (transcript: Fields, node: RuleNode, options: SanitizeOptions): unknown => {
-  const { callData, ...rest } = transcript;
+  const { callData, [redactionsField]: held, ...rest } = transcript;
   const others = sanitizeValue(rest, node, 'transcript_json', options, 1);
-  const utterances = sanitizeBeside(redactSaid(callData, options), node.child('callData'), options);
-  if (others === rest && utterances === callData) return transcript;
-  return { ...(isObject(others) ? others : {}), callData: utterances };
+  const said = redactSaid(callData, options);
+  const utterances = sanitizeBeside(said.callData, node.child('callData'), options);
+  const items: readonly unknown[] = Array.isArray(callData) ? callData : [];
+  const countWords = (index: number) => countWordsOf(items[index]);
+  const marks = markRedactions({ held, added: said.redactions, count: items.length, countWords }, node, options);
+  if (others === rest && utterances === callData && isDeepStrictEqual(marks, held)) return transcript;
+  return {
+    ...(isObject(others) ? others : {}),
+    callData: utterances,
+    ...(marks === undefined ? {} : { [redactionsField]: marks }),
+  };
 };
 
 const sanitizeBeside = (callData: unknown, node: RuleNode, options: SanitizeOptions): unknown => {
@@ -69,14 +80,19 @@ const mayHold = (word: Fields): boolean => {
   return false;
 };
 
-/** The utterances with findings replaced; the same list where there are none. */
-const redactSaid = (callData: unknown, options: SanitizeOptions): unknown => {
+/** The utterances with findings replaced, and where; the same list where there are none. */
+const redactSaid = (
+  callData: unknown,
+  options: SanitizeOptions,
+): { readonly callData: unknown; readonly redactions: readonly Redaction[] } => {
   let result = callData;
+  const redactions: Redaction[] = [];
   for (let round = 0; round < mostRounds; round += 1) {
     const opened = openTranscript(result);
     const said = opened.redact(detect(opened.spoken, options), (finding) => replacementOf(finding, options));
     if (said === undefined) break;
-    result = said;
+    result = said.callData;
+    redactions.push(...said.redactions);
   }
-  return result;
+  return { callData: result, redactions };
 };

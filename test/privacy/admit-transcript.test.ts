@@ -51,11 +51,23 @@ const odd = fc.tuple(said, fc.nat({ max: 9 })).map(([one, kind]): unknown => {
   return kinds[kind];
 });
 const callData = fc.array(fc.oneof({ weight: 4, arbitrary: said }, { weight: 1, arbitrary: odd }), { maxLength: 6 });
-const transcript = fc.record({
-  callData: fc.oneof({ weight: 9, arbitrary: callData }, { weight: 1, arbitrary: fc.constantFrom(null, {}, [1]) }),
-  callUniqueId: fc.constantFrom('', 'asr-1', '06 39 98 12 34'),
-  meta: fc.constantFrom({ lang: 'fr', ivr_end: 2.5 }, { note: 'a@b.fr', '0639981234': 1 }),
-});
+const place = fc.constantFrom(null, 0, 1, 7, -0, 0.5, 639_981, 'x');
+const detector = fc.constantFrom('phone', 'card', 'greeting', 'Jean', 'constructor', 7);
+const redactions = fc.oneof(
+  fc.array(fc.oneof(fc.tuple(place, place, place, detector, fc.constantFrom(null, 1, 2)), fc.constant('x')), {
+    maxLength: 4,
+  }),
+  fc.constantFrom(null, [], {}, '06 39 98 12 34'),
+);
+const transcript = fc.record(
+  {
+    callData: fc.oneof({ weight: 9, arbitrary: callData }, { weight: 1, arbitrary: fc.constantFrom(null, {}, [1]) }),
+    callUniqueId: fc.constantFrom('', 'asr-1', '06 39 98 12 34'),
+    meta: fc.constantFrom({ lang: 'fr', ivr_end: 2.5 }, { note: 'a@b.fr', '0639981234': 1 }),
+    callsync_redactions: redactions,
+  },
+  { requiredKeys: ['callData', 'callUniqueId', 'meta'] },
+);
 
 const escapeAll = (text: string): string =>
   text.replaceAll(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -67,8 +79,42 @@ test('what is stored of a transcript is what the rules leave of its value', () =
       const body = isEscaped ? escapeAll(text) : text;
       for (const { admit, preview } of privacies) {
         const kept = preview(JSON.parse(body) as Fields, () => undefined);
-        expect(JSON.parse(admit(Buffer.from(body)).body.toString())).toEqual(JSON.parse(JSON.stringify(kept)));
+        const stored = admit(Buffer.from(body)).body;
+        expect(JSON.parse(stored.toString())).toEqual(JSON.parse(JSON.stringify(kept)));
+        expect(admit(stored).body.equals(stored)).toBe(true);
       }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+interface Said {
+  readonly content?: unknown;
+  readonly words?: readonly Fields[];
+}
+type Entry = readonly [number, number | null, number | null, string, number | null];
+
+test('the list names exactly the words that were replaced', () => {
+  const { preview } = pseudonymous;
+  fc.assert(
+    fc.property(fc.array(said, { maxLength: 6 }), (before) => {
+      const { transcript_json: kept } = preview({ transcript_json: { callData: before } }, () => undefined);
+      const { callData: after, callsync_redactions: list = [] } = kept as {
+        readonly callData: readonly Said[];
+        readonly callsync_redactions?: readonly Entry[];
+      };
+      const named = new Set(
+        list.flatMap(([utterance, first, last]) => {
+          const length = (last ?? 0) - (first ?? 0) + 1;
+          return Array.from({ length }, (_, index) => `${utterance}:${(first ?? 0) + index}`);
+        }),
+      );
+      const changed = before.flatMap(({ words }, utterance) =>
+        (words as readonly Fields[]).flatMap(({ value }, index) =>
+          after[utterance]?.words?.[index]?.value === value ? [] : [`${utterance}:${index}`],
+        ),
+      );
+      expect([...named].sort()).toEqual(changed.sort());
     }),
     { numRuns: 60 },
   );

@@ -53,6 +53,7 @@ test('a name that comes twice leaves no first value behind', () => {
     callId: 'a',
     source: 'poll',
     observedAt: 0,
+    order: expect.any(String),
     fields: { Note: 'nothing', transcript_json: { Note: 'nothing' } },
   });
 });

@@ -54,6 +54,7 @@ const makeDocument = (shape: CallShape): Record<string, unknown> => {
         words: text.split(' ').map((value, at) => ({ value, start: index + at / 10, length: 0.1, score: 0.75 })),
       })),
       meta: { lang: 'en', obfuscated: 'false' },
+      callsync_redactions: Array.from({ length: utterances }, (_, index) => [index, 0, 0, 'phone', 1]),
     },
     ...shape.extra,
   };
@@ -67,6 +68,7 @@ export const makeCall = (shape: CallShape): CallLoad => {
     lastSeenAt: 1_767_600_000_000_001,
     missingSince: null,
     documents: true,
+    isSanitized: true,
   });
   return {
     callId: shape.callId,
@@ -127,4 +129,4 @@ export const allRows = async (warehouse: Warehouse, table: DigestedName): Promis
   return rows;
 };
 
-export const children = ['utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents'] as const;
+export const children = ['utterances', 'tags', 'metadata', 'udfs', 'contacts', 'redactions', 'documents'] as const;

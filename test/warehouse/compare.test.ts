@@ -46,7 +46,7 @@ describe('over both warehouses', () => {
     const compared = await compare();
     const rows = Object.fromEntries(Object.entries(compared).map(([name, table]) => [name, table.rows]));
     expect(rows).toEqual({
-      ...{ calls: 3, utterances: 6, tags: 9, metadata: 12, udfs: 9, contacts: 3, documents: 3 },
+      ...{ calls: 3, utterances: 6, tags: 9, metadata: 12, udfs: 9, contacts: 3, redactions: 6, documents: 3 },
       ...{ deliveries: 1, words: 12 },
     });
     expect(Object.values(compared).map((table) => table.different)).toEqual(tables.map(() => 0));

@@ -240,13 +240,15 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       expect(await rowsOfCall(on.warehouse, 'tags', callId)).toHaveLength(300);
     });
 
-    test('a column or table that a newer version defines is added to what stands, and filled from then on', async () => {
+    test('columns and tables that a newer version defines are added to those that stand, and filled from then on', async () => {
       await on.target.dropColumn('calls', 'dept');
+      await on.target.execute('DROP TABLE redactions');
       await on.target.execute('DROP TABLE changes');
       await on.warehouse.migrate();
       const callId = on.newId();
       await on.load({ callId, extra: { metadata: { Dept: 'sales' } } }, { epoch: 2 });
       expect(await on.callRow(callId)).toMatchObject({ dept: 'sales' });
+      expect(await rowsOfCall(on.warehouse, 'redactions', callId)).toHaveLength(2);
       expect(await on.warehouse.query('SELECT call_id FROM changes')).toEqual([{ call_id: callId }]);
     });
   });

@@ -12,6 +12,14 @@ test('equal content has one hash, whatever the order of keys in free objects; do
   expect(contentHash(rows)).toMatch(/^[\w-]{22}$/);
 });
 
+test('a call without redactions has the hash that it had before there was their table', () => {
+  const rows = { ...rowsOf(), redactions: [] };
+  expect(contentHash(rows)).toBe('29QawPnlBNRsvKcylHuh0X');
+  expect(contentHash({ ...rows, redactions: [['c-1', null, 0, 0, null, null, 'phone', 1]] })).not.toBe(
+    '29QawPnlBNRsvKcylHuh0X',
+  );
+});
+
 test('any changed value of any column of any table changes the hash, and the digest of that table alone', () => {
   const rows = rowsOf();
   const [hash, digest] = [contentHash(rows), digestCall('c-1', rows, true)];

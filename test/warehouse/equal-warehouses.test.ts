@@ -49,14 +49,22 @@ const history = (): LoadBatch[] => {
   ];
 };
 
-test.each(['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents', 'deliveries', 'words'] as const)(
-  'table %s',
-  async (name) => {
-    const [postgres, bigquery] = await Promise.all(warehouses.map((warehouse) => readCanonical(warehouse, name)));
-    expect(postgres?.length).toBeGreaterThan(10);
-    expect(bigquery).toEqual(postgres);
-  },
-);
+test.each([
+  'calls',
+  'utterances',
+  'tags',
+  'metadata',
+  'udfs',
+  'contacts',
+  'redactions',
+  'documents',
+  'deliveries',
+  'words',
+] as const)('table %s', async (name) => {
+  const [postgres, bigquery] = await Promise.all(warehouses.map((warehouse) => readCanonical(warehouse, name)));
+  expect(postgres?.length).toBeGreaterThan(10);
+  expect(bigquery).toEqual(postgres);
+});
 
 test('digests', async () => {
   const [postgres, bigquery] = await Promise.all(warehouses.map((warehouse) => warehouse.digestTables()));

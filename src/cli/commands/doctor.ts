@@ -4,6 +4,7 @@ import { type CommonOptions, print, withCommonOptions, withServices } from '../c
 import { type CheckedFinding, exitCodeOfFindings, runChecks } from '../doctor/check.ts';
 import { analyticsCheck } from '../doctor/check-analytics.ts';
 import { operationsCheck } from '../doctor/check-operations.ts';
+import { privacyChecks } from '../doctor/check-privacy.ts';
 import { sourceChecks } from '../doctor/check-source.ts';
 import { diskCheck, storeCheck, warehouseChecks } from '../doctor/check-store.ts';
 import { provideTemporalCli, temporalChecks } from '../doctor/check-temporal.ts';
@@ -36,6 +37,7 @@ export const runDoctor = (
         ...sourceChecks(services, options.limiter),
         ...webhookChecks(services, store),
         storeCheck(store),
+        ...privacyChecks(services, store),
         ...warehouseChecks(services, store),
         ...temporalChecks(services, options.fix === true),
         operationsCheck(services),

@@ -104,7 +104,7 @@ const apply = (options: CommonOptions): Promise<void> =>
     print(
       options,
       { rules: privacy.version, ...result },
-      `Rules ${privacy.version} changed ${changed} of ${calls} calls, ${inbox} deliveries and ${quarantine} quarantined records. Warehouses get the calls with their next loads. What rules took before does not come back: looser rules act on what comes in from now on.`,
+      `Rules ${privacy.version} changed ${changed} of ${calls} calls that were under others, ${inbox} deliveries and ${quarantine} quarantined records. Warehouses get the calls with their next loads. What rules took before does not come back: looser rules act on what comes in from now on.`,
     );
   });
 

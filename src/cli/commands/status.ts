@@ -2,7 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { CallsyncError } from '../../errors.ts';
 import { type LateEditStatus, readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
+import { versionOfRules } from '../../privacy/rules-version.ts';
 import { type Agent, listAgents } from '../../store/delivery/agents.ts';
+import { countUnderOthers } from '../../store/ledger/rules-version.ts';
 import { listDrift, type RecordedDrift } from '../../store/status/drift.ts';
 import { type StoreSummary, summarizeStore } from '../../store/status/summary.ts';
 import type { Store } from '../../store/store.ts';
@@ -17,6 +19,8 @@ interface Shapes {
   readonly agents: readonly Agent[];
   readonly quotas: Readonly<Record<string, string>>;
   readonly lateEdits: LateEditStatus | null;
+  /** Null without privacy rules. */
+  readonly rules: { readonly version: string; readonly callsUnderOthers: number } | null;
 }
 
 /** What is used of the quota of each warehouse that has one. Asks nothing of the warehouses themselves. */
@@ -44,6 +48,7 @@ const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
       ([name, state]) =>
         `warehouse   ${name}: ${state.pending} pending, last load ${state.lastLoadAt ?? 'never'}${state.lastError === null ? '' : `, last failed with ${state.lastError}`}`,
     ),
+    ...(summary.rules === null ? [] : [describeRules(summary.rules)]),
     ...(summary.lateEdits === null ? [] : [describeLateEdits(summary.lateEdits)]),
     ...Object.entries(summary.quotas).map(([name, quota]) => `quota       ${name}: ${quota}`),
     ...(summary.sync === null ? [] : [describeSync(summary.sync)]),
@@ -89,7 +94,16 @@ const readStatus = async (services: Services, store: Store): Promise<StoreSummar
   agents: await listAgents(store),
   quotas: await describeQuotas(services, store),
   lateEdits: await readLateEdits(services, store),
+  rules: await readRules(services, store),
 });
+
+const readRules = async ({ config }: Services, store: Store): Promise<Shapes['rules']> => {
+  const version = versionOfRules(config.privacy);
+  return version === undefined ? null : { version, callsUnderOthers: await countUnderOthers(store, version) };
+};
+
+const describeRules = ({ version, callsUnderOthers: calls }: NonNullable<Shapes['rules']>): string =>
+  `privacy     rules ${version}${calls === 0 ? '' : `; ${calls} calls are under others: callsync privacy apply brings them to these`}`;
 
 const defaultSeconds = 2;
 

@@ -32,13 +32,13 @@ export const ingestDeps = (
   processedField: processedFieldOf(services.config),
 });
 
-const privacyDeps = (config: Config): Pick<IngestDeps, 'ages' | 'sanitize' | 'seal'> => {
+const privacyDeps = (config: Config): Pick<IngestDeps, 'ages' | 'rulesVersion' | 'sanitize' | 'seal'> => {
   const privacy = openPrivacy(config);
   const ages = openAges(config);
   return {
     sanitize: privacy?.sanitize,
     ...(ages === undefined ? {} : { ages }),
-    ...(privacy === undefined ? {} : { seal: privacy.seal }),
+    ...(privacy === undefined ? {} : { seal: privacy.seal, rulesVersion: privacy.version }),
   };
 };
 

@@ -1,5 +1,8 @@
 import type { Registry } from 'prom-client';
 import { mergeTemporalMetrics } from '../../metrics/temporal-metrics.ts';
+import { countUnderOthers } from '../../store/ledger/rules-version.ts';
+import { recordRules } from '../../store/status/events.ts';
+import type { Store } from '../../store/store.ts';
 import { connectWorker } from '../../temporal/connect-worker.ts';
 import { installRuntime, startWorkers, type WorkerGroup, type WorkerRole } from '../../temporal/worker.ts';
 import { activityDeps } from './activity-deps.ts';
@@ -29,12 +32,21 @@ export const openWorkers = async (
   );
   const connection = await connectWorker(services.config.temporal, parts.temporal.address);
   services.defer(() => connection.close());
-  const workers = await startWorkers({
-    connection,
-    config: services.config.temporal,
-    deps: activityDeps(services, parts),
-    roles,
-  });
+  const deps = activityDeps(services, parts);
+  await tellRules(services, parts.store, deps.rulesVersion);
+  const workers = await startWorkers({ connection, config: services.config.temporal, deps, roles });
   services.defer(() => workers.stop());
   return workers;
+};
+
+/** Rules that were changed act on what comes in; what is stored they reach by a command, and looser ones not at all. */
+const tellRules = async (services: Services, store: Store, rules: string | undefined): Promise<void> => {
+  if (rules === undefined) return;
+  await recordRules(store, rules);
+  const calls = await countUnderOthers(store, rules);
+  if (calls === 0) return;
+  services.log(
+    'calls are under other privacy rules; callsync privacy apply takes from them what these rules take, and what looser rules would keep comes back only as it is read again',
+    { rules, calls },
+  );
 };

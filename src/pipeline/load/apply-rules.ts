@@ -1,13 +1,13 @@
 /** Applies privacy rules to what was stored before them, or under looser ones. */
 import type { Observation } from '../../../schemas/observation.ts';
 import { resanitizeInbox, sealQuarantine } from '../../store/delivery/resanitize.ts';
-import { listCallIds } from '../../store/ledger/erased-keys.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
+import { listUnderOthers } from '../../store/ledger/rules-version.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import type { IngestDeps } from '../deps.ts';
 
 export interface AppliedRules {
-  /** Calls of the ledger, and those whose document changed: they are pending in every warehouse. */
+  /** Calls that were under other rules, or none, and those whose document changed: they are pending in every warehouse. */
   readonly calls: number;
   readonly changed: number;
   /** Bodies of deliveries, and quarantined records, that changed. */
@@ -19,35 +19,33 @@ export interface AppliedRules {
 const callsAtOnce = 100;
 
 /**
- * Rules only ever take away: looser ones change nothing here, and act on what comes in from now on. May be interrupted and run
- * again, beside workers that run under the same rules.
+ * Rules only ever take away: looser ones change nothing here, and act on what comes in from now on. Calls that are under these rules
+ * are passed over, so that a run which was interrupted goes on where it ended. Workers that run under the same rules may run
+ * beside it.
  */
 export const applyRules = async (
   deps: IngestDeps,
   door: {
+    readonly version: string;
     readonly sanitize: (observation: Observation) => Observation;
     readonly admit: (body: Buffer) => { readonly body: Buffer; readonly bodyHash: Buffer };
     readonly sealBytes: (body: Buffer) => Buffer;
   },
   onProgress: (calls: number) => void = () => undefined,
 ): Promise<AppliedRules> => {
-  const rules = { sanitize: door.sanitize, processedField: deps.processedField };
+  const rules = { sanitize: door.sanitize, version: door.version, processedField: deps.processedField };
   const names = deps.targets.map(({ warehouse }) => warehouse.name);
   let calls = 0;
   let changed = 0;
-  for await (const page of listCallIds(deps.store)) {
-    const alive = page.filter(({ tombstone }) => !tombstone).map(({ id }) => id);
-    for (let start = 0; start < alive.length; start += callsAtOnce) {
-      const ids = alive.slice(start, start + callsAtOnce);
-      changed += await deps.store.transaction(async (tx) => {
-        const rows = await resanitizeInLedger(tx, ids, rules);
-        const moved = rows.map(({ callId }) => callId);
-        if (moved.length > 0) await markPending(tx, names, moved, 'backlog');
-        return moved.length;
-      });
-      calls += ids.length;
-      onProgress(calls);
-    }
+  for await (const ids of listUnderOthers(deps.store, door.version, callsAtOnce)) {
+    changed += await deps.store.transaction(async (tx) => {
+      const rows = await resanitizeInLedger(tx, ids, rules);
+      const moved = rows.map(({ callId }) => callId);
+      if (moved.length > 0) await markPending(tx, names, moved, 'backlog');
+      return moved.length;
+    });
+    calls += ids.length;
+    onProgress(calls);
   }
   const inbox = await resanitizeInbox(deps.store, door.admit);
   return { calls, changed, inbox, quarantine: await sealQuarantine(deps.store, door.sealBytes) };

@@ -73,6 +73,7 @@ export const flattenRow = (
     missingSince: row.missingSince,
     processedField: deps.processedField,
     documents: target.documents,
+    isSanitized: row.rules !== null,
   });
 
 /** The batch that a warehouse takes: calls are flattened when it writes them, so memory holds the rows of one call. */

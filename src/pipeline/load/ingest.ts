@@ -12,7 +12,7 @@ import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { findErasedTexts } from '../../store/ledger/erased-keys.ts';
 import { holdCalls } from '../../store/ledger/holds.ts';
 import { recordLateChanges } from '../../store/ledger/late-changes.ts';
-import { foldIntoLedger } from '../../store/ledger/ledger.ts';
+import { type FoldedRules, foldIntoLedger } from '../../store/ledger/ledger.ts';
 import type { Subjects } from '../../store/ledger/subjects.ts';
 import { type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { markPending } from '../../store/loads/pending.ts';
@@ -71,6 +71,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       ...subjectsOf(deps),
       isExpired: deps.ages?.isExpired,
       held,
+      privacy: foldedRulesOf(deps),
     });
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
     if (replaced.length > 0)
@@ -82,6 +83,9 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
   return folded;
 };
+
+const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | undefined =>
+  sanitize === undefined || rulesVersion === undefined ? undefined : { sanitize, version: rulesVersion };
 
 /** The key is asked for when somebody was erased, and not before. */
 const subjectsOf = ({ store }: IngestDeps): Subjects => ({

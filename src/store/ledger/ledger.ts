@@ -12,6 +12,7 @@ import {
   foldRules,
   type LedgerRow,
   needsDocument,
+  noRules,
   type PreparedObservation,
   renderDocument,
 } from '../../calls/fold.ts';
@@ -53,7 +54,7 @@ export const ledgerColumns = `l.call_id, l.revision, l.tombstone, l.fields, l.fi
   ${toMicros('l.first_seen_at')} AS first_seen_at, ${toMicros('l.last_seen_at')} AS last_seen_at,
   ${toMicros('l.changed_at')} AS changed_at, ${toMicros('l.webhook_at')} AS webhook_at,
   ${toMicros('l.poll_at')} AS poll_at, ${toMicros('l.import_at')} AS import_at,
-  ${toMicros('l.missing_since')} AS missing_since`;
+  ${toMicros('l.missing_since')} AS missing_since, l.privacy_version`;
 
 export interface StoredLedgerRow {
   readonly call_id: string;
@@ -68,6 +69,7 @@ export interface StoredLedgerRow {
   readonly poll_at: number | null;
   readonly import_at: number | null;
   readonly missing_since: number | null;
+  readonly privacy_version: string | null;
   readonly body?: Buffer | null;
 }
 
@@ -86,6 +88,7 @@ export const readLedgerRow = async (row: StoredLedgerRow): Promise<LedgerRow> =>
   lastSeenAt: row.last_seen_at,
   changedAt: row.changed_at,
   missingSince: row.missing_since,
+  rules: row.privacy_version,
   seenBy: Object.fromEntries(
     sources.map((source) => [source, row[`${source}_at`]]).filter((entry) => entry[1] !== null),
   ),
@@ -94,10 +97,17 @@ export const readLedgerRow = async (row: StoredLedgerRow): Promise<LedgerRow> =>
 const readDocument = async (body: Buffer): Promise<CallDocument> =>
   JSON.parse((await inflate(body)).toString('utf8')) as CallDocument;
 
+/** The privacy rules that observations are under. */
+export interface FoldedRules {
+  readonly sanitize: (observation: Observation) => Observation;
+  readonly version: string;
+}
+
 /**
  * Folds observations into the ledger inside the caller's transaction. Several of one call are folded in their order.
  * Claims unknown calls, locks all in key order, fetches only the documents that may change. A call that was erased before
- * this ledger knew it becomes a tombstone.
+ * this ledger knew it becomes a tombstone. A document that is under other privacy rules is brought under the present ones
+ * first: an older worker may have left it.
  */
 export const foldIntoLedger = async (
   tx: Transaction,
@@ -110,6 +120,7 @@ export const foldIntoLedger = async (
     readonly isExpired?: ((fields: CallDocument) => boolean) | undefined;
     /** Calls under a legal hold: neither their age nor an objection keeps them out. */
     readonly held?: ReadonlySet<string>;
+    readonly privacy?: FoldedRules | undefined;
   },
 ): Promise<FoldOutcome> => {
   const byCall = new Map<string, PreparedObservation[]>();
@@ -135,14 +146,23 @@ export const foldIntoLedger = async (
   );
   for (const id of [...erased, ...objected, ...expired.map(({ callId }) => callId)])
     rows.set(id, foldErasure(rowOf(rows, id)));
-  const wanted = [...byCall].filter(([id, list]) => list.some((one) => needsDocument(rowOf(rows, id), one)));
+  const { privacy } = rules;
+  const isOlder = (row: LedgerRow): boolean => privacy !== undefined && isUnderOthers(row, privacy.version);
+  const wanted = [...byCall].filter(
+    ([id, list]) => isOlder(rowOf(rows, id)) || list.some((one) => needsDocument(rowOf(rows, id), one)),
+  );
   await fetchDocuments(
     tx,
     rows,
     wanted.map(([id]) => id),
   );
+  for (const [id, row] of rows)
+    if (privacy !== undefined && isOlder(row)) rows.set(id, foldRules(row, privacy.sanitize, privacy.version));
   const fetched = new Map(rows);
-  for (const [id, list] of byCall) rows.set(id, list.reduce(fold, rowOf(rows, id)));
+  for (const [id, list] of byCall) {
+    const row = rowOf(rows, id);
+    rows.set(id, noteRules(list.reduce(fold, row), row, privacy?.version));
+  }
   const moved = [...rows.values()].filter((row) => row.versions !== before.get(row.callId)?.versions);
   const changed = moved.filter((row) => row.revision !== before.get(row.callId)?.revision);
   await writeRows(tx, moved, rules.processedField);
@@ -164,19 +184,37 @@ export const eraseFromLedger = async (tx: Transaction, callIds: readonly string[
   return changed;
 };
 
-/** Applies other rules to calls inside the caller's transaction; returns those that changed, with a higher revision. */
+const isUnderOthers = (row: LedgerRow, version: string): boolean =>
+  row.revision > 0 && !row.tombstone && row.rules !== version;
+
+/** What came in without rules is under none, and with it the document. */
+const noteRules = (row: LedgerRow, before: LedgerRow, version: string | undefined): LedgerRow => {
+  if (row.tombstone) return row;
+  if (version !== undefined) return { ...row, rules: version };
+  return before.rules !== null && row.revision !== before.revision ? { ...row, rules: noRules } : row;
+};
+
+/**
+ * Applies other rules to calls inside the caller's transaction; returns those that changed, with a higher revision.
+ * @param rules.version calls that are under these rules are passed over; without one none are, and their version stays.
+ */
 export const resanitizeInLedger = async (
   tx: Transaction,
   callIds: readonly string[],
-  rules: { readonly sanitize: (observation: Observation) => Observation; readonly processedField: string },
+  rules: {
+    readonly sanitize: (observation: Observation) => Observation;
+    readonly version?: string;
+    readonly processedField: string;
+  },
 ): Promise<LedgerRow[]> => {
   const rows = await lockRows(tx, callIds);
   await fetchDocuments(tx, rows, callIds);
-  const changed = [...rows.values()].flatMap((row) => {
-    const rewritten = foldRules(row, rules.sanitize);
-    return rewritten === row ? [] : rewritten;
+  const rewritten = [...rows.values()].flatMap((row) => {
+    const after = row.rules === rules.version ? row : foldRules(row, rules.sanitize, rules.version);
+    return after === row ? [] : after;
   });
-  await writeRows(tx, changed, rules.processedField);
+  await writeRows(tx, rewritten, rules.processedField);
+  const changed = rewritten.filter((row) => row.revision !== rows.get(row.callId)?.revision);
   const ids = changed.map(({ callId }) => callId);
   await writeDocuments(tx, changed, ids);
   return changed;
@@ -258,11 +296,12 @@ const writeRowsSql = `UPDATE ledger l SET
        first_seen_at = ${toTimestamp('u.first_seen_at')}, last_seen_at = ${toTimestamp('u.last_seen_at')},
        changed_at = ${toTimestamp('u.changed_at')}, webhook_at = ${toTimestamp('u.webhook_at')},
        poll_at = ${toTimestamp('u.poll_at')}, import_at = ${toTimestamp('u.import_at')},
-       missing_since = ${toTimestamp('u.missing_since')}
+       missing_since = ${toTimestamp('u.missing_since')}, privacy_version = u.privacy_version
      FROM unnest($1::text[], $2::int[], $3::bool[], $4::text[], $5::bool[], $6::float8[], $7::float8[], $8::float8[],
-                 $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[], $15::text[])
+                 $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[], $15::text[],
+                 $16::text[])
        AS u(call_id, revision, tombstone, fields, with_document, call_timestamp, processed_at, first_seen_at,
-            last_seen_at, changed_at, webhook_at, poll_at, import_at, missing_since, field_changes)
+            last_seen_at, changed_at, webhook_at, poll_at, import_at, missing_since, privacy_version, field_changes)
      WHERE l.call_id = u.call_id`;
 
 /** One statement for all rows. Call and processing time change only with the document. */
@@ -283,6 +322,7 @@ const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedF
     rows.map((row) => row.seenBy.poll ?? null),
     rows.map((row) => row.seenBy.import ?? null),
     rows.map((row) => row.missingSince),
+    rows.map((row) => row.rules),
     rows.map((row) => (Object.keys(row.fieldChanges).length === 0 ? null : JSON.stringify(row.fieldChanges))),
   ]);
 };

@@ -17,11 +17,19 @@ export const recordEvent = async (db: Queryable, event: Omit<TimelineEvent, 'at'
 };
 
 /** Tells once that another version runs. */
-export const recordVersion = async (db: Queryable, version: string): Promise<void> => {
+export const recordVersion = (db: Queryable, version: string): Promise<void> =>
+  recordOnce(db, 'version', `callsync ${version} runs`);
+
+/** Tells once that other privacy rules act. @param version of the rules. */
+export const recordRules = (db: Queryable, version: string): Promise<void> =>
+  recordOnce(db, 'privacy', `Privacy rules ${version} act on what comes in from now on`);
+
+/** An event that says the same as the last one of its kind is none. */
+const recordOnce = async (db: Queryable, kind: string, what: string): Promise<void> => {
   await db.query(
-    `INSERT INTO events (kind, what) SELECT 'version', $1
-      WHERE $1 IS DISTINCT FROM (SELECT what FROM events WHERE kind = 'version' ORDER BY at DESC LIMIT 1)`,
-    [`callsync ${version} runs`],
+    `INSERT INTO events (kind, what) SELECT $1, $2
+      WHERE $2 IS DISTINCT FROM (SELECT what FROM events WHERE kind = $1 ORDER BY at DESC LIMIT 1)`,
+    [kind, what],
   );
 };
 

@@ -9,8 +9,10 @@ import { join } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
+import type { Config } from '../../../schemas/config.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { storeTables } from '../../../schemas/stored-data.ts';
+import { privacyChecks } from '../../../src/cli/doctor/check-privacy.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { eraseRequest } from '../../../src/pipeline/erase/erase-request.ts';
 import type { Comparison, ErasureRequest } from '../../../src/pipeline/erase/match-calls.ts';
@@ -20,13 +22,15 @@ import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
 import { compareValues } from '../../../src/privacy/compare-values.ts';
-import { createPrivacy } from '../../../src/privacy/privacy.ts';
+import { createPrivacy, type Privacy } from '../../../src/privacy/privacy.ts';
 import { subjectOf } from '../../../src/privacy/subjects.ts';
 import { createOpener } from '../../../src/sealed.ts';
 import { markDeliveriesLoaded, requestRereads, unloadedDeliveries } from '../../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { eraseCalls } from '../../../src/store/erasure/erase.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
+import { countUnderOthers } from '../../../src/store/ledger/rules-version.ts';
+import { listEvents, recordRules } from '../../../src/store/status/events.ts';
 import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
 import { verifyReceipts } from '../../../src/store/windows/receipts.ts';
 import type { Proof } from '../../../src/store/windows/verdicts.ts';
@@ -37,10 +41,12 @@ const pair = generateKeyPairSync('x25519', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
 });
-const privacy = createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', seal_key_file: 'public.pem' }), {
-  token: Buffer.alloc(32, 7),
-  seal: Buffer.from(pair.publicKey),
-});
+const openRules = (settings: object = {}): Privacy =>
+  createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', seal_key_file: 'public.pem', ...settings }), {
+    token: Buffer.alloc(32, 7),
+    seal: Buffer.from(pair.publicKey),
+  });
+const privacy = openRules();
 
 const proof: Proof = {
   keys: createProofKeys(Buffer.from('a key of the proof chain')),
@@ -52,8 +58,8 @@ let deps: IngestDeps;
 beforeAll(async () => {
   pipeline = await openPipeline({ documents: true });
   const log = () => undefined;
-  const { sanitize, seal } = privacy;
-  deps = { ...pipeline.deps, sanitize, seal, drift: createDriftWatch(pipeline.store, log) };
+  const { sanitize, seal, version } = privacy;
+  deps = { ...pipeline.deps, sanitize, rulesVersion: version, seal, drift: createDriftWatch(pipeline.store, log) };
 });
 afterAll(async () => {
   rmSync(proof.headsFile, { force: true });
@@ -63,7 +69,7 @@ afterAll(async () => {
 const people = 60;
 const ids = (way: string) => Array.from({ length: people }, (_, index) => `${way}-${index}`);
 
-const send = async (bodies: readonly string[]): Promise<void> => {
+const send = async (bodies: readonly string[], { admit } = privacy): Promise<void> => {
   const inbox = createInboxWriter({ pool: pipeline.store.pool });
   const deliveries = bodies.map((text) => ({
     arrivalId: randomUUID(),
@@ -72,7 +78,7 @@ const send = async (bodies: readonly string[]): Promise<void> => {
     agent: 'Service-Webhook/1.0',
     receivedAt: new Date(),
     signingKey: 'main',
-    ...privacy.admit(Buffer.from(text)),
+    ...admit(Buffer.from(text)),
   }));
   await inbox.insert(deliveries, { deadlineMs: 30_000 });
 };
@@ -139,6 +145,22 @@ test('no value of any kind is found in store or warehouse, and tokens join', asy
       JOIN utterances u USING (call_id) WHERE m.key = 'ANI' AND m.value = c.phone AND u.content LIKE '%' || c.phone || '%'`,
   );
   expect(Number(joined[0]?.calls)).toBe(3 * people);
+});
+
+test('table redactions names what was replaced: its first word is a token or a name in brackets, and no replaced word is left out', async () => {
+  const [counts] = await pipeline.warehouse.query(
+    `SELECT count(*) AS spans,
+            count(*) FILTER (WHERE first_word IS NOT NULL AND u.word_values[first_word + 1] !~ '^(ph_k1_|\\[|…)') AS wrong
+       FROM redactions r JOIN utterances u USING (call_id, utterance_index)`,
+  );
+  expect(Number(counts?.spans)).toBeGreaterThan(people);
+  expect(Number(counts?.wrong)).toBe(0);
+  const unlisted = await pipeline.warehouse.query(
+    `SELECT w.call_id FROM words w WHERE w.value ~ '^(ph_k1_|\\[[a-z]+\\]|…)' AND NOT EXISTS (
+       SELECT FROM redactions r WHERE r.call_id = w.call_id AND r.utterance_index = w.utterance_index
+          AND w.word_index BETWEEN coalesce(r.first_word, 0) AND coalesce(r.last_word, w.word_index))`,
+  );
+  expect(unlisted).toEqual([]);
 });
 
 interface Said {
@@ -228,6 +250,10 @@ test('a person’s calls are erased by telephone number, however it is written, 
   ]);
   const left = await pipeline.warehouse.query(`SELECT call_id FROM contacts WHERE phone = '${token}'`);
   expect(left).toEqual([]);
+  const listed = await pipeline.warehouse.query(
+    `SELECT DISTINCT call_id FROM redactions WHERE call_id IN ('webhook-1', 'poll-1', 'import-1', 'webhook-2')`,
+  );
+  expect(listed).toEqual([{ call_id: 'webhook-2' }]);
   const deliveries = await pipeline.warehouse.query(
     `SELECT call_id FROM deliveries WHERE call_id LIKE 'erased:%' OR call_id = 'webhook-1' ORDER BY 1`,
   );
@@ -248,11 +274,95 @@ test('rules that come later apply to what is stored: ledger, deliveries, quarant
   expect(sought.filter((value) => !before.includes(value))).toEqual([]);
 
   const applied = await applyRules(deps, privacy);
-  expect(applied).toMatchObject({ changed: 1, inbox: 1, quarantine: 1 });
+  expect(applied).toMatchObject({ calls: 1, changed: 1, inbox: 1, quarantine: 1 });
   await pipeline.drain();
   const after = await held();
   expect(sought.filter((value) => after.includes(value))).toEqual([]);
-  expect(await applyRules(deps, privacy)).toMatchObject({ changed: 0, inbox: 0, quarantine: 0 });
+  expect(await applyRules(deps, privacy)).toEqual({ calls: 0, changed: 0, inbox: 0, quarantine: 0 });
+  const { store } = pipeline;
+  await store.pool.query(`UPDATE ledger SET privacy_version = 'older' WHERE call_id = ANY($1)`, [['late-3', 'poll-5']]);
+  expect(await countUnderOthers(store, privacy.version)).toBe(2);
+  expect(await applyRules(deps, privacy)).toMatchObject({ calls: 2, changed: 0 });
+  expect(await countUnderOthers(store, privacy.version)).toBe(0);
+});
+
+describe('workers and receivers with other rules', () => {
+  const looser = openRules({ disabled_detectors: ['birth'] });
+  const born = 'née le 12/03/1985';
+  const bodyOf = (callId: string, more: object = {}) =>
+    JSON.stringify({
+      unique_id: callId,
+      timestamp: '2025-03-01T10:00:00Z',
+      transcript_json: { callData: [{ from: 'in', content: `${born} au 06 39 98 12 34` }] },
+      ...more,
+    });
+  const rowOf = async (callId: string) => (await readRows(pipeline.store, [callId])).get(callId);
+  const redactionsOf = (callId: string) =>
+    pipeline.warehouse.query(`SELECT detector FROM redactions WHERE call_id = '${callId}' ORDER BY redaction_index`);
+
+  test('what a receiver admitted under looser rules comes under those of the worker', async () => {
+    await send([bodyOf('admitted-looser')], looser);
+    await mergeInbox(deps);
+    await pipeline.drain();
+    const row = await rowOf('admitted-looser');
+    expect(JSON.stringify(row?.document)).not.toContain('1985');
+    expect(row?.rules).toBe(privacy.version);
+    expect(await redactionsOf('admitted-looser')).toEqual([{ detector: 'birth' }, { detector: 'phone' }]);
+  });
+
+  test('what a worker folded under looser rules comes under the present ones as soon as the call is seen again', async () => {
+    const { sanitize, version } = looser;
+    const earlier: IngestDeps = { ...deps, sanitize, rulesVersion: version };
+    await send([bodyOf('folded-looser')], looser);
+    await mergeInbox(earlier);
+    await pipeline.drain();
+    const before = await rowOf('folded-looser');
+    expect(JSON.stringify(before?.document)).toContain(born);
+    expect(before?.rules).toBe(version);
+    const config = { privacy: privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }) };
+    const [check] = privacyChecks({ config: config as Config }, Promise.resolve(pipeline.store));
+    expect(await check?.run(new AbortController().signal)).toMatchObject({
+      outcome: 'warning',
+      message: `1 call(s) are not under rules ${privacy.version}, but under others or none.`,
+    });
+    const none = { privacy: privacyConfigSchema.parse({}) } as Config;
+    expect(privacyChecks({ config: none }, Promise.resolve(pipeline.store))).toEqual([]);
+
+    await send([JSON.stringify({ unique_id: 'folded-looser', status: 'void' })]);
+    await mergeInbox(deps);
+    await pipeline.drain();
+    const after = await rowOf('folded-looser');
+    expect(JSON.stringify(after?.document)).not.toContain('1985');
+    expect(after).toMatchObject({ rules: privacy.version, document: { status: 'void' } });
+    expect(await redactionsOf('folded-looser')).toEqual([{ detector: 'birth' }, { detector: 'phone' }]);
+    expect(await countUnderOthers(pipeline.store, privacy.version)).toBe(0);
+
+    // Looser ones: what was taken stays away, until the call is read again.
+    await send([JSON.stringify({ unique_id: 'folded-looser', status: 'open' })], looser);
+    await mergeInbox(earlier);
+    expect(JSON.stringify((await rowOf('folded-looser'))?.document)).not.toContain('1985');
+    await send([bodyOf('folded-looser', { status: 'read again' })], looser);
+    await mergeInbox(earlier);
+    expect(JSON.stringify((await rowOf('folded-looser'))?.document)).toContain(born);
+  });
+
+  test('where no rules ever acted, a list that a sender wrote is in no table; once they do, only what they keep of it', async () => {
+    const listed = { callData: [{ from: 'in', content: 'oui' }], callsync_redactions: [[0, null, null, 'phone', 1]] };
+    await deliver(pipeline.store, [{ body: bodyOf('listed', { transcript_json: listed }) }]);
+    await mergeInbox(pipeline.deps);
+    await pipeline.drain();
+    expect(await redactionsOf('listed')).toEqual([]);
+    expect((await rowOf('listed'))?.rules).toBeNull();
+
+    expect(await applyRules(deps, privacy)).toMatchObject({ calls: 2, changed: 2 });
+    await pipeline.drain();
+    expect(await redactionsOf('listed')).toEqual([{ detector: 'phone' }]);
+
+    await deliver(pipeline.store, [{ body: JSON.stringify({ unique_id: 'listed', status: 'without rules' }) }]);
+    await mergeInbox(pipeline.deps);
+    expect((await rowOf('listed'))?.rules).toBe('none');
+    expect(await applyRules(deps, privacy)).toMatchObject({ calls: 1, changed: 0 });
+  });
 });
 
 test('the page on personal data names every table of the store', async () => {
@@ -379,6 +489,12 @@ describe('an erasure, where rules keep everything as it came', () => {
     expect(await rowsOf(`SELECT 1 AS found FROM inbox WHERE call_id = 'half-done'`)).toEqual([]);
     expect(await rowsOf(`SELECT 1 AS found FROM rereads WHERE call_id = 'half-done'`)).toEqual([]);
   });
+});
+
+test('the timeline tells once that other rules act', async () => {
+  for (const version of ['one', 'one', 'two', 'one']) await recordRules(pipeline.store, version);
+  const told = (await listEvents(pipeline.store, 50)).filter(({ kind }) => kind === 'privacy');
+  expect(told.map(({ what }) => what.split(' ')[2]).reverse()).toEqual(['one', 'two', 'one']);
 });
 
 test('receipts of erasures are a chain that shows a change, a forgery and a cut', async () => {

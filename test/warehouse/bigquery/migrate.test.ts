@@ -20,7 +20,17 @@ const relation = (name: string, over: Record<string, unknown> = {}) => {
 };
 
 test('tables of calls are partitioned by the day of the call and clustered by its id', () => {
-  for (const name of ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents', 'changes']) {
+  for (const name of [
+    'calls',
+    'utterances',
+    'tags',
+    'metadata',
+    'udfs',
+    'contacts',
+    'redactions',
+    'documents',
+    'changes',
+  ]) {
     expect(tableResource(configOf(), relation(name))).toMatchObject({
       timePartitioning: { type: 'DAY', field: 'call_timestamp' },
       clustering: { fields: ['call_id'] },

@@ -54,7 +54,17 @@ const base: ScriptInput = {
 };
 
 describe('what a load may touch', () => {
-  const partitioned = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents', 'changes'];
+  const partitioned = [
+    'calls',
+    'utterances',
+    'tags',
+    'metadata',
+    'udfs',
+    'contacts',
+    'redactions',
+    'documents',
+    'changes',
+  ];
   const bounds = (alias: string): string =>
     `((${alias}.call_timestamp >= TIMESTAMP '2026-01-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-01-03 00:00:00+00') OR ` +
     `(${alias}.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND ${alias}.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR ` +

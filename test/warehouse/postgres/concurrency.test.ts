@@ -22,7 +22,9 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  await pool.query('TRUNCATE calls, utterances, tags, metadata, udfs, contacts, documents, changes, tombstones, loads');
+  await pool.query(
+    'TRUNCATE calls, utterances, tags, metadata, udfs, contacts, redactions, documents, changes, tombstones, loads',
+  );
 });
 
 afterAll(async () => {

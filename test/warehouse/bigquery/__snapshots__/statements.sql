@@ -120,6 +120,21 @@ PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
 CLUSTER BY call_id
 OPTIONS (description='The contacts of a call, fields in and out. Grain: call × side.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
+-- ddl/redactions (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.redactions` (
+  call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
+  call_timestamp TIMESTAMP OPTIONS (description='The call\'s own time (UTC), repeated from calls so that child tables can be pruned by it.'),
+  redaction_index INT64 NOT NULL OPTIONS (description='Position among the redactions of the call, in the order of its words, from 0.'),
+  utterance_index INT64 NOT NULL OPTIONS (description='Position of the utterance in the transcript, from 0.'),
+  first_word INT64 OPTIONS (description='Position of the first replaced word in its utterance, from 0; null where text and words differed, so that all of the utterance was replaced, or where it has no words.'),
+  last_word INT64 OPTIONS (description='Position of the last replaced word; null as first_word.'),
+  detector STRING NOT NULL OPTIONS (description='What found it, such as phone or card, or the name of a configured pattern.'),
+  detector_version INT64 OPTIONS (description='Version of the detector; null for a configured pattern.')
+)
+PARTITION BY TIMESTAMP_TRUNC(call_timestamp, DAY)
+CLUSTER BY call_id
+OPTIONS (description='What privacy rules replaced in transcripts: one row per replaced span, its place and what found it, never the value. Empty for calls without such rules. Grain: call × redaction.', partition_expiration_days=400, kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
 -- ddl/changes (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.changes` (
   call_id STRING NOT NULL OPTIONS (description='Identifier of the call: the record\'s unique_id.'),
@@ -269,6 +284,7 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   metadata ARRAY<STRUCT<key STRING, value STRING>>,
   udfs ARRAY<STRUCT<kind STRING, udf_index INT64, value_number STRING, value_text STRING, unparsable BOOL>>,
   contacts ARRAY<STRUCT<side STRING, label STRING, data STRING, type STRING, phone STRING>>,
+  redactions ARRAY<STRUCT<redaction_index INT64, utterance_index INT64, first_word INT64, last_word INT64, detector STRING, detector_version INT64>>,
   changes ARRAY<STRUCT<field STRING, revision INT64, source STRING, observed_at INT64>>,
   deliveries ARRAY<STRUCT<seq INT64, arrival_id STRING, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING>>,
   verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, kept_out INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
@@ -350,6 +366,9 @@ DELETE FROM `acme-prod.calls.udfs` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.redactions` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
@@ -458,6 +477,18 @@ SELECT
   r.type,
   r.phone
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.redaction_index,
+  r.utterance_index,
+  r.first_word,
+  r.last_word,
+  r.detector,
+  r.detector_version
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
@@ -571,6 +602,9 @@ WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timest
 DELETE FROM `acme-prod.calls.contacts` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.redactions` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 THEN
@@ -677,6 +711,18 @@ SELECT
   r.type,
   r.phone
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.redaction_index,
+  r.utterance_index,
+  r.first_word,
+  r.last_word,
+  r.detector,
+  r.detector_version
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 MERGE `acme-prod.calls.moved_calls` AS t
 USING (
@@ -869,6 +915,9 @@ WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_times
 DELETE FROM `acme-prod.calls.contacts` AS t
 WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.redactions` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 THEN
@@ -975,6 +1024,18 @@ SELECT
   r.type,
   r.phone
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.redaction_index,
+  r.utterance_index,
+  r.first_word,
+  r.last_word,
+  r.detector,
+  r.detector_version
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 MERGE `acme-prod.calls.moved_calls` AS t
 USING (
@@ -1100,6 +1161,9 @@ WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timest
 DELETE FROM `acme-prod.calls.contacts` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.redactions` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
 
 IF ARRAY_LENGTH(claimed) > 0 THEN
@@ -1206,6 +1270,18 @@ SELECT
   r.type,
   r.phone
 FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.contacts) AS r
+WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
+INSERT INTO `acme-prod.calls.redactions` (call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version)
+SELECT
+  s.call_id,
+  TIMESTAMP_MICROS(s.call_timestamp),
+  r.redaction_index,
+  r.utterance_index,
+  r.first_word,
+  r.last_word,
+  r.detector,
+  r.detector_version
+FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.redactions) AS r
 WHERE s.kind = 'call' AND s.n IN UNNEST(claimed);
 END IF;
 
@@ -1418,6 +1494,9 @@ WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_times
 DELETE FROM `acme-prod.calls.contacts` AS t
 WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
   AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
+DELETE FROM `acme-prod.calls.redactions` AS t
+WHERE (((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-03 00:00:00+00') OR (t.call_timestamp >= TIMESTAMP '2026-03-05 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-06 00:00:00+00') OR t.call_timestamp IS NULL) OR DATE(t.call_timestamp) IN UNNEST(unknown_dates))
+  AND t.call_id IN (SELECT s.call_id FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s WHERE s.n IN UNNEST(removed));
 END IF;
 
 DELETE FROM `acme-prod.calls.changes` AS t
@@ -1482,6 +1561,8 @@ SELECT 'udfs' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.udfs`
 UNION ALL
 SELECT 'contacts' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.contacts`
 UNION ALL
+SELECT 'redactions' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.redactions`
+UNION ALL
 SELECT 'deliveries' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.deliveries`
 UNION ALL
 SELECT 'verdicts' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.verdicts`
@@ -1506,7 +1587,8 @@ SELECT
   IFNULL(tags_rows.n, 0) AS tags_rows,
   IFNULL(metadata_rows.n, 0) AS metadata_rows,
   IFNULL(udfs_rows.n, 0) AS udfs_rows,
-  IFNULL(contacts_rows.n, 0) AS contacts_rows
+  IFNULL(contacts_rows.n, 0) AS contacts_rows,
+  IFNULL(redactions_rows.n, 0) AS redactions_rows
 FROM `acme-prod.calls.calls` AS c
 LEFT JOIN (
   SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.utterances` AS t WHERE t.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND t.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' GROUP BY t.call_id
@@ -1523,6 +1605,9 @@ LEFT JOIN (
 LEFT JOIN (
   SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.contacts` AS t WHERE t.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND t.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' GROUP BY t.call_id
 ) AS contacts_rows ON contacts_rows.call_id = c.call_id
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.redactions` AS t WHERE t.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND t.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' GROUP BY t.call_id
+) AS redactions_rows ON redactions_rows.call_id = c.call_id
 WHERE c.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND c.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00'
 ORDER BY c.call_id;
 
@@ -1539,7 +1624,8 @@ SELECT
   IFNULL(tags_rows.n, 0) AS tags_rows,
   IFNULL(metadata_rows.n, 0) AS metadata_rows,
   IFNULL(udfs_rows.n, 0) AS udfs_rows,
-  IFNULL(contacts_rows.n, 0) AS contacts_rows
+  IFNULL(contacts_rows.n, 0) AS contacts_rows,
+  IFNULL(redactions_rows.n, 0) AS redactions_rows
 FROM `acme-prod.calls.calls` AS c
 LEFT JOIN (
   SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.utterances` AS t WHERE t.call_id IN UNNEST(@ids) GROUP BY t.call_id
@@ -1556,6 +1642,9 @@ LEFT JOIN (
 LEFT JOIN (
   SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.contacts` AS t WHERE t.call_id IN UNNEST(@ids) GROUP BY t.call_id
 ) AS contacts_rows ON contacts_rows.call_id = c.call_id
+LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.redactions` AS t WHERE t.call_id IN UNNEST(@ids) GROUP BY t.call_id
+) AS redactions_rows ON redactions_rows.call_id = c.call_id
 WHERE c.call_id IN UNNEST(@ids)
 ORDER BY c.call_id;
 
@@ -1575,6 +1664,8 @@ WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp)
 DELETE FROM `acme-prod.calls.udfs` AS t
 WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
 DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
+DELETE FROM `acme-prod.calls.redactions` AS t
 WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
 COMMIT TRANSACTION;
 END;
@@ -1605,6 +1696,9 @@ DELETE FROM `acme-prod.calls.udfs` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
   AND t.call_id IN UNNEST(surplus);
 DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.redactions` AS t
 WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
   AND t.call_id IN UNNEST(surplus);
 DELETE FROM `acme-prod.calls.changes` AS t
@@ -1661,6 +1755,15 @@ FROM (
   WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
 ) AS g
 GROUP BY g.call_id
+UNION ALL
+SELECT g.call_id AS call_id, 'redactions' AS relation, TO_HEX(SHA256(STRING_AGG(g.h, '' ORDER BY g.h))) AS digest,
+  CAST(NULL AS STRING) AS json_0, CAST(NULL AS STRING) AS json_1, CAST(NULL AS STRING) AS json_2, CAST(NULL AS STRING) AS json_3, CAST(NULL AS STRING) AS json_4
+FROM (
+  SELECT r.call_id AS call_id, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.redaction_index AS STRING)) AS STRING), ':', CAST(r.redaction_index AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.utterance_index AS STRING)) AS STRING), ':', CAST(r.utterance_index AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.first_word AS STRING)) AS STRING), ':', CAST(r.first_word AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.last_word AS STRING)) AS STRING), ':', CAST(r.last_word AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.detector) AS STRING), ':', r.detector), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.detector_version AS STRING)) AS STRING), ':', CAST(r.detector_version AS STRING)), '-')))) AS h
+  FROM `acme-prod.calls.redactions` AS r
+  WHERE ((r.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND r.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR r.call_timestamp IS NULL) AND r.call_id IN UNNEST(@ids)
+) AS g
+GROUP BY g.call_id
 ) AS parts
 ORDER BY call_id;
 
@@ -1681,6 +1784,9 @@ SELECT t.call_id AS call_id FROM `acme-prod.calls.udfs` AS t
 WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
 UNION DISTINCT
 SELECT t.call_id AS call_id FROM `acme-prod.calls.contacts` AS t
+WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
+UNION DISTINCT
+SELECT t.call_id AS call_id FROM `acme-prod.calls.redactions` AS t
 WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
 ORDER BY call_id;
 
@@ -1713,6 +1819,9 @@ CREATE OR REPLACE VIEW `acme-prod.calls_restricted.contacts` AS SELECT call_id, 
 
 -- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.changes` AS SELECT call_id, call_timestamp, field, revision, source, observed_at FROM `acme-prod.calls.changes`;
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.redactions` AS SELECT call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version FROM `acme-prod.calls.redactions`;
 
 -- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.deliveries` AS SELECT seq, arrival_id, hook_id, agent, received_at, signing_key, call_id, outcome FROM `acme-prod.calls.deliveries`;
