@@ -18,6 +18,8 @@ export interface Observation {
    * that changes a field leaves it out here.
    */
   readonly encoded?: ReadonlyMap<string, Buffer>;
+  /** Tokens that former keys made of values in `fields` → those in their place, where privacy rules have former keys. */
+  readonly aliases?: ReadonlyMap<string, string>;
 }
 
 /** A record that could not become an observation; it goes to quarantine with its bytes. */

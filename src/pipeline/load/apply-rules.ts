@@ -4,7 +4,9 @@ import { resanitizeInbox, sealQuarantine } from '../../store/delivery/resanitize
 import { listCallIds } from '../../store/ledger/erased-keys.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { markPending } from '../../store/loads/pending.ts';
+import { noteAliases } from '../../store/loads/token-aliases.ts';
 import type { IngestDeps } from '../deps.ts';
+import { subjectsOf } from './ingest.ts';
 
 export interface AppliedRules {
   /** Calls of the ledger, and those whose document changed: they are pending in every warehouse. */
@@ -31,7 +33,6 @@ export const applyRules = async (
   },
   onProgress: (calls: number) => void = () => undefined,
 ): Promise<AppliedRules> => {
-  const rules = { sanitize: door.sanitize, processedField: deps.processedField };
   const names = deps.targets.map(({ warehouse }) => warehouse.name);
   let calls = 0;
   let changed = 0;
@@ -40,9 +41,16 @@ export const applyRules = async (
     for (let start = 0; start < alive.length; start += callsAtOnce) {
       const ids = alive.slice(start, start + callsAtOnce);
       changed += await deps.store.transaction(async (tx) => {
-        const rows = await resanitizeInLedger(tx, ids, rules);
+        const seen: Observation[] = [];
+        const sanitize = (observation: Observation): Observation => {
+          const sanitized = door.sanitize(observation);
+          seen.push(sanitized);
+          return sanitized;
+        };
+        const rows = await resanitizeInLedger(tx, ids, { sanitize, processedField: deps.processedField });
         const moved = rows.map(({ callId }) => callId);
         if (moved.length > 0) await markPending(tx, names, moved, 'backlog');
+        await noteAliases(tx, seen, { ...subjectsOf(deps), warehouses: names });
         return moved.length;
       });
       calls += ids.length;
