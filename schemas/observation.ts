@@ -25,6 +25,8 @@ export interface Observation {
    * characters (`src/calls/fold.ts`). Without one, its values do.
    */
   readonly order?: string;
+  /** Tokens that former keys made of values in `fields` → those in their place, where privacy rules have former keys. */
+  readonly aliases?: ReadonlyMap<string, string>;
 }
 
 /** A record that could not become an observation; it goes to quarantine with its bytes. */

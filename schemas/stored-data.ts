@@ -61,6 +61,12 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
     personal: 'keyed',
     kept: 'until the hold is taken off',
   },
+  token_aliases: {
+    holds: 'tokens of former keys, with the newest ones',
+    personal: 'keyed',
+    kept: 'until the person is erased, or the key is forgotten',
+  },
+  unloaded_aliases: { holds: 'aliases that a warehouse does not have yet', personal: 'keyed', kept: 'until loaded' },
   epochs: { holds: 'epochs of the ledger', personal: 'no', kept: 'for good' },
   windows: { holds: 'windows that were read, with counts', personal: 'no', kept: 'for good' },
   window_problems: { holds: 'windows that could not be read', personal: 'no', kept: 'until resolved' },
@@ -102,6 +108,11 @@ export const warehouseTables: Readonly<Record<TableName, StoredData>> = {
   deliveries: { holds: 'deliveries with call ids; a keyed hash once erased', personal: 'call ids', kept: 'for good' },
   loads: { holds: 'commits', personal: 'no', kept: 'for good' },
   verdicts: { holds: 'outcomes of reconciling', personal: 'no', kept: 'for good' },
+  token_aliases: {
+    holds: 'tokens of former keys, with the newest ones',
+    personal: 'keyed',
+    kept: 'until the person is erased, or the key is forgotten',
+  },
   sync_state: { holds: 'how far syncs are', personal: 'no', kept: 'for good' },
 };
 

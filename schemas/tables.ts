@@ -35,6 +35,8 @@ export interface Table {
    */
   readonly kind: 'call' | 'child' | 'history' | 'log' | 'state';
   readonly key: readonly string[];
+  /** Of a log table: a row that comes without a value of this column removes the one of its key. */
+  readonly removedWithout?: string;
   readonly columns: readonly Column[];
 }
 
@@ -72,6 +74,7 @@ export const tableNames = [
   'deliveries',
   'loads',
   'verdicts',
+  'token_aliases',
   'sync_state',
 ] as const;
 export type TableName = (typeof tableNames)[number];
@@ -521,6 +524,28 @@ export const tables: readonly Table[] = [
     ],
   },
   {
+    name: 'token_aliases',
+    grain: 'token of a former key',
+    description:
+      'After a change of the key of tokens: what leads from a former token to the newest one of the same value. Empty where there are no former keys.',
+    kind: 'log',
+    key: ['old_token'],
+    removedWithout: 'new_token',
+    columns: [
+      {
+        name: 'old_token',
+        type: 'text',
+        required: true,
+        description: 'Token that a former key made (`privacy.former_keys`), as rows of earlier calls have it.',
+      },
+      {
+        name: 'new_token',
+        type: 'text',
+        description: 'The newest token of the same value; it is never in old_token, so that one join leads to it.',
+      },
+    ],
+  },
+  {
     name: 'sync_state',
     grain: 'warehouse',
     description:
@@ -588,7 +613,7 @@ export type CallTableName =
   | 'contacts'
   | 'redactions'
   | 'documents';
-export type LogTableName = 'deliveries' | 'loads' | 'verdicts';
+export type LogTableName = 'deliveries' | 'loads' | 'verdicts' | 'token_aliases';
 
 /** The view over the word arrays; the same columns whatever the layout. */
 export const wordsView: { readonly name: 'words'; readonly description: string; readonly columns: readonly Column[] } =

@@ -37,6 +37,13 @@ const patternSchema = z.strictObject({
     .describe('Regular expression (JavaScript, Unicode) over each utterance and each text.'),
 });
 
+const keyIdSchema = z.string().regex(/^[a-z0-9]{1,16}$/);
+
+const formerKeySchema = z.strictObject({
+  id: keyIdSchema.describe('Name that the key had as `key_id`: it is part of the tokens that were made with it.'),
+  file: z.string().min(1).describe('File with the key, as it was `key_file`.'),
+});
+
 export const privacyConfigSchema = z
   .strictObject({
     profile: z
@@ -72,17 +79,19 @@ export const privacyConfigSchema = z
       .describe(
         'How long the classes of what a call holds are kept, counted from its own time, in ledger and warehouses. What is older does not come in either. Without a value, for good.',
       ),
-    key_id: z
-      .string()
-      .regex(/^[a-z0-9]{1,16}$/)
-      .default('k1')
-      .describe('Name of the key, part of every token. A new key needs a new name.'),
+    key_id: keyIdSchema.default('k1').describe('Name of the key, part of every token. A new key needs a new name.'),
     key_file: z
       .string()
       .min(1)
       .optional()
       .describe(
         'File with the key of tokens, at least 16 bytes; receivers and workers need the same. Default: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store: anyone who has both can try numbers out.',
+      ),
+    former_keys: z
+      .array(formerKeySchema)
+      .default([])
+      .describe(
+        'Keys that tokens were made with before, the oldest first, as `callsync privacy rotate-key` prints them. While a key is here, table `token_aliases` leads from its tokens to those of the present key as values recur, erasures and objections find what is stored under it, and repeated deliveries are still known. Removing it, and `callsync privacy forget-key`, unlinks its tokens for good.',
       ),
     unreadable: z
       .enum(['seal', 'drop'])
@@ -102,6 +111,13 @@ export const privacyConfigSchema = z
     ({ profile, rules, unreadable, seal_key_file }) =>
       (profile === 'none' && rules.length === 0) || unreadable === 'drop' || seal_key_file !== undefined,
     { error: 'needs `seal_key_file`, or `unreadable: drop`', path: ['seal_key_file'] },
+  )
+  .refine(
+    ({ key_id, former_keys }) => new Set([key_id, ...former_keys.map(({ id }) => id)]).size > former_keys.length,
+    {
+      error: 'names a key twice, or the present one',
+      path: ['former_keys'],
+    },
   )
   .describe('What happens to personal data before anything is stored. Without rules, nothing.');
 

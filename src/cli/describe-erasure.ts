@@ -10,11 +10,12 @@ export const describeErasure = (receipt: ErasureReceipt): string => {
     return [`${calls} calls are meant. Nothing was erased; --yes erases them for good.`, ...describeHeld(held)].join(
       '\n',
     );
-  const left = found.calls + found.documents + found.inbox + found.rereads + found.quarantine + found.frames;
+  const left =
+    found.calls + found.documents + found.inbox + found.rereads + found.quarantine + found.frames + found.aliases;
   return [
     `${calls} calls are meant; ${erased} became tombstones now.`,
     ...describeHeld(held),
-    `Bodies of ${purged.inbox} deliveries, ${purged.quarantine} quarantined records, ${purged.rereads} rereads and ${purged.frames} frames are gone.`,
+    `Bodies of ${purged.inbox} deliveries, ${purged.quarantine} quarantined records, ${purged.rereads} rereads, ${purged.frames} frames and ${purged.aliases} aliases of tokens are gone.`,
     `A search of the store afterwards found ${left}.`,
     ...found.warehouses.map(({ name, erased: gone, waiting }) =>
       gone === null

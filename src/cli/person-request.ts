@@ -59,7 +59,7 @@ export const openComparison = (
   const privacy = openPrivacy(config);
   const countries = config.privacy.countries.filter((country) => isSupportedCountry(country));
   return {
-    comparison: compareValues(countries, (value) => (privacy === undefined ? [] : [privacy.tokenOf(value)])),
+    comparison: compareValues(countries, (value) => privacy?.tokensOf(value) ?? []),
     personOf: (kind, value) => subjectOf(kind, value, countries),
   };
 };

@@ -38,7 +38,29 @@ changes nothing. \`callsync privacy preview\` shows what the rules make of a cal
   calls under the present one are passed over, so that a run which was interrupted goes on, and \`callsync status\` and
   \`callsync doctor\` count the others. A call that comes in again is brought under the present rules as a whole. What was taken does
   not come back under looser rules: they act on new calls and on what is read again, as the log says when a worker starts.
-- After a change of the key a repeated delivery counts as new, and tokens of the old and the new key do not join.
+
+## Keys of tokens
+
+**A new key.** \`callsync privacy rotate-key\` makes one and prints what the configuration is to say: the new key as \`privacy.key_id\`
+and \`privacy.key_file\`, the one before in \`privacy.former_keys\`. Workers are restarted first, then receivers. What is stored keeps the
+tokens that it has. When a value comes again, in a delivery, a list, an import or under \`callsync privacy apply\`, table
+\`token_aliases\` gets the token that each former key made of it, with the present one; it always leads to the newest, so that one join
+follows any token there:
+
+\`\`\`sql
+SELECT coalesce(a.new_token, c.ani) AS caller, count(*) AS calls
+  FROM calls c LEFT JOIN token_aliases a ON a.old_token = c.ani
+ GROUP BY 1
+\`\`\`
+
+Values that have not come again since are not linked yet. While a key is in \`privacy.former_keys\`, erasures, objections and exports also
+find what is stored under its tokens, and a delivery that was folded before is still known when it comes again.
+
+**Destroying a key** unlinks what only its tokens name, for good: no number leads to them any more, no request of a person finds
+them, and a delivery from before counts as new if it comes again. Remove the key from \`privacy.former_keys\` everywhere, restart workers
+and receivers, delete its file and every copy of it, then run \`callsync privacy forget-key ID\`: aliases to and from its tokens go from
+store, bodies of deliveries and, with the next loads, from every warehouse. The erasure log says so, so that a restore does not bring
+them back; backups and what platforms keep of deleted rows end as after an erasure. A name of a key is not used twice.
 `;
 
 const requests = `## Requests of persons
@@ -49,7 +71,7 @@ are asked for, or read from a file or standard input. The receipt (\`--json\`) n
 afterwards found and until when platforms keep copies, and is signed: \`callsync verdicts verify\` checks all of them. A tombstone and the
 erasure log keep the call away whatever arrives later or is restored; the log has the receipts too, so that a store which was
 restored has them again. A number is found however it is written, in transcripts also as words. Records that cannot be read and
-that name an erased call or value are not kept. Sealed records cannot be searched. What needs the values is
+that name an erased call or value are not kept. Aliases of the person's tokens go too. Sealed records cannot be searched. What needs the values is
 done first, by the command: keyed hashes in the log, tombstones, texts; one that is interrupted there is carried to its end by the
 next. The rest is a workflow that is started with nothing but a name: it tries until every warehouse has its tombstones, however
 long one is away and whatever becomes of the command or a worker, and then signs the receipt. \`--no-wait\` leaves it, and

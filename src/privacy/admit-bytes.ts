@@ -1,6 +1,7 @@
 /** The policies on the bytes of a delivery: only fields that a rule may act on are parsed, only those that changed written anew. */
 import { identifyRecord } from '../calls/record.ts';
 import { admitTranscript } from './admit-transcript.ts';
+import { aliasesFound, aliasField, takeAliases } from './aliases.ts';
 import { cutFields, type FieldBytes, skipValue } from './cut-fields.ts';
 import { renderJson, saysNoMore } from './render-json.ts';
 import { sanitizeField } from './sanitize-record.ts';
@@ -39,7 +40,12 @@ const admitFields = (body: Buffer, options: SanitizeOptions): Buffer | undefined
   const id = fields.find(({ name }) => name === 'unique_id');
   if (id === undefined || 'reason' in identifyRecord({ unique_id: parse(id) })) return undefined;
   const parts: Buffer[] = [];
+  options.former?.found.clear();
   for (const field of fields) {
+    if (field.name === aliasField) {
+      takeAliases(parse(field), options);
+      continue;
+    }
     const admitted =
       field.name === transcript && scanned !== undefined
         ? admitTranscript(body, scanned, transcripts, options)
@@ -49,6 +55,9 @@ const admitFields = (body: Buffer, options: SanitizeOptions): Buffer | undefined
     if (kept === 'dropped') continue;
     parts.push(parts.length === 0 ? open : comma, Buffer.from(`${JSON.stringify(field.name)}:`), kept);
   }
+  const aliases = aliasesFound(options);
+  if (aliases !== undefined)
+    parts.push(comma, Buffer.from(`"${aliasField}":${JSON.stringify(Object.fromEntries(aliases))}`));
   parts.push(...(parts.length === 0 ? [open, close] : [close]));
   return Buffer.concat(parts);
 };

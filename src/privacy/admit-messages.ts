@@ -7,6 +7,7 @@ export type Bytes = Uint8Array;
 export interface ThreadData {
   readonly config: PrivacyConfig;
   readonly token: Bytes;
+  readonly former?: readonly Bytes[];
   readonly seal: Bytes | undefined;
 }
 

@@ -3,7 +3,11 @@ import { Tinypool } from 'tinypool';
 import { asBuffer, type Bytes, type ThreadData } from './admit-messages.ts';
 import { createPrivacy } from './privacy.ts';
 
-const { config, token, seal } = Tinypool.workerData as ThreadData;
-const { admit } = createPrivacy(config, { token: asBuffer(token), seal: seal && asBuffer(seal) });
+const { config, token, former = [], seal } = Tinypool.workerData as ThreadData;
+const { admit } = createPrivacy(config, {
+  token: asBuffer(token),
+  former: former.map(asBuffer),
+  seal: seal && asBuffer(seal),
+});
 
 export default (bodies: readonly Bytes[]) => bodies.map((body) => admit(asBuffer(body)));

@@ -9,22 +9,23 @@ import { terminal } from '../errors.ts';
 import { parseQuietly } from '../parse-json.ts';
 import { createSealer, isSealed } from '../sealed.ts';
 import { admitBytes } from './admit-bytes.ts';
+import { aliasesFound, aliasField, takeAliases } from './aliases.ts';
 import { renderJson } from './render-json.ts';
 import { compileRules, profileRules } from './rules.ts';
 import { versionOfRules } from './rules-version.ts';
 import { sanitizeRecord } from './sanitize-record.ts';
-import { type SanitizeOptions, tokenOf } from './sanitize-value.ts';
+import { type SanitizeOptions, tokensOf } from './sanitize-value.ts';
 
 export interface Privacy {
   /** Changes with every setting that changes what is stored, and with the detectors. */
   readonly version: string;
-  /** Pure; doing it twice changes nothing more. @throws RangeError when a record is nested too deeply. */
+  /** Pure; doing it twice changes nothing more. Aliases of tokens come with the observation. @throws RangeError when a record is nested too deeply. */
   readonly sanitize: (observation: Observation) => Observation;
   /** The fields of a record with the policies applied; told of each finding. */
   readonly preview: (fields: Fields, onFinding: (detector: string) => void) => Fields;
   readonly admit: (body: Buffer) => Admitted;
-  /** The token of a whole field's value. */
-  readonly tokenOf: (value: string) => string;
+  /** The tokens of a whole field's value: that of the present key, then those of the former ones. */
+  readonly tokensOf: (value: string) => readonly [string, ...string[]];
   /** What is stored of bytes that no rule could read; of such that were sealed before, the same. */
   readonly sealBytes: (body: Buffer) => Buffer;
   /** What is stored of a record that no rule could read. */
@@ -40,6 +41,8 @@ export interface Admitted {
 export interface PrivacyKeys {
   /** Of tokens and hashes. */
   readonly token: Buffer;
+  /** Those of `PrivacyConfig.former_keys`, in their order. */
+  readonly former?: readonly Buffer[];
   /** The public one that seals; undefined = what cannot be read is dropped. */
   readonly seal: Buffer | undefined;
 }
@@ -60,22 +63,30 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
   }
   const disabled = new Set<string>(config.disabled_detectors);
   const rules = [...config.rules, ...profileRules[config.profile]];
+  const former = (keys.former ?? []).map((bytes, index) => ({ id: config.former_keys[index]?.id ?? '', bytes }));
   const options: SanitizeOptions = {
     isOn: (name) => !disabled.has(name),
     countries,
     patterns: config.patterns.map(({ name, pattern }) => ({ name, pattern: new RegExp(pattern, 'gu') })),
     rules: compileRules(rules),
     key: { id: config.key_id, bytes: keys.token },
+    ...(former.length === 0 ? {} : { former: { keys: former, found: new Map() } }),
   };
   const close = keys.seal === undefined ? () => dropped : createSealer(keys.seal);
   const sealBytes = (body: Buffer): Buffer => (isSealed(body) || body.equals(dropped) ? body : close(body));
-  const hashBody = (body: Buffer): Buffer => createHmac('sha256', keys.token).update('body\0').update(body).digest();
+  // The oldest key that there is: a body that is repeated after a change of the key has the same hash.
+  const bodyKey = keys.former?.[0] ?? keys.token;
+  const hashBody = (body: Buffer): Buffer => createHmac('sha256', bodyKey).update('body\0').update(body).digest();
   // Getters of encoded fields are read here: their bytes may say more than their value, such as a name twice.
-  const sanitizeAll = (fields: Fields): Fields => sanitizeRecord({ ...fields }, options);
+  const sanitizeAll = ({ [aliasField]: carried, ...fields }: Fields): Fields => {
+    options.former?.found.clear();
+    takeAliases(carried, options);
+    return sanitizeRecord(fields, options);
+  };
 
   /** By the record as it came, which only those with the key can search for. */
   const orderOf = ({ encoded, fields, rawHash }: Observation): string => {
-    const keyed = createHmac('sha256', keys.token).update('order\0');
+    const keyed = createHmac('sha256', bodyKey).update('order\0');
     if (rawHash !== undefined) keyed.update(rawHash);
     else {
       for (const name of Object.keys(fields).sort())
@@ -84,12 +95,23 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     return keyed.digest('base64').slice(0, orderLength);
   };
 
+  const sanitize = (observation: Observation): Observation => {
+    const { encoded: _encoded, fields, rawHash: _rawHash, ...rest } = observation;
+    const kept = sanitizeAll(fields);
+    const aliases = aliasesFound(options);
+    const order = rest.order ?? orderOf(observation);
+    return { ...rest, order, fields: kept, ...(aliases === undefined ? {} : { aliases }) };
+  };
+
   /** Written anew: bytes may hold what their value does not. */
   const admitValue = (body: Buffer): Buffer | undefined => {
     const identified = identifyRecord(parseQuietly(body));
     if ('reason' in identified) return undefined;
     try {
-      return Buffer.from(renderJson(sanitizeAll(identified.record), body));
+      const kept = sanitizeAll(identified.record);
+      const aliases = aliasesFound(options);
+      const carried = aliases === undefined ? {} : { [aliasField]: Object.fromEntries(aliases) };
+      return Buffer.from(renderJson({ ...kept, ...carried }, body));
     } catch (error) {
       if (error instanceof RangeError) return undefined;
       throw error;
@@ -98,16 +120,16 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
 
   return {
     version: versionOfRules(config) ?? '',
-    sanitize: (observation) => {
-      const { encoded: _encoded, fields, rawHash: _rawHash, ...rest } = observation;
-      return { ...rest, order: rest.order ?? orderOf(observation), fields: sanitizeAll(fields) };
-    },
+    sanitize,
     preview: (fields, onFinding) => sanitizeRecord({ ...fields }, { ...options, onFinding }),
     admit: (body) => ({
       body: admitBytes(body, options) ?? admitValue(body) ?? sealBytes(body),
       bodyHash: hashBody(body),
     }),
-    tokenOf: (value) => tokenOf(value, options),
+    tokensOf: (value) => {
+      const tokens = tokensOf(value, options);
+      return [tokens.token, ...tokens.former];
+    },
     sealBytes,
     seal: (record) => ({
       ...record,

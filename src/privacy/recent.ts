@@ -5,9 +5,9 @@ const longest = 64;
  * What `make` gives for a text, kept for those that were asked for last: at least `most` of them, at most twice as many.
  * They stay in memory; nothing writes them down.
  */
-export const rememberRecent = (most: number, make: (text: string) => string): ((text: string) => string) => {
-  let recent = new Map<string, string>();
-  let older = new Map<string, string>();
+export const rememberRecent = <T>(most: number, make: (text: string) => T): ((text: string) => T) => {
+  let recent = new Map<string, T>();
+  let older = new Map<string, T>();
   return (text) => {
     if (text.length > longest) return make(text);
     const held = recent.get(text);

@@ -1,4 +1,5 @@
 /** The policies on single values, texts and names: pure, and doing it twice changes nothing more. */
+import { type FormerKeys, makeTokens, noteTokens, type Tokens } from './aliases.ts';
 import { type DetectOptions, detect } from './detect.ts';
 import { announces } from './detect-context.ts';
 import type { Finding } from './finding.ts';
@@ -7,13 +8,15 @@ import { rememberRecent } from './recent.ts';
 import { replaceText } from './redact-transcript.ts';
 import type { RuleNode } from './rules.ts';
 import { mayHoldValue } from './sketch.ts';
-import { isToken, makeToken, type TokenKey, type TokenKind } from './tokens.ts';
+import { isToken, type TokenKey, type TokenKind } from './tokens.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface SanitizeOptions extends DetectOptions {
   readonly rules: RuleNode;
   readonly key: TokenKey;
+  /** Where there are any, aliases of the tokens are noted in it. */
+  readonly former?: FormerKeys | undefined;
   /** Told of each finding that was replaced, without its value. */
   readonly onFinding?: (detector: string) => void;
 }
@@ -24,9 +27,10 @@ const maxDepth = 200;
 const joined = new Set<string>(['phone', 'email', 'iban', 'card', 'nir']);
 
 /** What stands for a finding: a token where values are joined by it, else its name. */
-export const replacementOf = ({ detector, value }: Finding, { key, onFinding }: SanitizeOptions): string => {
-  onFinding?.(detector);
-  return joined.has(detector) ? makeToken(key, detector as TokenKind, value) : `[${detector}]`;
+export const replacementOf = ({ detector, value }: Finding, options: SanitizeOptions): string => {
+  options.onFinding?.(detector);
+  if (!joined.has(detector)) return `[${detector}]`;
+  return noteTokens(makeTokens(options, detector as TokenKind, value), options);
 };
 
 /** Names of free fields never end. */
@@ -68,23 +72,23 @@ const redactText = (text: string, name: string, options: SanitizeOptions): strin
   return result;
 };
 
-type TokenOptions = Pick<SanitizeOptions, 'key' | 'countries'>;
+type TokenOptions = Pick<SanitizeOptions, 'key' | 'former' | 'countries'>;
 
-const makeTokenOf = (text: string, { key, countries }: TokenOptions): string => {
-  if (text === '' || isToken(text)) return text;
-  if (text.includes('@')) return makeToken(key, 'email', text.trim().toLowerCase());
+const makeTokensOf = (text: string, options: TokenOptions): Tokens => {
+  if (text === '' || isToken(text)) return { token: text, former: [] };
+  if (text.includes('@')) return makeTokens(options, 'email', text.trim().toLowerCase());
   const isNumber = /^[+\d\s().\-/]+$/.test(text) && /\d{2}/.test(text);
-  const number = isNumber ? normalizeNumber(text, countries) : undefined;
-  return number === undefined ? makeToken(key, 'text', text) : makeToken(key, 'phone', number);
+  const number = isNumber ? normalizeNumber(text, options.countries) : undefined;
+  return number === undefined ? makeTokens(options, 'text', text) : makeTokens(options, 'phone', number);
 };
 
 /** Lines, agents and customers recur; working a token out takes as long as reading the rest of a small record. */
-const recentTokens = new WeakMap<TokenOptions, (text: string) => string>();
+const recentTokens = new WeakMap<TokenOptions, (text: string) => Tokens>();
 const mostTokens = 1_000;
 
-/** The token of a whole value: of its number or address where it is one. */
-export const tokenOf = (text: string, options: TokenOptions): string => {
-  const known = recentTokens.get(options) ?? rememberRecent(mostTokens, (one) => makeTokenOf(one, options));
+/** The tokens of a whole value: of its number or address where it is one. */
+export const tokensOf = (text: string, options: TokenOptions): Tokens => {
+  const known = recentTokens.get(options) ?? rememberRecent(mostTokens, (one) => makeTokensOf(one, options));
   recentTokens.set(options, known);
   return known(text);
 };
@@ -105,7 +109,7 @@ const sanitizeLeaf = (value: unknown, { action }: RuleNode, name: string, option
   if (action === 'redact' && typeof value === 'number' && (!Number.isInteger(value) || Math.abs(value) < 1e6))
     return value;
   const text = String(value);
-  if (action === 'token') return tokenOf(text, options);
+  if (action === 'token') return noteTokens(tokensOf(text, options), options);
   if (action === 'last4') return last4Of(text);
   const redacted = redactText(text, name, options);
   return redacted === text ? value : redacted;

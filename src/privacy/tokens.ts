@@ -35,3 +35,6 @@ export const makeToken = ({ id, bytes }: TokenKey, kind: TokenKind, value: strin
 
 /** What is a token already is not tokenised again. */
 export const isToken = (text: string): boolean => /^ph_[a-z0-9]+_[a-z2-7]{52}$/.test(text);
+
+/** @param token as `isToken` has it. */
+export const keyIdOf = (token: string): string => token.slice(3, token.lastIndexOf('_'));

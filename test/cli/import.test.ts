@@ -91,4 +91,20 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
     expect(checked.stdout).toContain('erasures: 3 receipts, chain intact');
     expect(checked.code).toBe(0);
   });
+
+  test('a new key of tokens is made, and the former one forgotten once the configuration no longer has it', async () => {
+    const base = { source: { base_url: 'http://127.0.0.1:9' }, store: { url: database.url } };
+    const rules = { profile: 'pseudonymous', unreadable: 'drop' };
+    await folder.configure({ ...base, privacy: rules });
+    const { result: keys } = await json(['privacy', 'rotate-key']);
+    expect(keys).toMatchObject({ key_id: 'k2', former_keys: [{ id: 'k1' }] });
+    await folder.configure({ ...base, privacy: { ...rules, ...keys } });
+    await json(['import', await folder.write('two.ndjson', line('call-under-k2'))]);
+    const refused = await folder.run(['privacy', 'forget-key', 'k1']);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('Remove it from privacy.former_keys') });
+    await folder.configure({ ...base, privacy: { ...rules, ...keys, former_keys: [] } });
+    const { result } = await json(['privacy', 'forget-key', 'k1']);
+    expect(result).toMatchObject({ key: 'k1', inbox: 0 });
+    expect(result.aliases).toBeGreaterThan(1);
+  });
 });

@@ -4,8 +4,12 @@ import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { openAdmitThreads } from '../../src/privacy/admit-threads.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';
 
-const config = privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' });
-const keys = { token: Buffer.alloc(32, 7), seal: undefined };
+const config = privacyConfigSchema.parse({
+  profile: 'pseudonymous',
+  unreadable: 'drop',
+  former_keys: [{ id: 'k0', file: 'k0.key' }],
+});
+const keys = { token: Buffer.alloc(32, 7), former: [Buffer.alloc(32, 6)], seal: undefined };
 
 const bodyOf = (index: number, bytes: number): Buffer => {
   const number = `06 39 98 ${10 + (index % 90)} 34`;
@@ -28,7 +32,7 @@ test('bodies of every size come back as they are stored, each to its own sender'
       expect(admitted[index]?.body.equals(kept)).toBe(true);
       expect(admitted[index]?.bodyHash.equals(bodyHash)).toBe(true);
     }
-    expect(admitted[1]?.body.toString()).toMatch(/"call-1".*my number is ph_k1_/);
+    expect(admitted[1]?.body.toString()).toMatch(/"call-1".*my number is ph_k1_.*token_aliases":\{"ph_k0_/);
   } finally {
     await threads.close();
   }

@@ -99,6 +99,18 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       expect((await allRows(on.warehouse, 'verdicts')).map((row) => row.outcome)).toEqual(['proven']);
     });
 
+    test('an alias of a token is written, led elsewhere and removed, also one that is not there', async () => {
+      const send = (...rows: readonly (readonly [string, string | null])[]) =>
+        on.warehouse.load(makeBatch({ logs: { token_aliases: rows } }));
+      const held = async () =>
+        (await allRows(on.warehouse, 'token_aliases')).map((row) => `${row.old_token} ${row.new_token}`).sort();
+      await send(['old-1', 'new-1'], ['old-2', 'new-2'], ['old-3', 'new-3']);
+      await send(['old-1', 'newer-1'], ['old-2', null], ['never', null]);
+      expect(await held()).toEqual(['old-1 newer-1', 'old-3 new-3']);
+      await send(['old-1', null], ['old-3', null]);
+      expect(await held()).toEqual([]);
+    });
+
     test('loads say what they sent and changed', async () => {
       const callId = on.newId();
       const batch = makeBatch({ calls: [makeCall({ callId }), makeCall({ callId: on.newId() })], origin: 'inbox' });

@@ -13,13 +13,14 @@ import { exitCodes } from '../exit-codes.ts';
 import { withExamples } from '../help.ts';
 import { openComparison, type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
 import { ingestDeps, openAges } from '../services/activity-deps.ts';
-import { openPrivacy } from '../services/open-privacy.ts';
+import { openRules } from '../services/open-privacy.ts';
 import { openProof } from '../services/open-proof.ts';
 import { openStoreService } from '../services/open-store.ts';
 import { openWarehouses } from '../services/open-warehouses.ts';
 import type { Services } from '../services/services.ts';
 import { sampleCall, sampleUtterance } from '../webhook/sample-call.ts';
 import { addHoldCommands } from './hold.ts';
+import { addPrivacyKeys } from './privacy-keys.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -62,7 +63,7 @@ const previewCall = (privacy: Privacy, before: Fields) => {
 
 const preview = (options: PreviewOptions): Promise<void> =>
   withServices(options, async (services) => {
-    const privacy = openRules(services);
+    const privacy = openRules(services.config);
     const calls = options.stored === undefined ? [sampleRecord()] : await readNewest(services, options.stored);
     const shown = calls.map((call) => previewCall(privacy, call));
     const findings: Record<string, number> = {};
@@ -81,17 +82,9 @@ const preview = (options: PreviewOptions): Promise<void> =>
     );
   });
 
-const openRules = (services: Services): Privacy => {
-  const privacy = openPrivacy(services.config);
-  if (privacy !== undefined) return privacy;
-  throw terminal('PRIVACY_OFF', 'There are no privacy rules, so everything is stored as it comes.', {
-    hint: 'Set privacy.profile or privacy.rules.',
-  });
-};
-
 const apply = (options: CommonOptions): Promise<void> =>
   withServices(options, async (services) => {
-    const privacy = openRules(services);
+    const privacy = openRules(services.config);
     const store = await openStoreService(services);
     const deps = ingestDeps(services, { store, targets: await openWarehouses(services, store) });
     let told = 0;
@@ -188,4 +181,5 @@ export const addPrivacy = (command: Command): void => {
     .argument('<erasure>', 'its name, as callsync erase told it')
     .action(showReceipt);
   addHoldCommands(privacy);
+  addPrivacyKeys(privacy);
 };

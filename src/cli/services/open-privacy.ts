@@ -24,18 +24,37 @@ export const openReceiverPrivacy = (config: PrivacySettings): AdmitThreads | und
 
 const openKeys = ({ privacy, store }: PrivacySettings): PrivacyKeys | undefined => {
   if (privacy.profile === 'none' && privacy.rules.length === 0) return undefined;
-  const token = (
-    openSecret({ key: 'privacy.key', file: privacy.key_file }) ??
-    openOwnSecret('privacy.key', join(resolveDataDir(store.data_dir), 'privacy.key'))
-  ).readBytes();
-  if (token.length < shortest) {
-    throw terminal('PRIVACY_KEY', `The key of tokens has fewer than ${shortest} bytes.`, {
-      hint: 'Write a long random secret into the file of privacy.key_file, such as the output of openssl rand -hex 32.',
-    });
-  }
+  const token = checkLength(
+    (
+      openSecret({ key: 'privacy.key', file: privacy.key_file }) ?? openOwnSecret('privacy.key', ownKeyFile(store))
+    ).readBytes(),
+  );
+  const former = privacy.former_keys.flatMap(
+    ({ file }) => openSecret({ key: 'privacy.former_key', file })?.readBytes() ?? [],
+  );
   const seal =
     privacy.unreadable === 'drop'
       ? undefined
       : openSecret({ key: 'privacy.seal_key', file: privacy.seal_key_file })?.readBytes();
-  return { token, seal };
+  return { token, former: former.map(checkLength), seal };
+};
+
+/** The same where there have to be some. @throws CallsyncError PRIVACY_OFF too */
+export const openRules = (config: PrivacySettings): Privacy => {
+  const privacy = openPrivacy(config);
+  if (privacy !== undefined) return privacy;
+  throw terminal('PRIVACY_OFF', 'There are no privacy rules, so everything is stored as it comes.', {
+    hint: 'Set privacy.profile or privacy.rules.',
+  });
+};
+
+/** Where the key of tokens is unless `privacy.key_file` says otherwise. */
+export const ownKeyFile = (store: Pick<Config['store'], 'data_dir'>): string =>
+  join(resolveDataDir(store.data_dir), 'privacy.key');
+
+const checkLength = (key: Buffer): Buffer => {
+  if (key.length >= shortest) return key;
+  throw terminal('PRIVACY_KEY', `A key of tokens has fewer than ${shortest} bytes.`, {
+    hint: 'Write a long random secret into the file of privacy.key_file, such as the output of openssl rand -hex 32.',
+  });
 };

@@ -64,7 +64,7 @@ const eraseAll = async (
   const ids = new Set<string>();
   const held = new Set<string>();
   let erased = 0;
-  let purged: Purged = { inbox: 0, quarantine: 0, rereads: 0, frames: 0 };
+  let purged: Purged = { inbox: 0, quarantine: 0, rereads: 0, frames: 0, aliases: 0 };
   for (let round = 0; round < mostRounds; round += 1) {
     await merge();
     const meant = await find();
@@ -88,6 +88,7 @@ const addPurged = (a: Purged, b: Purged): Purged => ({
   quarantine: a.quarantine + b.quarantine,
   rereads: a.rereads + b.rereads,
   frames: a.frames + b.frames,
+  aliases: a.aliases + b.aliases,
 });
 
 /** @throws CallsyncError ERASURE_HELD where a legal hold keeps one of the calls; nothing is changed then. */

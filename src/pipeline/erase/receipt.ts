@@ -39,7 +39,7 @@ export interface PlatformCopy {
 /** The receipt before anything is known of the warehouses. */
 export interface ErasureDraft extends Omit<ErasureReceipt, 'copies' | 'found' | 'proof' | 'requestId'> {
   /** Records and frames that belong to no call and still name the person. */
-  readonly texts: Pick<Purged, 'frames' | 'quarantine'>;
+  readonly texts: Pick<Purged, 'aliases' | 'frames' | 'quarantine'>;
 }
 
 const dayMs = 86_400_000;

@@ -44,7 +44,7 @@ const countTombstones = async (
 export const verifyErasure = async (
   { store, targets }: { readonly store: Store; readonly targets: readonly WarehouseTarget[] },
   ids: readonly string[],
-  texts: Pick<Purged, 'frames' | 'quarantine'>,
+  texts: Pick<Purged, 'aliases' | 'frames' | 'quarantine'>,
 ): Promise<ErasureCheck> => {
   const [ledger] = await store.query<{ calls: number; documents: number }>(
     `SELECT (SELECT count(*)::int FROM ledger WHERE call_id = ANY($1) AND NOT tombstone) AS calls,

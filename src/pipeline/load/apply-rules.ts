@@ -4,7 +4,9 @@ import { resanitizeInbox, sealQuarantine } from '../../store/delivery/resanitize
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { listUnderOthers } from '../../store/ledger/rules-version.ts';
 import { markPending } from '../../store/loads/pending.ts';
+import { noteAliases } from '../../store/loads/token-aliases.ts';
 import type { IngestDeps } from '../deps.ts';
+import { subjectsOf } from './ingest.ts';
 
 export interface AppliedRules {
   /** Calls that were under other rules, or none, and those whose document changed: they are pending in every warehouse. */
@@ -33,15 +35,22 @@ export const applyRules = async (
   },
   onProgress: (calls: number) => void = () => undefined,
 ): Promise<AppliedRules> => {
-  const rules = { sanitize: door.sanitize, version: door.version, processedField: deps.processedField };
   const names = deps.targets.map(({ warehouse }) => warehouse.name);
+  const { version } = door;
   let calls = 0;
   let changed = 0;
-  for await (const ids of listUnderOthers(deps.store, door.version, callsAtOnce)) {
+  for await (const ids of listUnderOthers(deps.store, version, callsAtOnce)) {
     changed += await deps.store.transaction(async (tx) => {
-      const rows = await resanitizeInLedger(tx, ids, rules);
+      const seen: Observation[] = [];
+      const sanitize = (observation: Observation): Observation => {
+        const sanitized = door.sanitize(observation);
+        seen.push(sanitized);
+        return sanitized;
+      };
+      const rows = await resanitizeInLedger(tx, ids, { sanitize, version, processedField: deps.processedField });
       const moved = rows.map(({ callId }) => callId);
       if (moved.length > 0) await markPending(tx, names, moved, 'backlog');
+      await noteAliases(tx, seen, { ...subjectsOf(deps), warehouses: names });
       return moved.length;
     });
     calls += ids.length;

@@ -10,6 +10,7 @@ import { requestRereads } from '../../store/delivery/inbox.ts';
 import { noteComparison, readClock, sendAgain } from '../../store/loads/compare-loads.ts';
 import { issueEpoch } from '../../store/loads/epochs.ts';
 import type { StoreLease } from '../../store/loads/lease.ts';
+import { adoptAliases } from '../../store/loads/token-aliases.ts';
 import { registerWarehouse } from '../../store/loads/warehouses.ts';
 import { isIncomplete, type LedgerMark, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
@@ -196,6 +197,7 @@ const compareAll = async (deps: LedgerCheckDeps): Promise<Checked> => {
   }
   const isOther = epoch === 0 || [...compared.values()].some(({ unknown }) => unknown.length > 0);
   const restored = isOther || [...compared.values()].some(({ lost }) => lost !== undefined);
+  if (restored) for (const warehouse of compared.keys()) await adoptAliasesOf(store, warehouse);
   // Before anything is loaded that was erased.
   await replayErasures(store, [...compared.keys()], { all: restored });
   await fillWarehouses(deps, compared);
@@ -203,6 +205,20 @@ const compareAll = async (deps: LedgerCheckDeps): Promise<Checked> => {
   for (const { name } of compared.keys()) await noteComparison(store, name, startedAt);
   return { away, restored };
 };
+
+/** What only a warehouse has may be lost to the store, or erased: the replay of erasures, which comes next, tells which. */
+const adoptAliasesOf = async (store: Store, warehouse: Warehouse): Promise<void> => {
+  let pairs = new Map<string, string>();
+  for await (const [old, token] of warehouse.rowsOf('token_aliases')) {
+    pairs.set(old as string, token as string);
+    if (pairs.size < aliasesAtOnce) continue;
+    await adoptAliases(store, pairs);
+    pairs = new Map();
+  }
+  await adoptAliases(store, pairs);
+};
+
+const aliasesAtOnce = 5_000;
 
 /** Sends again what warehouses have lost. */
 const fillWarehouses = async (

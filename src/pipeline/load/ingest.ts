@@ -16,6 +16,7 @@ import { type FoldedRules, foldIntoLedger } from '../../store/ledger/ledger.ts';
 import type { Subjects } from '../../store/ledger/subjects.ts';
 import { type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { markPending } from '../../store/loads/pending.ts';
+import { noteAliases } from '../../store/loads/token-aliases.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
 
@@ -29,7 +30,7 @@ export interface IncomingBatch {
   readonly refuse?: (observation: Observation, reason: string) => RejectedRecord;
   /** What a re-reading knows of the time of the changes that it finds. */
   readonly late?: LateContext | undefined;
-  /** The last writes of the transaction: what became of the records at their source. */
+  /** Writes at the end of the transaction: what became of the records at their source. */
   readonly settle?: (tx: Transaction) => Promise<void>;
 }
 
@@ -46,7 +47,7 @@ export interface FoldedBatch {
 
 /**
  * Folds one batch in one transaction. Order of writes: quarantine, ledger, pending marks and planned loads, late
- * changes, then the batch's own `settle`.
+ * changes, the batch's own `settle`, then aliases of tokens.
  * @throws CallsyncError DATABASE_…; nothing of the batch is then stored.
  */
 export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<FoldedBatch> => {
@@ -77,6 +78,10 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
     await batch.settle?.(tx);
+    await noteAliases(tx, prepared, {
+      ...subjectsOf(deps),
+      warehouses: deps.targets.map(({ warehouse }) => warehouse.name),
+    });
     return { changed, unchanged, rejected: rejected.length, loads };
   });
   await deps.drift?.see(seen);
@@ -87,8 +92,8 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
 const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | undefined =>
   sanitize === undefined || rulesVersion === undefined ? undefined : { sanitize, version: rulesVersion };
 
-/** The key is asked for when somebody was erased, and not before. */
-const subjectsOf = ({ store }: IngestDeps): Subjects => ({
+/** What says who was erased. The key is asked for when somebody was, and not before. */
+export const subjectsOf = ({ store }: IngestDeps): Subjects => ({
   subjectsIn: (text) => store.erasures.subjectsIn(text),
   keyOf: store.keyOf,
 });

@@ -5,6 +5,7 @@ import { transient } from '../../errors.ts';
 import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
 import { countHeld, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { countPending, type PendingBatch, type QueueCursor, readPending } from '../../store/loads/pending.ts';
+import { markAliasesLoaded, type UnloadedAlias, unloadedAliases } from '../../store/loads/token-aliases.ts';
 import { type WalkedBatch, waitingMs, walkBatch } from '../../store/loads/walk.ts';
 import { isConfiguredSomewhere } from '../../store/loads/warehouses.ts';
 import type { Store } from '../../store/store.ts';
@@ -42,6 +43,7 @@ export interface PendingLoads {
 const defaultGraceSeconds = 20;
 const deliveriesPerLoad = 800;
 const verdictsPerLoad = 2_000;
+const aliasesPerLoad = 5_000;
 /** Batches of a walk before each load, so that it marks more than is loaded. */
 const walkedBatches = 10;
 /** Longest wait for transactions that were under way when a walk was requested. */
@@ -112,13 +114,17 @@ export const loadPendingBatch = async (
 const commitPending = async (
   deps: IngestDeps,
   target: WarehouseTarget,
-  { plan, pending, deliveries, verdicts }: PlannedPending,
+  { plan, pending, deliveries, verdicts, aliases }: PlannedPending,
 ): Promise<PendingLoadResult> => {
   const rows = pending.calls;
   const { changed } = await commitLoad(deps, target, {
     plan,
     rows,
-    logs: { deliveries, verdicts: verdicts.map(verdictRow) },
+    logs: {
+      deliveries,
+      verdicts: verdicts.map(verdictRow),
+      token_aliases: aliases.map(({ oldToken, newToken }) => [oldToken, newToken]),
+    },
     force: rows.some(({ rewrite }) => rewrite !== null),
   });
   await markDeliveriesLoaded(deps.store, target.warehouse.name, deliveries);
@@ -128,6 +134,7 @@ const commitPending = async (
     deps.store,
     verdicts.map((verdict) => verdict.verdict_id),
   );
+  await markAliasesLoaded(deps.store, target.warehouse.name, aliases);
   return { sent: rows.length, changed, deliveries: deliveries.length, cursor: pending.cursor };
 };
 
@@ -136,6 +143,7 @@ interface PlannedPending {
   readonly pending: PendingBatch;
   readonly deliveries: readonly Row[];
   readonly verdicts: readonly StoredVerdict[];
+  readonly aliases: readonly UnloadedAlias[];
 }
 
 /** A load with all that it carries; undefined when nothing waits that is worth a commit. */
@@ -154,8 +162,9 @@ const planPending = async (
     const pending = await readPending(tx, warehouse.name, rules, options.cursor);
     const deliveries = await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad);
     const verdicts = await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad);
+    const aliases = await unloadedAliases(tx, warehouse.name, aliasesPerLoad);
     const isWorthACommit =
-      pending.calls.length > 0 || verdicts.length > 0 || deliveries.some((row) => !isRejectedRow(row));
+      pending.calls.length + verdicts.length + aliases.length > 0 || deliveries.some((row) => !isRejectedRow(row));
     if (!isWorthACommit) return undefined;
     const plan = await planLoad(
       tx,
@@ -167,7 +176,7 @@ const planPending = async (
         partition: row.tombstone ? undefined : warehouse.partitionOf(callTimestampOf(row.document ?? {})),
       })),
     );
-    return { plan, pending, deliveries, verdicts };
+    return { plan, pending, deliveries, verdicts, aliases };
   });
 
 /** Lets a walk that looks for what the warehouse lacks keep ahead of the loads; undefined when none is under way. */

@@ -11,6 +11,7 @@ import {
   settleSought,
 } from '../../store/ledger/erased-keys.ts';
 import { addHoldKeys, dropHolds } from '../../store/ledger/holds.ts';
+import { dropErasedAliases, forgetAliasesOf } from '../../store/loads/token-aliases.ts';
 import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
 import type { Store } from '../../store/store.ts';
 import { restoreReceipts } from '../../store/windows/receipts.ts';
@@ -47,13 +48,15 @@ export const replayErasures = async (
     const persons = logged.selectors.flatMap(({ kind, key }) => (kind === wanted ? [key] : []));
     if (persons.length > 0) await notePersons(store, persons, { objects: wanted === 'objection' });
   }
+  for (const { kind, key } of logged.selectors) if (kind === 'forgotten_key') await forgetAliasesOf(store, key);
   await seekErased(store, keys, { again: all });
   const sought = await listSought(store);
   await eraseEverywhere(store, warehouses, new Set(sought));
-  if (all || logged.selectors.length > 0)
-    await purgeErasedTexts(store, (tx, texts) =>
-      findErasedTexts(tx, texts, { subjectsIn: store.erasures.subjectsIn, keyOf: store.keyOf }),
-    );
+  if (all || logged.selectors.length > 0) {
+    const subjects = { subjectsIn: store.erasures.subjectsIn, keyOf: store.keyOf };
+    await purgeErasedTexts(store, (tx, texts) => findErasedTexts(tx, texts, subjects));
+    await dropErasedAliases(store, subjects);
+  }
   await settleSought(store, sought);
   await writeMeta(store, replayedTo, logged.end);
 };

@@ -1,7 +1,8 @@
-/** Takes what deliveries, quarantine, rereads and frames hold of erased calls. */
+/** Takes what deliveries, quarantine, rereads, frames and aliases of tokens hold of erased calls and persons. */
 import { erasedName } from '../../../schemas/erased-name.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
+import { dropAliases, findAliases } from '../loads/token-aliases.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 
 export interface ErasedCall {
@@ -17,6 +18,8 @@ export interface Purged {
   readonly quarantine: number;
   readonly rereads: number;
   readonly frames: number;
+  /** From tokens of former keys to newer ones. */
+  readonly aliases: number;
 }
 
 /** A shorter id may be any other value. */
@@ -56,19 +59,22 @@ export const purgeCalls = async (
     quarantine: quarantine.length,
     rereads: rereads.length,
     frames: frames.length,
+    aliases: 0,
   };
 };
 
-/** Empties records in quarantine, and deletes frames, whose text names a person: they may belong to no call. */
+/** Empties records in quarantine, and deletes frames and aliases, whose text names a person: they may belong to no call. */
 export const purgeTexts = async (
   tx: Transaction,
   isMeant: (text: string) => boolean,
-): Promise<Pick<Purged, 'quarantine' | 'frames'>> => {
+): Promise<Pick<Purged, 'quarantine' | 'frames' | 'aliases'>> => {
   const quarantine = await findTexts(tx, 'quarantine', isMeant);
   await tx.query(`${emptyQuarantine} WHERE id = ANY($1)`, [quarantine]);
   const frames = await findTexts(tx, 'websocket_frames', isMeant);
   await tx.query('DELETE FROM websocket_frames WHERE id = ANY($1)', [frames]);
-  return { quarantine: quarantine.length, frames: frames.length };
+  const aliases = await findAliases(tx, isMeant);
+  await dropAliases(tx, aliases);
+  return { quarantine: quarantine.length, frames: frames.length, aliases: aliases.length };
 };
 
 /** The same of what names any call or person that was erased: a restore brings such texts back. */
@@ -129,9 +135,10 @@ export const countUnpurged = async (
 export const countTexts = async (
   db: Queryable,
   isMeant: (text: string) => boolean,
-): Promise<Pick<Purged, 'quarantine' | 'frames'>> => ({
+): Promise<Pick<Purged, 'quarantine' | 'frames' | 'aliases'>> => ({
   quarantine: (await findTexts(db, 'quarantine', isMeant)).length,
   frames: (await findTexts(db, 'websocket_frames', isMeant)).length,
+  aliases: (await findAliases(db, isMeant)).length,
 });
 
 /** Records in quarantine that only the holder of the private key can look into. */

@@ -23,21 +23,34 @@ export const notePersons = (
     if (objects) await tx.query('UPDATE erased_keys SET objects = true WHERE call_key = ANY($1)', [keys]);
   });
 
+interface NamingCall {
+  readonly callId: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Former tokens of values in `fields` → those in their place. */
+  readonly aliases?: ReadonlyMap<string, string>;
+}
+
+/** Contacts and metadata as text, with what former keys made of their values: who objected may be known by that. */
+const namingText = ({ fields, aliases = new Map() }: NamingCall): string => {
+  const text = JSON.stringify([fields.in, fields.out, fields.metadata]);
+  const former = [...aliases].flatMap(([old, token]) => (text.includes(token) ? [old] : []));
+  return former.length === 0 ? text : `${text}${JSON.stringify(former)}`;
+};
+
 /** Those of some calls that name in contacts or metadata a person who objects; inside the transaction that folds them. */
 export const findObjected = async (
   tx: Queryable,
-  calls: readonly { readonly callId: string; readonly fields: Readonly<Record<string, unknown>> }[],
+  calls: readonly NamingCall[],
   { subjectsIn, keyOf }: Subjects,
 ): Promise<string[]> => {
   if (calls.length === 0) return [];
   const [any] = await tx.query('SELECT 1 FROM erased_keys WHERE objects LIMIT 1');
   if (any === undefined) return [];
   const found: string[] = [];
-  for (const { callId, fields } of calls) {
-    const text = JSON.stringify([fields.in, fields.out, fields.metadata]);
-    const keys = [...subjectsIn(text)].map(keyOf);
+  for (const call of calls) {
+    const keys = [...subjectsIn(namingText(call))].map(keyOf);
     const rows = await tx.query('SELECT 1 FROM erased_keys WHERE objects AND call_key = ANY($1) LIMIT 1', [keys]);
-    if (rows.length > 0) found.push(callId);
+    if (rows.length > 0) found.push(call.callId);
   }
   return found;
 };
@@ -94,6 +107,18 @@ export const findErasedTexts = async (
     found.push((await knownKeys(tx, keys)).length > 0 && !(await nameHeld(tx, keys)));
   }
   return found;
+};
+
+/** Those of some tokens that name a person who was erased. */
+export const findErasedTokens = async (
+  tx: Queryable,
+  tokens: readonly string[],
+  { subjectsIn, keyOf }: Subjects,
+): Promise<ReadonlySet<string>> => {
+  if (tokens.length === 0 || !(await haveErased(tx))) return new Set();
+  const byKey = new Map<string, string>();
+  for (const token of tokens) for (const subject of subjectsIn(JSON.stringify(token))) byKey.set(keyOf(subject), token);
+  return new Set((await knownKeys(tx, [...byKey.keys()])).map((key) => byKey.get(key) as string));
 };
 
 /** Waits for keys that are being added. */

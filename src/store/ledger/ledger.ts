@@ -141,7 +141,7 @@ export const foldIntoLedger = async (
   const expired = free.filter(({ callId }) => byCall.get(callId)?.some(({ fields }) => rules.isExpired?.(fields)));
   const objected = await findObjected(
     tx,
-    free.map(({ callId }) => ({ callId, fields: byCall.get(callId)?.[0]?.fields ?? {} })),
+    free.flatMap(({ callId }) => byCall.get(callId)?.[0] ?? []),
     rules,
   );
   for (const id of [...erased, ...objected, ...expired.map(({ callId }) => callId)])

@@ -2,6 +2,7 @@
 import type { Database, Queryable } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { requestWalk } from './walk.ts';
+import { sendAliasesAgain } from './warehouses.ts';
 
 export interface CommittedLoad {
   readonly loadId: string;
@@ -79,7 +80,7 @@ export interface LostLoads {
 
 /**
  * Has everything sent again that a warehouse was sent since it lost loads: it was restored from a backup, or lost. Calls
- * by a walk; deliveries, of erased calls however old, and verdicts at once, which replace their rows where those are
+ * by a walk; deliveries, of erased calls however old, verdicts and every alias at once, which replace their rows where those are
  * still there. The loads no longer
  * count as committed.
  */
@@ -87,6 +88,7 @@ export const sendAgain = async (store: Database, warehouse: string, { since, loa
   await store.transaction(async (tx) => {
     await tx.query(`UPDATE loads SET state = 'failed', error = 'LOST' WHERE load_id = ANY($1)`, [loadIds]);
     await requestWalk(tx, { warehouse, since });
+    await sendAliasesAgain(tx, warehouse);
     await tx.query(
       `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
        SELECT $1, outcome = 'rejected', seq FROM inbox

@@ -115,6 +115,7 @@ export const relationsOf = (layout: Layout): readonly Relation[] => {
     { ...plain(deliveries, layout), partitionedBy: 'received_at', clusteredBy: ['seq'] },
     { ...plain(tableOf('verdicts'), layout), clusteredBy: ['verdict_id'] },
     { ...plain(tableOf('loads'), layout), clusteredBy: ['load_id'] },
+    { ...plain(tableOf('token_aliases'), layout), clusteredBy: ['old_token'] },
     plain(tableOf('sync_state'), layout),
     ...guardTables,
   ];

@@ -36,7 +36,7 @@ export const encodeBatch = async (batch: LoadBatch, layout: Layout, compress: bo
   for (const tombstone of batch.tombstones) add(tombstoneLine(rows, tombstone));
   for (const table of logTables) {
     const encode = encoderOf(table, []);
-    for (const row of batch.logs[table.name as 'deliveries' | 'verdicts'] ?? []) {
+    for (const row of batch.logs[table.name as keyof LoadBatch['logs']] ?? []) {
       add(`{"n":${rows},"kind":"log","${table.name}":[${encode.row(row)}]}`);
     }
   }

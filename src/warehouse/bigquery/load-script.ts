@@ -289,7 +289,8 @@ WHEN NOT MATCHED THEN INSERT (call_key, ledger_epoch, revision, load_id, erased_
   VALUES (x.call_key, this_epoch, x.revision, this_load, CURRENT_TIMESTAMP());`;
 
 /** Log rows by key; the last row of the batch wins. The column of the partition never changes for a key. */
-const mergeLog = ({ dataset, staging, logs, layout }: ScriptInput, { name, key, columns }: Table): string => {
+const mergeLog = ({ dataset, staging, logs, layout }: ScriptInput, table: Table): string => {
+  const { name, key, columns, removedWithout } = table;
   const names = columns.map((column) => column.name);
   const rest = names.filter((column) => !key.includes(column));
   const on = key.map((column) => `t.${column} = x.${column}`);
@@ -302,10 +303,10 @@ USING (
   WHERE s.kind = 'log'
   QUALIFY ROW_NUMBER() OVER (PARTITION BY ${key.map((column) => `r.${column}`).join(', ')} ORDER BY s.n DESC) = 1
 ) AS x
-ON ${on.join(' AND ')}
+ON ${on.join(' AND ')}${removedWithout === undefined ? '' : `\nWHEN MATCHED AND x.${removedWithout} IS NULL THEN DELETE`}
 WHEN MATCHED THEN UPDATE SET
   ${rest.map((column) => `${column} = x.${column}`).join(', ')}
-WHEN NOT MATCHED THEN INSERT (${names.join(', ')})
+WHEN NOT MATCHED${removedWithout === undefined ? '' : ` AND x.${removedWithout} IS NOT NULL`} THEN INSERT (${names.join(', ')})
   VALUES (${names.map((column) => `x.${column}`).join(', ')});`;
 };
 

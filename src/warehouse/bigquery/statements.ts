@@ -55,6 +55,7 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
   const logs = new Map([
     ['deliveries', ['2026-03-05']],
     ['verdicts', []],
+    ['token_aliases', []],
   ]);
   return [
     ...relationsOf(config).map((relation) => ({

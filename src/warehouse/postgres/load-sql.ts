@@ -1,7 +1,14 @@
 /** The statements of a load. */
-import { allFields, tableOf } from '../../../schemas/tables.ts';
+import { allFields, type Table, tableOf } from '../../../schemas/tables.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
+
+interface UpsertSql {
+  readonly stage: string;
+  readonly upsert: string;
+  /** Of a table whose rows may be removed, those that came to remove one. */
+  readonly remove?: string;
+}
 
 export interface LoadSql {
   readonly stage: string;
@@ -18,7 +25,7 @@ export interface LoadSql {
   readonly tombstone: string;
   /** Gives deliveries the keyed hash in place of the id: those that a restored ledger does not know were never told. */
   readonly renameDeliveries: string;
-  readonly upsertLogs: Readonly<Record<string, { readonly stage: string; readonly upsert: string }>>;
+  readonly upsertLogs: Readonly<Record<string, UpsertSql>>;
 }
 
 const upsertSet = (names: readonly string[], key: readonly string[]): string =>
@@ -26,6 +33,14 @@ const upsertSet = (names: readonly string[], key: readonly string[]): string =>
     .filter((name) => !key.includes(name))
     .map((name) => `${quote(name)} = excluded.${quote(name)}`)
     .join(', ');
+
+const removeSql = (layout: Layout, { name, key, removedWithout }: Table): Pick<UpsertSql, 'remove'> => {
+  if (removedWithout === undefined) return {};
+  const same = key.map((column) => `t.${quote(column)} = s.${quote(column)}`).join(' AND ');
+  return {
+    remove: `DELETE FROM ${qualified(layout, name)} t USING stage_${name} s WHERE ${same} AND t.${quote(removedWithout)} IS NULL`,
+  };
+};
 
 /** The statements of a load; parameters: ids, keys or load values. Temporary tables are emptied at commit. */
 export const loadSql = (layout: Layout): LoadSql => {
@@ -82,6 +97,7 @@ RETURNING call_key`,
             stage: stageOf(table.name),
             upsert: `INSERT INTO ${qualified(layout, table.name)} (${all}) SELECT DISTINCT ON (${key}) ${all} FROM stage_${table.name} ORDER BY ${key}
 ON CONFLICT (${key}) DO UPDATE SET ${upsertSet(columns, table.key)}`,
+            ...removeSql(layout, table),
           },
         ];
       }),

@@ -152,6 +152,7 @@ const applyLoad = async (client: pg.PoolClient, prepared: Prepared, batch: LoadB
     for (const row of rows) encoded.add(row);
     await encoded.send(client);
     await client.query(statements.upsert);
+    if (statements.remove !== undefined) await client.query(statements.remove);
   }
   return { changed, unchanged: batch.calls.length + batch.tombstones.length - changed };
 };

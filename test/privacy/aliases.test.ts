@@ -1,0 +1,118 @@
+/** After a change of the key: what leads from a former token to the present one, and how it travels from receiver to worker. */
+import { expect, test } from 'vitest';
+import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
+import type { Observation } from '../../schemas/observation.ts';
+import { aliasField } from '../../src/privacy/aliases.ts';
+import { createPrivacy } from '../../src/privacy/privacy.ts';
+
+const bytesOf = (id: string): Buffer => Buffer.alloc(32, id);
+const privacyOf = (keyId: string, ...former: readonly string[]) =>
+  createPrivacy(
+    privacyConfigSchema.parse({
+      profile: 'pseudonymous',
+      unreadable: 'drop',
+      key_id: keyId,
+      former_keys: former.map((id) => ({ id, file: `${id}.key` })),
+    }),
+    { token: bytesOf(keyId), former: former.map(bytesOf), seal: undefined },
+  );
+const before = privacyOf('k1');
+const after = privacyOf('k2', 'k1');
+const later = privacyOf('k3', 'k1', 'k2');
+
+const numbers = ['33639981234', '33639981235', '0639981236'];
+const record = {
+  unique_id: 'call-1',
+  metadata: { ANI: numbers[0], Memo: `rappeler le ${numbers[2]}` },
+  in: { data: numbers[0], type: 'PHONE' },
+  transcript_json: {
+    callData: [
+      {
+        from: 'in',
+        content: 'le 06 39 98 12 35',
+        datetime: 0,
+        duration: 1,
+        words: ['le', '06', '39', '98', '12', '35'].map((value) => ({ value, start: 0, length: 1, score: 1 })),
+      },
+    ],
+  },
+};
+const body = Buffer.from(JSON.stringify(record));
+const observationOf = (bytes: Buffer): Observation => ({
+  callId: 'call-1',
+  source: 'webhook',
+  observedAt: 0,
+  fields: JSON.parse(bytes.toString()),
+});
+const tokenOf = ({ tokensOf }: typeof before, number = ''): string => tokensOf(number)[0];
+const expected = (from: typeof before, to: typeof before) =>
+  new Map(numbers.map((number) => [tokenOf(from, number), tokenOf(to, number)]));
+
+test('a value that comes under a new key brings the token of the former one, wherever it stands', () => {
+  expect(after.tokensOf(numbers[0] as string)).toEqual([tokenOf(after, numbers[0]), tokenOf(before, numbers[0])]);
+  const { aliases, fields } = after.sanitize(observationOf(body));
+  expect(aliases).toEqual(expected(before, after));
+  expect(JSON.stringify(fields)).not.toContain('ph_k1_');
+  expect(after.sanitize({ ...observationOf(body), fields: { unique_id: 'call-2', status: 'void' } }).aliases).toBe(
+    undefined,
+  );
+});
+
+test('the receiver’s bytes carry the aliases, and the worker takes them out again', () => {
+  const { body: admitted } = after.admit(body);
+  const direct = after.sanitize(observationOf(body));
+  expect(admitted.toString()).toContain(aliasField);
+  const taken = after.sanitize(observationOf(admitted));
+  expect(taken.aliases).toEqual(direct.aliases);
+  expect(taken.fields).toEqual(direct.fields);
+  expect(after.admit(admitted).body.toString()).toBe(admitted.toString());
+  expect(before.admit(body).body.toString()).not.toContain(aliasField);
+  // Looked at as a whole, because a name comes twice.
+  const twice = Buffer.from(`{"status":"void",${body.toString().slice(1, -1)},"status":"void"}`);
+  expect(after.sanitize(observationOf(after.admit(twice).body)).aliases).toEqual(direct.aliases);
+});
+
+test('of what a sender puts there, only pairs of tokens of configured keys are taken', () => {
+  const [one, two] = [tokenOf(before, numbers[0]), tokenOf(after, numbers[1])];
+  const unknown = tokenOf(privacyOf('k9'), numbers[0]);
+  const carried = { [one]: two, a: 'Jean Dupont', [two]: two, [unknown]: two, [`${one} 0639981234`]: two, [two]: 7 };
+  for (const [forged, kept] of [
+    [carried, new Map([[one, two]])],
+    [['Jean Dupont'], undefined],
+    ['Jean Dupont', undefined],
+    [{ Jean: { Dupont: 1 } }, undefined],
+  ] as const) {
+    const sent = Buffer.from(JSON.stringify({ unique_id: 'call-3', [aliasField]: forged }));
+    const admitted = after.admit(sent).body;
+    const { fields, aliases } = after.sanitize(observationOf(admitted));
+    expect(fields).toEqual({ unique_id: 'call-3' });
+    expect(aliases).toEqual(kept);
+    expect(admitted.toString()).not.toContain('Dupont');
+    expect(before.admit(sent).body.toString()).toBe('{"unique_id":"call-3"}');
+  }
+});
+
+test('a worker that has a newer key than the receiver takes what leads to the receiver’s', () => {
+  expect(later.sanitize(observationOf(after.admit(body).body)).aliases).toEqual(expected(before, after));
+  expect([...(later.sanitize(observationOf(body)).aliases ?? [])]).toHaveLength(2 * numbers.length);
+});
+
+test('a delivery that is repeated under a new key has the hash that it had', () => {
+  expect(after.admit(body).bodyHash).toEqual(before.admit(body).bodyHash);
+  expect(later.admit(body).bodyHash).toEqual(before.admit(body).bodyHash);
+  expect(privacyOf('k2').admit(body).bodyHash).not.toEqual(before.admit(body).bodyHash);
+});
+
+test('a key has one name', () => {
+  const issues = ['k1', 'k2'].map(
+    (id) =>
+      privacyConfigSchema.safeParse({
+        key_id: 'k2',
+        former_keys: [
+          { id: 'k1', file: 'a' },
+          { id, file: 'b' },
+        ],
+      }).error?.issues[0]?.message,
+  );
+  expect(issues).toEqual(Array(2).fill('names a key twice, or the present one'));
+});
