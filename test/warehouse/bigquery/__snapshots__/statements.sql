@@ -208,6 +208,14 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.loads` (
 CLUSTER BY load_id
 OPTIONS (description='Every commit into this warehouse. Grain: load.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
+-- ddl/token_aliases (sent as tables.insert)
+CREATE TABLE IF NOT EXISTS `acme-prod.calls.token_aliases` (
+  old_token STRING NOT NULL OPTIONS (description='Token that a former key made (`privacy.former_keys`), as rows of earlier calls have it.'),
+  new_token STRING OPTIONS (description='The newest token of the same value; it is never in old_token, so that one join leads to it.')
+)
+CLUSTER BY old_token
+OPTIONS (description='After a change of the key of tokens: what leads from a former token to the newest one of the same value. Empty where there are no former keys. Grain: token of a former key.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
+
 -- ddl/sync_state (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.sync_state` (
   warehouse STRING NOT NULL OPTIONS (description='Name of the warehouse in the configuration.'),
@@ -287,7 +295,8 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   redactions ARRAY<STRUCT<redaction_index INT64, utterance_index INT64, first_word INT64, last_word INT64, detector STRING, detector_version INT64>>,
   changes ARRAY<STRUCT<field STRING, revision INT64, source STRING, observed_at INT64>>,
   deliveries ARRAY<STRUCT<seq INT64, arrival_id STRING, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING>>,
-  verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, kept_out INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
+  verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, kept_out INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>,
+  token_aliases ARRAY<STRUCT<old_token STRING, new_token STRING>>
 );
 
 -- load/new calls
@@ -817,6 +826,22 @@ WHEN MATCHED THEN UPDATE SET
   verdict_id = x.verdict_id, axis = x.axis, window_from = x.window_from, window_to = x.window_to, level = x.level, warehouse_level = x.warehouse_level, calls_listed = x.calls_listed, calls_found = x.calls_found, missing = x.missing, different = x.different, healed = x.healed, gone = x.gone, surplus = x.surplus, kept_out = x.kept_out, confirmed = x.confirmed, outcome = x.outcome, compared_at = x.compared_at, ledger_epoch = x.ledger_epoch, flatten_version = x.flatten_version, revisions_digest = x.revisions_digest, compared_by = x.compared_by, key_id = x.key_id, previous_digest = x.previous_digest
 WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, kept_out, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
   VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.kept_out, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
+
+MERGE `acme-prod.calls.token_aliases` AS t
+USING (
+  SELECT
+    r.old_token AS old_token,
+    r.new_token AS new_token
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.token_aliases) AS r
+  WHERE s.kind = 'log'
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.old_token ORDER BY s.n DESC) = 1
+) AS x
+ON t.old_token = x.old_token
+WHEN MATCHED AND x.new_token IS NULL THEN DELETE
+WHEN MATCHED THEN UPDATE SET
+  new_token = x.new_token
+WHEN NOT MATCHED AND x.new_token IS NOT NULL THEN INSERT (old_token, new_token)
+  VALUES (x.old_token, x.new_token);
 
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
@@ -1406,6 +1431,22 @@ WHEN MATCHED THEN UPDATE SET
 WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, kept_out, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
   VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.kept_out, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
 
+MERGE `acme-prod.calls.token_aliases` AS t
+USING (
+  SELECT
+    r.old_token AS old_token,
+    r.new_token AS new_token
+  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.token_aliases) AS r
+  WHERE s.kind = 'log'
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.old_token ORDER BY s.n DESC) = 1
+) AS x
+ON t.old_token = x.old_token
+WHEN MATCHED AND x.new_token IS NULL THEN DELETE
+WHEN MATCHED THEN UPDATE SET
+  new_token = x.new_token
+WHEN NOT MATCHED AND x.new_token IS NOT NULL THEN INSERT (old_token, new_token)
+  VALUES (x.old_token, x.new_token);
+
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
 SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
@@ -1566,6 +1607,8 @@ UNION ALL
 SELECT 'deliveries' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.deliveries`
 UNION ALL
 SELECT 'verdicts' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.verdicts`
+UNION ALL
+SELECT 'token_aliases' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.token_aliases`
 UNION ALL
 SELECT 'changes' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.changes`
 UNION ALL
