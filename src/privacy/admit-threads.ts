@@ -2,12 +2,11 @@
  * The privacy rules on deliveries, on threads of their own: reading what was said takes several times as long as all else that a
  * receiver does with a delivery, and one thread would make every sender wait for it.
  */
-import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { Tinypool } from 'tinypool';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import { terminal } from '../errors.ts';
+import { findBuilt } from '../find-built.ts';
 import { type AdmittedBytes, asBuffer, type ThreadData } from './admit-messages.ts';
 import { type Admitted, createPrivacy, type PrivacyKeys } from './privacy.ts';
 
@@ -25,8 +24,7 @@ const mostThreads = 4;
 
 /** Beside dist/ when running from sources. */
 const locateThread = (): string => {
-  const places = ['./admit-thread.js', '../../dist/src/privacy/admit-thread.js'];
-  const found = places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));
+  const found = findBuilt(import.meta.url, './admit-thread.js', '../../dist/src/privacy/admit-thread.js');
   if (found === undefined)
     throw terminal('BUILD_MISSING', "The program of the receiver's threads does not exist.", {
       hint: 'Run npm run build.',

@@ -1,6 +1,4 @@
 /** Workers of one process: workflows, reading and loading each poll their own task queue. */
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { DefaultLogger, MetricsBuffer, type NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import {
   type ActivityDeps,
@@ -11,6 +9,7 @@ import {
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
 import { terminal } from '../errors.ts';
+import { findBuilt } from '../find-built.ts';
 
 export const workerRoles = ['workflows', 'live', 'read', 'load'] as const;
 export type WorkerRole = (typeof workerRoles)[number];
@@ -24,8 +23,7 @@ export interface WorkerGroup {
 
 /** Built once by `npm run build`; beside dist/ when running from sources. */
 const locateBundle = (): string => {
-  const places = ['../../workflow-bundle.js', '../../dist/workflow-bundle.js'];
-  const found = places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));
+  const found = findBuilt(import.meta.url, '../../workflow-bundle.js', '../../dist/workflow-bundle.js');
   if (found === undefined) {
     throw terminal('BUILD_MISSING', 'The workflow bundle does not exist.', { hint: 'Run npm run build.' });
   }

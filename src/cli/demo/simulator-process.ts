@@ -1,9 +1,8 @@
 /** The simulated service as a process of its own, as the real one would be. */
 import { type ChildProcess, fork } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { terminal } from '../../errors.ts';
+import { findBuilt } from '../../find-built.ts';
 import type { SimulatorAddresses } from '../../simulator/control/control.ts';
 
 export interface SimulatorProcess extends SimulatorAddresses {
@@ -20,8 +19,11 @@ export const sourceOf = (simulator: SimulatorAddresses) => ({
 });
 
 const locateChild = (): string => {
-  const places = ['../../simulator/control/child.js', '../../../dist/src/simulator/control/child.js'];
-  const found = places.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((path) => existsSync(path));
+  const found = findBuilt(
+    import.meta.url,
+    '../../simulator/control/child.js',
+    '../../../dist/src/simulator/control/child.js',
+  );
   if (found === undefined)
     throw terminal('BUILD_MISSING', 'The simulator is not built.', { hint: 'Run npm run build.' });
   return found;
