@@ -93,7 +93,7 @@ const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | un
   sanitize === undefined || rulesVersion === undefined ? undefined : { sanitize, version: rulesVersion };
 
 /** What says who was erased. The key is asked for when somebody was, and not before. */
-export const subjectsOf = ({ store }: IngestDeps): Subjects => ({
+export const subjectsOf = ({ store }: Pick<IngestDeps, 'store'>): Subjects => ({
   subjectsIn: (text) => store.erasures.subjectsIn(text),
   keyOf: store.keyOf,
 });
