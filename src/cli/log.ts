@@ -2,6 +2,7 @@
 import pino, { type Logger } from 'pino';
 import { CallsyncError } from '../errors.ts';
 
+/** Of `info`, unless there is an `error` among the fields or `level` is `warn`. */
 export type Log = (event: string, fields?: Record<string, unknown>) => void;
 
 /** What may appear in a log line; everything else is dropped, so that no record, header or secret slips in. */
@@ -16,7 +17,6 @@ const allowed = new Set([
   'deliveries',
   'port',
   'address',
-  'level',
   'status',
   'attempt',
   'stack',
@@ -54,9 +54,9 @@ const describeError = (error: unknown): Record<string, unknown> => {
 export const toLog =
   (logger: Logger): Log =>
   (event, fields = {}) => {
-    const { error, ...rest } = fields;
+    const { error, level, ...rest } = fields;
     const entries = Object.entries({ ...rest, ...(error === undefined ? {} : describeError(error)) });
     const kept = Object.fromEntries(entries.filter(([name]) => allowed.has(name)));
-    if (error === undefined) logger.info(kept, event);
+    if (error === undefined && level !== 'warn') logger.info(kept, event);
     else logger.warn(kept, event);
   };

@@ -48,11 +48,13 @@ let runtimeInstalled = false;
 const bufferedMetrics = 50_000;
 
 /**
- * Sends the SDK's warnings to our log; once per process, before the first connection. With `countInto`, the SDK also
- * counts: it is called with the buffer of the updates, which somebody then has to empty.
+ * Sends warnings of the SDK and of its native core to our log; once per process, before the first connection. By itself the core
+ * writes to standard output, where commands print their results. With `countInto`, the SDK also counts: it is called with the
+ * buffer of the updates, which somebody then has to empty.
+ * @param log `isCore`: of the native core, which warns when the server does not answer
  */
 export const installRuntime = (
-  log: (level: string, message: string) => void,
+  log: (message: string, isCore: boolean) => void,
   countInto?: (buffer: Pick<MetricsBuffer, 'retrieveUpdates'>) => void,
 ): void => {
   if (runtimeInstalled) return;
@@ -62,9 +64,9 @@ export const installRuntime = (
       ? undefined
       : new MetricsBuffer({ maxBufferSize: bufferedMetrics, useSecondsForDurations: true });
   Runtime.install({
-    logger: new DefaultLogger('WARN', ({ level, message }) => log(level, message)),
+    logger: new DefaultLogger('WARN', ({ message, meta }) => log(message, meta?.sdkComponent === 'core')),
     shutdownSignals: [],
-    ...(buffer === undefined ? {} : { telemetryOptions: { metrics: { buffer } } }),
+    telemetryOptions: { logging: { forward: {} }, ...(buffer === undefined ? {} : { metrics: { buffer } }) },
   });
   if (buffer !== undefined) countInto?.(buffer);
 };

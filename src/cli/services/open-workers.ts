@@ -23,7 +23,8 @@ export const openWorkers = async (
   { roles, registry }: WorkerOptions = {},
 ): Promise<WorkerGroup> => {
   installRuntime(
-    (level, message) => services.log(message, { level }),
+    // What the SDK itself warns of, activities have logged.
+    (message, isCore) => services.log(message, isCore ? { level: 'warn' } : {}),
     registry &&
       ((buffer) => {
         const merged = mergeTemporalMetrics(registry, () => buffer.retrieveUpdates());
