@@ -1,5 +1,5 @@
 /** A finished load as OpenLineage events: pure. No call, and nothing of one, is in them. */
-import { callTables } from '../../schemas/tables.ts';
+import { tables } from '../../schemas/tables.ts';
 
 export interface FinishedLoad {
   readonly warehouse: string;
@@ -13,6 +13,8 @@ export interface DatasetPlace {
   readonly namespace: string;
   /** What comes before the table: `database.schema` or `project.dataset`. */
   readonly prefix: string;
+  /** Whether table `documents` is there. */
+  readonly documents: boolean;
 }
 
 export interface LineageContext {
@@ -41,8 +43,9 @@ export const lineageEvents = (
     outputs:
       place === undefined
         ? []
-        : callTables
-            .filter(({ name }) => name !== 'documents')
+        : tables
+            // An update of its own keeps sync_state; loads write all else.
+            .filter(({ name, kind }) => kind !== 'state' && (name !== 'documents' || place.documents))
             .map(({ name }) => ({ namespace: place.namespace, name: `${place.prefix}.${name}` })),
   };
   const at = (ms: number): string => new Date(ms).toISOString();

@@ -6,6 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterEach, expect, test } from 'vitest';
+import { tableNames } from '../../schemas/tables.ts';
 import { createEmitter } from '../../src/lineage/emitter.ts';
 import { type FinishedLoad, lineageEvents } from '../../src/lineage/events.ts';
 
@@ -15,7 +16,10 @@ const validate = new Ajv2020({ strict: false, allErrors: true, validateFormats: 
 const context = {
   namespace: 'callsync',
   service: 'https://api.example.com',
-  places: { main: { namespace: 'postgres://db.example.com:5432', prefix: 'callsync.calls' } },
+  places: {
+    main: { namespace: 'postgres://db.example.com:5432', prefix: 'callsync.calls', documents: false },
+    whole: { namespace: 'bigquery', prefix: 'acme.calls', documents: true },
+  },
   version: '1.2.3',
 };
 const run = { runId: '8e5f0c1e-5d0f-4c36-9d68-0a4a3a4f7f11', endedAt: Date.parse('2026-01-01T00:00:10Z') };
@@ -57,12 +61,15 @@ test('a load is a run with its tables, valid by the schema of the specification'
   const [start, end] = eventsOf();
   expect(start).toMatchObject({ eventType: 'START', eventTime: '2026-01-01T00:00:07.500Z', run: { runId: run.runId } });
   expect(end).toMatchObject({ eventType: 'COMPLETE', eventTime: '2026-01-01T00:00:10.000Z' });
-  expect(end?.outputs).toContainEqual({
-    namespace: 'postgres://db.example.com:5432',
-    name: 'callsync.calls.utterances',
-  });
+  const written = tableNames.filter((name) => !['documents', 'sync_state'].includes(name));
+  expect(written).toEqual(expect.arrayContaining(['utterances', 'changes', 'redactions', 'loads', 'token_aliases']));
+  expect(end?.outputs).toEqual(
+    written.map((name) => ({ namespace: 'postgres://db.example.com:5432', name: `callsync.calls.${name}` })),
+  );
+  const [whole] = eventsOf({ warehouse: 'whole' });
+  expect(whole?.outputs).toContainEqual({ namespace: 'bigquery', name: 'acme.calls.documents' });
   expect(eventsOf({ outcome: 'failed', warehouse: 'gone' })[1]).toMatchObject({ eventType: 'FAIL', outputs: [] });
-  for (const event of [...eventsOf(), ...eventsOf({ outcome: 'failed' })]) {
+  for (const event of [...eventsOf(), ...eventsOf({ outcome: 'failed' }), whole]) {
     expect(validate(event), JSON.stringify(validate.errors)).toBe(true);
   }
   expect(validate({ ...start, run: {} })).toBe(false);

@@ -12,12 +12,14 @@ const placesOf = (config: Config, store: ConnectionUrl): Record<string, DatasetP
   Object.fromEntries(
     Object.entries(config.warehouses).map(([name, warehouse]) => {
       if (warehouse.type === 'bigquery') {
-        return [name, { namespace: 'bigquery', prefix: `${warehouse.project}.${warehouse.dataset}` }];
+        const prefix = `${warehouse.project}.${warehouse.dataset}`;
+        return [name, { namespace: 'bigquery', prefix, documents: warehouse.documents }];
       }
       const secret = openSecret({ key: `warehouses.${name}.url`, value: warehouse.url, file: warehouse.url_file });
       const url = readUrl(secret?.read ?? store);
       const namespace = `postgres://${url.hostname}:${url.port || '5432'}`;
-      return [name, { namespace, prefix: `${url.pathname.slice(1)}.${warehouse.schema}` }];
+      const prefix = `${url.pathname.slice(1)}.${warehouse.schema}`;
+      return [name, { namespace, prefix, documents: warehouse.documents }];
     }),
   );
 
