@@ -146,6 +146,7 @@ export const restrictedMartColumns: Readonly<Record<string, readonly string[]>> 
     'overlap_seconds',
     'silence_seconds',
     'silence_share',
+    'longest_silence_seconds',
     'longest_monologue_seconds',
     'longest_monologue_side',
     'words_per_minute',

@@ -615,25 +615,28 @@ export type CallTableName =
   | 'documents';
 export type LogTableName = 'deliveries' | 'loads' | 'verdicts' | 'token_aliases';
 
+/** A view over tables, with the same columns in every warehouse. */
+export interface TableView extends Pick<Table, 'grain' | 'description' | 'key' | 'columns'> {
+  readonly name: 'words';
+  readonly kind: 'view';
+}
+
 /** The view over the word arrays; the same columns whatever the layout. */
-export const wordsView: { readonly name: 'words'; readonly description: string; readonly columns: readonly Column[] } =
-  {
-    name: 'words',
-    description: 'One row per word of every utterance: a view over the arrays in utterances.',
-    columns: [
-      callId,
-      callTimestamp,
-      { name: 'utterance_index', type: 'int', required: true, description: 'Position of the utterance, from 0.' },
-      {
-        name: 'word_index',
-        type: 'int',
-        required: true,
-        description: 'Position of the word in its utterance, from 0.',
-      },
-      { name: 'side', type: 'text', description: 'Speaker side of the utterance.' },
-      { name: 'value', type: 'text', description: 'The word.' },
-      { name: 'start_offset', type: 'float', description: `Start of the word. ${sentUnit}` },
-      { name: 'length', type: 'float', description: `Length of the word. ${sentUnit}` },
-      { name: 'score', type: 'float', description: 'Score of the word.' },
-    ],
-  };
+export const wordsView: TableView = {
+  name: 'words',
+  grain: 'call × utterance × word',
+  description: 'One row per word of every utterance: a view over the arrays in utterances.',
+  kind: 'view',
+  key: ['call_id', 'utterance_index', 'word_index'],
+  columns: [
+    callId,
+    callTimestamp,
+    { name: 'utterance_index', type: 'int', required: true, description: 'Position of the utterance, from 0.' },
+    { name: 'word_index', type: 'int', required: true, description: 'Position of the word in its utterance, from 0.' },
+    { name: 'side', type: 'text', description: 'Speaker side of the utterance.' },
+    { name: 'value', type: 'text', description: 'The word.' },
+    { name: 'start_offset', type: 'float', description: `Start of the word. ${sentUnit}` },
+    { name: 'length', type: 'float', description: `Length of the word. ${sentUnit}` },
+    { name: 'score', type: 'float', description: 'Score of the word.' },
+  ],
+};

@@ -5,11 +5,11 @@
 import { stringify } from 'yaml';
 import type { CallDocument } from '../schemas/call.ts';
 import { simulatorOptionsSchema } from '../schemas/simulator.ts';
-import { type ColumnType, callTables, type Table, type TableName, tables } from '../schemas/tables.ts';
+import { type ColumnType, callTables, type TableName, tableOf, type WordArrays } from '../schemas/tables.ts';
 import { flattenCall, flattenVersion } from '../src/calls/flatten.ts';
 import { dataType } from '../src/marts/dbt-properties.ts';
 import { marts } from '../src/marts/marts.ts';
-import { modelNameOf, stagedColumns } from '../src/marts/render-dbt.ts';
+import { modelNameOf, sources, stagedColumns } from '../src/marts/render-dbt.ts';
 import { SimulatorClock } from '../src/simulator/calls/clock.ts';
 import { World } from '../src/simulator/calls/world.ts';
 
@@ -62,7 +62,8 @@ export const expectedColumns: Readonly<Record<string, readonly string[]>> = {
   calls_wide: ['call_id', 'business_day', 'agent_side', 'duration_seconds', 'deal_value'],
   call_talk: [
     ...['call_id', 'turns', 'words', 'talk_in_seconds', 'talk_out_seconds', 'agent_talk_share', 'speech_seconds'],
-    ...['overlap_seconds', 'silence_seconds', 'longest_monologue_seconds', 'words_per_minute'],
+    ...['overlap_seconds', 'silence_seconds', 'longest_silence_seconds', 'longest_monologue_seconds'],
+    'words_per_minute',
   ],
   agent_daily: [
     ...['business_day', 'agent', 'calls', 'qualified_calls', 'void_calls', 'duration_seconds', 'proven_share'],
@@ -79,7 +80,7 @@ export const expectedPath = (mart: string): string => `${folder}/seeds/expected_
 export const renderDbtSeeds = (): Readonly<Record<string, string>> => {
   const calls = listSeedCalls();
   return Object.fromEntries([
-    ...seededTables.map((table) => [`${folder}/seeds/${table.name}.csv`, renderTable(table, calls)]),
+    ...seeded.map((source) => [`${folder}/seeds/${source.name}.csv`, renderSource(source, calls)]),
     [`${folder}/seeds/seeds.yml`, renderProperties()],
     ...Object.keys(expectedColumns).map((mart) => [`${folder}/tests/${mart}_as_counted.sql`, renderTest(mart)]),
   ]);
@@ -94,15 +95,14 @@ const renderCell = (value: unknown): string => {
 };
 
 /** Without `documents`, which warehouses have only where the configuration asks for it. */
-const seededTables: readonly Table[] = tables.filter(({ name }) => name !== 'documents');
+const seeded = sources.filter(({ name }) => name !== 'documents');
+type Source = (typeof seeded)[number];
 
 const guard = { ledger_epoch: 1, revision: 1, flatten_version: flattenVersion, load_id: 'load-1' };
 
-const renderTable = (table: Table, calls: readonly CallDocument[]): string => {
-  const columns = stagedColumns(table);
-  const rows = callTables.some(({ name }) => name === table.name)
-    ? flattenRows(table, calls)
-    : (logRows(calls)[table.name] ?? []);
+const renderSource = (source: Source, calls: readonly CallDocument[]): string => {
+  const columns = stagedColumns(source);
+  const rows = rowsOf(source, calls);
   return renderCsv(
     columns.map(({ name }) => name),
     rows.map((row) => columns.map(({ name, type }) => cellOf(row[name], type))),
@@ -111,10 +111,17 @@ const renderTable = (table: Table, calls: readonly CallDocument[]): string => {
 
 type NamedRow = Readonly<Record<string, unknown>>;
 
+const rowsOf = (source: Source, calls: readonly CallDocument[]): readonly NamedRow[] => {
+  if (source.name === 'words') return wordRows(calls);
+  return callTables.some(({ name }) => name === source.name)
+    ? flattenRows(source, calls)
+    : (logRows(calls)[source.name] ?? []);
+};
+
 const cellOf = (value: unknown, type: ColumnType): unknown =>
   type === 'timestamp' && typeof value === 'number' ? new Date(value / 1000).toISOString() : value;
 
-const flattenRows = (table: Table, calls: readonly CallDocument[]): readonly NamedRow[] =>
+const flattenRows = (table: Source, calls: readonly CallDocument[]): readonly NamedRow[] =>
   calls.flatMap((document) => {
     const seen = { firstSeenAt: micros(3), lastSeenAt: micros(3), missingSince: null };
     const { rows } = flattenCall({ callId: document.unique_id as string, document, ...seen });
@@ -122,6 +129,16 @@ const flattenRows = (table: Table, calls: readonly CallDocument[]): readonly Nam
     return found.map((row) => ({
       ...Object.fromEntries(table.columns.map(({ name }, index) => [name, row[index]])),
       ...(table.kind === 'call' ? guard : {}),
+    }));
+  });
+
+/** What the view over the arrays says. */
+const wordRows = (calls: readonly CallDocument[]): readonly NamedRow[] =>
+  flattenRows(tableOf('utterances'), calls).flatMap(({ words, content: _content, ...utterance }) => {
+    const { value, start, length, score } = words as WordArrays;
+    return value.map((word, at) => ({
+      ...utterance,
+      ...{ word_index: at, value: word, start_offset: start[at], length: length[at], score: score[at] },
     }));
   });
 
@@ -188,7 +205,7 @@ const renderProperties = (): string => {
     config: { column_types: Object.fromEntries(columns.map((column) => [column.name, dataType(column.type)])) },
   });
   const seeds = [
-    ...seededTables.map((table) => seedOf(table.name, stagedColumns(table))),
+    ...seeded.map((source) => seedOf(source.name, stagedColumns(source))),
     ...Object.keys(expectedColumns).map((mart) => seedOf(`expected_${mart}`, typedColumns(mart))),
   ];
   return `# ${notice}\n${stringify({ version: 2, seeds }, { lineWidth: 0 })}`;

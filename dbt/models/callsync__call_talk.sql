@@ -16,6 +16,7 @@ talk AS (
     SUM(CASE WHEN speaker <> '*' THEN end_seconds - start_seconds ELSE 0 END) AS talk_all,
     SUM(CASE WHEN speaker = '*' THEN end_seconds - start_seconds ELSE 0 END) AS speech,
     SUM(CASE WHEN speaker = '*' AND gap > {{ var('callsync_silence_gap_s', 0) }} THEN gap ELSE 0 END) AS silence,
+    MAX(CASE WHEN speaker = '*' AND gap > {{ var('callsync_silence_gap_s', 0) }} THEN gap ELSE 0 END) AS longest_silence,
     MAX(end_seconds) - MIN(start_seconds) AS span
   FROM intervals
   GROUP BY call_id
@@ -56,6 +57,7 @@ sides AS (
     t.talk_all,
     t.speech,
     t.silence,
+    t.longest_silence,
     t.span,
     CASE WHEN c.agent_side = 'in' THEN t.talk_in WHEN c.agent_side = 'out' THEN t.talk_out END AS talk_agent,
     CASE WHEN c.agent_side = 'in' THEN t.talk_out WHEN c.agent_side = 'out' THEN t.talk_in END AS talk_customer
@@ -88,6 +90,7 @@ SELECT
   s.talk_all - s.speech AS overlap_seconds,
   s.silence AS silence_seconds,
   s.silence / NULLIF(s.span, 0) AS silence_share,
+  s.longest_silence AS longest_silence_seconds,
   n.longest AS longest_monologue_seconds,
   n.longest_side AS longest_monologue_side,
   n.words / NULLIF(s.talk_all, 0) * 60 AS words_per_minute

@@ -1,5 +1,5 @@
 /** The data dictionary of the warehouse tables as Markdown, from their definitions. */
-import { type Column, guardColumns, tables, wordsView } from '../../schemas/tables.ts';
+import { type Column, guardColumns, type Table, type TableView, tables, wordsView } from '../../schemas/tables.ts';
 
 const typeNames: Readonly<Record<Column['type'], { readonly postgres: string; readonly bigquery: string }>> = {
   text: { postgres: 'text', bigquery: 'STRING' },
@@ -18,21 +18,15 @@ const typeNames: Readonly<Record<Column['type'], { readonly postgres: string; re
 const columnRow = (column: Column): string =>
   `| ${column.name} | ${typeNames[column.type].postgres} | ${typeNames[column.type].bigquery} | ${column.required ? 'yes' : ''} | ${column.description} |`;
 
-const section = (
-  name: string,
-  description: string,
-  grain: string,
-  key: readonly string[],
-  columns: readonly Column[],
-): string =>
+const section = ({ name, description, grain, kind, key, columns }: Table | TableView): string =>
   [
     `## ${name}`,
     '',
-    `${description} Grain: ${grain}.${key.length === 0 ? '' : ` Key: ${key.join(', ')}.`}`,
+    `${description} Grain: ${grain}. Key: ${key.join(', ')}.`,
     '',
     '| column | Postgres | BigQuery | required | meaning |',
     '|---|---|---|---|---|',
-    ...columns.map(columnRow),
+    ...[...columns, ...(kind === 'call' ? guardColumns : [])].map(columnRow),
     '',
   ].join('\n');
 
@@ -46,14 +40,5 @@ export const renderDictionary = (): string =>
     'Beside them the schema has tables that are not for questions: `tombstones` (erased calls, by keyed hash of their id; no load',
     'brings them back) and, in Postgres, `transcript_search` while there is a [search index](search.md).',
     '',
-    ...tables.map((table) =>
-      section(
-        table.name,
-        table.description,
-        table.grain,
-        table.key,
-        table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns,
-      ),
-    ),
-    section(wordsView.name, wordsView.description, 'call × utterance × word', [], wordsView.columns),
+    ...[...tables, wordsView].map(section),
   ].join('\n');

@@ -88,6 +88,10 @@ export const cookbook: readonly CookbookQuestion[] = [
     sql: 'SELECT business_day, SUM(deliveries) AS deliveries, SUM(accepted) AS accepted, SUM(rejected) AS rejected\nFROM {marts}.delivery_daily\nGROUP BY business_day\nORDER BY business_day',
   },
   {
+    title: 'What changed after the first load, by source and field?',
+    sql: "SELECT source, field, COUNT(*) AS changes, COUNT(DISTINCT call_id) AS calls\nFROM {marts}.call_changes\nWHERE field <> '*'\nGROUP BY source, field\nORDER BY changes DESC, source, field",
+  },
+  {
     title: 'What was said in the longest transcript, in its first words?',
     sql: 'SELECT call_id, words, SUBSTR(dialogue, 1, 60) AS beginning\nFROM {marts}.transcripts\nORDER BY words DESC NULLS LAST, call_id\nLIMIT 1',
   },

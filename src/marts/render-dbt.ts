@@ -1,6 +1,14 @@
 /** The marts as models of a dbt package, with staging models, sources, macros and descriptions: every generated file by path. */
 import { stringify } from 'yaml';
-import { type Column, type ColumnType, guardColumns, type Table, tables } from '../../schemas/tables.ts';
+import {
+  type Column,
+  type ColumnType,
+  guardColumns,
+  type Table,
+  type TableView,
+  tables,
+  wordsView,
+} from '../../schemas/tables.ts';
 import { dbtColumn, dbtDescription, modelProperties } from './dbt-properties.ts';
 import { bigqueryFragments, type Dialect, type Fragments, postgresFragments } from './dialect.ts';
 import type { Mart } from './mart.ts';
@@ -25,8 +33,8 @@ export const modelNameOf = (mart: Pick<Mart, 'name' | 'intermediate'>): string =
  */
 export const renderDbtFiles = (): Readonly<Record<string, string>> => {
   const models = marts.map((mart) => [pathOf(mart), `-- ${notice}\n${mart.query(dialect)}\n`] as const);
-  const staging = tables.map(
-    (table) => [`models/staging/stg_callsync__${table.name}.sql`, stagingModel(table)] as const,
+  const staging = sources.map(
+    (source) => [`models/staging/stg_callsync__${source.name}.sql`, stagingModel(source)] as const,
   );
   const properties = (list: readonly Mart[]) => ({
     version: 2,
@@ -36,7 +44,7 @@ export const renderDbtFiles = (): Readonly<Record<string, string>> => {
     ...Object.fromEntries([...models, ...staging]),
     'macros/fragments.sql': renderMacros(),
     'models/staging/src_callsync.yml': yaml(sourceProperties()),
-    'models/staging/stg_callsync.yml': yaml({ version: 2, models: tables.map(stagingProperties) }),
+    'models/staging/stg_callsync.yml': yaml({ version: 2, models: sources.map(stagingProperties) }),
     'models/intermediate/int_callsync.yml': yaml(properties(marts.filter(({ intermediate }) => intermediate === true))),
     'models/callsync.yml': yaml(properties(marts.filter(({ intermediate }) => intermediate !== true))),
   };
@@ -98,30 +106,35 @@ const renderMacros = (): string =>
     '',
   ].join('\n\n');
 
+type Source = Table | TableView;
+
+/** What the package has a source and a staging model of: every table and view for analysts. */
+export const sources: readonly Source[] = [...tables, wordsView];
+
 type StagedColumn = Column & { readonly type: Exclude<ColumnType, 'words'> };
 
-/** Columns of a table's staging model: all but the words of utterances, whose layout differs between the warehouses. */
-export const stagedColumns = (table: Table): readonly StagedColumn[] =>
-  (table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns).filter(
+/** Columns of a staging model: all but the arrays of words, whose layout differs between the warehouses; view words has them. */
+export const stagedColumns = ({ kind, columns }: Source): readonly StagedColumn[] =>
+  (kind === 'call' ? [...columns, ...guardColumns] : columns).filter(
     (column): column is StagedColumn => column.type !== 'words',
   );
 
-const stagingModel = (table: Table): string =>
-  `-- ${notice}\nSELECT\n${stagedColumns(table)
+const stagingModel = (source: Source): string =>
+  `-- ${notice}\nSELECT\n${stagedColumns(source)
     .map(({ name }) => `  ${name}`)
-    .join(',\n')}\nFROM {{ source('callsync', '${table.name}') }}\n`;
+    .join(',\n')}\nFROM {{ source('callsync', '${source.name}') }}\n`;
 
 /** Warehouses have table documents only where their configuration asks for it. */
-const usedWhere = ({ name }: Table) =>
+const usedWhere = ({ name }: Source) =>
   name === 'documents' ? { config: { enabled: `{{ var('callsync_using_documents', false) }}` } } : {};
 
-const stagingProperties = (table: Table) => ({
-  name: `stg_callsync__${table.name}`,
-  description: dbtDescription(table),
-  ...usedWhere(table),
-  columns: stagedColumns(table).map((column) => ({
+const stagingProperties = (source: Source) => ({
+  name: `stg_callsync__${source.name}`,
+  description: dbtDescription(source),
+  ...usedWhere(source),
+  columns: stagedColumns(source).map((column) => ({
     ...dbtColumn(column),
-    ...(column.required === true || table.key.includes(column.name) ? { data_tests: ['not_null'] } : {}),
+    ...(column.required === true || source.key.includes(column.name) ? { data_tests: ['not_null'] } : {}),
   })),
 });
 
@@ -134,19 +147,19 @@ const sourceProperties = () => ({
   sources: [
     {
       name: 'callsync',
-      description: 'Tables that callsync loads.',
+      description: 'Tables that callsync loads, and its view of their words.',
       schema: `{{ var('callsync_schema', 'calls') }}`,
       database: `{{ var('callsync_database', target.database) }}`,
       config: {
         freshness: { warn_after: { count: 72, period: 'hour' }, error_after: { count: 168, period: 'hour' } },
         loaded_at_query: heartbeat,
       },
-      tables: tables.map((table) => ({
-        name: table.name,
-        identifier: `{{ var('callsync_${table.name}_identifier', '${table.name}') }}`,
-        description: dbtDescription(table),
-        ...usedWhere(table),
-        columns: stagedColumns(table).map(dbtColumn),
+      tables: sources.map((source) => ({
+        name: source.name,
+        identifier: `{{ var('callsync_${source.name}_identifier', '${source.name}') }}`,
+        description: dbtDescription(source),
+        ...usedWhere(source),
+        columns: stagedColumns(source).map(dbtColumn),
       })),
     },
   ],

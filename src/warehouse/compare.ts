@@ -65,7 +65,7 @@ interface Shape {
 
 const shapeOf = (name: DigestedName): Shape => {
   const columns = digestedColumns(name);
-  const names = name === wordsView.name ? ['call_id', 'utterance_index', 'word_index'] : tableOf(name).key;
+  const { key: names } = name === wordsView.name ? wordsView : tableOf(name);
   const key = names.map((wanted) => {
     const index = columns.findIndex((column) => column.name === wanted);
     return { column: columns[index] as Column, index };

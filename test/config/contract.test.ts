@@ -1,5 +1,5 @@
 /** The data contract is one by the standard's own schema, and says what the warehouses have. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { expect, test } from 'vitest';
@@ -10,16 +10,60 @@ import { columnsOf } from '../../src/warehouse/postgres/layout.ts';
 
 interface Property {
   readonly name: string;
+  readonly logicalType: string;
+  readonly required: boolean;
   readonly primaryKey?: boolean;
+  readonly primaryKeyPosition?: number;
   readonly classification: string;
 }
 interface Contract {
+  readonly version: string;
   readonly schema: { readonly name: string; readonly properties: Property[] }[];
 }
 
 const schema = JSON.parse(readFileSync(join(import.meta.dirname, 'odcs/odcs-v3.2.0.schema.json'), 'utf8'));
 const validate = new Ajv2019({ strict: false, allErrors: true, validateFormats: false }).compile(schema);
 const contract: Contract = parse(renderContract());
+
+/** A line for each column: what a reader of the tables relies on. */
+const shape = contract.schema
+  .flatMap(({ name, properties }) =>
+    properties.map((one) => {
+      const key = one.primaryKeyPosition === undefined ? [] : [`key ${one.primaryKeyPosition}`];
+      const required = one.required ? ['required'] : [];
+      return [`${name}.${one.name}`, one.logicalType, ...required, ...key, one.classification].join(' ');
+    }),
+  )
+  .sort();
+
+test('another shape has another version: the second number for what is added, the first for what is no longer so', async () => {
+  // One file a version. One that has landed is not written again: a new version, in src/config/contract.ts, gets its own.
+  await expect(`${shape.join('\n')}\n`).toMatchFileSnapshot(`contract-shapes/${contract.version}.txt`);
+  const folder = join(import.meta.dirname, 'contract-shapes');
+  const numbersOf = (version: string) => version.split('.').map(Number) as [number, number, number];
+  const versions = readdirSync(folder)
+    .map((name) => name.replace(/\.txt$/, ''))
+    .sort((one, other) => {
+      const [left, right] = [numbersOf(one), numbersOf(other)];
+      return left[0] - right[0] || left[1] - right[1] || left[2] - right[2];
+    });
+  expect(versions.at(-1)).toBe(contract.version);
+  const linesOf = (version: string) =>
+    readFileSync(join(folder, `${version}.txt`), 'utf8')
+      .trim()
+      .split('\n');
+  for (const [index, version] of versions.slice(1).entries()) {
+    const former = versions[index] as string;
+    const [before, now] = [linesOf(former), linesOf(version)];
+    const [major, minor] = numbersOf(version);
+    const [formerMajor, formerMinor] = numbersOf(former);
+    const lost = before.filter((line) => !now.includes(line));
+    const added = now.filter((line) => !before.includes(line));
+    expect(major > formerMajor ? [] : lost, `${version} takes away what ${former} says`).toEqual([]);
+    expect(major > formerMajor || minor > formerMinor ? [] : added, `${version} adds to ${former}`).toEqual([]);
+    expect(lost.length + added.length, `${version} is as ${former}`).toBeGreaterThan(0);
+  }
+});
 
 test('the contract is valid by the Open Data Contract Standard, and a broken one is not', () => {
   expect(validate(contract), JSON.stringify(validate.errors)).toBe(true);

@@ -2,9 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { tables } from '../../schemas/tables.ts';
 import { marts } from '../../src/marts/marts.ts';
-import { modelNameOf, stagedColumns } from '../../src/marts/render-dbt.ts';
+import { modelNameOf, sources, stagedColumns } from '../../src/marts/render-dbt.ts';
 import { type FilledWarehouse, sortRows } from './two-warehouses.ts';
 
 export interface ManifestNode {
@@ -38,17 +37,17 @@ export const compareModels = async (
     if (resource_type !== 'model') continue;
     const rows = sortRows(await warehouse.ask(`SELECT * FROM ${relation_name}`));
     const mart = marts.find((one) => modelNameOf(one) === name);
-    const table = tables.find((one) => `stg_callsync__${one.name}` === name);
+    const source = sources.find((one) => `stg_callsync__${one.name}` === name);
     if (mart !== undefined) {
       expect(rows.length, name).toBeGreaterThan(0);
       expect(rows, name).toEqual(await warehouse.readMart(mart.name));
       compared.push(mart.name);
-    } else if (table !== undefined) {
-      const columns = stagedColumns(table).map((column) => column.name);
+    } else if (source !== undefined) {
+      const columns = stagedColumns(source).map((column) => column.name);
       expect(rows, name).toEqual(
-        sortRows(await warehouse.ask(`SELECT ${columns.join(', ')} FROM {tables}.${table.name}`)),
+        sortRows(await warehouse.ask(`SELECT ${columns.join(', ')} FROM {tables}.${source.name}`)),
       );
-      staged.push(table.name);
+      staged.push(source.name);
     } else {
       expect(name, 'a model that nothing is compared with').toBe('callsync__time_spine');
       const days = (await warehouse.readMart('proven_days')).map(({ business_day }) => ({ date_day: business_day }));
@@ -57,5 +56,5 @@ export const compareModels = async (
   }
   expect(compared.sort()).toEqual([...views].sort());
   // Its model is off until a project turns it on.
-  expect([...staged, 'documents'].sort()).toEqual(tables.map(({ name }) => name).sort());
+  expect([...staged, 'documents'].sort()).toEqual(sources.map(({ name }) => name).sort());
 };

@@ -1,7 +1,7 @@
 /** Answers to the questions of the cookbook, counted from the documents of the demo's calls, verdicts and deliveries. */
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Utterance } from './analytics.ts';
-import { dayMicros, deliveryShapes, stateTimes, verdictShapes } from './log-rows.ts';
+import { changesOf, dayMicros, deliveryShapes, stateTimes, verdictShapes } from './log-rows.ts';
 import { agentSideOf, talkOf, utterancesOf } from './talk.ts';
 import type { SimulatedCalls } from './two-warehouses.ts';
 
@@ -153,6 +153,7 @@ export const countAnswers = ({ documents, firstDay }: SimulatedCalls): Map<strin
       ),
     ],
     ['What did webhooks bring, and what became of it?', countDeliveries(firstDay)],
+    ['What changed after the first load, by source and field?', countChanges(calls.length)],
     [
       'What was said in the longest transcript, in its first words?',
       transcribed
@@ -250,6 +251,14 @@ const countDeliveries = (firstDay: number): readonly Row[] =>
       rejected: some.filter(({ outcome }) => outcome === 'rejected').length,
     }),
   );
+
+const countChanges = (calls: number): readonly Row[] => {
+  const logged = Array.from({ length: calls }, (_, index) => changesOf(index)).flat();
+  const later = logged.filter(({ revision }) => revision > 1);
+  return [...groupBy(later, ({ source, field }) => `${source} ${field}`).values()]
+    .map((some) => ({ source: some[0]?.source, field: some[0]?.field, changes: some.length, calls: some.length }))
+    .sort((a, b) => b.changes - a.changes || compare(`${a.source} ${a.field}`, `${b.source} ${b.field}`));
+};
 
 /** A chunk ends with the utterance in which it comes to another 200 words of its transcript. */
 const countChunks = (utterances: readonly Utterance[]): number => {

@@ -1,12 +1,16 @@
-/** The dbt package with the real dbt on PostgreSQL: it builds, and each of its models has the rows of the view of the same meaning. */
+/** The dbt package with the real dbt on PostgreSQL: it builds on proof, and each of its models has the rows of the view of the same meaning. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openCliFolder } from '../support/cli.ts';
+import { closedPort } from '../support/closed-port.ts';
 import { analytics, changeCall } from './analytics.ts';
 import { compareModels } from './compare-models.ts';
 import { type Dbt, installDbt, openDbt, postgresTarget, settingsVars } from './dbt.ts';
+import { dayMicros } from './log-rows.ts';
+import { proveRange } from './prove-range.ts';
 import { type FilledPostgres, fillPostgres, readChangedCalls } from './two-warehouses.ts';
 
 const missing = await installDbt('postgres');
@@ -28,8 +32,24 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
     if (folder !== undefined) await rm(folder, { recursive: true });
   });
 
-  test('builds, with all its tests and unit tests', async () => {
-    const said = await dbt.run(['build']);
+  test('builds once await says that its days are proven, with all its tests and unit tests', async () => {
+    const cli = await openCliFolder();
+    await cli.configure({
+      source: { base_url: `http://127.0.0.1:${closedPort}`, token: 'none' },
+      store: { url: here.postgresUrl },
+      warehouses: { main: { type: 'postgres' } },
+    });
+    const days = { from: here.firstDay, to: here.firstDay + 4 * dayMicros };
+    const [from, to] = [days.from, days.to].map((micros) => new Date(micros / 1000).toISOString());
+    /** callsync await … && dbt build */
+    const buildOnProof = async (): Promise<string | number | null> => {
+      const { code } = await cli.run(['await', '--proven', '--no-start', '--from', `${from}`, '--to', `${to}`]);
+      return code === 0 ? await dbt.run(['build']) : code;
+    };
+    expect(await buildOnProof()).toBe(5);
+    await proveRange(here.postgresUrl, days, cli.path);
+    const said = String(await buildOnProof());
+    await cli.remove();
     console.log(said.trim().split('\n').at(-1));
     expect(said).toMatch(/Done\. PASS=\d+ WARN=0 ERROR=0 SKIP=0/);
     const views = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'calls_marts'";

@@ -58,12 +58,16 @@ export const deliveryRows = (firstDay: number) =>
     }),
   );
 
-/** Of every call the first, of every other one all; `after` in microseconds. */
-export const changeShapes = [
+const changeShapes = [
   { field: '*', revision: 1, source: 'poll', after: 30_000_001 },
   { field: 'status', revision: 2, source: 'webhook', after: 90_000_002 },
   { field: 'tags', revision: 2, source: 'webhook', after: 90_000_002 },
+  { field: 'metadata', revision: 3, source: 'poll', after: 150_000_003 },
+  { field: 'tags', revision: 3, source: 'poll', after: 150_000_003 },
 ] as const;
+
+/** What was logged of the call with this number: of some nothing after the first load. `after` in microseconds. */
+export const changesOf = (index: number) => changeShapes.slice(0, [5, 1, 3][index % 3]);
 
 /** Half a minute past midnight: an instant at midnight would read as a date where UTC is the machine's time zone. */
 export const stateTimes = (firstDay: number) => ({

@@ -21,7 +21,14 @@ const bits: Readonly<Record<string, number>> = { in: 1, out: 2 };
 
 export const talkOf = (utterances: readonly Utterance[], agentSide: string, units: TalkUnits) => {
   if (utterances.length === 0)
-    return { talk_status: 'no transcript', turns: 0, words: 0, speech_seconds: null, agent_talk_share: null };
+    return {
+      talk_status: 'no transcript',
+      turns: 0,
+      words: 0,
+      speech_seconds: null,
+      longest_silence_seconds: null,
+      agent_talk_share: null,
+    };
   const spans = utterances.map(({ from, datetime, duration }) => {
     const start = Math.round(datetime * 100);
     return { side: from, start, end: start + Math.round((duration * 100) / units.duration) };
@@ -34,14 +41,17 @@ export const talkOf = (utterances: readonly Utterance[], agentSide: string, unit
     for (let tick = start - first; tick < end - first; tick += 1) ticks[tick] = (ticks[tick] ?? 0) | (bits[side] ?? 0);
   }
   const talk = { in: 0, out: 0, both: 0 };
-  let [silence, gap] = [0, 0];
+  let [silence, longestSilence, gap] = [0, 0, 0];
   for (const who of ticks) {
     talk.in += who & 1;
     talk.out += who >> 1;
     talk.both += Number(who === 3);
     if (who === 0) gap += 1;
     else {
-      if (gap > units.gap) silence += gap;
+      if (gap > units.gap) {
+        silence += gap;
+        longestSilence = Math.max(longestSilence, gap);
+      }
       gap = 0;
     }
   }
@@ -66,6 +76,7 @@ export const talkOf = (utterances: readonly Utterance[], agentSide: string, unit
     overlap_seconds: talk.both / 100,
     silence_seconds: silence / 100,
     silence_share: silence / (last - first),
+    longest_silence_seconds: longestSilence / 100,
     longest_monologue_side: longest.side,
     longest_monologue_seconds: (longest.to - longest.from) / 100,
     words_per_minute: (words / (all / 100)) * 60,

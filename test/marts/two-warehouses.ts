@@ -15,7 +15,7 @@ import { type TestBigQuery, useBigQuery } from '../support/bigquery.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { makeBatch } from '../warehouse/batches.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
-import { changeShapes, dayMicros, deliveryRows, stateTimes, verdictRows } from './log-rows.ts';
+import { changesOf, dayMicros, deliveryRows, stateTimes, verdictRows } from './log-rows.ts';
 
 export interface FilledWarehouse {
   readonly warehouse: Warehouse;
@@ -171,9 +171,10 @@ const fill = async (warehouse: Warehouse, { documents, firstDay }: SimulatedCall
     const seen = { firstSeenAt: firstDay, lastSeenAt: firstDay + 1, missingSince: null };
     const flat = flattenCall({ callId, document, ...seen });
     const { callTimestamp, rows } = flat;
-    const changes = changeShapes
-      .slice(0, index % 2 === 0 ? 3 : 1)
-      .map(({ field, revision, source, after }) => [callId, callTimestamp, field, revision, source, firstDay + after]);
+    const changes = changesOf(index).map((one) => [
+      ...[callId, callTimestamp, one.field, one.revision, one.source],
+      firstDay + one.after,
+    ]);
     return { callId, revision: 1, callTimestamp, flatten: () => rows, partitions: [], changes };
   });
   await warehouse.migrate();

@@ -9,7 +9,7 @@ import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 import { analytics, changeCall, dues } from './analytics.ts';
 import { testCookbook } from './cookbook-cases.ts';
-import { changeShapes, dayMicros, verdictShapes } from './log-rows.ts';
+import { changesOf, dayMicros, verdictShapes } from './log-rows.ts';
 import { agentSideOf, talkOf, utterancesOf } from './talk.ts';
 import { type FilledWarehouses, fillWarehouses, readChangedCalls, sortRows } from './two-warehouses.ts';
 
@@ -68,7 +68,7 @@ test('keys from the configuration are typed, and what is not of the type is null
 test('call_changes has what was logged of each call, and nothing that a field holds', async () => {
   const rows = await here.postgres.readMart('call_changes');
   const expected = here.documents.flatMap(({ unique_id }, index) =>
-    changeShapes.slice(0, index % 2 === 0 ? 3 : 1).map(({ field, revision, source, after }) => {
+    changesOf(index).map(({ field, revision, source, after }) => {
       const observed_at = new Date(Math.floor((here.firstDay + after) / 1000)).toISOString();
       return { call_id: unique_id, field, revision, source, observed_at };
     }),
@@ -137,7 +137,9 @@ test('without settings a figure that needs them is null and says so, and no othe
     );
     expect(new Set(talk.map((row) => row.agent_status))).toEqual(new Set(['side unknown: set analytics.agent_side']));
     for (const row of talk)
-      expect([row.talk_in_seconds, row.agent_talk_share, row.words_per_minute]).toEqual([null, null, null]);
+      expect([row.talk_in_seconds, row.agent_talk_share, row.longest_silence_seconds, row.words_per_minute]).toEqual(
+        Array(4).fill(null),
+      );
     expect(talk.some((row) => Number(row.turns) > 2)).toBe(true);
     const calls = await one.readMart('calls_wide');
     for (const row of calls) expect([row.duration_seconds, row.agent_side]).toEqual([null, null]);

@@ -125,7 +125,8 @@ GROUP BY call_id, turn_index, side`,
 export const callTalk: Mart = {
   name: 'call_talk',
   grain: 'call',
-  description: 'Who talks how much: talk per side, silence, overlap, longest monologue, turns, words per minute.',
+  description:
+    'Who talks how much: talk per side, overlap, silence and the longest of it, longest monologue, turns, words per minute.',
   key: ['call_id'],
   columns: columnsOf(`
 call_id text Identifier of the call.
@@ -147,6 +148,7 @@ speech_seconds float Time in which anybody talks.
 overlap_seconds float Time in which both sides talk: the talk of the sides less speech_seconds.
 silence_seconds float Gaps between the first and the last utterance in which nobody talks, each longer than analytics.silence_gap_s.
 silence_share float Part of silence in the time from the first utterance to the end of the last one, 0 to 1.
+longest_silence_seconds float The longest of the gaps in silence_seconds; 0 where there is none.
 longest_monologue_seconds float The longest turn.
 longest_monologue_side text Who holds it.
 words_per_minute float Words per minute of talk.`),
@@ -168,6 +170,7 @@ talk AS (
     SUM(CASE WHEN speaker <> '*' THEN end_seconds - start_seconds ELSE 0 END) AS talk_all,
     SUM(CASE WHEN speaker = '*' THEN end_seconds - start_seconds ELSE 0 END) AS speech,
     SUM(CASE WHEN speaker = '*' AND gap > ${d.silence_gap()} THEN gap ELSE 0 END) AS silence,
+    MAX(CASE WHEN speaker = '*' AND gap > ${d.silence_gap()} THEN gap ELSE 0 END) AS longest_silence,
     MAX(end_seconds) - MIN(start_seconds) AS span
   FROM intervals
   GROUP BY call_id
@@ -208,6 +211,7 @@ sides AS (
     t.talk_all,
     t.speech,
     t.silence,
+    t.longest_silence,
     t.span,
     CASE WHEN c.agent_side = 'in' THEN t.talk_in WHEN c.agent_side = 'out' THEN t.talk_out END AS talk_agent,
     CASE WHEN c.agent_side = 'in' THEN t.talk_out WHEN c.agent_side = 'out' THEN t.talk_in END AS talk_customer
@@ -240,6 +244,7 @@ SELECT
   s.talk_all - s.speech AS overlap_seconds,
   s.silence AS silence_seconds,
   s.silence / NULLIF(s.span, 0) AS silence_share,
+  s.longest_silence AS longest_silence_seconds,
   n.longest AS longest_monologue_seconds,
   n.longest_side AS longest_monologue_side,
   n.words / NULLIF(s.talk_all, 0) * 60 AS words_per_minute

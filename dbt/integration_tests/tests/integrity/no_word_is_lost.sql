@@ -1,5 +1,7 @@
--- Words of utterances are those of transcripts, of chunks, and of turns.
+-- Words of utterances are those of their rows, of transcripts, of chunks, and of turns.
 WITH counted AS (
+  SELECT 'stg_callsync__words' AS model, COUNT(*) AS words FROM {{ ref('stg_callsync__words') }}
+  UNION ALL
   SELECT 'callsync__transcripts' AS model, SUM(words) AS words FROM {{ ref('callsync__transcripts') }}
   UNION ALL
   SELECT 'callsync__document_chunk' AS model, SUM(words) AS words FROM {{ ref('callsync__document_chunk') }}

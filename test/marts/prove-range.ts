@@ -1,0 +1,29 @@
+/** A verdict that warehouse `main` is complete, as reconciling leaves it in the store, with its row loaded. */
+import { join } from 'node:path';
+import type { Range } from '../../schemas/orchestration.ts';
+import { flattenVersion } from '../../src/calls/flatten.ts';
+import { issueEpoch } from '../../src/store/loads/epochs.ts';
+import { openStore } from '../../src/store/store.ts';
+import { createProofKeys } from '../../src/store/windows/proof-keys.ts';
+import { addVerdict, markVerdictsLoaded } from '../../src/store/windows/verdicts.ts';
+import { createErasures } from '../support/erasures.ts';
+
+/** @param folder for the heads of the chain */
+export const proveRange = async (url: string, { from, to }: Range, folder: string): Promise<void> => {
+  const erasures = createErasures();
+  const store = await openStore({ url, erasures: erasures.open });
+  const proof = {
+    keys: createProofKeys(Buffer.from('a key of the proof chain')),
+    headsFile: join(folder, 'proof-heads.json'),
+  };
+  const { verdict_id } = await addVerdict(store, proof, {
+    ...{ warehouse: 'main', axis: 'timestamp', window_from: from, window_to: to },
+    ...{ level: 'fields', warehouse_level: 'guards', confirmed: 'total', outcome: 'proven' },
+    ...{ calls_listed: 1, calls_found: 1, missing: 0, different: 0, healed: 0, gone: 0, surplus: 0 },
+    ledger_epoch: await issueEpoch(store, 'test', 0),
+    ...{ flatten_version: flattenVersion, revisions_digest: '', compared_at: to, compared_by: 'test' },
+  });
+  await markVerdictsLoaded(store, [verdict_id]);
+  await store.close();
+  erasures.remove();
+};
