@@ -1,5 +1,6 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import { listFastTests } from './test/support/list-fast-tests.ts';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Campaigns take minutes each and run by `npm run campaign -- NAME`; everything else is `npm test`. */
 const campaigns = process.env.CALLSYNC_CAMPAIGNS !== undefined;
@@ -17,6 +18,7 @@ export default defineConfig({
     hookTimeout: 240_000,
     expect: { poll: { timeout: 50_000 } },
     teardownTimeout: 60_000,
+    sequence: { sequencer: LongestFirst },
     projects: [
       // `npm run test:fast`
       {

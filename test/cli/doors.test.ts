@@ -41,12 +41,11 @@ beforeAll(async () => {
   await folder.write('callsync.yaml', `# kept by hand\n${stringify(config)}`);
 });
 afterAll(async () => {
-  await simulator.stop();
   await folder.remove();
+  await simulator.stop();
   await database.drop();
 });
 
-// Each run of the program costs a second of CPU, and more on a busy machine.
 describe('commands at the doors of the service', { timeout: 180_000 }, () => {
   test('presets are files to copy', async () => {
     const shown = await folder.run(['presets', 'show', 'activate']);

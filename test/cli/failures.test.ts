@@ -17,8 +17,8 @@ beforeAll(async () => {
   database = await createDatabase();
 });
 afterAll(async () => {
-  await simulator.stop();
   await folder.remove();
+  await simulator.stop();
   await database.drop();
 });
 

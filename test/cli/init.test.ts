@@ -22,8 +22,8 @@ beforeAll(async () => {
   database = await createDatabase();
 });
 afterAll(async () => {
-  await simulator.stop();
   await folder.remove();
+  await simulator.stop();
   await database.drop();
 });
 

@@ -1,5 +1,6 @@
 /** The built program as a user runs it: `npm test` builds it first. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +16,9 @@ export interface CliResult {
 export interface RunOptions {
   readonly input?: string | Buffer;
   readonly deadlineMs?: number;
-  /** Called with all that was said so far, whenever something is. */
+  /** A process for this run alone; by default the runs in a folder take turns in one, which loads the SDKs once. */
+  readonly ownProcess?: boolean;
+  /** As `ownProcess`. Called with all that was said so far, whenever something is. */
   readonly onStderr?: (said: string, child: ChildProcess) => unknown;
 }
 
@@ -35,7 +38,14 @@ const withOwnData = (config: unknown, dataDir: string): unknown => {
   return store?.url === undefined ? config : { ...(config as object), store: { data_dir: dataDir, ...store } };
 };
 
-const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+const [program, host] = ['../../dist/src/cli/main.js', './cli-host.mjs'].map((path) =>
+  fileURLToPath(new URL(path, import.meta.url)),
+) as [string, string];
+
+interface Surroundings {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+}
 
 /** A folder of one's own to run in, without settings of the surroundings. */
 export const openCliFolder = async (): Promise<CliFolder> => {
@@ -45,33 +55,100 @@ export const openCliFolder = async (): Promise<CliFolder> => {
     await writeFile(join(path, name), content);
     return join(path, name);
   };
+  const turns = takeTurns({ cwd: path, env });
   return {
     path,
     write,
     configure: async (config) => {
       await write('callsync.yaml', stringify(withOwnData(config, join(path, 'data'))));
     },
-    run: (args, { input = '', deadlineMs = 110_000, onStderr } = {}) =>
-      new Promise((resolve, reject) => {
-        const child = spawn(process.execPath, [program, ...args], { cwd: path, env });
-        const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
-        let stdout = '';
-        let stderr = '';
-        child.stdout.on('data', (chunk: Buffer) => {
-          stdout += chunk.toString('utf8');
-        });
-        child.stderr.on('data', (chunk: Buffer) => {
-          stderr += chunk.toString('utf8');
-          onStderr?.(stderr, child);
-        });
-        child.once('error', reject);
-        child.once('close', (code) => {
-          clearTimeout(timer);
-          resolve({ code, stdout, stderr });
-        });
-        child.stdin.on('error', () => undefined);
-        child.stdin.end(input);
-      }),
-    remove: () => rm(path, { recursive: true, force: true }),
+    run: (args, options = {}) =>
+      options.ownProcess === true || options.onStderr !== undefined
+        ? runAlone(args, options, { cwd: path, env })
+        : turns.run(args, options),
+    remove: async () => {
+      await turns.end();
+      await rm(path, { recursive: true, force: true });
+    },
+  };
+};
+
+const usualDeadlineMs = 110_000;
+
+const runAlone = (
+  args: readonly string[],
+  { input = '', deadlineMs = usualDeadlineMs, onStderr }: RunOptions,
+  surroundings: Surroundings,
+): Promise<CliResult> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [program, ...args], surroundings);
+    const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout += chunk.toString('utf8');
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr += chunk.toString('utf8');
+      onStderr?.(stderr, child);
+    });
+    child.once('error', reject);
+    child.once('close', (code) => {
+      clearTimeout(timer);
+      resolve({ code, stdout, stderr });
+    });
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+  });
+
+/** What the host sends: pieces of what was written, in base64, and the exit code at last. */
+interface Said {
+  readonly stdout?: string;
+  readonly stderr?: string;
+  readonly code?: number;
+}
+
+const takeTurns = (surroundings: Surroundings): Pick<CliFolder, 'run'> & { end(): Promise<void> } => {
+  let running: ChildProcess | undefined;
+  let turn: Promise<unknown> = Promise.resolve();
+  const start = (): ChildProcess => {
+    const child = fork(host, { ...surroundings, execArgv: [] });
+    child.once('exit', () => {
+      running = undefined;
+    });
+    return child;
+  };
+  const runNext = (args: readonly string[], { input = '', deadlineMs = usualDeadlineMs }: RunOptions) =>
+    new Promise<CliResult>((resolve) => {
+      running ??= start();
+      const child = running;
+      const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+      const pieces: Record<'stdout' | 'stderr', Buffer[]> = { stdout: [], stderr: [] };
+      const finish = (code: number | null): void => {
+        clearTimeout(timer);
+        child.off('message', listen).off('exit', finish);
+        const [stdout, stderr] = [pieces.stdout, pieces.stderr].map((all) => Buffer.concat(all).toString('utf8'));
+        resolve({ code, stdout: stdout as string, stderr: stderr as string });
+      };
+      const listen = ({ code, ...said }: Said): void => {
+        for (const name of ['stdout', 'stderr'] as const) pieces[name].push(Buffer.from(said[name] ?? '', 'base64'));
+        if (code !== undefined) finish(code);
+      };
+      child.on('message', listen).once('exit', finish);
+      child.send({ words: args, input: Buffer.from(input as string).toString('base64') });
+    });
+  return {
+    run: (args, options = {}) => {
+      const result = turn.then(() => runNext(args, options));
+      turn = result;
+      return result;
+    },
+    async end() {
+      if (running === undefined) return;
+      const ended = once(running, 'exit');
+      // A command may have taken over the other signals.
+      running.kill('SIGKILL');
+      await ended;
+    },
   };
 };

@@ -1,0 +1,41 @@
+/** Test files that take long begin first, so that no core waits for the last of them at the end. */
+import { relative } from 'node:path';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** In this order: files that ask the one local BigQuery much are not neighbours, because it answers one at a time. */
+const longest: readonly string[] = [
+  'test/warehouse/conformance.test.ts',
+  'test/e2e/demo.test.ts',
+  'test/operations/up.test.ts',
+  'test/e2e/demo-both.test.ts',
+  'test/docs/quickstart.test.ts',
+  'test/warehouse/bigquery/faults.test.ts',
+  'test/e2e/reconcile.test.ts',
+  'test/e2e/restore.test.ts',
+  'test/e2e/live.test.ts',
+  'test/cli/signals.test.ts',
+  'test/pipeline/reconcile/tamper.test.ts',
+  'test/temporal/versioning.test.ts',
+  'test/source/activate.test.ts',
+  'test/e2e/activate-backfill.test.ts',
+  'test/pipeline/reconcile/reconcile.test.ts',
+  'test/e2e/backfill.test.ts',
+  'test/marts/views.test.ts',
+  'test/source/probe.test.ts',
+  'test/e2e/probe-backfill.test.ts',
+  'test/e2e/three-hour-sync.test.ts',
+  'test/cli/no-worker.test.ts',
+  'test/cli/go-live.test.ts',
+  'test/marts/dbt.test.ts',
+];
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification): number => {
+      const found = longest.indexOf(relative(this.ctx.config.root, moduleId));
+      return found < 0 ? longest.length : found;
+    };
+    const group = ({ project }: TestSpecification): number => project.config.sequence.groupOrder;
+    return (await super.sort(files)).sort((a, b) => group(a) - group(b) || place(a) - place(b));
+  }
+}
