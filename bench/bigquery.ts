@@ -103,7 +103,7 @@ function makeCalls(count: number): CallLoad[] {
       callId,
       document,
       firstSeenAt: from * 1000,
-      lastSeenAt: from * 1000,
+      changedAt: from * 1000,
       missingSince: null,
     });
     const changes = [[callId, flat.callTimestamp, '*', 1, 'poll', from * 1000]];

@@ -123,7 +123,7 @@ const cellOf = (value: unknown, type: ColumnType): unknown =>
 
 const flattenRows = (table: Source, calls: readonly CallDocument[]): readonly NamedRow[] =>
   calls.flatMap((document) => {
-    const seen = { firstSeenAt: micros(3), lastSeenAt: micros(3), missingSince: null };
+    const seen = { firstSeenAt: micros(3), changedAt: micros(3), missingSince: null };
     const { rows } = flattenCall({ callId: document.unique_id as string, document, ...seen });
     const found = Object.entries(rows).find(([name]) => name === table.name)?.[1] ?? [];
     return found.map((row) => ({

@@ -85,7 +85,7 @@ export const prepareLimitA = async (input: { simulator: SimulatorProcess; folder
         callId: document.unique_id as string,
         document,
         firstSeenAt: null,
-        lastSeenAt: null,
+        changedAt: null,
         missingSince: null,
       });
       for (const name of names) {

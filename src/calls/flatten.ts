@@ -9,19 +9,24 @@ import { cleanText, normalizePhone, parseDecimal } from './values.ts';
 /** Raised whenever the rows of an unchanged document would change; every call then becomes pending. */
 export const flattenVersion = 2;
 
+/** What rows are made of: a row of the ledger, or as much of one. Times are microseconds since the epoch. */
 export interface FlattenInput {
   readonly callId: string;
-  readonly document: CallDocument;
-  /** Microseconds since the epoch. */
+  /** Null reads as one without fields. */
+  readonly document: CallDocument | null;
   readonly firstSeenAt: number | null;
-  readonly lastSeenAt: number | null;
+  /** Of the latest observation that changed the call: its `last_seen_at`. */
+  readonly changedAt: number | null;
   readonly missingSince: number | null;
-  /** The field that holds the end of processing. */
-  readonly processedField?: string;
+  /** Privacy rules that were applied to the document; without any its list of redactions is a field like any unknown one. */
+  readonly rules?: string | null;
+}
+
+export interface FlattenOptions {
+  /** The field that holds the end of processing; `qualified` by default. */
+  readonly processedField?: string | undefined;
   /** Also make the row of table documents. */
   readonly documents?: boolean;
-  /** Whether privacy rules were ever applied to the document: else its list of redactions is a field like any unknown one. */
-  readonly isSanitized?: boolean;
 }
 
 export interface FlatCall {
@@ -39,9 +44,12 @@ export const callTimestampOf = (document: CallDocument): number | null =>
   new FieldReader().timestamp(document.timestamp, 'timestamp');
 
 /** A field of the wrong type becomes null with an entry in `issues`; nothing makes it throw. */
-export const flattenCall = (input: FlattenInput): FlatCall => {
-  const { callId, document } = input;
-  const processedField = input.processedField ?? 'qualified';
+export const flattenCall = (
+  input: FlattenInput,
+  { processedField = 'qualified', documents = false }: FlattenOptions = {},
+): FlatCall => {
+  const { callId } = input;
+  const document = input.document ?? {};
   const read = new FieldReader();
   const at = read.timestamp(document.timestamp, 'timestamp');
   const processedAt = read.timestamp(document[processedField], processedField);
@@ -85,10 +93,10 @@ export const flattenCall = (input: FlattenInput): FlatCall => {
     details.tags.length,
     null,
     input.firstSeenAt,
-    input.lastSeenAt,
+    input.changedAt,
     input.missingSince,
   ];
-  const documents = input.documents === true ? [[callId, at, read.json(document, 'document') ?? '{}']] : [];
+  const whole = documents ? [[callId, at, read.json(document, 'document') ?? '{}']] : [];
   calls[issuesIndex] = read.issues.length === 0 ? null : JSON.stringify(read.issues);
   return {
     callTimestamp: at,
@@ -99,8 +107,8 @@ export const flattenCall = (input: FlattenInput): FlatCall => {
       metadata: details.metadata,
       udfs: details.udfs,
       contacts: [incoming, outgoing].filter((row) => row !== null),
-      redactions: input.isSanitized === true ? flattenRedactions(callId, at, transcript) : [],
-      documents,
+      redactions: (input.rules ?? null) === null ? [] : flattenRedactions(callId, at, transcript),
+      documents: whole,
     },
   };
 };

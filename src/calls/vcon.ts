@@ -18,7 +18,7 @@ type Row = Readonly<Record<string, unknown>>;
  * `call_record` with all other fields. Undefined for a call without a time, which every utterance needs.
  */
 export const toVcon = (input: FlattenInput, units: VconUnits): Vcon | undefined => {
-  const { callId, document } = input;
+  const { callId } = input;
   const { callTimestamp, rows } = flattenCall(input);
   if (callTimestamp === null) return undefined;
   const contacts = named('contacts', rows.contacts);
@@ -36,14 +36,14 @@ export const toVcon = (input: FlattenInput, units: VconUnits): Vcon | undefined 
       encoding: 'none',
     };
   });
-  const { transcript_json: transcript, tags, ...record } = document;
+  const { transcript_json: transcript, tags, ...record } = input.document ?? {};
   const [call] = named('calls', rows.calls);
   const product = textOf(call?.asr_model);
   return {
     vcon: '0.4.0',
     uuid: uuidOf(callId),
     created_at: toIso(input.firstSeenAt ?? callTimestamp) ?? '',
-    updated_at: input.lastSeenAt === null ? undefined : toIso(input.lastSeenAt),
+    updated_at: input.changedAt === null ? undefined : toIso(input.changedAt),
     parties: sides.map((side) => partyOf(side, contacts)),
     dialog,
     analysis: [

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { CallDocument } from '../../schemas/call.ts';
 import { type CallTableName, callTables, tableOf } from '../../schemas/tables.ts';
-import { flattenCall } from '../../src/calls/flatten.ts';
+import { type FlattenOptions, flattenCall } from '../../src/calls/flatten.ts';
 import { identifyRecord } from '../../src/calls/record.ts';
 
-const seen = { firstSeenAt: 1, lastSeenAt: 2, missingSince: 3 };
+const seen = { firstSeenAt: 1, changedAt: 2, missingSince: 3 };
 
-const flatten = (document: CallDocument, more = {}) =>
-  flattenCall({ callId: 'c', document: { unique_id: 'c', ...document }, ...seen, ...more });
+const flatten = (document: CallDocument, { rules, ...options }: FlattenOptions & { rules?: string } = {}) =>
+  flattenCall({ callId: 'c', document: { unique_id: 'c', ...document }, ...seen, rules: rules ?? null }, options);
 
 /** Rows of one table as objects. */
 const rowsOf = (document: CallDocument, name: CallTableName, more = {}): Record<string, unknown>[] =>
@@ -184,7 +184,7 @@ describe('a whole record', () => {
     const list = [[1, null, null, 'phone', 1], [0, 0, 1, 'contract', null], 'x', [0, 0, 1, 'Jean Dupont', 1]];
     const document = { transcript_json: { callsync_redactions: list } };
     const row = { call_id: 'c', call_timestamp: null };
-    expect(rowsOf(document, 'redactions', { isSanitized: true })).toEqual([
+    expect(rowsOf(document, 'redactions', { rules: 'some rules' })).toEqual([
       {
         ...row,
         redaction_index: 0,

@@ -31,14 +31,9 @@ const stored = (row: LedgerRow): LedgerRow => ({
 
 /** What warehouses show of a call, without what says how it came (seen times). */
 const flatRows = (row: LedgerRow): Record<string, string[]> => {
-  const { rows } = flattenCall({
-    callId: row.callId,
-    document: row.document ?? {},
-    firstSeenAt: null,
-    lastSeenAt: null,
-    missingSince: null,
-    documents: true,
-  });
+  const { callId, document } = row;
+  const unseen = { firstSeenAt: null, changedAt: null, missingSince: null };
+  const { rows } = flattenCall({ callId, document, ...unseen }, { documents: true });
   return Object.fromEntries(
     Object.entries(rows).map(([name, list]) => [
       name,

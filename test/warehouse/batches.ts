@@ -61,15 +61,9 @@ const makeDocument = (shape: CallShape): Record<string, unknown> => {
 };
 
 export const makeCall = (shape: CallShape): CallLoad => {
-  const flat = flattenCall({
-    callId: shape.callId,
-    document: makeDocument(shape),
-    firstSeenAt: 1_767_600_000_000_000,
-    lastSeenAt: 1_767_600_000_000_001,
-    missingSince: null,
-    documents: true,
-    isSanitized: true,
-  });
+  const seen = { firstSeenAt: 1_767_600_000_000_000, changedAt: 1_767_600_000_000_001, missingSince: null };
+  const call = { callId: shape.callId, document: makeDocument(shape), ...seen, rules: 'some rules' };
+  const flat = flattenCall(call, { documents: true });
   return {
     callId: shape.callId,
     revision: shape.revision ?? 1,

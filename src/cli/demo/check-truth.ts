@@ -56,7 +56,7 @@ const fingerprintWarehouse = async (warehouse: Warehouse): Promise<{ prints: Fin
 };
 
 const fingerprintDocument = (callId: string, document: CallDocument): Fingerprint => {
-  const { rows } = flattenCall({ callId, document, firstSeenAt: null, lastSeenAt: null, missingSince: null });
+  const { rows } = flattenCall({ callId, document, firstSeenAt: null, changedAt: null, missingSince: null });
   const prints: Fingerprints = new Map();
   for (const name of compared) for (const row of rows[name]) addRow(prints, name, row);
   return prints.get(callId) as Fingerprint;

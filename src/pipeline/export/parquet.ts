@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { SchemaElement } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { type Column, type ColumnType, callTables, type WordArrays, wordsView } from '../../../schemas/tables.ts';
-import { flattenRow } from '../load/commit-load.ts';
+import { flattenCall } from '../../calls/flatten.ts';
 import type { ExportWriter } from './writer.ts';
 
 type Cell = string | number | bigint | boolean | null;
@@ -96,7 +96,7 @@ export const createParquetWriter = (folder: string, processedField: string): Exp
   const [index, side, arrays] = [place('utterance_index'), place('side'), place('words')];
   return {
     async write(row) {
-      const { rows } = flattenRow({ processedField }, { documents: false }, row);
+      const { rows } = flattenCall(row, { processedField });
       for (const { table, file } of tables) for (const one of rows[table as keyof typeof rows]) file.add(one);
       for (const utterance of rows.utterances) {
         const { value, start, length, score } = utterance[arrays] as WordArrays;

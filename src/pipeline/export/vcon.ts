@@ -7,9 +7,8 @@ import type { ExportWriter } from './writer.ts';
 export const createVconWriter = (folder: string, units: VconUnits): ExportWriter => {
   const file = openLines(folder, 'calls.vcon.ndjson');
   return {
-    async write({ callId, document, firstSeenAt, changedAt, missingSince }) {
-      const input = { callId, document: document ?? {}, firstSeenAt, lastSeenAt: changedAt, missingSince };
-      const vcon = toVcon(input, units);
+    async write(row) {
+      const vcon = toVcon(row, units);
       if (vcon !== undefined) await file.write(JSON.stringify(vcon, infinityAsText));
     },
     finish: () => file.finish(),

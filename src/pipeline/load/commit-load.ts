@@ -59,40 +59,23 @@ const askForgotten = async (store: Store, rows: RowsToLoad['rows']): Promise<voi
   await requestRereads(store, await olderInLedger(store, calls), 'restored');
 };
 
-/** A ledger row as the rows of one warehouse's tables. */
-export const flattenRow = (
-  deps: Pick<IngestDeps, 'processedField'>,
-  target: Pick<WarehouseTarget, 'documents'>,
-  row: LedgerRow,
-): FlatCall =>
-  flattenCall({
-    callId: row.callId,
-    document: row.document ?? {},
-    firstSeenAt: row.firstSeenAt,
-    lastSeenAt: row.changedAt,
-    missingSince: row.missingSince,
-    processedField: deps.processedField,
-    documents: target.documents,
-    isSanitized: row.rules !== null,
-  });
-
 /** The batch that a warehouse takes: calls are flattened when it writes them, so memory holds the rows of one call. */
 const makeLoadBatch = (
-  deps: IngestDeps,
-  target: WarehouseTarget,
+  { store, processedField }: IngestDeps,
+  { documents }: WarehouseTarget,
   { plan, rows, logs = {}, force = false }: RowsToLoad,
 ): LoadBatch => {
   const calls: CallLoad[] = [];
   const tombstones: TombstoneLoad[] = [];
   for (const { row, partitions } of rows) {
     const { callId, revision } = row;
-    if (row.tombstone) tombstones.push({ callId, callKey: deps.store.keyOf(callId), revision, partitions });
+    if (row.tombstone) tombstones.push({ callId, callKey: store.keyOf(callId), revision, partitions });
     else {
       const callTimestamp = callTimestampOf(row.document ?? {});
-      const flatten = (): FlatCall['rows'] => flattenRow(deps, target, row).rows;
+      const flatten = (): FlatCall['rows'] => flattenCall(row, { processedField, documents }).rows;
       const changes = flattenChanges(row, callTimestamp);
       calls.push({ callId, revision, callTimestamp, partitions, flatten, changes });
     }
   }
-  return { ...plan, calls, tombstones, logs, force, keyOf: deps.store.keyOf };
+  return { ...plan, calls, tombstones, logs, force, keyOf: store.keyOf };
 };

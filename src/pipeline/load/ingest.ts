@@ -78,10 +78,11 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
     await batch.settle?.(tx);
-    await noteAliases(tx, prepared, {
-      ...subjectsOf(deps),
-      warehouses: deps.targets.map(({ warehouse }) => warehouse.name),
-    });
+    if (prepared.some(({ aliases }) => aliases !== undefined))
+      await noteAliases(tx, prepared, {
+        ...subjectsOf(deps),
+        warehouses: deps.targets.map(({ warehouse }) => warehouse.name),
+      });
     return { changed, unchanged, rejected: rejected.length, loads };
   });
   await deps.drift?.see(seen);

@@ -1,14 +1,13 @@
 /** Compares the ledger's calls with the rows of one warehouse. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
-import { flattenVersion } from '../../calls/flatten.ts';
+import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/ledger-windows.ts';
 import { digestCall } from '../../warehouse/call-digest.ts';
 import { contentHash } from '../../warehouse/content-hash.ts';
 import type { CallDigest, CallGuard, FlatRows } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
-import { flattenRow } from '../load/commit-load.ts';
 import { compareCall, type Expected } from './compare-call.ts';
 
 export interface Comparison {
@@ -116,7 +115,7 @@ const expectedOf = (
     : { epoch, revision: row.revision, flattenVersion };
   const comparable = guard?.revision === row.revision && expected.flattenVersion === flattenVersion;
   if (!comparable) return { ...expected, childRows: undefined, contentHash: undefined, rows: undefined };
-  const { rows } = flattenRow(deps, target, row);
+  const { rows } = flattenCall(row, { processedField: deps.processedField, documents: target.documents });
   const childRows = Object.fromEntries(Object.entries(rows).map(([table, each]) => [table, each.length]));
   return { ...expected, childRows, contentHash: contentHash(rows), rows };
 };

@@ -112,12 +112,16 @@ const writeCalls = async (client: pg.PoolClient, prepared: Prepared, batch: Load
   return mine.length;
 };
 
+const { columns: changeColumns } = tableOf('changes');
+
 /** A statement of its own and no COPY: rows that are there already stay, and in most loads there is one a call. */
 const addChanges = async (client: pg.PoolClient, sql: LoadSql, calls: readonly CallLoad[]): Promise<void> => {
   const rows = calls.flatMap(({ changes }) => changes);
   if (rows.length === 0) return;
-  const columns = tableOf('changes').columns.map((_, index) => rows.map((row) => row[index]));
-  await client.query(sql.addChanges, columns);
+  await client.query(
+    sql.addChanges,
+    changeColumns.map((_, index) => rows.map((row) => row[index])),
+  );
 };
 
 /** The work of one load inside the caller's transaction. */

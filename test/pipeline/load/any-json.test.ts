@@ -141,14 +141,8 @@ const document: fc.Arbitrary<CallDocument> = fc
 test('flatten never throws', () => {
   fc.assert(
     fc.property(fc.oneof(document, fc.dictionary(text, anything)), (fields) => {
-      const flat = flattenCall({
-        callId: 'c',
-        document: fields,
-        firstSeenAt: null,
-        lastSeenAt: null,
-        missingSince: null,
-        documents: true,
-      });
+      const unseen = { firstSeenAt: null, changedAt: null, missingSince: null };
+      const flat = flattenCall({ callId: 'c', document: fields, ...unseen }, { documents: true });
       expect(flat.rows.calls).toHaveLength(1);
     }),
     { numRuns: 3_000 },
@@ -167,15 +161,8 @@ test('every batch is folded and loaded whole, and reads back as flatten made it'
       expect(folded.rejected).toBe(0);
       expect(await loadFolded(pipeline.deps, folded)).toEqual({ main: documents.length });
       expect(pipeline.logged).toEqual([]);
-      const sent = folded.changed.map((row) =>
-        flattenCall({
-          callId: row.callId,
-          document: row.document ?? {},
-          firstSeenAt: 1,
-          lastSeenAt: 1,
-          missingSince: null,
-          documents: true,
-        }),
+      const sent = folded.changed.map(({ callId, document }) =>
+        flattenCall({ callId, document, firstSeenAt: 1, changedAt: 1, missingSince: null }, { documents: true }),
       );
       for (const name of ['utterances', 'tags', 'metadata', 'udfs', 'contacts', 'documents'] as const) {
         const expected = sent.flatMap((one) => one.rows[name]);
