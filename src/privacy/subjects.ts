@@ -3,14 +3,12 @@
  * has the same text however it is written.
  */
 import type { CountryCode } from 'libphonenumber-js/max';
+import { phoneSubject, textSubject } from '../calls/subject-text.ts';
 import { listDialled, normalizeNumber } from './phone-number.ts';
-
-/** No call id has this character. */
-const separator = '\0';
 
 /** @param value of a request to erase. */
 export const subjectOf = (kind: 'phone' | 'metadata', value: string, countries: readonly CountryCode[]): string =>
-  kind === 'phone' ? `phone${separator}${normalizeNumber(value, countries) ?? value}` : `text${separator}${value}`;
+  kind === 'phone' ? phoneSubject(normalizeNumber(value, countries) ?? value) : textSubject(value);
 
 const literal = /"((?:[^"\\]|\\.){1,1024})"/g;
 
@@ -29,7 +27,7 @@ export const listSubjects = (text: string, countries: readonly CountryCode[]): R
   for (const [quoted] of text.matchAll(literal)) {
     const value = read(quoted);
     subjects.add(value);
-    subjects.add(`text${separator}${value}`);
+    subjects.add(textSubject(value));
   }
   for (const digits of new Set(listDialled(text))) subjects.add(subjectOf('phone', digits, countries));
   return subjects;

@@ -1,8 +1,9 @@
 /** Puts legal holds on calls and takes them off: outside the store first, then in it, then into the chain of receipts. */
 import { randomBytes } from 'node:crypto';
+import { metadataSubject } from '../../calls/subject-text.ts';
 import { terminal } from '../../errors.ts';
 import type { LoggedHold } from '../../store/erasure-log.ts';
-import { addHoldKeys, dropHolds, listHolds, metadataSubject } from '../../store/ledger/holds.ts';
+import { addHoldKeys, dropHolds, listHolds } from '../../store/ledger/holds.ts';
 import { findTombstones } from '../../store/ledger/ledger-windows.ts';
 import { recordEvent } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';

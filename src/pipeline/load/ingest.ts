@@ -57,11 +57,15 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     const batch = typeof incoming === 'function' ? await incoming(tx) : incoming;
     if (batch === undefined) return { changed: [], unchanged: 0, rejected: 0, loads: [] };
     origin = batch.origin;
-    const held = await holdCalls(tx, batch.observations, subjectsOf(deps));
+    const incomings = batch.observations.map((observation) => ({ observation, admitted: tryAdmit(deps, observation) }));
+    const named = incomings.map(({ observation: { callId, fields }, admitted }) => {
+      return { callId, fields, aliases: admitted?.aliases };
+    });
+    const held = await holdCalls(tx, named, subjectsOf(deps));
     const prepared: PreparedObservation[] = [];
     const rejected: RejectedRecord[] = [...(batch.rejected ?? [])];
-    for (const observation of batch.observations) {
-      const one = tryPrepare(deps, observation, held);
+    for (const { observation, admitted } of incomings) {
+      const one = admitted && tryAge(deps, admitted, held);
       if (one !== undefined) prepared.push(one);
       else rejected.push((batch.refuse ?? refuseById(batch.origin))(observation, tooDeep));
     }
@@ -165,13 +169,29 @@ export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise
  * @param held calls under a legal hold, from which no age takes anything.
  */
 export const tryPrepare = (
-  { sanitize, ages }: Pick<IngestDeps, 'ages' | 'sanitize'>,
+  deps: Pick<IngestDeps, 'ages' | 'sanitize'>,
   observation: Observation,
   held: ReadonlySet<string>,
 ): PreparedObservation | undefined => {
+  const admitted = tryAdmit(deps, observation);
+  return admitted && tryAge(deps, admitted, held);
+};
+
+const tryAdmit = ({ sanitize }: Pick<IngestDeps, 'sanitize'>, observation: Observation): Observation | undefined =>
+  unlessTooDeep(() => sanitize?.(observation) ?? observation);
+
+const tryAge = (
+  { ages }: Pick<IngestDeps, 'ages'>,
+  admitted: Observation,
+  held: ReadonlySet<string>,
+): PreparedObservation | undefined =>
+  unlessTooDeep(() =>
+    prepareObservation(ages === undefined || held.has(admitted.callId) ? admitted : ages.age(admitted)),
+  );
+
+const unlessTooDeep = <T>(work: () => T): T | undefined => {
   try {
-    const admitted = sanitize?.(observation) ?? observation;
-    return prepareObservation(ages === undefined || held.has(observation.callId) ? admitted : ages.age(admitted));
+    return work();
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;

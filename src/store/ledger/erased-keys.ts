@@ -3,7 +3,7 @@ import type { Database, Queryable, Transaction } from '../../postgres/database.t
 import { isSealed } from '../../sealed.ts';
 import { awaitFolds, joinFolds } from './fold-lock.ts';
 import { nameHeld } from './holds.ts';
-import type { KeyOf, Subjects } from './subjects.ts';
+import { type KeyOf, type NamingCall, namingText, type Subjects } from './subjects.ts';
 
 const keysPerStatement = 1_000;
 const idsPerPage = 2_000;
@@ -22,20 +22,6 @@ export const notePersons = (
     await insertKeys(tx, keys, 'noted');
     if (objects) await tx.query('UPDATE erased_keys SET objects = true WHERE call_key = ANY($1)', [keys]);
   });
-
-interface NamingCall {
-  readonly callId: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-  /** Former tokens of values in `fields` → those in their place. */
-  readonly aliases?: ReadonlyMap<string, string>;
-}
-
-/** Contacts and metadata as text, with what former keys made of their values: who objected may be known by that. */
-const namingText = ({ fields, aliases = new Map() }: NamingCall): string => {
-  const text = JSON.stringify([fields.in, fields.out, fields.metadata]);
-  const former = [...aliases].flatMap(([old, token]) => (text.includes(token) ? [old] : []));
-  return former.length === 0 ? text : `${text}${JSON.stringify(former)}`;
-};
 
 /** Those of some calls that name in contacts or metadata a person who objects; inside the transaction that folds them. */
 export const findObjected = async (

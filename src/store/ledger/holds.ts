@@ -1,19 +1,18 @@
 /** Legal holds: calls that neither an erasure nor an age may take. They are known by keyed hashes, as what was erased is. */
 import { randomUUID } from 'node:crypto';
+import { isObject } from '../../calls/field-reader.ts';
+import { metadataSubject, metadataText } from '../../calls/subject-text.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import type { LoggedHold } from '../erasure-log.ts';
 import { writeMeta } from '../meta.ts';
 import { awaitFolds, joinFolds } from './fold-lock.ts';
-import type { KeyOf, Subjects } from './subjects.ts';
+import { type KeyOf, type NamingCall, namingText, type Subjects } from './subjects.ts';
 
 export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
   readonly at: Date;
   /** Calls that it names so far. */
   readonly calls: number;
 }
-
-/** What names calls by the value of a metadata key; no call id has the character. */
-export const metadataSubject = (key: string, value: string): string => `metadata\0${key}\0${value}`;
 
 /** Puts a hold on, or adds keys to it. What was being folded meanwhile is folded when it resolves; what comes later is compared. */
 export const addHoldKeys = (store: Database, hold: LoggedHold): Promise<void> =>
@@ -65,7 +64,7 @@ export const haveHolds = async (db: Queryable): Promise<boolean> =>
  */
 export const holdCalls = async (
   tx: Transaction,
-  calls: readonly { readonly callId: string; readonly fields: Readonly<Record<string, unknown>> }[],
+  calls: readonly NamingCall[],
   { subjectsIn, keyOf }: Subjects,
 ): Promise<ReadonlySet<string>> => {
   if (calls.length === 0) return none;
@@ -75,14 +74,14 @@ export const holdCalls = async (
   );
   if (any?.keys !== true) return none;
   if (any.subjects) {
-    const named = calls.map(({ callId, fields }) => ({ callId, keys: listNamed(fields, subjectsIn).map(keyOf) }));
+    const named = calls.map((call) => ({ callId: call.callId, keys: listNamed(call, subjectsIn).map(keyOf) }));
     const holdsByKey = await readHoldsOf(tx, [...new Set(named.flatMap(({ keys }) => keys))]);
     const met = named.flatMap(({ callId, keys }) =>
       keys.flatMap((key) => holdsByKey.get(key) ?? []).map((hold) => ({ key: keyOf(callId), hold, ofCall: true })),
     );
     await insertKeys(tx, met);
   }
-  return await findHeldCalls(
+  return await readHeld(
     tx,
     calls.map(({ callId }) => callId),
     keyOf,
@@ -94,8 +93,11 @@ export const findHeldCalls = async (
   db: Queryable,
   callIds: readonly string[],
   keyOf: KeyOf,
-): Promise<ReadonlySet<string>> => {
-  if (callIds.length === 0 || !(await haveHolds(db))) return none;
+): Promise<ReadonlySet<string>> =>
+  callIds.length === 0 || !(await haveHolds(db)) ? none : await readHeld(db, callIds, keyOf);
+
+/** The same where something is held. */
+const readHeld = async (db: Queryable, callIds: readonly string[], keyOf: KeyOf): Promise<ReadonlySet<string>> => {
   const idsByKey = new Map(callIds.map((id) => [keyOf(id), id]));
   const rows = await db.query<{ key: string }>(
     'SELECT DISTINCT held_key AS key FROM held_keys WHERE held_key = ANY($1)',
@@ -114,14 +116,17 @@ export const readHeldKeys = async (db: Queryable): Promise<ReadonlySet<string>> 
 
 const none: ReadonlySet<string> = new Set();
 
-/** Subjects that contacts and metadata of a call name. */
-const listNamed = (fields: Readonly<Record<string, unknown>>, subjectsIn: Subjects['subjectsIn']): string[] => {
-  const { in: incoming, out, metadata } = fields;
-  const pairs = typeof metadata === 'object' && metadata !== null ? Object.entries(metadata) : [];
-  return [
-    ...subjectsIn(JSON.stringify([incoming, out, metadata])),
-    ...pairs.map(([key, value]) => metadataSubject(key, String(value))),
-  ];
+/** Subjects that contacts and metadata of a call name, also by the tokens that former keys made of their values. */
+const listNamed = (call: NamingCall, subjectsIn: Subjects['subjectsIn']): string[] => {
+  const { metadata } = call.fields;
+  const former = [...(call.aliases ?? [])];
+  const pairs = Object.entries(isObject(metadata) ? metadata : {}).flatMap(([key, value]) => {
+    const text = metadataText(value);
+    return [text, ...former.flatMap(([old, token]) => (token === text ? [old] : []))].map((one) =>
+      metadataSubject(key, one),
+    );
+  });
+  return [...subjectsIn(namingText(call)), ...pairs];
 };
 
 const readHoldsOf = async (db: Queryable, keys: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> => {

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
 import type { Observation } from '../../../schemas/observation.ts';
-import { eraseRequest } from '../../../src/pipeline/erase/erase-request.ts';
+import { eraseRequest, findCalls } from '../../../src/pipeline/erase/erase-request.ts';
+import { addHold, removeHold } from '../../../src/pipeline/erase/hold-calls.ts';
+import type { ErasureRequest } from '../../../src/pipeline/erase/match-calls.ts';
 import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { forgetKey } from '../../../src/pipeline/load/forget-key.ts';
@@ -16,6 +18,7 @@ import { replayErasures } from '../../../src/pipeline/load/replay-erasures.ts';
 import { compareValues } from '../../../src/privacy/compare-values.ts';
 import { createPrivacy, type Privacy } from '../../../src/privacy/privacy.ts';
 import { subjectOf } from '../../../src/privacy/subjects.ts';
+import { findHeldCalls } from '../../../src/store/ledger/holds.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
 import { markAliasesLoaded, unloadedAliases } from '../../../src/store/loads/token-aliases.ts';
@@ -215,6 +218,39 @@ test('who objected is kept out under a later key too', async () => {
   ]);
   // Nor is what was erased linked again.
   expect(await leftOf(number)).toEqual([]);
+});
+
+test('a hold that is older than the key holds what is delivered under the key, by number and by value', async () => {
+  const number = '33639980055';
+  const clerk = { ...means(first), reason: 'case 17', actor: 'clerk' };
+  const holdOf = (request: ErasureRequest) => addHold(pipeline.store, request, clerk);
+  const byNumber = await holdOf({ kind: 'phone', values: [number] });
+  const byValue = await holdOf({ kind: 'metadata', key: 'ClientID', values: ['client-55'] });
+  const fields = { timestamp: '2025-03-01T10:00:00Z', in: null };
+  await send(second, [
+    {
+      callId: 'held-1',
+      source: 'webhook',
+      observedAt: 0,
+      fields: { ...fields, unique_id: 'held-1', in: { data: number } },
+    },
+    {
+      callId: 'held-2',
+      source: 'webhook',
+      observedAt: 0,
+      fields: { ...fields, unique_id: 'held-2', metadata: { ClientID: 'client-55' } },
+    },
+    // Another key of metadata is another subject.
+    {
+      callId: 'free-1',
+      source: 'webhook',
+      observedAt: 0,
+      fields: { ...fields, unique_id: 'free-1', metadata: { Agent: 'client-5', Odd: { toString: 1 } } },
+    },
+  ]);
+  const held = await findHeldCalls(pipeline.store, ['held-1', 'held-2', 'free-1'], pipeline.store.keyOf);
+  expect([...held].sort()).toEqual(['held-1', 'held-2']);
+  for (const { hold } of [byNumber, byValue]) await removeHold(pipeline.store, hold.id, clerk);
 });
 
 test('an alias that goes while a load is under way is sent again, whichever load comes last', async () => {
