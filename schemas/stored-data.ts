@@ -30,7 +30,11 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
     personal: 'call ids',
     kept: 'for good; erased calls as tombstones',
   },
-  ledger_documents: { holds: 'the folded document of each call, deflated', personal: 'yes', kept: withTheCall },
+  ledger_documents: {
+    holds: 'the folded document of each call, deflated; short keyed hashes of what it names',
+    personal: 'yes',
+    kept: withTheCall,
+  },
   warehouse_calls: { holds: 'what each warehouse has of each call', personal: 'call ids', kept: 'for good' },
   warehouse_days: { holds: 'days whose rows changed, by warehouse', personal: 'no', kept: 'until loaded' },
   warehouses: { holds: 'names and progress of warehouses', personal: 'no', kept: 'for good' },

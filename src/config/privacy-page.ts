@@ -78,6 +78,17 @@ long one is away and whatever becomes of the command or a worker, and then signs
 \`callsync privacy receipt\` has the receipt later. Where no Temporal server answers, the command loads once itself and signs what it
 finds.
 
+**Finding calls.** Erasures, exports and holds by number or value look up the calls in an index: beside each document the ledger keeps
+short keyed hashes (8 bytes, under the key of tombstones) of every value of its metadata with its key, every token, every number of at
+least seven digits in each grouping in which text has it, fields that are one number as a whole, and numbers that are said. Identifiers,
+times and fractions are no numbers. It is made of the document as the rules leave it, so it links nothing that the document does
+not: a new key of tokens changes none of it, the tokens of former keys are looked up too, and those of a key that was forgotten are
+looked up no more. What is found is read and compared before it counts. The index goes with the document: with each change of the
+call, its erasure and its age. It is written where there are privacy rules, as calls are folded where those redact transcripts;
+for others, and for calls of older versions, by the first request or by \`callsync privacy apply\`, which takes as long as
+reading them. Without rules, and for a value that is no number or is written with fewer digits, every call is read. Deliveries in the inbox are merged
+first; call ids need no index.
+
 **Spools.** Receivers spool deliveries on their own hosts while the store is away, and drain them into the inbox when it answers again;
 no erasure reaches into them. What they bring of an erased call is folded to nothing: neither a body nor the id is kept. Calls that
 only a spool has, of a person who was erased by number or value, are known once they are merged: run \`callsync erase\` again when
@@ -100,7 +111,8 @@ no age. Verdicts count listed calls of which nothing may be kept by themselves (
 meant, and for later ones that name a value in contacts or metadata. \`callsync erase\` then refuses (\`ERASURE_HELD\`) a request that
 means a held call, and says how many; \`--except-held\` erases the others. Of held calls nothing is too old: words, transcripts and free
 fields stay, in every warehouse too, and come in whole. Copies in inbox, quarantine and frames expire as ever, and
-\`callsync privacy apply\` acts on held calls too. A person who objects and is held stays. What was erased before cannot be held. Holds are known by keyed hashes, are in
+\`callsync privacy apply\` acts on held calls too. A hold outlasts a change of the key of tokens while the key before is in
+\`privacy.former_keys\`: what comes under the new one is still known. A person who objects and is held stays. What was erased before cannot be held. Holds are known by keyed hashes, are in
 the erasure log too, so that a store which was restored has them again, and putting one on or taking it off is an event with its
 signed receipt. \`callsync privacy hold list\` has them, \`callsync status\` counts them; after \`callsync privacy hold remove\` erasures
 and ages act on what it kept.

@@ -115,6 +115,18 @@ export class BinaryCopyWriter {
     return start;
   }
 
+  /** @param values bytes in hex. */
+  bytesArray(values: readonly string[]): void {
+    const start = this.arrayStart(values.length, 17);
+    for (const value of values) {
+      this.reserve(4 + value.length / 2);
+      const written = this.buffer.write(value, this.at + 4, 'hex');
+      this.buffer.writeInt32BE(written, this.at);
+      this.at += 4 + written;
+    }
+    this.buffer.writeInt32BE(this.at - start - 4, start);
+  }
+
   textArray(values: readonly (string | null)[]): void {
     const start = this.arrayStart(values.length, 25);
     for (let index = 0; index < values.length; index += 1) {

@@ -14,8 +14,13 @@ export const compareValues = (countries: readonly CountryCode[], tokensOf: (valu
   listDialled,
   /** What is said over several utterances too. */
   listSaid: (callData: unknown): readonly string[] => {
-    const { spoken } = openTranscript(callData);
+    // Their letters and digits are no words that somebody says.
+    const spoken = openTranscript(callData).spoken.map(({ speaker, text }) => ({ speaker, text: maskTokens(text) }));
     return detect(spoken, { isOn: (name) => name === 'phone', countries, patterns: [] }).map(({ value }) => value);
   },
   tokensOf,
 });
+
+/** A word that is neither a number nor said within one, as a token is. */
+const maskTokens = (text: string): string =>
+  text.includes('ph_') ? text.replaceAll(/(?<![\p{L}\d])ph_[a-z\d]+_[a-z2-7]{52}(?![\p{L}\d])/gu, 'pseudonym') : text;

@@ -1,4 +1,5 @@
 /** Which policy acts on which field of a record. */
+import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 
 export type PrivacyAction = 'keep' | 'drop' | 'token' | 'last4' | 'redact';
 
@@ -36,6 +37,13 @@ export interface RuleNode {
   /** The rules on a field of this value. */
   child(name: string): RuleNode;
 }
+
+/** Whether numbers that are said are replaced, wherever a transcript has them. */
+export const redactsSpeech = (config: Pick<PrivacyConfig, 'disabled_detectors' | 'profile' | 'rules'>): boolean =>
+  !config.disabled_detectors.includes('phone') &&
+  compileRules([...config.rules, ...profileRules[config.profile]])
+    .child('transcript_json')
+    .child('callData').action === 'redact';
 
 interface CompiledRule {
   readonly names: readonly RegExp[];

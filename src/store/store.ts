@@ -21,6 +21,26 @@ export interface Erasures {
   readonly log: ErasureLog;
   /** Every call id and person that a text may name, in a form of which keyed hashes are made. */
   readonly subjectsIn: (text: string) => Iterable<string>;
+  /** Undefined where there are no privacy rules: requests of persons then read every call. */
+  readonly index?: SubjectIndex | undefined;
+}
+
+/** By what requests of persons find calls without reading them. */
+export interface SubjectIndex {
+  /** Changes with whatever changes the hashes of a call, the key too. 32 bits. */
+  readonly version: number;
+  /** The first 8 bytes, in hex, of the keyed hash of each subject that a document names. */
+  readonly hashesOf: (document: Readonly<Record<string, unknown>>) => readonly string[];
+  /**
+   * The same while the call is folded; undefined where it would take a look at everything that is said, for which no fold waits.
+   * @param rules version of the privacy rules that the document is under.
+   */
+  readonly foldedHashesOf: (
+    document: Readonly<Record<string, unknown>>,
+    rules: string | null,
+  ) => readonly string[] | undefined;
+  /** The same of one subject. */
+  readonly hashOf: (subject: string) => string;
 }
 
 /**

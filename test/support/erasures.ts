@@ -2,10 +2,19 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { noRules } from '../../src/calls/fold.ts';
+import { openSubjectIndex } from '../../src/cli/services/open-subject-index.ts';
 import { listSubjects } from '../../src/privacy/subjects.ts';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
 import type { Erasures } from '../../src/store/store.ts';
 
+const key = Buffer.from('a key of tombstones for tests');
+/** As rules of a profile that redacts transcripts have it. */
+const index = openSubjectIndex({
+  key,
+  countries: ['FR'],
+  leavesSpeech: (rules) => rules === null || rules === noRules,
+});
 const subjectsIn = (text: string) => listSubjects(text, ['FR']);
 
 export interface TestErasures {
@@ -19,7 +28,7 @@ export const createErasures = (): TestErasures => {
   const file = join(folder, 'erasures.log');
   return {
     file,
-    open: () => ({ key: Buffer.from('a key of tombstones for tests'), log: openErasureLog(file), subjectsIn }),
+    open: () => ({ key, log: openErasureLog(file), subjectsIn, index }),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 };

@@ -93,11 +93,11 @@ const apply = (options: CommonOptions): Promise<void> =>
       told = calls;
       services.say(`${calls} calls looked at.`);
     });
-    const { calls, changed, inbox, quarantine } = result;
+    const { calls, changed, inbox, quarantine, indexed } = result;
     print(
       options,
       { rules: privacy.version, ...result },
-      `Rules ${privacy.version} changed ${changed} of ${calls} calls that were under others, ${inbox} deliveries and ${quarantine} quarantined records. Warehouses get the calls with their next loads. What rules took before does not come back: looser rules act on what comes in from now on.`,
+      `Rules ${privacy.version} changed ${changed} of ${calls} calls that were under others, ${inbox} deliveries and ${quarantine} quarantined records; ${indexed} calls came into the index by which requests of persons find them. Warehouses get the calls with their next loads. What rules took before does not come back: looser rules act on what comes in from now on.`,
     );
   });
 

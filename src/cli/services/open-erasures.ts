@@ -7,6 +7,8 @@ import { listSubjects } from '../../privacy/subjects.ts';
 import { openOwnSecret, openSecret } from '../../secret.ts';
 import { openErasureLog } from '../../store/erasure-log.ts';
 import type { Erasures } from '../../store/store.ts';
+import { hasRules, leavesSpeechOf } from './open-privacy.ts';
+import { openSubjectIndex } from './open-subject-index.ts';
 
 const shortest = 16;
 
@@ -27,5 +29,8 @@ export const openErasures = ({ store, privacy }: Pick<Config, 'privacy' | 'store
     key,
     log: openErasureLog(store.erasure_log ?? join(dataDir, 'erasures.log')),
     subjectsIn: (text) => listSubjects(text, countries),
+    ...(hasRules(privacy)
+      ? { index: openSubjectIndex({ key, countries, leavesSpeech: leavesSpeechOf(privacy) }) }
+      : {}),
   };
 };

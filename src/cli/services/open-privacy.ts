@@ -4,6 +4,8 @@ import { resolveDataDir } from '../../config/data-dir.ts';
 import { terminal } from '../../errors.ts';
 import { type AdmitThreads, openAdmitThreads } from '../../privacy/admit-threads.ts';
 import { createPrivacy, type Privacy, type PrivacyKeys } from '../../privacy/privacy.ts';
+import { redactsSpeech } from '../../privacy/rules.ts';
+import { versionOfRules } from '../../privacy/rules-version.ts';
 import { openOwnSecret, openSecret } from '../../secret.ts';
 
 const shortest = 16;
@@ -22,8 +24,17 @@ export const openReceiverPrivacy = (config: PrivacySettings): AdmitThreads | und
   return keys && openAdmitThreads(config.privacy, keys);
 };
 
+/** Whether there are any rules. */
+export const hasRules = ({ profile, rules }: Config['privacy']): boolean => profile !== 'none' || rules.length > 0;
+
+/** Whether a document that is under a version of rules, or under none, may hold numbers that are said. */
+export const leavesSpeechOf = (privacy: Config['privacy']): ((rules: string | null) => boolean) => {
+  const redacting = redactsSpeech(privacy) ? versionOfRules(privacy) : undefined;
+  return (rules) => rules === null || rules !== redacting;
+};
+
 const openKeys = ({ privacy, store }: PrivacySettings): PrivacyKeys | undefined => {
-  if (privacy.profile === 'none' && privacy.rules.length === 0) return undefined;
+  if (!hasRules(privacy)) return undefined;
   const token = checkLength(
     (
       openSecret({ key: 'privacy.key', file: privacy.key_file }) ?? openOwnSecret('privacy.key', ownKeyFile(store))

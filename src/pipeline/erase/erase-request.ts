@@ -1,4 +1,5 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, and says what was done. */
+import type { LedgerRow } from '../../calls/fold.ts';
 import { terminal } from '../../errors.ts';
 import { countSealed, countTexts, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
 import { eraseCalls } from '../../store/erasure/erase.ts';
@@ -6,14 +7,20 @@ import { openErasure } from '../../store/erasure/erasure-requests.ts';
 import { listCallIds, notePersons } from '../../store/ledger/erased-keys.ts';
 import { findHeldCalls, haveHolds, readHeldKeys } from '../../store/ledger/holds.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
+import { findIndexed, indexOthers } from '../../store/ledger/subject-index.ts';
 import type { Store } from '../../store/store.ts';
 import type { Proof } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
+import { listRequestSubjects } from './call-subjects.ts';
 import { signErasure } from './finish-erasure.ts';
 import { type Comparison, createMatcher, createTextMatcher, type ErasureRequest, leastText } from './match-calls.ts';
 import { type ErasureDraft, type ErasureReceipt, listCopies, selectorKey } from './receipt.ts';
 
-/** Ids of the calls that a request means. Reads the whole ledger unless calls are named. */
+/**
+ * Ids of the calls that a request means. Where there is an index, it names those that may be meant, and calls that it does not know
+ * yet are read and noted first; else, and for values that may be a part of any text, the whole ledger is read.
+ * @param onProgress told of calls that were looked at so far.
+ */
 export const findCalls = async (
   store: Store,
   request: ErasureRequest,
@@ -22,19 +29,41 @@ export const findCalls = async (
 ): Promise<string[]> => {
   if (request.kind === 'call') return [...new Set(request.values)];
   const matches = createMatcher(request, comparison);
-  const found: string[] = [];
+  const found = new Set<string>();
   let seen = 0;
-  for await (const page of listCallIds(store)) {
-    const alive = page.filter(({ tombstone }) => !tombstone).map(({ id }) => id);
-    for (let start = 0; start < alive.length; start += rowsAtOnce) {
-      const rows = await readRows(store, alive.slice(start, start + rowsAtOnce));
-      for (const [id, { document }] of rows) if (document !== null && matches(document)) found.push(id);
-    }
-    seen += page.length;
+  for await (const calls of readCandidates(store, listRequestSubjects(request, comparison))) {
+    for (const { callId, document } of calls) if (document !== null && matches(document)) found.add(callId);
+    seen += calls.length;
     onProgress(seen);
   }
-  return found;
+  return [...found];
 };
+
+type Candidate = Pick<LedgerRow, 'callId' | 'document'>;
+
+/** Every call that has one of the subjects is among them. */
+async function* readCandidates(
+  store: Store,
+  subjects: readonly string[] | undefined,
+): AsyncGenerator<readonly Candidate[]> {
+  const { index } = store.erasures;
+  if (index === undefined || subjects === undefined) {
+    for await (const page of listCallIds(store))
+      yield* readAlive(
+        store,
+        page.flatMap(({ id, tombstone }) => (tombstone ? [] : [id])),
+      );
+    return;
+  }
+  // First: a call that is indexed meanwhile is found by it then.
+  yield* indexOthers(store, index);
+  yield* readAlive(store, await findIndexed(store, index, subjects));
+}
+
+async function* readAlive(store: Store, ids: readonly string[]): AsyncGenerator<readonly Candidate[]> {
+  for (let start = 0; start < ids.length; start += rowsAtOnce)
+    yield [...(await readRows(store, ids.slice(start, start + rowsAtOnce))).values()];
+}
 
 /** Documents in memory at once. */
 const rowsAtOnce = 200;

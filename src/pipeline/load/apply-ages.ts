@@ -8,6 +8,7 @@ import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
 import type { IngestDeps } from '../deps.ts';
+import { indexOf } from './ingest.ts';
 
 /** Calls from which something of a class was taken, or, of `calls`, that went as a whole; `bodies` of deliveries. */
 export interface AgedCounts {
@@ -37,7 +38,7 @@ const agedTo = (name: string, dropped: string | undefined): string =>
  * @param dryRun counts the calls of an age that is still to be looked at, and changes nothing.
  */
 export const applyAges = async (
-  deps: Pick<IngestDeps, 'store' | 'targets' | 'processedField'>,
+  deps: Pick<IngestDeps, 'processedField' | 'sanitize' | 'store' | 'targets'>,
   ages: Ages,
   { dryRun }: { readonly dryRun: boolean },
 ): Promise<AgedCounts> => {
@@ -59,7 +60,11 @@ export const applyAges = async (
       else if (name === 'calls') counts.calls += await expireCalls(store, ids, names);
       else
         counts[name] += await store.transaction(async (tx) => {
-          const rows = await resanitizeInLedger(tx, ids, { sanitize: ages.age, processedField: deps.processedField });
+          const rows = await resanitizeInLedger(tx, ids, {
+            sanitize: ages.age,
+            processedField: deps.processedField,
+            index: indexOf(deps),
+          });
           const changed = rows.map(({ callId }) => callId);
           if (changed.length > 0) await markPending(tx, names, changed, 'backlog');
           return changed.length;

@@ -3,6 +3,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import { resanitizeInbox, sealQuarantine } from '../../store/delivery/resanitize.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { listUnderOthers } from '../../store/ledger/rules-version.ts';
+import { indexOthers } from '../../store/ledger/subject-index.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { noteAliases } from '../../store/loads/token-aliases.ts';
 import type { IngestDeps } from '../deps.ts';
@@ -15,6 +16,8 @@ export interface AppliedRules {
   /** Bodies of deliveries, and quarantined records, that changed. */
   readonly inbox: number;
   readonly quarantine: number;
+  /** Calls of which the index of subjects did not know. */
+  readonly indexed: number;
 }
 
 /** Calls of one transaction. */
@@ -37,6 +40,7 @@ export const applyRules = async (
 ): Promise<AppliedRules> => {
   const names = deps.targets.map(({ warehouse }) => warehouse.name);
   const { version } = door;
+  const { index } = deps.store.erasures;
   let calls = 0;
   let changed = 0;
   for await (const ids of listUnderOthers(deps.store, version, callsAtOnce)) {
@@ -47,7 +51,7 @@ export const applyRules = async (
         seen.push(sanitized);
         return sanitized;
       };
-      const rows = await resanitizeInLedger(tx, ids, { sanitize, version, processedField: deps.processedField });
+      const rows = await resanitizeInLedger(tx, ids, { sanitize, version, processedField: deps.processedField, index });
       const moved = rows.map(({ callId }) => callId);
       if (moved.length > 0) await markPending(tx, names, moved, 'backlog');
       await noteAliases(tx, seen, { ...subjectsOf(deps), warehouses: names });
@@ -56,6 +60,13 @@ export const applyRules = async (
     calls += ids.length;
     onProgress(calls);
   }
+  let indexed = 0;
+  if (index !== undefined) {
+    for await (const read of indexOthers(deps.store, index)) {
+      indexed += read.length;
+      onProgress(calls + indexed);
+    }
+  }
   const inbox = await resanitizeInbox(deps.store, door.admit);
-  return { calls, changed, inbox, quarantine: await sealQuarantine(deps.store, door.sealBytes) };
+  return { calls, changed, inbox, quarantine: await sealQuarantine(deps.store, door.sealBytes), indexed };
 };

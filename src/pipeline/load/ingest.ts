@@ -17,6 +17,7 @@ import type { Subjects } from '../../store/ledger/subjects.ts';
 import { type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { noteAliases } from '../../store/loads/token-aliases.ts';
+import type { SubjectIndex } from '../../store/store.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
 
@@ -77,6 +78,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       isExpired: deps.ages?.isExpired,
       held,
       privacy: foldedRulesOf(deps),
+      index: indexOf(deps),
     });
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
     if (replaced.length > 0)
@@ -96,6 +98,10 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
 
 const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | undefined =>
   sanitize === undefined || rulesVersion === undefined ? undefined : { sanitize, version: rulesVersion };
+
+/** Where there are rules: without them nothing is written for it, and the key of tombstones is not asked for. */
+export const indexOf = ({ store, sanitize }: Pick<IngestDeps, 'sanitize' | 'store'>): SubjectIndex | undefined =>
+  sanitize === undefined ? undefined : store.erasures.index;
 
 /** What says who was erased. The key is asked for when somebody was, and not before. */
 export const subjectsOf = ({ store }: Pick<IngestDeps, 'store'>): Subjects => ({

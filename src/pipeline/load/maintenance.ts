@@ -11,7 +11,8 @@ import type { IngestDeps } from '../deps.ts';
 import { type AgedCounts, applyAges } from './apply-ages.ts';
 import { createLedgerCheck } from './check-ledger.ts';
 
-export interface MaintenanceDeps extends Pick<IngestDeps, 'ages' | 'store' | 'targets' | 'log' | 'processedField'> {
+export interface MaintenanceDeps
+  extends Pick<IngestDeps, 'ages' | 'log' | 'processedField' | 'sanitize' | 'store' | 'targets'> {
   readonly retention: RetentionRules;
 }
 

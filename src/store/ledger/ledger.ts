@@ -20,6 +20,7 @@ import { parseTimestamp } from '../../calls/values.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import type { SubjectIndex } from '../store.ts';
 import { findErased, findObjected } from './erased-keys.ts';
 import type { KeyOf, Subjects } from './subjects.ts';
 
@@ -121,6 +122,7 @@ export const foldIntoLedger = async (
     /** Calls under a legal hold: neither their age nor an objection keeps them out. */
     readonly held?: ReadonlySet<string>;
     readonly privacy?: FoldedRules | undefined;
+    readonly index?: SubjectIndex | undefined;
   },
 ): Promise<FoldOutcome> => {
   const byCall = new Map<string, PreparedObservation[]>();
@@ -171,6 +173,7 @@ export const foldIntoLedger = async (
     tx,
     changed.filter((row) => !row.tombstone),
     replaced.map((row) => row.callId),
+    rules.index,
   );
   return { changed, replaced, unchanged: byCall.size - changed.length };
 };
@@ -205,6 +208,7 @@ export const resanitizeInLedger = async (
     readonly sanitize: (observation: Observation) => Observation;
     readonly version?: string;
     readonly processedField: string;
+    readonly index?: SubjectIndex | undefined;
   },
 ): Promise<LedgerRow[]> => {
   const rows = await lockRows(tx, callIds);
@@ -216,7 +220,7 @@ export const resanitizeInLedger = async (
   await writeRows(tx, rewritten, rules.processedField);
   const changed = rewritten.filter((row) => row.revision !== rows.get(row.callId)?.revision);
   const ids = changed.map(({ callId }) => callId);
-  await writeDocuments(tx, changed, ids);
+  await writeDocuments(tx, changed, ids, rules.index);
   return changed;
 };
 
@@ -327,20 +331,32 @@ const writeRows = async (tx: Transaction, rows: readonly LedgerRow[], processedF
   ]);
 };
 
+/** Subjects that are not known are listed when they are asked for. */
 const writeDocuments = async (
   tx: Transaction,
   rows: readonly LedgerRow[],
   replaced: readonly string[],
+  index: SubjectIndex | undefined,
 ): Promise<void> => {
   if (rows.length === 0) return;
   if (replaced.length > 0) await tx.query('DELETE FROM ledger_documents WHERE call_id = ANY($1)', [replaced]);
-  const bodies = await deflateDocuments(rows);
-  const writer = new BinaryCopyWriter(bodies.reduce((sum, body) => sum + body.length + 64, 1024));
-  rows.forEach((row, index) => {
-    writer.row(3);
+  const deflating = deflateDocuments(rows);
+  const subjects = rows.map(({ document, rules }) => index?.foldedHashesOf(document ?? {}, rules));
+  const bodies = await deflating;
+  const writer = new BinaryCopyWriter(bodies.reduce((sum, body) => sum + body.length + 256, 1024));
+  rows.forEach((row, at) => {
+    const hashes = subjects[at];
+    writer.row(5);
     writer.text(row.callId);
     writer.int4(row.revision);
-    writer.bytes(bodies[index] as Buffer);
+    writer.bytes(bodies[at] as Buffer);
+    if (index === undefined || hashes === undefined) {
+      writer.null();
+      writer.null();
+    } else {
+      writer.bytesArray(hashes);
+      writer.int4(index.version);
+    }
   });
-  await writer.send(tx.client, 'ledger_documents (call_id, revision, body)');
+  await writer.send(tx.client, 'ledger_documents (call_id, revision, body, subjects, subjects_version)');
 };

@@ -22,6 +22,7 @@ import { findHeldCalls } from '../../../src/store/ledger/holds.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
 import { markAliasesLoaded, unloadedAliases } from '../../../src/store/loads/token-aliases.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
 import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 import { begin, callOf, countJoined, personOf } from './joined-calls.ts';
@@ -287,6 +288,45 @@ test('aliases that a ledger lost come back from the warehouse, erased ones do no
   await check.run();
   await pipeline.drain();
   expect(await aliasesOf('warehouse')).toEqual(held);
+});
+
+test('requests find by the index what reading every call finds, whoever stored it, and read little else', async () => {
+  const { store } = pipeline;
+  const reading: Store = { ...store, erasures: { ...store.erasures, index: undefined } };
+  const comparison = compareValues(['FR'], third.tokensOf);
+  const find = async (request: ErasureRequest) => {
+    let read = 0;
+    const found = await findCalls(store, request, comparison, (seen) => {
+      read = seen;
+    });
+    expect(found.sort()).toEqual((await findCalls(reading, request, comparison)).sort());
+    return { read, found };
+  };
+  const phone = (number: string): ErasureRequest => ({ kind: 'phone', values: [number] });
+  // By a worker that knows neither rules nor index.
+  await observe(undefined, numbered('plain', 0, 6));
+  const first = await find(phone(`0${personOf(1)}`));
+  expect(first.found).toContain('plain-1');
+  expect(first.read).toBeGreaterThan(6);
+  const requests = [2, 4, 6].map((index) => phone(`+33${personOf(index)}`));
+  for (const index of [1, 2]) requests.push({ kind: 'metadata', key: 'ANI', values: [`33${personOf(index)}`] });
+  for (const request of requests) {
+    const { read, found } = await find(request);
+    expect([read, found.length > 2]).toEqual([found.length, true]);
+  }
+  // No number is a part of another: every call is read.
+  expect((await find(phone('client-5'))).read).toBeGreaterThan(3 * calls);
+  // Listed under another key, or by other rules.
+  await store.pool.query(
+    `UPDATE ledger_documents SET subjects = '{}', subjects_version = 1 WHERE call_id LIKE 'turned-%'`,
+  );
+  expect((await find(phone(`0${personOf(2)}`))).read).toBeGreaterThan(3 * calls - 10);
+  expect((await find(phone(`0${personOf(4)}`))).found.length).toBeGreaterThan(2);
+  // A later revision is found by what it names now.
+  const fields = { unique_id: 'plain-1', metadata: {}, in: { data: '33639980044' }, out: null, transcript_json: null };
+  await observe(third, [{ callId: 'plain-1', source: 'poll', observedAt: begin * 1_000 + 1, fields }]);
+  expect((await find(phone('06 39 98 00 44'))).found).toEqual(['plain-1']);
+  expect((await find(phone(`0${personOf(1)}`))).found).not.toContain('plain-1');
 });
 
 test('a key that is forgotten no longer links: neither joins, nor requests, nor a restore', async () => {

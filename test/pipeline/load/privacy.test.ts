@@ -278,7 +278,7 @@ test('rules that come later apply to what is stored: ledger, deliveries, quarant
   await pipeline.drain();
   const after = await held();
   expect(sought.filter((value) => after.includes(value))).toEqual([]);
-  expect(await applyRules(deps, privacy)).toEqual({ calls: 0, changed: 0, inbox: 0, quarantine: 0 });
+  expect(await applyRules(deps, privacy)).toEqual({ calls: 0, changed: 0, inbox: 0, quarantine: 0, indexed: 0 });
   const { store } = pipeline;
   await store.pool.query(`UPDATE ledger SET privacy_version = 'older' WHERE call_id = ANY($1)`, [['late-3', 'poll-5']]);
   expect(await countUnderOthers(store, privacy.version)).toBe(2);
