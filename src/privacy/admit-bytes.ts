@@ -2,7 +2,7 @@
 import { identifyRecord } from '../calls/record.ts';
 import { admitTranscript } from './admit-transcript.ts';
 import { aliasesFound, aliasField, takeAliases } from './aliases.ts';
-import { cutFields, type FieldBytes, skipValue } from './cut-fields.ts';
+import { cutFields, type FieldPlace, type JsonBytes, openJson, parsePlace, skipValue } from './cut-fields.ts';
 import { renderJson, saysNoMore } from './render-json.ts';
 import { sanitizeField } from './sanitize-record.ts';
 import { type SanitizeOptions, sanitizeName } from './sanitize-value.ts';
@@ -31,26 +31,27 @@ const admitFields = (body: Buffer, options: SanitizeOptions): Buffer | undefined
   const isScanned =
     transcripts.child('callData').action === 'redact' && sanitizeName(transcript, transcripts, options) === transcript;
   let scanned: ScannedTranscript | undefined;
-  const fields = cutFields(body, (bytes, at, name) => {
-    if (name !== transcript || !isScanned || scanned !== undefined) return skipValue(bytes, at, name);
-    scanned = scanTranscript(bytes, at);
-    return scanned?.to ?? skipValue(bytes, at, name);
+  const json = openJson(body);
+  const fields = cutFields(json, (text, at, name) => {
+    if (name !== transcript || !isScanned || scanned !== undefined) return skipValue(text, at, name);
+    scanned = scanTranscript(json, at);
+    return scanned?.to ?? skipValue(text, at, name);
   });
   if (fields === undefined || new Set(fields.map(({ name }) => name)).size < fields.length) return undefined;
   const id = fields.find(({ name }) => name === 'unique_id');
-  if (id === undefined || 'reason' in identifyRecord({ unique_id: parse(id) })) return undefined;
+  if (id === undefined || 'reason' in identifyRecord({ unique_id: parsePlace(json, id) })) return undefined;
   const parts: Buffer[] = [];
   options.former?.found.clear();
   for (const field of fields) {
     if (field.name === aliasField) {
-      takeAliases(parse(field), options);
+      takeAliases(parsePlace(json, field), options);
       continue;
     }
     const admitted =
       field.name === transcript && scanned !== undefined
-        ? admitTranscript(body, scanned, transcripts, options)
+        ? admitTranscript(json, scanned, transcripts, options)
         : undefined;
-    const kept = admitted ?? admitField(field, options);
+    const kept = admitted ?? admitField(json, field, options);
     if (kept === 'renamed') return undefined;
     if (kept === 'dropped') continue;
     parts.push(parts.length === 0 ? open : comma, Buffer.from(`${JSON.stringify(field.name)}:`), kept);
@@ -62,14 +63,15 @@ const admitFields = (body: Buffer, options: SanitizeOptions): Buffer | undefined
   return Buffer.concat(parts);
 };
 
-const parse = ({ value }: FieldBytes): unknown => JSON.parse(value.toString('utf8'));
-
-const admitField = (field: FieldBytes, options: SanitizeOptions): Buffer | 'dropped' | 'renamed' => {
-  if (!options.rules.child(field.name).mayAct) return field.value;
-  const value = parse(field);
-  const kept = sanitizeField(field.name, value, options);
+const admitField = (json: JsonBytes, field: FieldPlace, options: SanitizeOptions): Buffer | 'dropped' | 'renamed' => {
+  const { name, start, end } = field;
+  const asItCame = json.bytes.subarray(start, end);
+  if (!options.rules.child(name).mayAct) return asItCame;
+  const value = parsePlace(json, field);
+  const kept = sanitizeField(name, value, options);
   if (typeof kept === 'string') return kept;
-  // Bytes that say more than their value, such as a name twice, are not kept.
-  if (kept.value === value && saysNoMore(field.value, value)) return field.value;
-  return Buffer.from(renderJson(kept.value, field.value));
+  const written = json.text.slice(start, end);
+  // Text that says more than its value, such as a name twice, is not kept.
+  if (kept.value === value && saysNoMore(written, value)) return asItCame;
+  return Buffer.from(renderJson(kept.value, written));
 };

@@ -1,6 +1,6 @@
 /** The policies on the bytes of a transcript: utterances in which nothing is found stay as they came, and are not parsed. */
 import { type Redaction, redactionsField } from '../calls/redactions.ts';
-import type { FieldBytes } from './cut-fields.ts';
+import { type FieldPlace, type JsonBytes, parsePlace } from './cut-fields.ts';
 import { detectHeard } from './detect.ts';
 import type { Finding } from './finding.ts';
 import { type Heard, hear } from './hear.ts';
@@ -14,26 +14,27 @@ import type { ScannedSaid, ScannedTranscript, ScannedUtterance } from './scan-tr
 
 /**
  * What `sanitizeTranscript` leaves of a transcript, as bytes.
- * @param bytes that were scanned.
+ * @param json that was scanned.
  * @param node of the transcript.
  * @returns undefined where it has to be looked at as a whole.
  * @throws SyntaxError, RangeError as a parser.
  */
 export const admitTranscript = (
-  bytes: Buffer,
+  json: JsonBytes,
   scanned: ScannedTranscript,
   node: RuleNode,
   options: SanitizeOptions,
 ): Buffer | undefined => {
+  const { bytes } = json;
   const names = scanned.fields.map(({ name }) => name);
   if (new Set(names).size < names.length) return undefined;
-  const { utterances, redactions } = admitCallData(bytes, scanned, node.child('callData'), options);
+  const { utterances, redactions } = admitCallData(json, scanned, node.child('callData'), options);
   const held = scanned.fields.find(({ name }) => name === redactionsField);
-  const marks = markBytes(bytes, scanned, { held, added: redactions }, node, options);
+  const marks = markBytes(json, scanned, { held, added: redactions }, node, options);
   const others = scanned.fields.filter((field) => field !== held);
-  const rest = admitRest(others, node, options);
+  const rest = admitRest(json, others, node, options);
   const callData = utterances ?? bytes.subarray(scanned.start, scanned.end);
-  if (rest.isKept && (held === undefined || marks?.equals(held.value) === true)) {
+  if (rest.isKept && (held === undefined || marks?.equals(bytes.subarray(held.start, held.end)) === true)) {
     if (utterances === undefined && (marks === undefined || held !== undefined))
       return bytes.subarray(scanned.from, scanned.to);
     const added = held === undefined ? nameMarks(marks) : [];
@@ -45,29 +46,25 @@ export const admitTranscript = (
     ]);
   }
   return Buffer.concat([
-    Buffer.from(`${rest.json.slice(0, -1)}${rest.json.length > 2 ? ',' : ''}"callData":`),
+    Buffer.from(`${rest.written.slice(0, -1)}${rest.written.length > 2 ? ',' : ''}"callData":`),
     callData,
     ...nameMarks(marks),
     Buffer.from('}'),
   ]);
 };
 
-const parse = (bytes: Buffer): unknown => JSON.parse(bytes.toString('utf8'));
-
 /** The list of what was replaced, as JSON; undefined where there is none. */
 const markBytes = (
-  bytes: Buffer,
+  json: JsonBytes,
   { utterances }: ScannedTranscript,
-  { held, added }: { readonly held: FieldBytes | undefined; readonly added: readonly Redaction[] },
+  { held, added }: { readonly held: FieldPlace | undefined; readonly added: readonly Redaction[] },
   node: RuleNode,
   options: SanitizeOptions,
 ): Buffer | undefined => {
   if (held === undefined && added.length === 0) return undefined;
-  const countWords = (index: number): number | undefined => {
-    const { start, end } = utterances[index] as ScannedUtterance;
-    return countWordsOf(parse(bytes.subarray(start, end)));
-  };
-  const before = held === undefined ? undefined : parse(held.value);
+  const countWords = (index: number): number | undefined =>
+    countWordsOf(parsePlace(json, utterances[index] as ScannedUtterance));
+  const before = held === undefined ? undefined : parsePlace(json, held);
   const marks = markRedactions({ held: before, added, count: utterances.length, countWords }, node, options);
   return marks === undefined ? undefined : Buffer.from(JSON.stringify(marks));
 };
@@ -78,35 +75,35 @@ const nameMarks = (marks: Buffer | undefined): Buffer[] =>
 
 /** The fields beside utterances and list as an object in JSON, and whether they stay as they came. */
 const admitRest = (
-  fields: readonly FieldBytes[],
+  json: JsonBytes,
+  fields: readonly FieldPlace[],
   node: RuleNode,
   options: SanitizeOptions,
-): { readonly json: string; readonly isKept: boolean } => {
-  const rest = Object.fromEntries(fields.map(({ name, value }) => [name, parse(value)]));
+): { readonly written: string; readonly isKept: boolean } => {
+  const textOf = ({ start, end }: FieldPlace): string => json.text.slice(start, end);
+  const rest = Object.fromEntries(fields.map((field) => [field.name, parsePlace(json, field)]));
   const kept = sanitizeValue(rest, node, 'transcript_json', options, 1);
-  const isKept = kept === rest && fields.every(({ name, value }) => saysNoMore(value, rest[name]));
-  const values = Buffer.concat(fields.map(({ value }) => value));
-  return { json: typeof kept === 'object' ? renderJson(kept, values) : '{}', isKept };
+  const isKept = kept === rest && fields.every((field) => saysNoMore(textOf(field), rest[field.name]));
+  return { written: typeof kept === 'object' ? renderJson(kept, fields.map(textOf).join(' ')) : '{}', isKept };
 };
 
 /** The list of utterances, undefined where it stays as it came, and what was replaced in it. */
 const admitCallData = (
-  bytes: Buffer,
+  json: JsonBytes,
   { utterances }: ScannedTranscript,
   node: RuleNode,
   options: SanitizeOptions,
 ): { readonly utterances: Buffer | undefined; readonly redactions: readonly Redaction[] } => {
   const changed = new Map<number, unknown>();
   const parsed = new Map<number, unknown>();
-  const bytesOf = ({ start, end }: ScannedUtterance): Buffer => bytes.subarray(start, end);
   const isPlain = checkNames(node, options);
   for (const [index, utterance] of utterances.entries()) {
     const { said } = utterance;
-    if (said !== undefined && isPlain(said) && staysBeside(said, node, options)) continue;
-    parsed.set(index, parse(bytesOf(utterance)));
+    if (said !== undefined && isPlain(said) && staysBeside(json, said, node, options)) continue;
+    parsed.set(index, parsePlace(json, utterance));
   }
   const open = (index: number): Aligned =>
-    readUtterance(parsed.get(index) ?? parse(bytesOf(utterances[index] as ScannedUtterance)));
+    readUtterance(parsed.get(index) ?? parsePlace(json, utterances[index] as ScannedUtterance));
   const spoken = utterances.map(({ said }, index) =>
     hear(
       said === undefined || parsed.has(index) ? open(index) : { speaker: speakerOf(said), text: said.content },
@@ -117,17 +114,17 @@ const admitCallData = (
   for (const index of new Set([...changed.keys(), ...parsed.keys()])) {
     const before = changed.get(index) ?? parsed.get(index);
     const kept = sanitizeUtterance(before, node, options);
-    const own = bytesOf(utterances[index] as ScannedUtterance);
-    if (changed.has(index) || kept !== before || !saysNoMore(own, kept)) changed.set(index, kept);
+    const { start, end } = utterances[index] as ScannedUtterance;
+    if (changed.has(index) || kept !== before || !saysNoMore(json.text.slice(start, end), kept))
+      changed.set(index, kept);
   }
   if (changed.size === 0) return { utterances: undefined, redactions };
-  const parts = utterances.flatMap((utterance, index) => {
-    const own = bytesOf(utterance);
-    return [
-      Buffer.from(index === 0 ? '[' : ','),
-      changed.has(index) ? Buffer.from(renderJson(changed.get(index), own)) : own,
-    ];
-  });
+  const parts = utterances.flatMap(({ start, end }, index) => [
+    Buffer.from(index === 0 ? '[' : ','),
+    changed.has(index)
+      ? Buffer.from(renderJson(changed.get(index), json.text.slice(start, end)))
+      : json.bytes.subarray(start, end),
+  ]);
   return { utterances: Buffer.concat([...parts, Buffer.from(']')]), redactions };
 };
 
@@ -178,8 +175,9 @@ const checkNames = (node: RuleNode, options: SanitizeOptions): ((said: ScannedSa
 };
 
 /** Whether every field beside text and words stays as it came. */
-const staysBeside = ({ others }: ScannedSaid, node: RuleNode, options: SanitizeOptions): boolean =>
+const staysBeside = (json: JsonBytes, { others }: ScannedSaid, node: RuleNode, options: SanitizeOptions): boolean =>
   others.every(
-    ({ name, value, parsed }) =>
-      sanitizeValue(parsed, node.child(name), name, options, 4) === parsed && saysNoMore(value, parsed),
+    ({ name, start, end, parsed }) =>
+      sanitizeValue(parsed, node.child(name), name, options, 4) === parsed &&
+      saysNoMore(json.text.slice(start, end), parsed),
   );

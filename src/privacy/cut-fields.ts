@@ -1,121 +1,147 @@
 /**
- * The fields of a JSON object by their places in its bytes. It finds where values end and does not check them: what a rule acts
- * on is parsed, and bytes that are no JSON between braces that agree are found by whoever reads the record.
+ * The fields of a JSON object by their places in it. It finds where values end and does not check them: what a rule acts on is
+ * parsed, and text that is no JSON between braces that agree is found by whoever reads the record.
  */
 
-export interface FieldBytes {
-  readonly name: string;
-  readonly value: Buffer;
+/** JSON as it came: its bytes, and the same as Latin-1, in which places are those of the bytes and which is searched faster. */
+export interface JsonBytes {
+  readonly bytes: Buffer;
+  readonly text: string;
 }
 
-/** Where a value ends that begins at `at`; beyond the end of the bytes where it does not. */
-type FindEnd = (bytes: Buffer, at: number, name: string) => number;
+export interface FieldPlace {
+  readonly name: string;
+  /** Place of the value. */
+  readonly start: number;
+  readonly end: number;
+}
 
-export const quote = 0x22;
+/** Where a value ends that begins at `at`; beyond the end of the text where it does not. */
+type FindEnd = (text: string, at: number, name: string) => number;
+
+const quote = 0x22;
 const backslash = 0x5c;
-export const comma = 0x2c;
-export const colon = 0x3a;
-export const openBrace = 0x7b;
-export const closeBrace = 0x7d;
+const comma = 0x2c;
+const colon = 0x3a;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 /** A double keeps so many digits; an exponent may hide more. */
 const safeDigits = 15;
 
-/** How a byte outside strings changes the depth. */
-const steps = new Int8Array(256);
-for (const byte of [openBrace, openBracket]) steps[byte] = 1;
-for (const byte of [closeBrace, closeBracket]) steps[byte] = -1;
+/** Patterns of JSON over Latin-1. Loops in them share no character with what follows, so that no text is tried twice. */
+const string = String.raw`"[^"\\]*(?:\\[^][^"\\]*)*"`;
+const flat = `[^"{}[\\]]*(?:${string}[^"{}[\\]]*)*`;
+const inner = `${flat}(?:(?:\\{${flat}\\}|\\[${flat}\\])${flat})*`;
+export const jsonPatterns = {
+  blanks: '[ \\n\\r\\t]*',
+  string,
+  /** An object or a list, with one more level in it at most. */
+  nested: `\\{${inner}\\}|\\[${inner}\\]`,
+} as const;
 
-/** Offset of the first byte from `at` on that is no blank. */
-export const skipBlanks = (bytes: Buffer, at: number): number => {
+/** A string without escapes. */
+const plainString = /^"[ !#-[\]-\uffff]*"$/;
+const nonAscii = /[\u0080-\uffff]/;
+
+export const openJson = (bytes: Buffer): JsonBytes => ({ bytes, text: bytes.toString('latin1') });
+
+/** The value at a place. @throws SyntaxError */
+export const parsePlace = ({ bytes, text }: JsonBytes, { start, end }: Omit<FieldPlace, 'name'>): unknown => {
+  const written = text.slice(start, end);
+  const isAscii = !nonAscii.test(written);
+  if (plainString.test(written)) return isAscii ? written.slice(1, -1) : bytes.toString('utf8', start + 1, end - 1);
+  return JSON.parse(isAscii ? written : bytes.toString('utf8', start, end));
+};
+
+/** Offset of the first character from `at` on that is no blank. */
+const skipBlanks = (text: string, at: number): number => {
   let next = at;
   for (;;) {
-    const byte = bytes[next] ?? 0;
-    if (byte > 0x20) return next;
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return next;
+    const code = text.charCodeAt(next);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return next;
     next += 1;
   }
 };
 
 /** Offset behind the string that begins at `at`; beyond the end where it does not end. */
-export const skipString = (bytes: Buffer, at: number): number => {
-  const { length } = bytes;
-  let next = at + 1;
-  while (next < length) {
-    const byte = bytes[next];
-    if (byte === quote) return next + 1;
-    next += byte === backslash ? 2 : 1;
-  }
-  return length + 1;
+export const skipString = (text: string, at: number): number => {
+  let end = text.indexOf('"', at + 1);
+  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end === -1 ? text.length + 1 : end + 1;
 };
+
+/** Whether backslashes before a quote within a string, or at its end, make it a part of the string. */
+const isEscaped = (text: string, at: number): boolean => {
+  let from = at;
+  while (text.charCodeAt(from - 1) === backslash) from -= 1;
+  return (at - from) % 2 === 1;
+};
+
+const skipInner = new RegExp(inner, 'y');
+const scalar = /[!-+\--\\^-|~-\uffff]*/y;
 
 /** Offset behind the value that begins at `at`. */
-export const skipValue: FindEnd = (bytes, at) => {
-  const { length } = bytes;
-  const first = bytes[at];
-  if (first === quote) return skipString(bytes, at);
-  let next = at;
+export const skipValue: FindEnd = (text, at) => {
+  const first = text.charCodeAt(at);
+  if (first === quote) return skipString(text, at);
   if (first !== openBrace && first !== openBracket) {
-    while (next < length && !endsScalar(bytes[next] as number)) next += 1;
-    return next;
+    scalar.lastIndex = at;
+    scalar.test(text);
+    return scalar.lastIndex;
   }
-  let depth = 0;
-  while (next < length) {
-    const byte = bytes[next] as number;
-    if (byte === quote) {
-      next = skipString(bytes, next);
-      continue;
-    }
-    next += 1;
-    const step = steps[byte] as number;
-    if (step === 0) continue;
-    depth += step;
-    if (depth === 0) return next;
+  let depth = 1;
+  for (let next = at + 1; ; next += 1) {
+    skipInner.lastIndex = next;
+    skipInner.test(text);
+    next = skipInner.lastIndex;
+    const code = text.charCodeAt(next);
+    if (code === openBrace || code === openBracket) depth += 1;
+    else if (code === closeBrace || code === closeBracket) depth -= 1;
+    else return text.length + 1;
+    if (depth === 0) return next + 1;
   }
-  return length + 1;
 };
 
-const endsScalar = (byte: number): boolean =>
-  byte === comma || byte === closeBrace || byte === closeBracket || byte <= 0x20;
-
 /**
- * The object that begins at `from`, with the offset behind it; undefined where the bytes are none, or end within it.
+ * The object that begins at `from`, with the offset behind it; undefined where there is none, or it does not end.
  * @param findEnd finds where the value of a field ends.
  * @throws SyntaxError where a name is no JSON.
  */
 export const cutObject = (
-  bytes: Buffer,
+  json: JsonBytes,
   from: number,
   findEnd: FindEnd = skipValue,
-): { readonly fields: readonly FieldBytes[]; readonly end: number } | undefined => {
-  const fields: FieldBytes[] = [];
-  let at = skipBlanks(bytes, from);
-  if (bytes[at] !== openBrace) return undefined;
-  at = skipBlanks(bytes, at + 1);
-  if (bytes[at] === closeBrace) return { fields, end: at + 1 };
+): { readonly fields: readonly FieldPlace[]; readonly end: number } | undefined => {
+  const { text } = json;
+  const fields: FieldPlace[] = [];
+  let at = skipBlanks(text, from);
+  if (text.charCodeAt(at) !== openBrace) return undefined;
+  at = skipBlanks(text, at + 1);
+  if (text.charCodeAt(at) === closeBrace) return { fields, end: at + 1 };
   for (;;) {
-    if (bytes[at] !== quote) return undefined;
-    const behind = skipString(bytes, at);
-    const name = JSON.parse(bytes.toString('utf8', at, behind)) as string;
-    at = skipBlanks(bytes, behind);
-    if (bytes[at] !== colon) return undefined;
-    const begin = skipBlanks(bytes, at + 1);
-    const end = findEnd(bytes, begin, name);
-    if (end >= bytes.length || end === begin) return undefined;
-    fields.push({ name, value: bytes.subarray(begin, end) });
-    at = skipBlanks(bytes, end);
-    const separator = bytes[at];
+    if (text.charCodeAt(at) !== quote) return undefined;
+    const behind = skipString(text, at);
+    const name = parsePlace(json, { start: at, end: behind }) as string;
+    at = skipBlanks(text, behind);
+    if (text.charCodeAt(at) !== colon) return undefined;
+    const start = skipBlanks(text, at + 1);
+    const end = findEnd(text, start, name);
+    if (end >= text.length || end === start) return undefined;
+    fields.push({ name, start, end });
+    at = skipBlanks(text, end);
+    const separator = text.charCodeAt(at);
     if (separator === closeBrace) return { fields, end: at + 1 };
     if (separator !== comma) return undefined;
-    at = skipBlanks(bytes, at + 1);
+    at = skipBlanks(text, at + 1);
   }
 };
 
-/** The fields of bytes that are one object and nothing else. @throws SyntaxError where a name is no JSON. */
-export const cutFields = (bytes: Buffer, findEnd?: FindEnd): readonly FieldBytes[] | undefined => {
-  const cut = cutObject(bytes, 0, findEnd);
-  return cut !== undefined && skipBlanks(bytes, cut.end) === bytes.length ? cut.fields : undefined;
+/** The fields of text that is one object and nothing else. @throws SyntaxError where a name is no JSON. */
+export const cutFields = (json: JsonBytes, findEnd?: FindEnd): readonly FieldPlace[] | undefined => {
+  const cut = cutObject(json, 0, findEnd);
+  return cut !== undefined && skipBlanks(json.text, cut.end) === json.text.length ? cut.fields : undefined;
 };
 
 interface Wording {
@@ -125,29 +151,14 @@ interface Wording {
   readonly hasLongNumber: boolean;
 }
 
-/** @param bytes of one value. */
-export const readWording = (bytes: Buffer): Wording => {
-  let keys = 0;
-  let digits = 0;
-  let hasLongNumber = false;
-  for (let next = 0; next < bytes.length; ) {
-    const byte = bytes[next] as number;
-    if (byte === quote) {
-      next = skipString(bytes, next);
-      digits = 0;
-      continue;
-    }
-    next += 1;
-    if (byte >= 0x30 && byte <= 0x39) {
-      digits += 1;
-      if (digits > safeDigits) hasLongNumber = true;
-    } else if (byte === colon) {
-      keys += 1;
-      digits = 0;
-    } else if (byte === 0x65 || byte === 0x45) {
-      // Of "true" and "false" too, which costs nothing but a look.
-      if (digits > 0) hasLongNumber = true;
-    } else if (byte === comma || byte === closeBrace || byte === closeBracket) digits = 0;
-  }
-  return { keys, hasLongNumber };
+const wholeString = new RegExp(`^${string}$`);
+const strings = new RegExp(string, 'g');
+/** More digits in a number than a double keeps, or an exponent behind any. */
+const longNumber = new RegExp(`(?:\\d[^\\d,:}\\]"]*){${safeDigits + 1}}|\\d[^,:}\\]"]*[eE]`);
+
+/** @param text of one value. */
+export const readWording = (text: string): Wording => {
+  if (wholeString.test(text)) return { keys: 0, hasLongNumber: false };
+  const bare = text.replace(strings, '""');
+  return { keys: bare.split(':').length - 1, hasLongNumber: longNumber.test(bare) };
 };

@@ -36,7 +36,7 @@ const before = new Set(
 
 type Said = Exclude<Piece, { kind: 'turn' }>;
 
-const keyOf = (piece: Said): string => (piece.kind === 'number' ? piece.digits : piece.key);
+const keyOf = (piece: Said): string => (piece.kind === 'number' ? piece.text : piece.key);
 const isPart = (piece: Said | undefined): piece is Said => piece !== undefined && piece.kind !== 'mark';
 const connectorOf = (piece: Said | undefined): string | undefined =>
   piece === undefined || piece.kind === 'number' ? undefined : connectors.get(piece.key);

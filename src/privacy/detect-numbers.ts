@@ -11,6 +11,7 @@ import {
   leastDigits,
   listAmbiguous,
   listCandidates,
+  mostCharacters,
   textOf,
 } from './number-runs.ts';
 import { readDialled } from './phone-number.ts';
@@ -41,6 +42,9 @@ export const createClaims = (): Claims => {
   };
 };
 
+/** Characters of a card or social security number, at least. */
+const leastChecked = 13;
+
 const nirContext = /secu|vitale|assure|matricule|immatricul|\bnir\b|ss\b/;
 
 export const detectNumbers = (
@@ -49,10 +53,13 @@ export const detectNumbers = (
   claims: Claims,
 ): void => {
   const { isOn, countries } = options;
-  if (isOn('iban')) claimIbans(pieces, claims);
   // Most talk has no number at all.
   if (!pieces.some(({ kind }) => kind === 'number')) return;
-  const loose = findRuns(joinCorsica(pieces), interruptionWords);
+  if (isOn('iban')) claimIbans(pieces, claims);
+  const runs = findRuns(joinCorsica(pieces), interruptionWords);
+  const longest = runs.reduce((most, run) => Math.max(most, mostCharacters(run)), 0);
+  if (longest < leastDigits) return;
+  const loose = longest < leastChecked ? [] : runs;
   const readCard = (text: string) => (isOn('card') && isCard(text) ? text : undefined);
   const readNir = (text: string) => (isOn('nir') && isNir(text, false) ? text.slice(0, 13) : undefined);
   // What is a value as a whole comes before what only a part of it would be.
@@ -69,6 +76,7 @@ export const detectNumbers = (
     claimFirst(claims, listAmbiguous(run, 15, 15), 'nir', readNir);
   }
   if (isOn('phone')) claimPhones(pieces, countries, claims);
+  if (loose.length === 0) return;
   for (const run of loose) claimFirst(claims, listAmbiguous(run, 13, 19), 'card', readCard);
   const isNamed = pieces.some((piece) => piece.kind === 'word' && nirContext.test(piece.key));
   if (!isOn('nir') || !isNamed) return;
@@ -139,12 +147,16 @@ export const spansOf = (atoms: readonly Span[]): Span[] => {
 };
 
 /** "2 A" is a number of two characters: a department. */
-const joinCorsica = (pieces: readonly Piece[]): Piece[] => {
+const joinCorsica = (pieces: readonly Piece[]): readonly Piece[] => {
+  const isLetter = (piece: Piece | undefined): boolean => piece?.kind === 'word' && /^[AB]$/i.test(piece.text);
+  const isDepartment = (piece: Piece, at: number): boolean =>
+    piece.kind === 'number' && piece.text === '2' && isLetter(pieces[at + 1]);
+  if (!pieces.some(isDepartment)) return pieces;
   const joined: Piece[] = [];
   for (const piece of pieces) {
     const before = joined.at(-1);
-    if (piece.kind === 'word' && /^[AB]$/i.test(piece.text) && before?.kind === 'number' && before.digits === '2') {
-      joined[joined.length - 1] = { ...before, digits: `2${piece.text.toUpperCase()}`, end: piece.end };
+    if (piece.kind === 'word' && isLetter(piece) && before?.kind === 'number' && before.text === '2') {
+      joined[joined.length - 1] = { ...before, text: `2${piece.text.toUpperCase()}`, end: piece.end };
     } else joined.push(piece);
   }
   return joined;
@@ -178,7 +190,7 @@ const collectIban = (pieces: readonly Piece[], from: number, length: number): At
   let words = interruptionWords;
   for (let at = from; at < pieces.length && count < length; at += 1) {
     const piece = pieces[at] as Piece;
-    const text = piece.kind === 'number' ? piece.digits : at === from ? wordOf(piece) : lettersOf(piece);
+    const text = piece.kind === 'number' ? piece.text : at === from ? wordOf(piece) : lettersOf(piece);
     if (text !== undefined && piece.kind !== 'turn') {
       const { utterance, start, end } = piece;
       atoms.push({ text, utterance, start, end, others: [], isInternational: false });

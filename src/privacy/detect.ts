@@ -79,7 +79,7 @@ const isCovered = (pieces: readonly Piece[], other: readonly Piece[]): boolean =
   pieces.every((piece, index) => {
     const same = other[index];
     if (piece.kind !== 'number') return piece.kind === same?.kind;
-    if (same?.kind !== 'number' || piece.digits !== same.digits || piece.end !== same.end) return false;
+    if (same?.kind !== 'number' || piece.text !== same.text || piece.end !== same.end) return false;
     return piece.others.every((heard) => same.others.includes(heard));
   });
 

@@ -104,8 +104,8 @@ const readDay = (said: readonly Said[], at: number): Counted | undefined => {
   }
   const next = said[at + 1];
   const unit = next?.kind === 'word' ? ordinals.get(next.key) : undefined;
-  const value = Number(piece.digits);
-  if (tensBefore.has(piece.digits) && unit !== undefined && unit < 10) return { value: value + unit, next: at + 2 };
+  const value = Number(piece.text);
+  if (tensBefore.has(piece.text) && unit !== undefined && unit < 10) return { value: value + unit, next: at + 2 };
   return value >= 1 && value <= 31 ? { value, next: at + 1 } : undefined;
 };
 
@@ -123,7 +123,7 @@ const readYear = (said: readonly Said[], at: number): Counted | undefined => {
 
 const digitsAt = (said: readonly Said[], at: number): string => {
   const piece = said[at];
-  return piece?.kind === 'number' ? piece.digits : '';
+  return piece?.kind === 'number' ? piece.text : '';
 };
 
 const dayMonthYear = /^(0?[1-9]|[12]\d|3[01])(0?[1-9]|1[0-2])((?:19|20)\d\d|\d\d)$/;

@@ -31,7 +31,7 @@ export const findRuns = (pieces: readonly Piece[], mostWords: number): Atom[][] 
   };
   for (const piece of pieces) {
     if (piece.kind === 'number') {
-      run.push({ ...piece, text: piece.digits });
+      run.push(piece);
       left = mostWords;
     } else if (piece.kind === 'turn') left = Math.max(left, interruptionWords);
     else if (!piece.isFiller) {
@@ -82,5 +82,12 @@ export function* listAmbiguous(run: readonly Atom[], least: number, most: number
     yield* found.sort((a, b) => b.text.length - a.text.length);
   }
 }
+
+/** Characters of a run, in the longest reading of each word. */
+export const mostCharacters = (run: readonly Atom[]): number =>
+  run.reduce(
+    (sum, { text, others }) => sum + others.reduce((most, { length }) => Math.max(most, length), text.length),
+    0,
+  );
 
 export const textOf = (atoms: readonly Atom[]): string => atoms.map(({ text }) => text).join('');

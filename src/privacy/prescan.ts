@@ -60,12 +60,14 @@ const chooseRuns = (
     let words = interruptionWords;
     let begin = 0;
     let last = 0;
-    for (const [index, { parts }] of sketches.entries()) {
+    for (const [index, sketch] of sketches.entries()) {
       if (wanted !== undefined && spoken[index]?.speaker !== wanted) continue;
       if (index - last > longestInterruption) digits = 0;
       last = index;
+      // Words count only behind a number.
+      if (digits === 0 && !sketch.hasNumber) continue;
       words = Math.max(words, interruptionWords);
-      for (const part of parts) {
+      for (const part of sketch.parts) {
         if (part < 0) {
           words += part;
           if (words < 0) digits = 0;

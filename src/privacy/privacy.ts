@@ -111,7 +111,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
       const kept = sanitizeAll(identified.record);
       const aliases = aliasesFound(options);
       const carried = aliases === undefined ? {} : { [aliasField]: Object.fromEntries(aliases) };
-      return Buffer.from(renderJson({ ...kept, ...carried }, body));
+      return Buffer.from(renderJson({ ...kept, ...carried }, body.toString('latin1')));
     } catch (error) {
       if (error instanceof RangeError) return undefined;
       throw error;

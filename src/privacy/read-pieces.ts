@@ -25,7 +25,8 @@ interface Between {
 export type Piece =
   | (Place & {
       readonly kind: 'number';
-      readonly digits: string;
+      /** Its digits. */
+      readonly text: string;
       /** What else the same words may mean. */
       readonly others: readonly string[];
       readonly isInternational: boolean;
@@ -71,7 +72,7 @@ export const readPieces = (tokens: readonly Token[], utterance: number, reading:
       const others = number.next - at > 1 && reading === 'whole' ? readOtherwise(tokens, at, number.next) : [];
       const start = (isInternational ? (tokens[at - 1] as Token) : token).start;
       const end = (tokens[number.next - 1] as Token).end;
-      pieces.push({ kind: 'number', utterance, start, end, digits: number.digits, others, isInternational });
+      pieces.push({ kind: 'number', utterance, start, end, text: number.digits, others, isInternational });
       at = number.next;
       isAfterNumber = true;
       continue;

@@ -1,11 +1,9 @@
-/** Longer texts are no numbers or names, and are not kept. */
-const longest = 64;
-
 /**
  * What `make` gives for a text, kept for those that were asked for last: at least `most` of them, at most twice as many.
  * They stay in memory; nothing writes them down.
+ * @param longest text that is kept: longer ones than this are no numbers or names.
  */
-export const rememberRecent = <T>(most: number, make: (text: string) => T): ((text: string) => T) => {
+export const rememberRecent = <T>(most: number, make: (text: string) => T, longest = 64): ((text: string) => T) => {
   let recent = new Map<string, T>();
   let older = new Map<string, T>();
   return (text) => {

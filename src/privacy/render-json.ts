@@ -5,13 +5,13 @@ import { readWording } from './cut-fields.ts';
 /** Only such numbers can lie beyond a double's range; a replacer costs as much as all else. */
 const mayOverflow = /\d[eE]\+?\d{3}|\d{309}/;
 
-/** @param bytes of which the value was read. */
-export const renderJson = (value: unknown, bytes: Buffer): string =>
-  JSON.stringify(value, mayOverflow.test(bytes.toString('latin1')) ? infinityAsText : undefined);
+/** @param text of which the value was read. */
+export const renderJson = (value: unknown, text: string): string =>
+  JSON.stringify(value, mayOverflow.test(text) ? infinityAsText : undefined);
 
-/** False where bytes hold a name twice, or digits that the value has lost. */
-export const saysNoMore = (bytes: Buffer, value: unknown): boolean => {
-  const { keys, hasLongNumber } = readWording(bytes);
+/** False where text holds a name twice, or digits that the value has lost. */
+export const saysNoMore = (text: string, value: unknown): boolean => {
+  const { keys, hasLongNumber } = readWording(text);
   return !hasLongNumber && keys === countKeys(value);
 };
 
