@@ -20,6 +20,8 @@ export interface Observation {
   readonly encoded?: ReadonlyMap<string, Buffer>;
   /** Hash of the bytes in which it came, where privacy rules have changed them since. */
   readonly rawHash?: Buffer;
+  /** Version of the privacy rules that `fields` are under already. */
+  readonly privacyVersion?: string;
   /**
    * Orders it among others of the same instant and source, the same whatever rules have left of its values: `orderLength`
    * characters (`src/calls/fold.ts`). Without one, its values do.

@@ -43,7 +43,7 @@ const mostAtOnce = 16;
 
 /** @throws CallsyncError BUILD_MISSING, and as `createPrivacy`. */
 export const openAdmitThreads = (config: PrivacyConfig, keys: PrivacyKeys): AdmitThreads => {
-  const { admit } = createPrivacy(config, keys);
+  const { admit, version: privacyVersion } = createPrivacy(config, keys);
   const threads = Math.min(mostThreads, availableParallelism());
   const pool = new Tinypool({
     filename: locateThread(),
@@ -62,7 +62,7 @@ export const openAdmitThreads = (config: PrivacyConfig, keys: PrivacyKeys): Admi
     try {
       const admitted: readonly AdmittedBytes[] = await pool.run(batch.map(({ body }) => body));
       for (const [index, { body, bodyHash }] of admitted.entries())
-        batch[index]?.resolve({ body: asBuffer(body), bodyHash: asBuffer(bodyHash) });
+        batch[index]?.resolve({ body: asBuffer(body), bodyHash: asBuffer(bodyHash), privacyVersion });
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }

@@ -36,6 +36,7 @@ export interface Privacy {
 export interface Admitted {
   readonly body: Buffer;
   readonly bodyHash: Buffer;
+  readonly privacyVersion: string;
 }
 
 export interface PrivacyKeys {
@@ -72,6 +73,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     key: { id: config.key_id, bytes: keys.token },
     ...(former.length === 0 ? {} : { former: { keys: former, found: new Map() } }),
   };
+  const version = versionOfRules(config) ?? '';
   const close = keys.seal === undefined ? () => dropped : createSealer(keys.seal);
   const sealBytes = (body: Buffer): Buffer => (isSealed(body) || body.equals(dropped) ? body : close(body));
   // The oldest key that there is: a body that is repeated after a change of the key has the same hash.
@@ -96,10 +98,12 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
   };
 
   const sanitize = (observation: Observation): Observation => {
-    const { encoded: _encoded, fields, rawHash: _rawHash, ...rest } = observation;
+    const { encoded: _encoded, fields, rawHash: _rawHash, privacyVersion, ...rest } = observation;
+    const order = rest.order ?? orderOf(observation);
+    // The receiver has been here.
+    if (privacyVersion === version && !(aliasField in fields)) return { ...rest, order, fields };
     const kept = sanitizeAll(fields);
     const aliases = aliasesFound(options);
-    const order = rest.order ?? orderOf(observation);
     return { ...rest, order, fields: kept, ...(aliases === undefined ? {} : { aliases }) };
   };
 
@@ -119,12 +123,13 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
   };
 
   return {
-    version: versionOfRules(config) ?? '',
+    version,
     sanitize,
     preview: (fields, onFinding) => sanitizeRecord({ ...fields }, { ...options, onFinding }),
     admit: (body) => ({
       body: admitBytes(body, options) ?? admitValue(body) ?? sealBytes(body),
       bodyHash: hashBody(body),
+      privacyVersion: version,
     }),
     tokensOf: (value) => {
       const tokens = tokensOf(value, options);

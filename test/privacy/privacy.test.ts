@@ -37,6 +37,18 @@ test('a delivery is stored without its values, under a hash that needs the key',
   expect(other.admit(body).bodyHash).not.toEqual(admitted.bodyHash);
 });
 
+test('what these rules have admitted is not looked at again, and what others have admitted is', () => {
+  const fields = { unique_id: 'a', Note: '0639981234' };
+  const observation = { callId: 'a', source: 'webhook', observedAt: 0, fields } as const;
+  const { privacyVersion } = privacy.admit(Buffer.from(JSON.stringify(fields)));
+  expect(privacyVersion).toBe(privacy.version);
+  expect(privacy.sanitize({ ...observation, privacyVersion }).fields).toBe(fields);
+  expect(privacy.sanitize({ ...observation, privacyVersion: 'older' })).toMatchObject({
+    fields: { Note: expect.stringMatching(/^ph_k1_/) },
+  });
+  expect(privacy.sanitize({ ...observation, privacyVersion: 'older' })).not.toHaveProperty('privacyVersion');
+});
+
 test('a name that comes twice leaves no first value behind', () => {
   const twice = '{"unique_id":"a","Note":"0639981234","Note":"nothing"}';
   expect(privacy.admit(Buffer.from(twice)).body.toString()).toBe('{"unique_id":"a","Note":"nothing"}');

@@ -55,7 +55,10 @@ const ids = (deliveries: readonly Delivery[]) => deliveries.map((one) => one.del
 
 test('hands back what it took, whole, in order and once, over many files', async () => {
   const spool = await open({ segment_bytes: 5_000 });
-  const deliveries = Array.from({ length: 60 }, (_, index) => makeDelivery(`d-${index}`, 500));
+  const deliveries = Array.from({ length: 60 }, (_, index) => ({
+    ...makeDelivery(`d-${index}`, 500),
+    ...(index % 2 === 0 ? { privacyVersion: 'c0ffee' } : {}),
+  }));
   for (let at = 0; at < 60; at += 3) await spool.append(deliveries.slice(at, at + 3));
   expect(spool.status()).toMatchObject({ records: 60, full: false, oldest: deliveries[0]?.receivedAt });
   expect((await segments()).length).toBeGreaterThan(3);

@@ -67,6 +67,6 @@ export const applyRules = async (
       onProgress(calls + indexed);
     }
   }
-  const inbox = await resanitizeInbox(deps.store, door.admit);
+  const inbox = await resanitizeInbox(deps.store, door.admit, version);
   return { calls, changed, inbox, quarantine: await sealQuarantine(deps.store, door.sealBytes), indexed };
 };

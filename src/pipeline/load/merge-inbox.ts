@@ -168,7 +168,7 @@ const sortDeliveries = (
 };
 
 const readDelivery = (
-  { body, bodyHash: rawHash, deliveryId, receivedAt }: PendingDelivery,
+  { body, bodyHash: rawHash, deliveryId, privacyVersion, receivedAt }: PendingDelivery,
   clockSkew: number,
 ): Omit<ReadDelivery, 'delivery'> | { readonly reason: string } => {
   const parsed = parseQuietly(body);
@@ -177,7 +177,14 @@ const readDelivery = (
   if ('reason' in identified) return identified;
   const { observedAt, isLate } = webhookObservedAt(deliveryId, receivedAt, clockSkew);
   return {
-    observation: { callId: identified.callId, source: 'webhook', observedAt, fields: identified.record, rawHash },
+    observation: {
+      callId: identified.callId,
+      source: 'webhook',
+      observedAt,
+      fields: identified.record,
+      rawHash,
+      ...(privacyVersion === null ? {} : { privacyVersion }),
+    },
     isLate,
   };
 };

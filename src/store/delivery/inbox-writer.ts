@@ -14,8 +14,10 @@ export interface Delivery {
   /** Name of the key that verified it; null = unsigned. */
   readonly signingKey: string | null;
   readonly body: Buffer;
-  /** SHA-256 of the body. */
+  /** SHA-256 of the body as it came; keyed where there are privacy rules. */
   readonly bodyHash: Buffer;
+  /** Version of the privacy rules that the body is under; absent where there are none. */
+  readonly privacyVersion?: string | undefined;
 }
 
 /** A delivery that was not let in: no body, and nothing that the caller could make long. */
@@ -38,8 +40,8 @@ export interface InboxWriter {
 }
 
 const insertColumns =
-  'arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash, spooled' as const;
-const columnCount = 9;
+  'arrival_id, delivery_id, hook_id, agent, received_at, signing_key, body, body_hash, privacy_version, spooled' as const;
+const columnCount = 10;
 
 /**
  * Its statements need no more rights than `receiverGrants`.
@@ -84,7 +86,7 @@ export const createInboxWriter = (options: { pool: pg.Pool; schema?: string }): 
       const values: unknown[] = [];
       for (const one of deliveries) {
         values.push(one.arrivalId, one.deliveryId, one.hookId, one.agent, one.receivedAt.toISOString());
-        values.push(one.signingKey, one.body, one.bodyHash, spooled);
+        values.push(one.signingKey, one.body, one.bodyHash, one.privacyVersion ?? null, spooled);
       }
       const text = `INSERT INTO ${schema}.inbox (${insertColumns}) VALUES ${placeholders(deliveries.length)}
                     ON CONFLICT (arrival_id) DO NOTHING`;

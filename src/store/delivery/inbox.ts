@@ -16,6 +16,8 @@ export interface PendingDelivery {
   readonly receivedAt: number;
   readonly body: Buffer;
   readonly bodyHash: Buffer;
+  /** Version of the privacy rules that the body is under; null = none, or not known. */
+  readonly privacyVersion: string | null;
 }
 
 export interface EarlierBodies {
@@ -38,6 +40,7 @@ export interface SettledDelivery {
 const batchBytes = 32 * 1024 * 1024;
 
 const lockPendingSql = `SELECT seq, delivery_id AS "deliveryId", hook_id AS "hookId", agent, body, body_hash AS "bodyHash",
+       privacy_version AS "privacyVersion",
        ${toMicros('received_at')} AS "receivedAt"
   FROM inbox
  WHERE seq = ANY(ARRAY(SELECT seq FROM (

@@ -11,7 +11,7 @@ import { type AddressList, type KnownSenders, type Offenders, senderOf } from '.
 import type { RejectReason, SigningKeys, Verifier } from './signature.ts';
 
 /** What is stored of a verified body, and the hash by which its bytes are known again. */
-export type Admit = (body: Buffer) => Promise<Pick<Delivery, 'body' | 'bodyHash'>>;
+export type Admit = (body: Buffer) => Promise<Pick<Delivery, 'body' | 'bodyHash' | 'privacyVersion'>>;
 
 export interface RouteOptions {
   readonly path: string;

@@ -20,7 +20,8 @@ type Meta = readonly [
   signingKey: string | null,
   bodyHash: string,
   /** Why the store refused it, where it is parked. */
-  reason?: string,
+  reason?: string | null,
+  privacyVersion?: string,
 ];
 
 /** @param reason why the store refused the delivery, for a person who opens a parked file; never read back. */
@@ -34,7 +35,9 @@ export const encodeRecord = (delivery: Delivery, reason?: string): Buffer => {
     delivery.signingKey,
     delivery.bodyHash.toString('base64'),
   ];
-  if (reason !== undefined) meta[7] = reason;
+  const { privacyVersion } = delivery;
+  if (reason !== undefined || privacyVersion !== undefined) meta.push(reason ?? null);
+  if (privacyVersion !== undefined) meta.push(privacyVersion);
   const metaBytes = Buffer.from(JSON.stringify(meta));
   const lengths = Buffer.alloc(8);
   lengths.writeUInt32BE(metaBytes.length, 0);
@@ -89,7 +92,7 @@ const checksum = (lengths: Buffer, meta: Buffer, body: Buffer): Buffer => {
 };
 
 const toDelivery = (meta: Meta, body: Buffer): Delivery => {
-  const [arrivalId, deliveryId, hookId, agent, receivedAtMs, signingKey, bodyHash] = meta;
+  const [arrivalId, deliveryId, hookId, agent, receivedAtMs, signingKey, bodyHash, , privacyVersion] = meta;
   return {
     arrivalId,
     deliveryId,
@@ -99,6 +102,7 @@ const toDelivery = (meta: Meta, body: Buffer): Delivery => {
     signingKey,
     body,
     bodyHash: Buffer.from(bodyHash, 'base64'),
+    privacyVersion,
   };
 };
 

@@ -22,7 +22,7 @@ import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
 import { compareValues } from '../../../src/privacy/compare-values.ts';
-import { createPrivacy, type Privacy } from '../../../src/privacy/privacy.ts';
+import { type Admitted, createPrivacy, type Privacy } from '../../../src/privacy/privacy.ts';
 import { subjectOf } from '../../../src/privacy/subjects.ts';
 import { createOpener } from '../../../src/sealed.ts';
 import { markDeliveriesLoaded, requestRereads, unloadedDeliveries } from '../../../src/store/delivery/inbox.ts';
@@ -261,6 +261,22 @@ test('a person’s calls are erased by telephone number, however it is written, 
     new Set([`erased:${pipeline.store.keyOf('webhook-1')}`]),
   );
   expect((await eraseRequest(parts, request, { dryRun: false, ...means() })).calls).toBe(0);
+});
+
+test('deliveries that came in under other rules, or none, are put under the present ones when they are merged', async () => {
+  const raw = [0, 1].map((index) => JSON.stringify(recordOf(`other-rules-${index}`, people + index)));
+  const [older, none] = [{ privacyVersion: 'older' }, { privacyVersion: undefined }];
+  for (const [index, rules] of [older, none].entries()) {
+    const admit = (body: Buffer) => ({ ...privacy.admit(body), body, ...rules }) as Admitted;
+    await send([raw[index] as string], { ...privacy, admit });
+  }
+  await mergeInbox(deps);
+  const rows = await readRows(pipeline.store, ['other-rules-0', 'other-rules-1']);
+  expect(rows.size).toBe(2);
+  const stored = squeeze(JSON.stringify([...rows.values()]));
+  expect([...valuesOf(people), ...valuesOf(people + 1)].filter((value) => stored.includes(value))).toEqual([]);
+  expect(await countUnderOthers(pipeline.store, privacy.version)).toBe(0);
+  await pipeline.store.pool.query(`UPDATE inbox SET body = '' WHERE call_id LIKE 'other-rules-%'`);
 });
 
 test('rules that come later apply to what is stored: ledger, deliveries, quarantine, warehouse', async () => {
