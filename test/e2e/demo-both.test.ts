@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
 import { startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
+import { makeCheapEmulator } from '../support/bigquery.ts';
 import { isLoopback, listeningOf } from '../support/listening.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
 
@@ -30,8 +31,9 @@ interface Run {
 }
 
 const runDemo = async (folder: string): Promise<Run> => {
+  const env = { ...process.env, CALLSYNC_BQEMULATOR: await makeCheapEmulator(folder) };
   const args = ['demo', '--warehouse', 'both', '--exit', '--json', '--calls', '60', '--data-dir', folder];
-  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const listening = new Set<string>();
   const watch = setInterval(async () => {
     for (const address of await listeningOf(child.pid as number)) listening.add(address);

@@ -16,6 +16,8 @@ export interface BigQueryEmulatorOptions {
   /** 0 or absent = any free port. */
   readonly restPort?: number;
   readonly grpcPort?: number;
+  /** Where CALLSYNC_BQEMULATOR and PATH are looked up; that of this process by default. */
+  readonly env?: NodeJS.ProcessEnv;
   readonly log?: (message: string) => void;
 }
 
@@ -35,7 +37,10 @@ const stopRules: StopRules = { signal: 'SIGTERM', lastSignal: 'SIGKILL', stopDea
 /** Installs the emulator first where that has not been done. Errors: `CallsyncError` `BIGQUERY_EMULATOR`. */
 export const startBigQueryEmulator = async (options: BigQueryEmulatorOptions): Promise<BigQueryEmulator> => {
   const { project = 'demo', log = () => undefined } = options;
-  const { program, home: ownHome } = await locateEmulator({ log });
+  const { program, home: ownHome } = await locateEmulator({
+    log,
+    ...(options.env === undefined ? {} : { env: options.env }),
+  });
   const env = ownHome === undefined ? {} : { HOME: ownHome };
   const home = resolve(options.dataDir);
   await mkdir(home, { recursive: true });
