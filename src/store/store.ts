@@ -13,6 +13,8 @@ export interface Store extends Database {
   readonly erasures: Erasures;
   /** Keyed hash of a call id, or of another subject of an erasure, under which a tombstone stays in warehouses and receipts. @throws CallsyncError TOMBSTONE_KEY */
   keyOf(callId: string): string;
+  /** As `erasures` has it: what is stored or folded is asked for it where somebody was erased, and not before. */
+  subjectsIn(text: string): Iterable<string>;
 }
 
 /** Kept outside the store: with the store, a backup of it would bring back what was erased. */
@@ -88,6 +90,7 @@ export const openStore = async (options: {
       get erasures() {
         return openErasures();
       },
+      subjectsIn: (text) => openErasures().subjectsIn(text),
       keyOf: (callId) => createHmac('sha256', openErasures().key).update(callId).digest('hex'),
     };
   } catch (error) {

@@ -89,7 +89,11 @@ test('any order, any number, any batches: one document, one set of versions, one
   );
 }, 300_000);
 
-const rulesOf = ({ store }: Pipeline) => ({ processedField: 'qualified', keyOf: store.keyOf, subjectsIn: () => [] });
+const rulesOf = ({ store }: Pipeline) => ({
+  processedField: 'qualified',
+  noted: { erased: false, objects: false, held: false },
+  subjects: store,
+});
 const foldAll = (observations: readonly Observation[], of = pipeline) =>
   of.store.transaction((tx) => foldIntoLedger(tx, observations.map(prepareObservation), rulesOf(of)));
 

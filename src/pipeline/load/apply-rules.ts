@@ -7,7 +7,6 @@ import { indexOthers } from '../../store/ledger/subject-index.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { noteAliases } from '../../store/loads/token-aliases.ts';
 import type { IngestDeps } from '../deps.ts';
-import { subjectsOf } from './ingest.ts';
 
 export interface AppliedRules {
   /** Calls that were under other rules, or none, and those whose document changed: they are pending in every warehouse. */
@@ -54,7 +53,7 @@ export const applyRules = async (
       const rows = await resanitizeInLedger(tx, ids, { sanitize, version, processedField: deps.processedField, index });
       const moved = rows.map(({ callId }) => callId);
       if (moved.length > 0) await markPending(tx, names, moved, 'backlog');
-      await noteAliases(tx, seen, { ...subjectsOf(deps), warehouses: names });
+      await noteAliases(tx, seen, deps.store, names);
       return moved.length;
     });
     calls += ids.length;

@@ -10,10 +10,11 @@ import type { Transaction } from '../../postgres/database.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
 import { findErasedTexts } from '../../store/ledger/erased-keys.ts';
+import { joinFolds } from '../../store/ledger/fold-lock.ts';
 import { holdCalls } from '../../store/ledger/holds.ts';
 import { recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { type FoldedRules, foldIntoLedger } from '../../store/ledger/ledger.ts';
-import type { Subjects } from '../../store/ledger/subjects.ts';
+import type { NamingCall } from '../../store/ledger/subjects.ts';
 import { type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { noteAliases } from '../../store/loads/token-aliases.ts';
@@ -58,11 +59,11 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     const batch = typeof incoming === 'function' ? await incoming(tx) : incoming;
     if (batch === undefined) return { changed: [], unchanged: 0, rejected: 0, loads: [] };
     origin = batch.origin;
-    const incomings = batch.observations.map((observation) => ({ observation, admitted: tryAdmit(deps, observation) }));
-    const named = incomings.map(({ observation: { callId, fields }, admitted }) => {
-      return { callId, fields, aliases: admitted?.aliases };
-    });
-    const held = await holdCalls(tx, named, subjectsOf(deps));
+    const incomings = batch.observations.map(
+      (observation): AdmittedObservation => ({ observation, admitted: tryAdmit(deps, observation) }),
+    );
+    const noted = await joinFolds(tx);
+    const held = noted.held ? await holdCalls(tx, incomings.map(namingOf), deps.store) : new Set<string>();
     const prepared: PreparedObservation[] = [];
     const rejected: RejectedRecord[] = [...(batch.rejected ?? [])];
     for (const { observation, admitted } of incomings) {
@@ -74,7 +75,8 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
     if (rejected.length > 0) await quarantine(deps, tx, rejected);
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, {
       processedField: deps.processedField,
-      ...subjectsOf(deps),
+      noted,
+      subjects: deps.store,
       isExpired: deps.ages?.isExpired,
       held,
       privacy: foldedRulesOf(deps),
@@ -85,16 +87,25 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
     await batch.settle?.(tx);
     if (prepared.some(({ aliases }) => aliases !== undefined))
-      await noteAliases(tx, prepared, {
-        ...subjectsOf(deps),
-        warehouses: deps.targets.map(({ warehouse }) => warehouse.name),
-      });
+      await noteAliases(tx, prepared, deps.store, namesOf(deps));
     return { changed, unchanged, rejected: rejected.length, loads };
   });
   await deps.drift?.see(seen);
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
   return folded;
 };
+
+interface AdmittedObservation {
+  readonly observation: Observation;
+  /** Undefined where it is nested too deeply. */
+  readonly admitted: Observation | undefined;
+}
+
+const namingOf = ({ observation: { callId, fields }, admitted }: AdmittedObservation): NamingCall => ({
+  callId,
+  fields,
+  aliases: admitted?.aliases,
+});
 
 const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | undefined =>
   sanitize === undefined || rulesVersion === undefined ? undefined : { sanitize, version: rulesVersion };
@@ -103,18 +114,14 @@ const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | un
 export const indexOf = ({ store, sanitize }: Pick<IngestDeps, 'sanitize' | 'store'>): SubjectIndex | undefined =>
   sanitize === undefined ? undefined : store.erasures.index;
 
-/** What says who was erased. The key is asked for when somebody was, and not before. */
-export const subjectsOf = ({ store }: Pick<IngestDeps, 'store'>): Subjects => ({
-  subjectsIn: (text) => store.erasures.subjectsIn(text),
-  keyOf: store.keyOf,
-});
+const namesOf = ({ targets }: IngestDeps): readonly string[] => targets.map(({ warehouse }) => warehouse.name);
 
 /** What names a call or a person that was erased is not kept. */
 const quarantine = async (deps: IngestDeps, tx: Transaction, rejected: readonly RejectedRecord[]): Promise<void> => {
   const isErased = await findErasedTexts(
     tx,
     rejected.map(({ body }) => body),
-    subjectsOf(deps),
+    deps.store,
   );
   const kept = rejected.filter((_, at) => isErased[at] !== true);
   await quarantineRecords(tx, deps.seal === undefined ? kept : kept.map(deps.seal));
@@ -230,7 +237,7 @@ const planLoads = async (
   const epoch = await deps.store.epoch(tx);
   await markPending(
     tx,
-    deps.targets.map(({ warehouse }) => warehouse.name),
+    namesOf(deps),
     changed.map(({ callId }) => callId),
     isBacklog(origin) ? 'backlog' : 'change',
   );

@@ -16,7 +16,6 @@ import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
 import type { Store } from '../../store/store.ts';
 import { restoreReceipts } from '../../store/windows/receipts.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { subjectsOf } from './ingest.ts';
 
 /**
  * Erases what the log outside the store, or a tombstone of a warehouse, says was erased: what this ledger still has,
@@ -54,9 +53,8 @@ export const replayErasures = async (
   const sought = await listSought(store);
   await eraseEverywhere(store, warehouses, new Set(sought));
   if (all || logged.selectors.length > 0) {
-    const subjects = subjectsOf({ store });
-    await purgeErasedTexts(store, (tx, texts) => findErasedTexts(tx, texts, subjects));
-    await dropErasedAliases(store, subjects);
+    await purgeErasedTexts(store, (tx, texts) => findErasedTexts(tx, texts, store));
+    await dropErasedAliases(store);
   }
   await settleSought(store, sought);
   await writeMeta(store, replayedTo, logged.end);

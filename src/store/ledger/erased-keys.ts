@@ -23,15 +23,12 @@ export const notePersons = (
     if (objects) await tx.query('UPDATE erased_keys SET objects = true WHERE call_key = ANY($1)', [keys]);
   });
 
-/** Those of some calls that name in contacts or metadata a person who objects; inside the transaction that folds them. */
+/** Those of some calls that name in contacts or metadata a person who objects; inside the transaction that folds them, which knows that somebody does. */
 export const findObjected = async (
   tx: Queryable,
   calls: readonly NamingCall[],
   { subjectsIn, keyOf }: Subjects,
 ): Promise<string[]> => {
-  if (calls.length === 0) return [];
-  const [any] = await tx.query('SELECT 1 FROM erased_keys WHERE objects LIMIT 1');
-  if (any === undefined) return [];
   const found: string[] = [];
   for (const call of calls) {
     const keys = [...subjectsIn(namingText(call))].map(keyOf);
@@ -69,10 +66,8 @@ export const settleSought = async (db: Queryable, keys: readonly string[]): Prom
   }
 };
 
-/** Those of some calls that were erased before this ledger knew them; inside the transaction that folds them. */
+/** Those of some calls that were erased before this ledger knew them; inside the transaction that folds them, which knows that some were. */
 export const findErased = async (tx: Transaction, callIds: readonly string[], keyOf: KeyOf): Promise<string[]> => {
-  if (callIds.length === 0) return [];
-  if (!(await haveErased(tx))) return [];
   const idsByKey = new Map(callIds.map((id) => [keyOf(id), id]));
   return (await knownKeys(tx, [...idsByKey.keys()])).map((key) => idsByKey.get(key) as string);
 };
@@ -86,7 +81,7 @@ export const findErasedTexts = async (
   texts: readonly Buffer[],
   { subjectsIn, keyOf }: Subjects,
 ): Promise<readonly boolean[]> => {
-  if (texts.length === 0 || !(await haveErased(tx))) return texts.map(() => false);
+  if (texts.length === 0 || !(await joinFolds(tx)).erased) return texts.map(() => false);
   const found: boolean[] = [];
   for (const text of texts) {
     const keys = isSealed(text) ? [] : [...subjectsIn(text.toString('utf8'))].map(keyOf);
@@ -101,16 +96,10 @@ export const findErasedTokens = async (
   tokens: readonly string[],
   { subjectsIn, keyOf }: Subjects,
 ): Promise<ReadonlySet<string>> => {
-  if (tokens.length === 0 || !(await haveErased(tx))) return new Set();
+  if (tokens.length === 0 || !(await joinFolds(tx)).erased) return new Set();
   const byKey = new Map<string, string>();
   for (const token of tokens) for (const subject of subjectsIn(JSON.stringify(token))) byKey.set(keyOf(subject), token);
   return new Set((await knownKeys(tx, [...byKey.keys()])).map((key) => byKey.get(key) as string));
-};
-
-/** Waits for keys that are being added. */
-const haveErased = async (tx: Queryable): Promise<boolean> => {
-  await joinFolds(tx);
-  return (await tx.query('SELECT 1 FROM erased_keys LIMIT 1')).length > 0;
 };
 
 const knownKeys = async (db: Queryable, keys: readonly string[]): Promise<string[]> =>

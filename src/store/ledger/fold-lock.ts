@@ -4,9 +4,25 @@ import type { Queryable } from '../../postgres/database.ts';
 /** Advisory lock: shared by folds, exclusive while keys are added. */
 const foldLock = 7_202_611_211;
 
+/** Which keys there are at all. In most stores there are none, and folds compare nothing with them. */
+export interface NotedKeys {
+  /** Of calls and persons that were erased. */
+  readonly erased: boolean;
+  /** Of persons who object to later calls. */
+  readonly objects: boolean;
+  /** Of what a legal hold names. */
+  readonly held: boolean;
+}
+
+const notedSql = `SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SELECT FROM erased_keys WHERE objects) AS objects,
+       EXISTS (SELECT FROM held_keys) AS held`;
+
 /** Of a fold: keys that are being added are known when it resolves, others are added after the transaction. */
-export const joinFolds = async (tx: Queryable): Promise<void> => {
+export const joinFolds = async (tx: Queryable): Promise<NotedKeys> => {
   await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
+  // A statement sees what was committed before it began: one that waits for the lock would miss what it waited for.
+  const [noted] = await tx.query<NotedKeys>(notedSql);
+  return noted ?? { erased: true, objects: true, held: true };
 };
 
 /** Of what adds keys: folds that run have ended when it resolves, others begin after the transaction. */

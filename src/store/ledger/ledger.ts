@@ -22,7 +22,8 @@ import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import type { SubjectIndex } from '../store.ts';
 import { findErased, findObjected } from './erased-keys.ts';
-import type { KeyOf, Subjects } from './subjects.ts';
+import type { NotedKeys } from './fold-lock.ts';
+import type { Subjects } from './subjects.ts';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
@@ -115,8 +116,9 @@ export const foldIntoLedger = async (
   observations: readonly PreparedObservation[],
   rules: {
     readonly processedField: string;
-    readonly keyOf: KeyOf;
-    readonly subjectsIn: Subjects['subjectsIn'];
+    /** What `joinFolds` said in this transaction. */
+    readonly noted: NotedKeys;
+    readonly subjects: Subjects;
     /** Whether a call is too old to be kept: one that is unknown becomes a tombstone. */
     readonly isExpired?: ((fields: CallDocument) => boolean) | undefined;
     /** Calls under a legal hold: neither their age nor an objection keeps them out. */
@@ -134,18 +136,12 @@ export const foldIntoLedger = async (
   const before = await lockRows(tx, [...byCall.keys()]);
   const rows = new Map(before);
   const unknown = [...before.values()].filter((row) => row.revision === 0);
-  const erased = await findErased(
-    tx,
-    unknown.map(({ callId }) => callId),
-    rules.keyOf,
-  );
+  const ids = unknown.map(({ callId }) => callId);
+  const erased = rules.noted.erased ? await findErased(tx, ids, rules.subjects.keyOf) : [];
   const free = unknown.filter(({ callId }) => rules.held?.has(callId) !== true);
   const expired = free.filter(({ callId }) => byCall.get(callId)?.some(({ fields }) => rules.isExpired?.(fields)));
-  const objected = await findObjected(
-    tx,
-    free.flatMap(({ callId }) => byCall.get(callId)?.[0] ?? []),
-    rules,
-  );
+  const first = free.flatMap(({ callId }) => byCall.get(callId)?.[0] ?? []);
+  const objected = rules.noted.objects ? await findObjected(tx, first, rules.subjects) : [];
   for (const id of [...erased, ...objected, ...expired.map(({ callId }) => callId)])
     rows.set(id, foldErasure(rowOf(rows, id)));
   const { privacy } = rules;

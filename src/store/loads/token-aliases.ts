@@ -28,7 +28,8 @@ export interface UnloadedAlias {
 export const noteAliases = async (
   tx: Transaction,
   observations: readonly Aliased[],
-  { warehouses, ...subjects }: Subjects & { readonly warehouses: readonly string[] },
+  subjects: Subjects,
+  warehouses: readonly string[],
 ): Promise<void> => {
   const named = observations.filter(({ aliases }) => aliases !== undefined);
   if (named.length === 0) return;
@@ -73,13 +74,13 @@ export const dropAliases = async (tx: Transaction, oldTokens: readonly string[])
 };
 
 /** Removes those that name a person who was erased: a store or a warehouse that is set back has them again. */
-export const dropErasedAliases = async (store: Database, subjects: Subjects): Promise<void> => {
+export const dropErasedAliases = async (store: Database & Subjects): Promise<void> => {
   for await (const page of listAliases(store)) {
     await store.transaction(async (tx) => {
       const erased = await findErasedTokens(
         tx,
         page.flatMap(({ old, token }) => [old, token]),
-        subjects,
+        store,
       );
       const gone = page.filter(({ old, token }) => erased.has(old) || erased.has(token));
       await dropAliases(
