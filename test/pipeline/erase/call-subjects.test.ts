@@ -18,7 +18,7 @@ import { createPrivacy } from '../../../src/privacy/privacy.ts';
 import { versionOfRules } from '../../../src/privacy/rules-version.ts';
 
 /** National digits, of few people, so that calls and requests meet. */
-const people = ['611223344', '655443322', '123456789', '611335544'];
+const people = ['611223344', '655443322'];
 const foreign = ['+447911123456', '+4520250301', '+12015550123', '+3541234567'];
 const odd = ['3639', '123456', '1234567', 'client-17', '0611', '+290 1234', 'ph_k1', '20250301'];
 
@@ -52,8 +52,13 @@ const privacyOf = (keyId: string, ...former: readonly string[]) =>
 const keys = [privacyOf('k1'), privacyOf('k2', 'k1'), privacyOf('k3', 'k1', 'k2')] as const;
 
 const written = fc.oneof(
-  fc.tuple(fc.constantFrom(...people), fc.constantFrom(...writings)).map(([national, write]) => write(national)),
-  fc.constantFrom(...foreign, ...odd),
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(fc.constantFrom(...people), fc.constantFrom(...writings))
+      .map(([national, write]) => write(national)),
+  },
+  { weight: 1, arbitrary: fc.constantFrom(...foreign, ...odd) },
 );
 /** A value as it came, as a token of some key, as a number, or within other text. */
 const value: fc.Arbitrary<unknown> = fc
@@ -107,7 +112,7 @@ const request: fc.Arbitrary<Exclude<ErasureRequest, { kind: 'call' }>> = fc
 const setups = fc.constantFrom<readonly CountryCode[]>(['FR'], ['FR', 'GB', 'BE'], ['US'], ['DK', 'IS']);
 
 test('every call that a request means has one of its subjects, and one that is not meant nearly never', () => {
-  const met = { meant: 0, found: 0, sought: 0, byReading: 0 };
+  const met = { meant: 0, found: 0, sought: 0 };
   fc.assert(
     fc.property(
       fc.array(call, { minLength: 1, maxLength: 4 }),
@@ -125,10 +130,7 @@ test('every call that a request means has one of its subjects, and one that is n
             ),
           );
           const isMeant = matches(document);
-          if (sought === undefined) {
-            met.byReading += 1;
-            continue;
-          }
+          if (sought === undefined) continue;
           // Rules of the same countries leave no number that is said.
           const isRedacted = key !== keys[0] && countries.join() === 'FR';
           const own = (isRedacted ? listWrittenSubjects : listCallSubjects)(document, comparison);
@@ -140,12 +142,12 @@ test('every call that a request means has one of its subjects, and one that is n
         }
       },
     ),
-    { numRuns: 400 },
+    { numRuns: 250 },
   );
   // Otherwise nothing was shown.
-  expect(met.meant).toBeGreaterThan(met.sought / 20);
-  expect(met.found).toBeLessThan(met.meant * 1.2);
-  expect(met.byReading).toBeLessThan(met.sought);
+  expect(met.meant).toBeGreaterThan(10);
+  expect(met.found).toBeLessThan(met.meant + met.sought / 20);
+  expect(met.sought).toBeGreaterThan(50);
 });
 
 const open = (key: string, countries: readonly CountryCode[]) =>
@@ -214,4 +216,22 @@ test('subjects stay as they are stored', () => {
       "text ph_k1_3gru4cnqmdneoofn5ohopv2oe2rfgzw4t7ntiyugwo4tendiw32q",
     ]
   `);
+});
+
+test('fractions, identifiers and times are nobody’s number', () => {
+  const matches = createMatcher(
+    { kind: 'phone', values: ['06 11 22 33 44', '+45 20250301'] },
+    compareValues(['FR'], () => []),
+  );
+  const word = (score: number) => ({ transcript_json: { callData: [{ words: [{ value: 'oui', score }] }] } });
+  expect([word(0.611223344), word(33611223344)].map(matches)).toEqual([false, true]);
+  const ids = [
+    '0611223344',
+    'a 0611223344',
+    '06112233-4400-4000-8000-000000000000',
+    '33611223-3440-4000-8000-000000000000',
+  ];
+  expect(ids.map((id) => matches({ id }))).toEqual([true, true, false, false]);
+  const times = ['20250301', '2025-03-01', '2025-03-01T10:00:00.123Z', 'le 2025-03-01'];
+  expect(times.map((at) => matches({ at }))).toEqual([true, false, false, true]);
 });
