@@ -5,5 +5,6 @@ import { exitOnSignals } from './signals.ts';
 
 keepHeapSmall();
 exitOnSignals();
+await runProgram(process.argv.slice(2));
 // Timers and sockets of libraries must not keep a finished command alive.
-process.exit(await runProgram(process.argv.slice(2)));
+process.exit(process.exitCode ?? 0);

@@ -14,7 +14,6 @@ process.on('message', async ({ words, input }) => {
   process.argv = [...process.argv.slice(0, 2), ...words];
   process.exitCode = undefined;
   Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(input, 'base64')]), configurable: true });
-  const code = await runProgram(words);
-  process.exitCode = undefined;
-  process.send({ code });
+  await runProgram(words);
+  process.send({ code: process.exitCode ?? 0 });
 });
