@@ -91,7 +91,7 @@ test('any order, any number, any batches: one document, one set of versions, one
 
 const rulesOf = ({ store }: Pipeline) => ({
   processedField: 'qualified',
-  noted: { erased: false, objects: false, held: false },
+  noted: { erased: false, objects: false, held: false, holdsLater: false },
   subjects: store,
 });
 const foldAll = (observations: readonly Observation[], of = pipeline) =>

@@ -10,19 +10,20 @@ export interface NotedKeys {
   readonly erased: boolean;
   /** Of persons who object to later calls. */
   readonly objects: boolean;
-  /** Of what a legal hold names. */
+  /** Of what a legal hold names, a call or what names later calls too. */
   readonly held: boolean;
+  readonly holdsLater: boolean;
 }
 
 const notedSql = `SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SELECT FROM erased_keys WHERE objects) AS objects,
-       EXISTS (SELECT FROM held_keys) AS held`;
+       EXISTS (SELECT FROM held_keys) AS held, EXISTS (SELECT FROM held_keys WHERE NOT of_call) AS "holdsLater"`;
 
 /** Of a fold: keys that are being added are known when it resolves, others are added after the transaction. */
 export const joinFolds = async (tx: Queryable): Promise<NotedKeys> => {
   await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
   // A statement sees what was committed before it began: one that waits for the lock would miss what it waited for.
   const [noted] = await tx.query<NotedKeys>(notedSql);
-  return noted ?? { erased: true, objects: true, held: true };
+  return noted ?? { erased: true, objects: true, held: true, holdsLater: true };
 };
 
 /** Of what adds keys: folds that run have ended when it resolves, others begin after the transaction. */

@@ -5,7 +5,7 @@ import { metadataSubject, metadataText } from '../../calls/subject-text.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import type { LoggedHold } from '../erasure-log.ts';
 import { writeMeta } from '../meta.ts';
-import { awaitFolds, joinFolds } from './fold-lock.ts';
+import { awaitFolds, type NotedKeys } from './fold-lock.ts';
 import { type KeyOf, type NamingCall, namingText, type Subjects } from './subjects.ts';
 
 export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
@@ -61,19 +61,16 @@ export const haveHolds = async (db: Queryable): Promise<boolean> =>
 /**
  * Those of some calls that a hold names, by id or in contacts and metadata: the latter are noted by id too, so that they stay
  * held when the value goes from them. Inside the transaction that folds them, before anything of them is cut.
+ * @param noted what `joinFolds` said in this transaction.
  */
 export const holdCalls = async (
   tx: Transaction,
   calls: readonly NamingCall[],
   { subjectsIn, keyOf }: Subjects,
+  noted: Pick<NotedKeys, 'held' | 'holdsLater'>,
 ): Promise<ReadonlySet<string>> => {
-  if (calls.length === 0) return none;
-  await joinFolds(tx);
-  const [any] = await tx.query<{ keys: boolean; subjects: boolean }>(
-    `SELECT EXISTS (SELECT FROM held_keys) AS keys, EXISTS (SELECT FROM held_keys WHERE NOT of_call) AS subjects`,
-  );
-  if (any?.keys !== true) return none;
-  if (any.subjects) {
+  if (calls.length === 0 || !noted.held) return none;
+  if (noted.holdsLater) {
     const named = calls.map((call) => ({ callId: call.callId, keys: listNamed(call, subjectsIn).map(keyOf) }));
     const holdsByKey = await readHoldsOf(tx, [...new Set(named.flatMap(({ keys }) => keys))]);
     const met = named.flatMap(({ callId, keys }) =>
