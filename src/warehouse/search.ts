@@ -57,15 +57,15 @@ export interface TranscriptSearch {
   find(request: SearchRequest): Promise<SearchResult>;
 }
 
-/** A search text taken apart; `positive` is the text without what is excluded. */
+/** A search text taken apart. */
 export interface SearchText {
-  readonly full: string;
-  readonly positive: string;
+  /** All of it that stands outside phrases, as typed: words, `or`, excluded words. */
+  readonly outsidePhrases: string;
+  /** The same without what is excluded. */
+  readonly wantedOutsidePhrases: string;
   readonly words: readonly string[];
   readonly phrases: readonly string[];
   readonly excludedPhrases: readonly string[];
-  /** `full` without `excludedPhrases`. */
-  readonly withoutExcludedPhrases: string;
   readonly hasOr: boolean;
   readonly hasExclusion: boolean;
 }
@@ -76,29 +76,22 @@ export const hitsPerCall = 3;
 export const readSearchText = (text: string): SearchText => {
   const terms = readTerms(text);
   const included = terms.filter((term) => !term.startsWith('-'));
-  const phrases = included
-    .filter((term) => term.startsWith('"') && hasWord(term))
-    .map((term) => term.replaceAll('"', ''));
-  const isExcludedPhrase = (term: string): boolean => term.startsWith('-"') && hasWord(term);
-  const excludedPhrases = terms.filter(isExcludedPhrase).map((term) => term.slice(1).replaceAll('"', ''));
-  const withoutExcludedPhrases = terms.filter((term) => !isExcludedPhrase(term)).join(' ');
-  const hasOr = included.some(isOr);
-  const words = included.filter((term) => !term.startsWith('"') && !isOr(term));
+  const wantedOutside = included.filter((term) => !isPhrase(term));
+  const words = wantedOutside.filter((term) => !isOr(term));
+  const phrases = readPhrases(included);
   if (!hasWord([...words, ...phrases].join(' '))) {
     throw terminal('USAGE_SEARCH', 'The search has no word to find.', {
       hint: 'Write words, a "phrase in quotes", or both; a minus sign excludes a word.',
     });
   }
-  const hasExclusion = included.length < terms.length;
   return {
-    full: terms.join(' '),
-    positive: included.join(' '),
+    outsidePhrases: terms.filter((term) => !isPhrase(term)).join(' '),
+    wantedOutsidePhrases: wantedOutside.join(' '),
     words,
     phrases,
-    excludedPhrases,
-    withoutExcludedPhrases,
-    hasOr,
-    hasExclusion,
+    excludedPhrases: readPhrases(terms.filter((term) => term.startsWith('-'))),
+    hasOr: included.some(isOr),
+    hasExclusion: included.length < terms.length,
   };
 };
 
@@ -115,11 +108,14 @@ export const readAlternatives = (text: string): readonly string[] => {
   return written.length === 0 ? [text] : written;
 };
 
-/** Apostrophe-like letters separate words, as the apostrophe itself does. */
+/** Apostrophe-like letters separate words, as the apostrophe itself does, and a less-than sign begins no tag. */
 const readTerms = (text: string): readonly string[] =>
-  text.replace(/[\p{Lm}\p{Sk}\p{Cc}\\ŉ]/gu, ' ').match(/-?"[^"]*"?|[^\s"]+/gu) ?? [];
+  text.replace(/[\p{Lm}\p{Sk}\p{Cc}\\ŉ<]/gu, ' ').match(/-?"[^"]*"?|[^\s"]+/gu) ?? [];
 
 const hasWord = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
+const isPhrase = (term: string): boolean => /^-?"/u.test(term);
+const readPhrases = (terms: readonly string[]): readonly string[] =>
+  terms.filter((term) => isPhrase(term) && hasWord(term)).map((term) => term.replace(/^-/u, '').replaceAll('"', ''));
 const isOr = (term: string): boolean => term.toLowerCase() === 'or';
 
 /** Around what was found, on its way out of the database: private-use characters, which transcripts do not hold. */

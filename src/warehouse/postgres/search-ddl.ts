@@ -4,30 +4,10 @@
  * callsync runs it, from the moment at which the index is created to the moment at which it is dropped.
  */
 import { type Layout, qualified, quote } from './layout.ts';
+import { boundary, createLanguagesSql, dropLanguagesSql, everyWord, languageSql } from './search-language.ts';
 
 /** Raised when what is stored changes its meaning; an index of another number is made again. */
-const definition = 'Search index of callsync, definition 2.';
-
-/** Text search configurations that PostgreSQL ships, by language code; any other language is not stemmed. */
-const configurations: Readonly<Record<string, string>> = {
-  da: 'danish',
-  de: 'german',
-  en: 'english',
-  es: 'spanish',
-  fi: 'finnish',
-  fr: 'french',
-  hu: 'hungarian',
-  it: 'italian',
-  nl: 'dutch',
-  no: 'norwegian',
-  nb: 'norwegian',
-  nn: 'norwegian',
-  pt: 'portuguese',
-  ro: 'romanian',
-  ru: 'russian',
-  sv: 'swedish',
-  tr: 'turkish',
-};
+const definition = 'Search index of callsync, definition 3.';
 
 const triggers = ['insert', 'update', 'delete', 'truncate'] as const;
 
@@ -40,33 +20,23 @@ const names = (layout: Layout) => ({
   refresh: qualified(layout, 'transcript_search_refresh'),
 });
 
-const languageSql = (column: string): string =>
-  `CASE lower(left(${column}, 2)) ${Object.entries(configurations)
-    .map(([code, name]) => `WHEN '${code}' THEN '${name}'`)
-    .join(' ')} ELSE 'simple' END`;
-
-/**
- * Between the utterances of a document stand words of no language: one whose positions tell where each utterance ends, and
- * more that keep words of two utterances so far apart that no phrase of up to `phraseReach` positions joins them.
- */
-export const boundary = '90817263545362';
-const filler = '90817263545363';
-export const phraseReach = 2;
-const separator = ` ${boundary}${` ${filler}`.repeat(phraseReach - 1)} `;
-
 /** Indexes the utterances of calls that have no rows yet; `ids` is an array of call ids. */
 const addSql = (layout: Layout, ids: string): string => {
   const { table, calls, utterances, document } = names(layout);
-  // A less-than sign would begin a tag, which may swallow words and boundaries.
   return `INSERT INTO ${table} (call_id, side, call_timestamp, language, document, clipped)
 SELECT t.call_id, t.side, t.call_timestamp, t.language, d.document, d.clipped
-  FROM (SELECT c.call_id, coalesce(u.side, '') AS side, c.call_timestamp, ${languageSql('c.lang')} AS language,
-               string_agg(translate(u.content, '<', ' '), '${separator}' ORDER BY u.utterance_index) AS content
-          FROM ${calls} c JOIN ${utterances} u ON u.call_id = c.call_id
-         WHERE c.call_id = ANY(${ids}) AND u.content <> ''
-         GROUP BY c.call_id, coalesce(u.side, '')) t
+  FROM (SELECT c.call_id, coalesce(u.side, '') AS side, c.call_timestamp, c.language,
+               string_agg(c.boundary || u.content, ' ' ORDER BY u.utterance_index) AS content
+          FROM (SELECT call_id, call_timestamp, language, ${boundary('language')} || ' ' AS boundary
+                  FROM (SELECT call_id, call_timestamp, ${languageSql('lang')} AS language FROM ${calls} WHERE call_id = ANY(${ids})) spoken) c
+          JOIN ${utterances} u ON u.call_id = c.call_id
+         WHERE u.content <> ''
+         GROUP BY c.call_id, coalesce(u.side, ''), c.call_timestamp, c.language) t
  CROSS JOIN LATERAL ${document}(t.language, t.content) d`;
 };
+
+/** A less-than sign would begin a tag, which may swallow words and boundaries. */
+export const asText = (content: string): string => `replace(${content}, '<', ' ')`;
 
 /** Letters of Latin, Greek and Cyrillic whose form without accents is not empty, no longer, and needs no quoting. */
 const plainLetters = String.raw`\u0020-\u007E\u00C0-\u0148\u014A-\u024F\u0370-\u052F`;
@@ -74,34 +44,39 @@ const plainLetters = String.raw`\u0020-\u007E\u00C0-\u0148\u014A-\u024F\u0370-\u
 /**
  * Words are stemmed before their accents go, because stemmers need them (annulée, annuler); a query goes the same way.
  * Accents go from all words at once where their letters allow it, else word by word, which takes half as long again.
- * tsvector keeps 255 positions a word and none past 16,383: `clipped` says that some are missing. To write a word with 255
- * positions takes 254 commas and 510 letters.
+ * tsvector keeps 255 positions a word, and has 16,383 for all that come later: `clipped` says that a word lacks positions,
+ * and `ranOut` which. A word before the last position joins it, as its neighbour is not known.
  */
 const documentFunction = (
   layout: Layout,
 ): string => `CREATE OR REPLACE FUNCTION ${names(layout).document}(language text, content text, OUT document tsvector, OUT clipped boolean)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  words tsvector := ts_delete(to_tsvector(language::regconfig, content), '${filler}');
+  words tsvector := to_tsvector(${everyWord(layout, 'language')}, ${asText('content')});
   written text := words::text;
-  plain boolean := length(content) < 16383 AND written !~ '[^${plainLetters}]';
+  short boolean := length(content) < 16383;
 BEGIN
-  IF plain AND length(written) - length(replace(written, ',', '')) >= 254 THEN
-    plain := (SELECT max(length(part)) FROM string_to_table(written, ' ') part) < 510;
-  END IF;
-  IF plain THEN
+  IF short AND written !~ '[^${plainLetters}]' THEN
     document := ${names(layout).fold}(written)::tsvector;
-    clipped := false;
   ELSE
-    SELECT coalesce(string_agg('''' || replace(replace(f.word, '\\', '\\\\'), '''', '''''') || ''':' || array_to_string(w.positions, ','), ' '), '')::tsvector,
-           coalesce(bool_or(cardinality(w.positions) >= 255 OR 16383 = ANY(w.positions)), false)
-      INTO document, clipped
+    SELECT coalesce(string_agg(${quotedLexeme('f.word')} || ':' || array_to_string(array_replace(w.positions, 16382::smallint, 16383::smallint), ','), ' '), '')::tsvector
+      INTO document
       FROM unnest(words) AS w
      CROSS JOIN LATERAL (SELECT left(${names(layout).fold}(w.lexeme), 500) AS word) f
      WHERE f.word <> '';
   END IF;
+  -- Between 255 positions are 254 commas.
+  clipped := (NOT short OR length(written) - length(replace(written, ',', '')) >= 254)
+             AND coalesce((SELECT bool_or(${ranOut('w.positions')}) FROM unnest(document) w), false);
 END
 $$`;
+
+/** Whether a word of a document has been said where its positions do not tell. */
+export const ranOut = (positions: string): string => `(cardinality(${positions}) >= 255 OR 16383 = ANY(${positions}))`;
+
+/** A lexeme as tsvector and tsquery write it. */
+export const quotedLexeme = (lexeme: string): string =>
+  `'''' || replace(replace(${lexeme}, '\\', '\\\\'), '''', '''''') || ''''`;
 
 /** One function for every trigger: what the statement touched is indexed anew from what is there now. */
 const refreshFunction = (
@@ -149,6 +124,7 @@ export const createSearchSql = (layout: Layout, unaccentSchema: string): readonl
     `COMMENT ON TABLE ${table} IS '${definition}'`,
     `CREATE INDEX IF NOT EXISTS transcript_search_time ON ${table} (language, call_timestamp DESC NULLS LAST, call_id)`,
     `CREATE OR REPLACE FUNCTION ${fold}(word text) RETURNS text LANGUAGE sql STABLE AS $$SELECT ${unaccent}.unaccent('${unaccent}.unaccent'::regdictionary, word)$$`,
+    createLanguagesSql(layout),
     documentFunction(layout),
     refreshFunction(layout),
     ...triggers.map((event) => createTrigger(layout, event)),
@@ -163,6 +139,7 @@ export const dropSearchSql = (layout: Layout): readonly string[] => {
     `DROP FUNCTION IF EXISTS ${document}(text, text)`,
     `DROP FUNCTION IF EXISTS ${fold}(text)`,
     `DROP TABLE IF EXISTS ${table}`,
+    ...dropLanguagesSql(layout),
   ];
 };
 

@@ -30,6 +30,8 @@ import {
 const firstLook = 400;
 /** So many where a long way lies ahead: rare phrases of frequent words are too few among the first to count on. */
 const secondLook = 4_000;
+/** A row that the index names is read out of order: it costs so many rows of a walk. */
+const namedCost = 1.5;
 /** What was not found is taken for as frequent as if half a row had it. */
 const halfFound = 0.5;
 
@@ -38,8 +40,6 @@ interface FoundRow {
   readonly side: string;
   readonly micros: number | null;
   readonly language: string;
-  /** Positions ran out. */
-  readonly clipped: boolean;
 }
 
 /** What the newest rows of a language told. */
@@ -80,11 +80,15 @@ export const findCalls = async (
   for (const query of queries) {
     starts.push(await lookAtNewest(client, layout, query, { parameters: findParameters(query, range), wanted }));
   }
-  // The index has the rows of all languages together.
-  const named = starts.reduce((sum, { query, rest }) => sum + query.rows * (rest?.withWords ?? 0), 0);
+  // What is found soonest comes first: the others are of no interest where they are older.
+  starts.sort((a, b) => densityOf(b) - densityOf(a));
   const found: { readonly row: FoundRow; readonly query: LanguageQuery }[] = [];
   for (const start of starts) {
-    const rows = start.rest === undefined ? start.rows : await readAll(client, layout, start, { wanted, named });
+    const from = oldestNeeded(
+      found.map(({ row }) => row),
+      wanted,
+    );
+    const rows = start.rest === undefined ? start.rows : await readAll(client, layout, start, { wanted, from });
     found.push(...rows.map((row) => ({ row, query: start.query })));
   }
   found.sort((a, b) => newestFirst(keyOf(a.row), keyOf(b.row)));
@@ -100,13 +104,11 @@ export const findCalls = async (
     const { rows } = await client.query(hitsSql(layout), [
       mine.map((row) => row.call_id),
       mine.map((row) => row.side),
-      mine.map((row) => row.clipped),
       query.language,
-      query.anyWords,
-      query.confirmsPhrases ? query.anyWordAlone : query.any,
+      query.any,
+      query.anyOutsidePhrases,
       query.lexemes,
-      text.phrases.length === 0,
-      query.confirmsPhrases ? query.phrases : [],
+      query.phrases,
     ]);
     for (const row of rows) {
       const hit = { utteranceIndex: row.utterance_index, side: row.side, ...readMarks(row.marked) };
@@ -138,6 +140,16 @@ const joinHits = (hits: readonly SearchHit[]): readonly SearchHit[] => {
   return [...joined.values()].sort(byUtterance).slice(0, hitsPerCall);
 };
 
+/** Of which language newest calls come first, about. */
+const densityOf = ({ query, rest }: Start): number =>
+  rest === undefined ? Number.POSITIVE_INFINITY : query.rows * rest.found;
+
+/** The time of the last call that is wanted, once so many are found. */
+const oldestNeeded = (rows: readonly FoundRow[], wanted: number): number | null => {
+  const times = new Map(rows.map((row) => [row.call_id, row.micros]));
+  return [...times.values()].sort((a, b) => (b ?? 0) - (a ?? 0))[wanted - 1] ?? null;
+};
+
 const callsOf = (rows: readonly FoundRow[]): number => new Set(rows.map((row) => row.call_id)).size;
 
 /** What is frequent is found among the newest rows. Else they are a sample of the others. */
@@ -150,7 +162,7 @@ const lookAtNewest = async (
   const { rows } = await client.query<FoundRow>(findSql(layout, 'newest'), [...parameters, firstLook]);
   if (callsOf(rows) >= wanted) return { query, parameters, rows };
   // Words alone are all that the index is asked for, and were counted.
-  const hasMore = query.full !== query.words || query.confirmsPhrases || query.excludedPhrases.length > 0;
+  const hasMore = query.full !== query.words;
   const { rows: samples } = await client.query<{ rows: number; with_words: number }>(sampleSql(layout), [
     ...parameters,
     firstLook,
@@ -171,11 +183,12 @@ const readAll = async (
   client: pg.PoolClient,
   layout: Layout,
   { query, parameters, rows: sampled, rest }: Start,
-  { wanted, named }: { readonly wanted: number; readonly named: number },
+  { wanted, from }: { readonly wanted: number; readonly from: number | null },
 ): Promise<readonly FoundRow[]> => {
   const most = 2 * wanted;
   const find = async (among: Among, limit: number, more: readonly unknown[] = []): Promise<readonly FoundRow[]> => {
-    const { rows } = await client.query<FoundRow>(findSql(layout, among), [...parameters.with(7, limit), ...more]);
+    const bounded = parameters.with(7, limit).with(3, from ?? parameters[3]);
+    const { rows } = await client.query<FoundRow>(findSql(layout, among), [...bounded, ...more]);
     return rows;
   };
   let newest = sampled;
@@ -183,6 +196,7 @@ const readAll = async (
   // A call is found by each of its sides; few calls by both, as far as the newest tell.
   const enough = (): number =>
     newest.length === 0 ? wanted + 3 : Math.min(most, Math.ceil((wanted * newest.length) / callsOf(newest)) + 3);
+  const named = query.rows * (rest?.withWords ?? 0) * namedCost;
   const passed = (): number => Math.min(query.rows, enough() / share);
   if (Math.min(named, passed()) > secondLook) {
     newest = await find('newest', most, [secondLook]);

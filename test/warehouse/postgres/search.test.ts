@@ -6,6 +6,7 @@ import type { SearchRequest } from '../../../src/warehouse/search.ts';
 import type { CallLoad, Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
 import { makeBatch, makeCall, makeTombstone } from '../batches.ts';
+import { createRandom, createTruth, makeQuestion, makeSayings, writeQuestion } from './search-truth.ts';
 
 const config = { schema: 'calls', documents: false } as const;
 let database: TestDatabase;
@@ -254,6 +255,38 @@ test('a phrase with stop words is found word for word, without regard to accents
       ],
     },
   ]);
+});
+
+test('random words, phrases, excluded phrases and alternatives find what a reader finds, stop words and long calls too', async () => {
+  const random = createRandom(11);
+  const sayings = makeSayings(random, 30);
+  await load(
+    ...sayings.map(({ callId, lang, says }) => ({
+      callId,
+      lang,
+      says: says.map(([side, words]) => [side, words.join(' ')] as const),
+    })),
+  );
+  await warehouse.search.create();
+  const { rows: clipped } = await admin.query('SELECT FROM calls.transcript_search WHERE clipped');
+  expect(clipped.length).toBeGreaterThan(2);
+  const truth = await createTruth(admin, sayings);
+  let found = 0;
+  for (let asked = 0; asked < 60; asked += 1) {
+    const question = makeQuestion(random);
+    const text = writeQuestion(question);
+    const wanted = truth.find(question);
+    const { calls } = await warehouse.search.find({ text, limit: 100 });
+    expect(calls.map(({ callId }) => callId).sort(), text).toEqual([...wanted.keys()].sort());
+    for (const { callId, hits } of calls) {
+      expect(hits.length, `${text} in ${callId}`).toBeGreaterThan(0);
+      const shown = hits.filter((hit) => !wanted.get(callId)?.has(hit.utteranceIndex));
+      expect(shown, `${text} in ${callId}`).toEqual([]);
+      expect(hits.filter((hit) => hit.highlights.length === 0)).toEqual([]);
+    }
+    found += calls.length;
+  }
+  expect(found).toBeGreaterThan(100);
 });
 
 test('beyond the newest rows: by the index, by a walk, in another language, and as many as were asked for', async () => {

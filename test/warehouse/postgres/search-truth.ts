@@ -1,0 +1,121 @@
+/** What a search must find in random calls: each utterance is read word by word, without any index. */
+import type pg from 'pg';
+
+export type Language = 'fr' | 'en';
+
+export interface Saying {
+  readonly callId: string;
+  readonly lang: Language;
+  /** Side and words of each utterance. */
+  readonly says: readonly (readonly [string, readonly string[]])[];
+}
+
+interface Alternative {
+  readonly words: readonly string[];
+  readonly phrases: readonly (readonly string[])[];
+  readonly excludedPhrases: readonly (readonly string[])[];
+}
+export type Question = readonly Alternative[];
+
+export interface Truth {
+  /** Calls to find, and for each the utterances that may be shown. */
+  readonly find: (question: Question) => ReadonlyMap<string, ReadonlySet<number>>;
+}
+
+const stemmers = { fr: 'french_stem', en: 'english_stem' } as const;
+const words = `facture factures contrat résilier résilié annulée élève problème problem problems bill cancelled invoice
+  le la de à pas the with a my`.split(/\s+/);
+
+export const createRandom = (seed: number) => {
+  let state = seed;
+  const random = (): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+  const below = (most: number): number => Math.floor(random() * most);
+  const word = (): string => {
+    const one = words[below(words.length)] ?? '';
+    return random() < 0.2 ? one.toUpperCase() : one;
+  };
+  const some = (most: number): readonly string[] => Array.from({ length: 1 + below(most) }, word);
+  const lang = (): Language => (random() < 0.6 ? 'fr' : 'en');
+  return { random, below, some, lang };
+};
+type Random = ReturnType<typeof createRandom>;
+
+/** Some of the calls are so long that positions run out: of words that all utterances have, or of those of one utterance. */
+export const makeSayings = ({ below, some, lang }: Random, calls: number): readonly Saying[] =>
+  Array.from({ length: calls }, (_, at) => {
+    const [utterances, longest] = at % 20 === 7 ? [600, 4] : at % 20 === 13 ? [2, 9_000] : [8, 7];
+    const says = Array.from({ length: at % 20 === 7 ? utterances : 1 + below(utterances) }, () => {
+      const side = below(2) === 0 ? 'out' : 'in';
+      return [side, longest > 100 ? Array.from({ length: 1_500 }, () => some(6)).flat() : some(longest)] as const;
+    });
+    return { callId: `c${String(at).padStart(3, '0')}`, lang: lang(), says };
+  });
+
+/** Words, phrases and excluded phrases, and one of two such searches. */
+export const makeQuestion = ({ random, below, some }: Random): Question =>
+  Array.from({ length: random() < 0.2 ? 2 : 1 }, () => ({
+    words: random() < 0.3 ? some(2) : [],
+    phrases: Array.from({ length: 1 + Number(random() < 0.15) }, () => some(4)),
+    excludedPhrases: random() < 0.3 ? [some(1 + below(3))] : [],
+  }));
+
+export const writeQuestion = (question: Question): string =>
+  question
+    .map(({ words: outside, phrases, excludedPhrases }) =>
+      [
+        ...outside,
+        ...phrases.map((phrase) => `"${phrase.join(' ')}"`),
+        ...excludedPhrases.map((phrase) => `-"${phrase.join(' ')}"`),
+      ].join(' '),
+    )
+    .join(' or ');
+
+export const createTruth = async (client: pg.Client, sayings: readonly Saying[]): Promise<Truth> => {
+  const keys = new Map<string, string>();
+  const stopWords = new Set<string>();
+  for (const [lang, stemmer] of Object.entries(stemmers)) {
+    const { rows } = await client.query<{ word: string; stems: string[] }>(
+      'SELECT word, ts_lexize($1::regdictionary, word) AS stems FROM unnest($2::text[]) AS word',
+      [stemmer, words],
+    );
+    for (const { word, stems } of rows) {
+      keys.set(`${lang} ${word}`, withoutAccents(stems[0] ?? word));
+      if (stems.length === 0) stopWords.add(`${lang} ${word}`);
+    }
+  }
+  const keyOf = (lang: Language, word: string) => keys.get(`${lang} ${word.toLowerCase()}`) ?? '';
+  const spell = (lang: Language, spoken: readonly string[]) => ` ${spoken.map((word) => keyOf(lang, word)).join(' ')} `;
+  const spelled = sayings.map(({ callId, lang, says }) => ({
+    callId,
+    lang,
+    utterances: says.map(([side, spoken], index) => ({ side, index, text: spell(lang, spoken) })),
+  }));
+  return {
+    find: (question) => {
+      const found = new Map<string, Set<number>>();
+      for (const { callId, lang, utterances } of spelled) {
+        for (const alternative of question) {
+          const phrases = alternative.phrases.map((phrase) => spell(lang, phrase));
+          const outside = alternative.words
+            .filter((word) => !stopWords.has(`${lang} ${word.toLowerCase()}`))
+            .map((word) => spell(lang, [word]));
+          const excluded = alternative.excludedPhrases.map((phrase) => spell(lang, phrase));
+          const wanted = [...phrases, ...outside];
+          for (const side of ['out', 'in']) {
+            const mine = utterances.filter((utterance) => utterance.side === side);
+            const isSaid = (text: string) => mine.some((utterance) => utterance.text.includes(text));
+            if (!wanted.every(isSaid) || excluded.some(isSaid)) continue;
+            const having = mine.filter(({ text }) => wanted.some((one) => text.includes(one)));
+            found.set(callId, new Set([...(found.get(callId) ?? []), ...having.map(({ index }) => index)]));
+          }
+        }
+      }
+      return found;
+    },
+  };
+};
+
+const withoutAccents = (text: string): string => text.normalize('NFD').replaceAll(/\p{M}/gu, '');
