@@ -111,16 +111,20 @@ interface Layout {
 const small = String.raw`-?(?:0|[1-9]\d{0,5})(?:\.\d{1,9})?|true|false|null`;
 const { blanks, string, nested } = jsonPatterns;
 const mostWritten = 1_000;
+const none = -1;
 
 interface Written {
   readonly names: readonly string[];
   /** What stands before each value, and behind the last. */
-  readonly between: readonly [...string[], string];
+  readonly between: readonly string[];
+}
+
+interface WrittenObject extends Written {
   readonly fields: readonly FieldPlace[];
 }
 
 /** Undefined where a name comes twice, there is no object, or its names are no names of fields that services have. */
-const readWritten = (json: JsonBytes, at: number): Written | undefined => {
+const readWritten = (json: JsonBytes, at: number): WrittenObject | undefined => {
   const cut = cutObject(json, at);
   if (cut === undefined || cut.fields.length === 0) return undefined;
   const { fields, end } = cut;
@@ -133,30 +137,49 @@ const readWritten = (json: JsonBytes, at: number): Written | undefined => {
 
 const quoted = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 
-const compiled = rememberRecent(100, (source: string) => new RegExp(source, 'y'), 16 * mostWritten);
-
 const wordsBegin = new RegExp(`\\[${blanks}(?=\\{)`, 'y');
 
 /** The layout of the utterance at `at`; undefined where only a parser can read it. */
 const readLayout = (json: JsonBytes, at: number): Layout | undefined => {
   const written = readWritten(json, at);
   if (written === undefined || !written.names.includes('content')) return undefined;
-  let beforeWord = '';
-  const values = written.fields.map(({ name, start }) => {
-    if (name === 'content') return string;
-    if (name !== 'words') return `${small}|${string}|${nested}`;
-    wordsBegin.lastIndex = start;
-    const word = wordsBegin.test(json.text) ? readWritten(json, wordsBegin.lastIndex) : undefined;
-    const valueAt = word?.names.indexOf('value') ?? -1;
-    if (word === undefined || valueAt === -1) return `\\[${blanks}\\]`;
-    beforeWord = `${word.between[valueAt]}"`;
-    const one = join(word, (index) => (index === valueAt ? string : `(?:${small})`));
-    return `\\[${blanks}(?:${one}${blanks}(?:,${blanks}${one}${blanks})*)?\\]`;
-  });
-  const { names, between } = written;
-  const pattern = compiled(join(written, (index) => `(${values[index]})`));
-  return { names, before: between.slice(0, -1), pattern, beforeWord };
+  const { names, between, fields } = written;
+  const word = readFirstWord(json, fields[names.indexOf('words')]);
+  return layoutOf(JSON.stringify([{ names, between }, word && { names: word.names, between: word.between }]));
 };
+
+/** Undefined where there is none, or it has no value. */
+const readFirstWord = (json: JsonBytes, words: FieldPlace | undefined): Written | undefined => {
+  wordsBegin.lastIndex = words?.start ?? json.text.length;
+  const word = wordsBegin.test(json.text) ? readWritten(json, wordsBegin.lastIndex) : undefined;
+  return word?.names.includes('value') ? word : undefined;
+};
+
+/** Calls of one service are written alike. @param written an utterance and the first of its words, as JSON. */
+const layoutOf = rememberRecent(
+  100,
+  (written: string): Layout => {
+    const [utterance, word] = JSON.parse(written) as [Written, Written | null];
+    const valueAt = word?.names.indexOf('value') ?? none;
+    const one = word && join(word, (index) => (index === valueAt ? string : `(?:${small})`));
+    const list = one === null ? '' : `(?:${one}${blanks}(?:,${blanks}${one}${blanks})*)?`;
+    const patternOf = (name: string | undefined): string => {
+      if (name === 'content') return string;
+      return name === 'words' ? `\\[${blanks}${list}\\]` : `${small}|${string}|${nested}`;
+    };
+    const { names, between } = utterance;
+    return {
+      names,
+      before: between.slice(0, -1),
+      pattern: new RegExp(
+        join(utterance, (index) => `(${patternOf(names[index])})`),
+        'y',
+      ),
+      beforeWord: word === null ? '' : `${word.between[valueAt]}"`,
+    };
+  },
+  4 * mostWritten,
+);
 
 const join = ({ names, between }: Written, patternOf: (index: number) => string): string =>
   `${names.map((_name, index) => quoted(between[index] as string) + patternOf(index)).join('')}${quoted(between[names.length] as string)}`;

@@ -31,7 +31,7 @@ const base32 = (bytes: Buffer): string => {
 
 /** `ph_<key id>_<base32 of HMAC-SHA-256(key, kind ‖ 0 ‖ value)>`. @param value normalised by its kind. */
 export const makeToken = ({ id, bytes }: TokenKey, kind: TokenKind, value: string): string =>
-  `ph_${id}_${base32(createHmac('sha256', bytes).update(kind).update('\0').update(value).digest())}`;
+  `ph_${id}_${base32(createHmac('sha256', bytes).update(`${kind}\0${value}`).digest())}`;
 
 /** What is a token already is not tokenised again. */
 export const isToken = (text: string): boolean => /^ph_[a-z0-9]+_[a-z2-7]{52}$/.test(text);
