@@ -388,3 +388,35 @@ test('an index that is absent, unfinished, of another definition or unkept is no
   expect(await warehouse.search.status()).toMatchObject({ state: 'absent' });
   await load({ callId: 'b', says: [['out', 'bonjour']] });
 });
+
+test('an owner of the schema who is no superuser makes the index, and dropping it leaves nothing', async () => {
+  // Roles belong to the whole server, which other tests share.
+  const owner = `owner_${process.pid}_${Date.now()}`;
+  const { rows } = await admin.query<{ name: string }>('SELECT quote_ident(current_database()) AS name');
+  await admin.query(
+    `CREATE ROLE ${owner}; GRANT CREATE ON DATABASE ${rows[0]?.name} TO ${owner}; GRANT USAGE ON SCHEMA calls TO ${owner}`,
+  );
+  const url = new URL(database.url);
+  url.searchParams.set('options', `-c role=${owner}`);
+  const owned = createPostgresWarehouse({ name: 'pg', url: url.href, config: { ...config, schema: 'owned' } });
+  try {
+    await owned.migrate();
+    const listObjects = async () =>
+      (
+        await admin.query(`SELECT name FROM (SELECT cfgname AS name, cfgnamespace AS schema FROM pg_ts_config
+          UNION ALL SELECT dictname, dictnamespace FROM pg_ts_dict
+          UNION ALL SELECT proname, pronamespace FROM pg_proc
+          UNION ALL SELECT relname, relnamespace FROM pg_class) t
+          WHERE schema = 'owned'::regnamespace AND name NOT LIKE 'unaccent%' ORDER BY name`)
+      ).rows;
+    const before = await listObjects();
+    await owned.search.create();
+    await owned.load(makeBatch({ calls: [spoken({ callId: 'a', says: [['out', 'je veux résilier le contrat']] })] }));
+    expect((await owned.search.find({ text: '"résilier le contrat"', limit: 20 })).calls).toHaveLength(1);
+    await owned.search.drop();
+    expect(await listObjects()).toEqual(before);
+  } finally {
+    await owned.close();
+    await admin.query(`DROP OWNED BY ${owner} CASCADE; DROP ROLE ${owner}`);
+  }
+});
