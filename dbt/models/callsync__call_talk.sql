@@ -5,7 +5,7 @@ WITH intervals AS (
     speaker,
     start_seconds,
     end_seconds,
-    start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds) AS gap
+    ROUND((start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds)) * 1000000) / 1000000 + 0 AS gap
   FROM {{ ref('int_callsync__speech_intervals') }}
 ),
 talk AS (
@@ -81,17 +81,17 @@ SELECT
   CASE WHEN s.agent_side IS NULL THEN 'side unknown: set analytics.agent_side' ELSE 'ok' END AS agent_status,
   COALESCE(n.turns, 0) AS turns,
   COALESCE(n.words, 0) AS words,
-  s.talk_in AS talk_in_seconds,
-  s.talk_out AS talk_out_seconds,
-  s.talk_agent AS talk_agent_seconds,
-  s.talk_customer AS talk_customer_seconds,
+  ROUND((s.talk_in) * 1000000) / 1000000 + 0 AS talk_in_seconds,
+  ROUND((s.talk_out) * 1000000) / 1000000 + 0 AS talk_out_seconds,
+  ROUND((s.talk_agent) * 1000000) / 1000000 + 0 AS talk_agent_seconds,
+  ROUND((s.talk_customer) * 1000000) / 1000000 + 0 AS talk_customer_seconds,
   s.talk_agent / NULLIF(s.talk_agent + s.talk_customer, 0) AS agent_talk_share,
-  s.speech AS speech_seconds,
-  s.talk_all - s.speech AS overlap_seconds,
-  s.silence AS silence_seconds,
+  ROUND((s.speech) * 1000000) / 1000000 + 0 AS speech_seconds,
+  ROUND((s.talk_all - s.speech) * 1000000) / 1000000 + 0 AS overlap_seconds,
+  ROUND((s.silence) * 1000000) / 1000000 + 0 AS silence_seconds,
   s.silence / NULLIF(s.span, 0) AS silence_share,
-  s.longest_silence AS longest_silence_seconds,
-  n.longest AS longest_monologue_seconds,
+  ROUND((s.longest_silence) * 1000000) / 1000000 + 0 AS longest_silence_seconds,
+  ROUND((n.longest) * 1000000) / 1000000 + 0 AS longest_monologue_seconds,
   n.longest_side AS longest_monologue_side,
   n.words / NULLIF(s.talk_all, 0) * 60 AS words_per_minute
 FROM sides AS s

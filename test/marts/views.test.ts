@@ -39,6 +39,11 @@ test.each(marts.map((mart) => [mart.name, mart] as const))(
 test('talk figures are those of the timeline, counted hundredth by hundredth of a second', async () => {
   const rows = new Map((await here.postgres.readMart('call_talk')).map((row) => [row.call_id, row]));
   expect(rows.size).toBe(here.documents.length);
+  // Without the remainders of floats, which other figures here are rounded of: a second is not longer than 1.
+  const written = await here.postgres.ask(
+    "SELECT call_id, CONCAT(longest_silence_seconds, ' s') AS silence FROM {marts}.call_talk",
+  );
+  const silences = new Map(written.map(({ call_id, silence }) => [call_id, silence]));
   let compared = 0;
   for (const document of here.documents) {
     const row = rows.get(document.unique_id) ?? {};
@@ -48,6 +53,7 @@ test('talk figures are those of the timeline, counted hundredth by hundredth of 
       if (typeof value === 'number') expect(row[name], `${name} of ${document.unique_id}`).toBeCloseTo(value, 4);
       else expect(row[name], name).toBe(value);
     }
+    expect(silences.get(document.unique_id)).toBe(`${expected.longest_silence_seconds ?? ''} s`);
     compared += Number(utterances.length > 0);
   }
   expect(compared).toBeGreaterThan(70);

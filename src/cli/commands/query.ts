@@ -20,7 +20,7 @@ Examples:
   callsync query 'SELECT * FROM calls_marts.agent_daily ORDER BY business_day DESC LIMIT 10' --json
   callsync query 'SELECT COUNTIF(value_bool) AS found FROM tags' --warehouse bigquery
 
-Tables are found by their names, marts in the schema or dataset calls_marts (docs/marts.md; docs/cookbook.md has 20 questions).
+Tables are found by their names, marts in the schema or dataset calls_marts (docs/marts.md; docs/cookbook.md answers questions with them).
 It only reads, and holds all rows in memory: LIMIT what may be many. It asks with the rights of the configuration, those of
 callsync itself.`,
     )

@@ -11,7 +11,7 @@ export interface Asked {
 /** @param staysUp only then do psql and searches find a database that answers */
 export const askLines = ({ warehouse, configFile, psql }: Asked, staysUp: boolean): readonly string[] => {
   const lines = [
-    'Ask in SQL: tables are in schema calls (docs/tables.md), marts in calls_marts (docs/marts.md; docs/cookbook.md has 20 questions).',
+    'Ask in SQL: tables are in schema calls (docs/tables.md), marts in calls_marts (docs/marts.md; docs/cookbook.md answers questions with them).',
     `npx callsync query --config ${configFile} 'SELECT * FROM calls_marts.agent_daily LIMIT 5'`,
   ];
   if (!staysUp) return lines;

@@ -5,6 +5,9 @@ import { columnsOf, type Mart } from '../mart.ts';
 const start = (d: Dialect): string => `u.start_offset * ${d.factor('utterance_start')}`;
 const end = (d: Dialect): string => `${start(d)} + u.duration * ${d.factor('utterance_duration')}`;
 
+/** Times are fractions that no float is exact for: without it a gap of a second is longer than 1. Plus 0: of nothing much is left -0. */
+const toMicroseconds = (x: string): string => `ROUND((${x}) * 1000000) / 1000000 + 0`;
+
 /** CTE `numbered`: the columns of `marked`, and how many rows of the partition have `begins` = 1 up to here. */
 const numberRuns = (columns: string, partition: string, name: string): string => `numbered AS (
   SELECT
@@ -159,7 +162,7 @@ words_per_minute float Words per minute of talk.`),
     speaker,
     start_seconds,
     end_seconds,
-    start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds) AS gap
+    ${toMicroseconds('start_seconds - LAG(end_seconds) OVER (PARTITION BY call_id, speaker ORDER BY start_seconds)')} AS gap
   FROM ${d.mart('speech_intervals')}
 ),
 talk AS (
@@ -235,17 +238,17 @@ SELECT
   CASE WHEN s.agent_side IS NULL THEN 'side unknown: set analytics.agent_side' ELSE 'ok' END AS agent_status,
   COALESCE(n.turns, 0) AS turns,
   COALESCE(n.words, 0) AS words,
-  s.talk_in AS talk_in_seconds,
-  s.talk_out AS talk_out_seconds,
-  s.talk_agent AS talk_agent_seconds,
-  s.talk_customer AS talk_customer_seconds,
+  ${toMicroseconds('s.talk_in')} AS talk_in_seconds,
+  ${toMicroseconds('s.talk_out')} AS talk_out_seconds,
+  ${toMicroseconds('s.talk_agent')} AS talk_agent_seconds,
+  ${toMicroseconds('s.talk_customer')} AS talk_customer_seconds,
   s.talk_agent / NULLIF(s.talk_agent + s.talk_customer, 0) AS agent_talk_share,
-  s.speech AS speech_seconds,
-  s.talk_all - s.speech AS overlap_seconds,
-  s.silence AS silence_seconds,
+  ${toMicroseconds('s.speech')} AS speech_seconds,
+  ${toMicroseconds('s.talk_all - s.speech')} AS overlap_seconds,
+  ${toMicroseconds('s.silence')} AS silence_seconds,
   s.silence / NULLIF(s.span, 0) AS silence_share,
-  s.longest_silence AS longest_silence_seconds,
-  n.longest AS longest_monologue_seconds,
+  ${toMicroseconds('s.longest_silence')} AS longest_silence_seconds,
+  ${toMicroseconds('n.longest')} AS longest_monologue_seconds,
   n.longest_side AS longest_monologue_side,
   n.words / NULLIF(s.talk_all, 0) * 60 AS words_per_minute
 FROM sides AS s
