@@ -145,7 +145,13 @@ const find = async (options: SearchOptions, request: SearchRequest): Promise<Sea
   return await inTransaction(pool, purpose, async (client) => {
     await client.query('SET TRANSACTION READ ONLY');
     const results: SearchResult[] = [];
-    for (const text of texts) results.push(await findCalls(client, layout, request, text));
+    for (const text of texts) {
+      // Older calls than those that are found already would not be shown.
+      const { calls, more } = joinResults(results, request.limit);
+      const oldest = more ? (calls.at(-1)?.callTimestamp ?? undefined) : undefined;
+      const from = oldest === undefined ? request.from : Math.max(oldest, request.from ?? oldest);
+      results.push(await findCalls(client, layout, { ...request, from }, text));
+    }
     return joinResults(results, request.limit);
   });
 };

@@ -261,9 +261,10 @@ test('random words, phrases, excluded phrases and alternatives find what a reade
   const random = createRandom(11);
   const sayings = makeSayings(random, 30);
   await load(
-    ...sayings.map(({ callId, lang, says }) => ({
+    ...sayings.map(({ callId, lang, says }, minute) => ({
       callId,
       lang,
+      minute,
       says: says.map(([side, words]) => [side, words.join(' ')] as const),
     })),
   );
@@ -272,12 +273,17 @@ test('random words, phrases, excluded phrases and alternatives find what a reade
   expect(clipped.length).toBeGreaterThan(2);
   const truth = await createTruth(admin, sayings);
   let found = 0;
-  for (let asked = 0; asked < 60; asked += 1) {
+  for (let asked = 0; asked < 40; asked += 1) {
     const question = makeQuestion(random);
     const text = writeQuestion(question);
     const wanted = truth.find(question);
     const { calls } = await warehouse.search.find({ text, limit: 100 });
-    expect(calls.map(({ callId }) => callId).sort(), text).toEqual([...wanted.keys()].sort());
+    const newestFirst = [...wanted.keys()].sort().reverse();
+    expect(
+      calls.map(({ callId }) => callId),
+      text,
+    ).toEqual(newestFirst);
+    expect(await find(text, { limit: 3 }), text).toEqual(newestFirst.slice(0, 3));
     for (const { callId, hits } of calls) {
       expect(hits.length, `${text} in ${callId}`).toBeGreaterThan(0);
       const shown = hits.filter((hit) => !wanted.get(callId)?.has(hit.utteranceIndex));
@@ -286,7 +292,7 @@ test('random words, phrases, excluded phrases and alternatives find what a reade
     }
     found += calls.length;
   }
-  expect(found).toBeGreaterThan(100);
+  expect(found).toBeGreaterThan(50);
 });
 
 test('beyond the newest rows: by the index, by a walk, in another language, and as many as were asked for', async () => {
