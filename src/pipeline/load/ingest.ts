@@ -63,7 +63,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       (observation): AdmittedObservation => ({ observation, admitted: tryAdmit(deps, observation) }),
     );
     const noted = await joinFolds(tx);
-    const held = await holdCalls(tx, incomings.map(namingOf), deps.store, noted);
+    const held = noted.held ? await holdCalls(tx, incomings.map(namingOf), deps.store, noted) : new Set<string>();
     const prepared: PreparedObservation[] = [];
     const rejected: RejectedRecord[] = [...(batch.rejected ?? [])];
     for (const { observation, admitted } of incomings) {

@@ -67,9 +67,9 @@ export const holdCalls = async (
   tx: Transaction,
   calls: readonly NamingCall[],
   { subjectsIn, keyOf }: Subjects,
-  noted: Pick<NotedKeys, 'held' | 'holdsLater'>,
+  noted: Pick<NotedKeys, 'holdsLater'>,
 ): Promise<ReadonlySet<string>> => {
-  if (calls.length === 0 || !noted.held) return none;
+  if (calls.length === 0) return none;
   if (noted.holdsLater) {
     const named = calls.map((call) => ({ callId: call.callId, keys: listNamed(call, subjectsIn).map(keyOf) }));
     const holdsByKey = await readHoldsOf(tx, [...new Set(named.flatMap(({ keys }) => keys))]);
