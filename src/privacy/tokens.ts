@@ -1,5 +1,5 @@
 /** Tokens that stand for a value: the same value has the same token wherever it occurs, and only the key's owner can make them. */
-import { createHmac } from 'node:crypto';
+import { createKeyedHash } from './keyed-hash.ts';
 
 /** Values of one kind are joined with each other only. */
 export type TokenKind = 'phone' | 'email' | 'iban' | 'card' | 'nir' | 'text';
@@ -29,9 +29,14 @@ const base32 = (bytes: Buffer): string => {
   return bits > 0 ? text + alphabet[(value << (5 - bits)) & 31] : text;
 };
 
+const keyedHashes = new WeakMap<TokenKey, (text: string) => string>();
+
 /** `ph_<key id>_<base32 of HMAC-SHA-256(key, kind ‖ 0 ‖ value)>`. @param value normalised by its kind. */
-export const makeToken = ({ id, bytes }: TokenKey, kind: TokenKind, value: string): string =>
-  `ph_${id}_${base32(createHmac('sha256', bytes).update(`${kind}\0${value}`).digest())}`;
+export const makeToken = (key: TokenKey, kind: TokenKind, value: string): string => {
+  const keyedHash = keyedHashes.get(key) ?? createKeyedHash(key.bytes);
+  keyedHashes.set(key, keyedHash);
+  return `ph_${key.id}_${base32(Buffer.from(keyedHash(`${kind}\0${value}`), 'hex'))}`;
+};
 
 /** What is a token already is not tokenised again. */
 export const isToken = (text: string): boolean => /^ph_[a-z0-9]+_[a-z2-7]{52}$/.test(text);
