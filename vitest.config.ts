@@ -13,8 +13,6 @@ const all = recording ? 'test/replay/record-histories.ts' : `test/${campaigns ? 
 export default defineConfig({
   test: {
     pool: 'forks',
-    // No test changes what another one sees, so a worker loads each module once: Temporal's SDK alone takes a second.
-    isolate: false,
     // Several times what a machine takes that does nothing else.
     testTimeout: campaigns ? 3_600_000 : 120_000,
     hookTimeout: 240_000,
@@ -25,7 +23,8 @@ export default defineConfig({
       // `npm run test:fast`
       {
         extends: true,
-        test: { name: 'fast', include: fast, maxWorkers: 2, sequence: { groupOrder: 0 } },
+        // No test of these changes what another one sees: a worker loads each module once.
+        test: { name: 'fast', include: fast, maxWorkers: 2, isolate: false, sequence: { groupOrder: 0 } },
       },
       {
         extends: true,
