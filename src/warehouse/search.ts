@@ -108,14 +108,21 @@ export const readAlternatives = (text: string): readonly string[] => {
   return written.length === 0 ? [text] : written;
 };
 
-/** Apostrophe-like letters separate words, as the apostrophe itself does, and a less-than sign begins no tag. */
-const readTerms = (text: string): readonly string[] =>
-  text.replace(/[\p{Lm}\p{Sk}\p{Cc}\\ŉ<]/gu, ' ').match(/-?"[^"]*"?|[^\s"]+/gu) ?? [];
+/**
+ * Typographic apostrophes are read as plain ones, letters like apostrophes separate words, and a less-than sign begins no tag.
+ * A dash that stands alone would exclude the word after it.
+ */
+const readTerms = (text: string): readonly string[] => {
+  const plain = text
+    .replace(/[\u2018\u2019\u201B\u2032\uFF07]/gu, "'")
+    .replace(/[\p{Lm}\p{Sk}\p{Cc}\\ŉ<\u2216\uFE68\uFF3C]/gu, ' ');
+  return (plain.match(/-?"[^"]*"?|[^\s"]+/gu) ?? []).filter(hasWord);
+};
 
 const hasWord = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
 const isPhrase = (term: string): boolean => /^-?"/u.test(term);
 const readPhrases = (terms: readonly string[]): readonly string[] =>
-  terms.filter((term) => isPhrase(term) && hasWord(term)).map((term) => term.replace(/^-/u, '').replaceAll('"', ''));
+  terms.filter(isPhrase).map((term) => term.replace(/^-/u, '').replaceAll('"', ''));
 const isOr = (term: string): boolean => term.toLowerCase() === 'or';
 
 /** Around what was found, on its way out of the database: private-use characters, which transcripts do not hold. */

@@ -113,6 +113,8 @@ test('accents, inflections in French and English, phrases, exclusions, sides and
   expect(await find('"mot magique"')).toEqual([]);
   expect(await find('mot magique')).toEqual(['two']);
   expect(await find('résilier -vieux')).toEqual(['fr-1']);
+  for (const dash of ['-', '--', '-(', '-""'])
+    expect(await find(`résilier ${dash} "mon contrat" voudrais`), dash).toEqual(['fr-1']);
   expect(await find('annuler facture')).toEqual(['fr-2']);
   expect(await find('annulé or cancelled')).toEqual(['en-1', 'fr-2']);
   expect(await find('subscription cancel')).toEqual(['en-1']);
@@ -157,6 +159,10 @@ test('words that the index cannot hold break nothing, and phrases are found wher
   });
   expect(await find('"bonjour madame"')).toEqual(['odd']);
   expect(await find('"madame bonjour"')).toEqual([]);
+  for (const apostrophe of "'’‘‛′＇∖﹨＼") {
+    expect(await find(`résumé l${apostrophe}été`), apostrophe).toEqual(['odd']);
+    expect(await find(`"madame bonjour" or "l${apostrophe}ʼété résumé"`), apostrophe).toEqual([]);
+  }
   expect(await find("resume ŉ \u02BC ' \\")).toEqual(['odd']);
   await expect(find('-seul')).rejects.toMatchObject({ code: 'USAGE_SEARCH' });
   expect(await find('le la')).toEqual([]);
