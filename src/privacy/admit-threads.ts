@@ -17,8 +17,8 @@ export interface AdmitThreads {
   close(): Promise<void>;
 }
 
-/** Bytes of a body that is done before a thread has heard of it. */
-const smallBytes = 4_096;
+/** Bytes of a body that is done before a thread has heard of it, where speech is read and where it is not. */
+const smallBytes = { speech: 4_096, fields: 262_144 } as const;
 /** More of them wait for the store. */
 const mostThreads = 4;
 
@@ -43,7 +43,8 @@ const mostAtOnce = 16;
 
 /** @throws CallsyncError BUILD_MISSING, and as `createPrivacy`. */
 export const openAdmitThreads = (config: PrivacyConfig, keys: PrivacyKeys): AdmitThreads => {
-  const { admit, version: privacyVersion } = createPrivacy(config, keys);
+  const { admit, readsSpeech, version: privacyVersion } = createPrivacy(config, keys);
+  const ownBytes = smallBytes[readsSpeech ? 'speech' : 'fields'];
   const threads = Math.min(mostThreads, availableParallelism());
   const pool = new Tinypool({
     filename: locateThread(),
@@ -77,7 +78,7 @@ export const openAdmitThreads = (config: PrivacyConfig, keys: PrivacyKeys): Admi
 
   return {
     async admit(body) {
-      if (body.length < smallBytes) return admit(body);
+      if (body.length < ownBytes) return admit(body);
       return await new Promise((resolve, reject) => {
         waiting.push({ body, resolve, reject });
         sendWaiting();

@@ -8,8 +8,8 @@ import { countWordsOf, markRedactions } from './mark-redactions.ts';
 import { type Aligned, readUtterance, redactUtterances } from './redact-transcript.ts';
 import { renderJson, saysNoMore } from './render-json.ts';
 import type { RuleNode } from './rules.ts';
-import { sanitizeUtterance } from './sanitize-transcript.ts';
-import { mostRounds, replacementOf, type SanitizeOptions, sanitizeName, sanitizeValue } from './sanitize-value.ts';
+import { sanitizeUtterance, staysNamed } from './sanitize-transcript.ts';
+import { mostRounds, replacementOf, type SanitizeOptions, sanitizeValue } from './sanitize-value.ts';
 import type { ScannedSaid, ScannedTranscript, ScannedUtterance } from './scan-transcript.ts';
 
 /**
@@ -161,14 +161,13 @@ const speakerOf = ({ others }: ScannedSaid): string => {
 /** Whether the names of an utterance's fields stay, and no rule acts on small numbers in them. Worked out once for each list. */
 const checkNames = (node: RuleNode, options: SanitizeOptions): ((said: ScannedSaid) => boolean) => {
   const known = new Map<readonly string[], boolean>();
-  return ({ names }) => {
+  const words = node.child('words');
+  return ({ names, wordNames }) => {
     const held = known.get(names);
     if (held !== undefined) return held;
-    const isPlain = names.every((name) => {
-      const inner = node.child(name);
-      const isRead = name === 'content' || name === 'words' || inner.action === 'redact' || inner.action === 'keep';
-      return isRead && sanitizeName(name, inner, options) === name;
-    });
+    const isPlain =
+      names.every((name) => name === 'content' || name === 'words' || staysNamed(name, node, options)) &&
+      wordNames.every((name) => name === 'value' || staysNamed(name, words, options));
     known.set(names, isPlain);
     return isPlain;
   };

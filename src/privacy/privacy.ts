@@ -24,6 +24,8 @@ export interface Privacy {
   /** The fields of a record with the policies applied; told of each finding. */
   readonly preview: (fields: Fields, onFinding: (detector: string) => void) => Fields;
   readonly admit: (body: Buffer) => Admitted;
+  /** Whether detectors read what was said, which takes several times as long as all other rules. */
+  readonly readsSpeech: boolean;
   /** The tokens of a whole field's value: that of the present key, then those of the former ones. */
   readonly tokensOf: (value: string) => readonly [string, ...string[]];
   /** What is stored of bytes that no rule could read; of such that were sealed before, the same. */
@@ -124,6 +126,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
 
   return {
     version,
+    readsSpeech: options.rules.child('transcript_json').child('callData').action === 'redact',
     sanitize,
     preview: (fields, onFinding) => sanitizeRecord({ ...fields }, { ...options, onFinding }),
     admit: (body) => ({

@@ -12,6 +12,7 @@ import {
   replacementOf,
   type SanitizeOptions,
   sanitizeFields,
+  sanitizeName,
   sanitizeValue,
 } from './sanitize-value.ts';
 
@@ -59,7 +60,7 @@ export const sanitizeUtterance = (item: unknown, node: RuleNode, options: Saniti
 const sanitizeWords = (words: readonly unknown[], node: RuleNode, options: SanitizeOptions): readonly unknown[] => {
   let isChanged = false;
   const kept = words.map((word) => {
-    if (!isObject(word) || !mayHold(word)) return word;
+    if (!isObject(word) || !mayHold(word, node, options)) return word;
     const own = sanitizeFields(word, node, options, (value, inner, name) =>
       name === 'value' ? value : sanitizeValue(value, inner, name, options, 6),
     );
@@ -70,14 +71,22 @@ const sanitizeWords = (words: readonly unknown[], node: RuleNode, options: Sanit
 };
 
 /** A word has a value and small numbers: there are hundreds in a call, and nearly none has more. */
-const mayHold = (word: Fields): boolean => {
+const mayHold = (word: Fields, node: RuleNode, options: SanitizeOptions): boolean => {
   for (const name in word) {
+    if (name === 'value') continue;
+    if (!staysNamed(name, node, options)) return true;
     const value = word[name];
-    if (name === 'value' || (typeof value === 'number' && (Math.abs(value) < 1e6 || !Number.isInteger(value))))
+    if (typeof value === 'number' && (Math.abs(value) < 1e6 || (Number.isFinite(value) && !Number.isInteger(value))))
       continue;
     if (value !== null && typeof value !== 'boolean') return true;
   }
   return false;
+};
+
+/** Whether a field keeps its name, and a small number in it stays. @param node of the object that has it. */
+export const staysNamed = (name: string, node: RuleNode, options: SanitizeOptions): boolean => {
+  const inner = node.child(name);
+  return (inner.action === 'redact' || inner.action === 'keep') && sanitizeName(name, inner, options) === name;
 };
 
 /** The utterances with findings replaced, and where; the same list where there are none. */

@@ -94,7 +94,7 @@ export const tokensOf = (text: string, options: TokenOptions): Tokens => {
 };
 
 const last4Of = (text: string): string => {
-  if (/^…\w{0,4}$/.test(text)) return text;
+  if (/^…[\p{L}\p{N}]{0,4}$/u.test(text)) return text;
   const characters = text.replaceAll(/[^\p{L}\p{N}]/gu, '');
   return characters.length >= 8 ? `…${characters.slice(-4)}` : '…';
 };

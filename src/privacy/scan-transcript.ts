@@ -24,8 +24,9 @@ export interface ScannedUtterance {
 /** Its words hold nothing but their values and small numbers, and joined by blanks they are its content. */
 export interface ScannedSaid {
   readonly content: string;
-  /** Names of the fields of the utterance, the same list for all that have the same. */
+  /** Names of the fields of the utterance, and of its words: the same lists for all that are written alike. */
   readonly names: readonly string[];
+  readonly wordNames: readonly string[];
   /** Fields beside content and words that are more than a small number, true, false or null. */
   readonly others: readonly ParsedField[];
 }
@@ -75,11 +76,14 @@ const scanUtterances = (json: JsonBytes, start: number): ScannedList | undefined
   let at = listBegin.lastIndex;
   if (text[at] === ']') return { start, end: at + 1, utterances };
   if (text[at] !== '{') return undefined;
-  let layout: Layout | undefined;
+  const layouts: Layout[] = [];
+  let left = mostLayouts;
   for (;;) {
-    let said = layout && scanSaid(json, at, layout);
-    if (said === undefined) {
-      layout = readLayout(json, at);
+    let said = scanByAny(json, at, layouts);
+    if (said === undefined && left > 0) {
+      left -= 1;
+      const layout = readLayout(json, at);
+      if (layout !== undefined) layouts.push(layout);
       said = layout && scanSaid(json, at, layout);
     }
     const end = said?.end ?? skipValue(text, at, '');
@@ -93,9 +97,21 @@ const scanUtterances = (json: JsonBytes, start: number): ScannedList | undefined
   }
 };
 
+/** Ways of writing in one transcript: to make a pattern takes as long as to parse some utterances. */
+const mostLayouts = 8;
+
+const scanByAny = (json: JsonBytes, at: number, layouts: readonly Layout[]): ReturnType<typeof scanSaid> => {
+  for (const layout of layouts) {
+    const said = scanSaid(json, at, layout);
+    if (said !== undefined) return said;
+  }
+  return undefined;
+};
+
 /** How an utterance is written. */
 interface Layout {
   readonly names: readonly string[];
+  readonly wordNames: readonly string[];
   /** What stands before each value, with the name. */
   readonly before: readonly string[];
   /** Matches an utterance; its groups are the values. */
@@ -108,9 +124,10 @@ interface Layout {
  * A number that no detector looks at and no parser rounds, with less digits before its point than any number that is looked for; or
  * true, false, null.
  */
-const small = String.raw`-?(?:0|[1-9]\d{0,5})(?:\.\d{1,9})?|true|false|null`;
+const small = String.raw`-?(?:(?:0|[1-9]\d{0,5})(?:\.\d{1,9})?|(?:0|[1-9]\d{0,2})\.\d{10,12})|true|false|null`;
 const { blanks, string, nested } = jsonPatterns;
 const mostWritten = 1_000;
+const mostFields = 30;
 const none = -1;
 
 interface Written {
@@ -130,7 +147,7 @@ const readWritten = (json: JsonBytes, at: number): WrittenObject | undefined => 
   const { fields, end } = cut;
   const names = fields.map(({ name }) => name);
   const between = fields.map(({ start }, index) => json.text.slice(fields[index - 1]?.end ?? at, start));
-  const isLong = between.reduce((length, one) => length + one.length, 0) > mostWritten;
+  const isLong = names.length > mostFields || between.reduce((length, one) => length + one.length, 0) > mostWritten;
   if (isLong || new Set(names).size < names.length) return undefined;
   return { names, between: [...between, json.text.slice(fields.at(-1)?.end, end)], fields };
 };
@@ -157,7 +174,7 @@ const readFirstWord = (json: JsonBytes, words: FieldPlace | undefined): Written 
 
 /** Calls of one service are written alike. @param written an utterance and the first of its words, as JSON. */
 const layoutOf = rememberRecent(
-  100,
+  20,
   (written: string): Layout => {
     const [utterance, word] = JSON.parse(written) as [Written, Written | null];
     const valueAt = word?.names.indexOf('value') ?? none;
@@ -170,6 +187,7 @@ const layoutOf = rememberRecent(
     const { names, between } = utterance;
     return {
       names,
+      wordNames: word?.names ?? [],
       before: between.slice(0, -1),
       pattern: new RegExp(
         join(utterance, (index) => `(${patternOf(names[index])})`),
@@ -187,7 +205,7 @@ const join = ({ names, between }: Written, patternOf: (index: number) => string)
 const scanSaid = (
   json: JsonBytes,
   from: number,
-  { names, before, pattern, beforeWord }: Layout,
+  { names, wordNames, before, pattern, beforeWord }: Layout,
 ): (ScannedSaid & { readonly end: number }) | undefined => {
   pattern.lastIndex = from;
   const values = pattern.exec(json.text);
@@ -210,7 +228,7 @@ const scanSaid = (
     start = end;
   }
   if (content === undefined || (words !== undefined && !isJoined(words, beforeWord, said))) return undefined;
-  return { content, names, others, end: pattern.lastIndex };
+  return { content, names, wordNames, others, end: pattern.lastIndex };
 };
 
 /**

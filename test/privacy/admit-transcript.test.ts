@@ -2,7 +2,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
+import { openJson } from '../../src/privacy/cut-fields.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';
+import { scanTranscript } from '../../src/privacy/scan-transcript.ts';
 
 const keys = { token: Buffer.alloc(32, 7), seal: undefined };
 const open = (settings: object) => createPrivacy(privacyConfigSchema.parse({ ...settings, unreadable: 'drop' }), keys);
@@ -33,7 +35,7 @@ const wordsOf = (content: string): unknown[] =>
 const said = fc
   .record({ from: fc.constantFrom('in', 'out'), content: phrase, datetime: fc.integer({ min: 0, max: 999 }) })
   .map(({ from, content, datetime }): Fields => ({ from, words: wordsOf(content), content, datetime, duration: 1.5 }));
-const odd = fc.tuple(said, fc.nat({ max: 9 })).map(([one, kind]): unknown => {
+const odd = fc.tuple(said, fc.nat({ max: 10 })).map(([one, kind]): unknown => {
   const { words, content, ...rest } = one;
   const list = words as readonly Fields[];
   const kinds: readonly unknown[] = [
@@ -45,6 +47,7 @@ const odd = fc.tuple(said, fc.nat({ max: 9 })).map(([one, kind]): unknown => {
     { ...one, words: list.map((word) => ({ ...word, start: 33_639_981_234 })) },
     { ...one, note: 'rappeler le 06 39 98 12 34', '06 39 98 12 34': null },
     { ...one, words: [] },
+    { ...one, words: list.map((word) => ({ ...word, '06 39 98 12 34': 1 })) },
     { ...one, from: 7, words: [...list, 'x'] },
     { content, words, ...rest, score: -0.5 },
   ];
@@ -155,4 +158,36 @@ test.each([
   ['{"words":[{"value":"\\x"}],"content":"\\x"}'],
 ])('bytes that are no JSON are kept by nobody: %s', (utterance) => {
   expect(admit(Buffer.from(bodyOf(utterance))).body.toString()).toContain('dropped on arrival');
+});
+
+test.each(['1', 'null', 'true', '1e400'])(
+  'a name in a word that holds a number is replaced beside %s, at once',
+  (beside) => {
+    const word = `{"value":"oui","06 39 98 12 34":${beside}}`;
+    const body = `{"unique_id":"a","transcript_json":{"callData":[{"content":"oui","words":[${word}]}]}}`;
+    const admitted = pseudonymous.admit(Buffer.from(body)).body;
+    expect(admitted.toString()).toMatch(/"value":"oui","ph_k1_[a-z2-7]{52}":/);
+    expect(pseudonymous.admit(admitted).body.equals(admitted)).toBe(true);
+  },
+);
+
+test('a sender who writes each utterance in another way gets few patterns made', () => {
+  const utterances = Array.from({ length: 40 }, (_, at) => ({ content: 'oui', [`a${at}`]: 1 }));
+  const transcript = Buffer.from(JSON.stringify({ callData: utterances }));
+  const scanned = scanTranscript(openJson(transcript), 0)?.utterances ?? [];
+  expect(scanned.length).toBe(40);
+  expect(scanned.filter(({ said }) => said !== undefined).length).toBe(8);
+  const fields = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`a${at}`, 1]));
+  const many = Buffer.from(JSON.stringify({ callData: [{ content: 'oui', ...fields }] }));
+  expect(scanTranscript(openJson(many), 0)?.utterances[0]?.said).toBeUndefined();
+});
+
+test('ways of writing take turns in one call without a parser', () => {
+  const utterances = Array.from({ length: 40 }, (_, at) => ({
+    content: 'oui',
+    ...(at % 2 === 0 ? { score: 0.5 } : {}),
+  }));
+  const transcript = Buffer.from(JSON.stringify({ callData: utterances }));
+  const scanned = scanTranscript(openJson(transcript), 0)?.utterances ?? [];
+  expect(scanned.filter(({ said }) => said === undefined)).toEqual([]);
 });

@@ -140,3 +140,10 @@ test('any record: doing it twice changes nothing more, and words agree with text
     { numRuns: 200 },
   );
 });
+
+test('the last characters stay the last ones, whatever alphabet they are of', () => {
+  const rules = compileRules([{ path: 'Account', action: 'last4' }]);
+  const once = sanitizeRecord({ Account: 'FR76 3000 6000 0112 3456 7890 189 été' }, { ...options, rules });
+  expect(once).toEqual({ Account: '…9été' });
+  expect(sanitizeRecord(once, { ...options, rules })).toEqual(once);
+});

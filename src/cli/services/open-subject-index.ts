@@ -1,4 +1,5 @@
 /** The index of subjects under the key of tombstones, by the same comparison that reads what it finds. */
+import { createRequire } from 'node:module';
 import type { CountryCode } from 'libphonenumber-js/max';
 import {
   hasSpeech,
@@ -14,6 +15,10 @@ import type { SubjectIndex } from '../../store/store.ts';
 
 /** Lines recur in nearly every call, and numbers of some countries take long to read. */
 const mostNumbers = 1_000;
+/** What is a number, and what is none, changes with the library. */
+const { version: numbersVersion } = createRequire(import.meta.url)('libphonenumber-js/package.json') as {
+  version: string;
+};
 /** Of 8 bytes in hex. */
 const hashLength = 16;
 
@@ -35,7 +40,7 @@ export const openSubjectIndex = (input: {
   const hashAll = (subjects: ReadonlySet<string>): readonly string[] => Array.from(subjects, hashOf);
   return {
     version: Buffer.from(
-      keyed(`index\0${subjectsVersion}\0${versionOf('phone')}\0${countries.join()}`),
+      keyed(`index\0${subjectsVersion}\0${versionOf('phone')}\0${numbersVersion}\0${countries.join()}`),
       'hex',
     ).readInt32BE(),
     hashesOf: (document) => hashAll(listCallSubjects(document, comparison)),

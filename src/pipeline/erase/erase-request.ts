@@ -55,9 +55,16 @@ async function* readCandidates(
       );
     return;
   }
-  // First: a call that is indexed meanwhile is found by it then.
+  // Before and after: a fold may take a call out of the index behind the place up to which others are read.
+  const before = await findIndexed(store, index, subjects);
+  yield* readAlive(store, before);
   yield* indexOthers(store, index);
-  yield* readAlive(store, await findIndexed(store, index, subjects));
+  const read = new Set(before);
+  const after = await findIndexed(store, index, subjects);
+  yield* readAlive(
+    store,
+    after.filter((id) => !read.has(id)),
+  );
 }
 
 async function* readAlive(store: Store, ids: readonly string[]): AsyncGenerator<readonly Candidate[]> {

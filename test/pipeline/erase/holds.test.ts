@@ -200,3 +200,17 @@ test('a reason that holds a value is refused: it is stored and shown', async () 
   });
   expect(await listHolds(pipeline.store)).toEqual([]);
 });
+
+test('a delivery that is nested too deeply is refused by itself while something is held, and holds up no other', async () => {
+  await hold({ kind: 'phone', values: ['06 99 88 77 66'] });
+  const depth = 5_000;
+  const deep = `{"unique_id":"deep-1","metadata":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`;
+  const beside = JSON.stringify({ unique_id: 'beside-1', metadata: { ANI: '33699887766' } });
+  await deliver(
+    pipeline.store,
+    [deep, beside].map((body) => ({ body, deliveryId: randomUUID() })),
+  );
+  await merge();
+  expect(await listKept(['deep-1', 'beside-1'])).toEqual(['beside-1']);
+  await expect(erase({ kind: 'call', values: ['beside-1'] })).rejects.toMatchObject({ code: 'ERASURE_HELD' });
+});

@@ -322,6 +322,18 @@ test('requests find by the index what reading every call finds, whoever stored i
   );
   expect((await find(phone(`0${personOf(2)}`))).read).toBeGreaterThan(3 * calls - 10);
   expect((await find(phone(`0${personOf(4)}`))).found.length).toBeGreaterThan(2);
+  // A fold by a worker that writes no index may come between, behind the calls that are read.
+  await store.pool.query(`UPDATE ledger_documents SET subjects_version = 1 WHERE call_id LIKE 'turned-%'`);
+  const folding: Store = {
+    ...store,
+    transaction: async (work) => {
+      const done = await store.transaction(work);
+      const lost = `UPDATE ledger_documents SET subjects = NULL, subjects_version = NULL WHERE call_id = 'plain-2'`;
+      await store.pool.query(lost);
+      return done;
+    },
+  };
+  expect(await findCalls(folding, phone(`0${personOf(2)}`), comparison)).toContain('plain-2');
   // A later revision is found by what it names now.
   const fields = { unique_id: 'plain-1', metadata: {}, in: { data: '33639980044' }, out: null, transcript_json: null };
   await observe(third, [{ callId: 'plain-1', source: 'poll', observedAt: begin * 1_000 + 1, fields }]);
