@@ -106,9 +106,8 @@ export const findCalls = async (
       mine.map((row) => row.side),
       query.language,
       query.any,
-      query.anyOutsidePhrases,
       query.lexemes,
-      query.phrases,
+      query.wantedSequences,
     ]);
     for (const row of rows) {
       const hit = { utteranceIndex: row.utterance_index, side: row.side, ...readMarks(row.marked) };

@@ -13,14 +13,20 @@ export interface LanguageQuery {
   readonly full: string;
   /** What the index can tell: phrases as words, and no excluded phrases. */
   readonly words: string;
-  /** One word or phrase of it, for the utterances to show; and one of its words outside phrases. */
+  /** One word or phrase of it, for the utterances to show. */
   readonly any: string;
-  readonly anyOutsidePhrases: string;
-  /** Phrases, and excluded ones, as `says` wants them: where positions ran out, utterances have to tell. */
-  readonly phrases: readonly string[];
-  readonly excludedPhrases: readonly string[];
-  /** The words of all phrases, as the index has them. */
+  /**
+   * Where positions ran out, utterances have to tell: of the words that follow one another, as `says` wants them, and `told`,
+   * the whole condition with a lexeme of its own for each.
+   */
+  readonly sequences: readonly string[];
+  readonly told: string;
+  /** Those of them that are wanted. */
+  readonly wantedSequences: readonly string[];
+  /** Their words, as the index has them. */
   readonly placed: readonly string[];
+  /** Positions that are there prove the whole condition: nothing is excluded, and no word may be any. */
+  readonly proved: boolean;
   /** The words that are wanted, as the index has them. */
   readonly lexemes: readonly string[];
   /** Rows of this language, about: which way is shorter depends on it, and the planner knows little of words. */
@@ -35,7 +41,6 @@ export const languageQueriesSql = (layout: Layout): string => {
     `${fold}(websearch_to_tsquery(${wordsThatCount(layout, 'language')}, ${parameter}::text)::text)::tsquery::text`;
   const each = (parameter: string, sql: string) => `ARRAY(SELECT ${sql} FROM unnest(${parameter}::text[]) AS phrase)`;
   const asQuery = `${fold}(phraseto_tsquery(${everyWord(layout, 'language')}, phrase)::text)::tsquery::text`;
-  const asSpelled = spelled(layout, 'language', 'phrase');
   // Steps from one language to the next by the index, instead of reading all rows.
   return `WITH RECURSIVE l(language) AS (
   (SELECT language FROM ${table} ORDER BY language LIMIT 1)
@@ -43,8 +48,7 @@ export const languageQueriesSql = (layout: Layout): string => {
   SELECT (SELECT s.language FROM ${table} s WHERE s.language > l.language ORDER BY s.language LIMIT 1) FROM l WHERE l.language IS NOT NULL
 )
 SELECT language, ${boundary('language')} AS boundary, ${read('$1')} AS outside, ${read('$2')} AS wanted_outside,
-       ${each('$3', asQuery)} AS phrases, ${each('$3', asSpelled)} AS spelled_phrases,
-       ${each('$4', asQuery)} AS excluded_phrases, ${each('$4', asSpelled)} AS spelled_excluded_phrases,
+       ${each('$3', asQuery)} AS phrases, ${each('$4', asQuery)} AS excluded_phrases,
        (SELECT greatest(reltuples, 0)::float8 FROM pg_class WHERE oid = '${table}'::regclass) * coalesce(known.share, 1) AS rows
   FROM l
   LEFT JOIN (SELECT unnest(most_common_vals::text::text[]) AS language, unnest(most_common_freqs)::float8 AS share
@@ -66,15 +70,29 @@ const spelled = (layout: Layout, language: string, text: string): string =>
      FROM ts_parse('default', ${asText(text)}) WITH ORDINALITY p
      JOIN pg_ts_config_map m ON m.mapcfg = ${everyWord(layout, language)} AND m.mapseqno = 1 AND m.maptokentype = p.tokid)`;
 
-/** Whether an utterance says a phrase, given as `spelled`, however often its words are said. */
-const says = (layout: Layout, language: string): string =>
-  `strpos(${spelled(layout, language, 'u.content')}, phrase) > 0`;
+/** Whether an utterance says words one after the other, given as a regular expression of `spelled`, however often they are said. */
+const says = (layout: Layout, language: string): string => `${spelled(layout, language, 'u.content')} ~ sequence`;
 
 const lexeme = /'(?:[^'\\]|''|\\.)*'/gu;
+/** Words that follow one another in a query. */
+const sequence = new RegExp(`${lexeme.source}(?: <(?:-|\\d+)> ${lexeme.source})+`, 'gu');
+const sequencesOf = (query: string): readonly string[] => query.match(sequence) ?? [];
+/** Before the number of a sequence, a lexeme that no document has. */
+const said = 'said ';
 const unquote = (quoted: string): string =>
   quoted.slice(1, -1).replace(/''|\\(.)/gu, (pair, escaped) => escaped ?? pair[0]);
 const lexemesOf = (queries: readonly string[]): readonly string[] =>
   queries.flatMap((query) => (query.match(lexeme) ?? []).map(unquote));
+
+/** A sequence as `says` wants it; `<2>` is one word of any kind between two. */
+const patternOf = (query: string): string => {
+  const between = [...query.matchAll(/ <(-|\d+)> /gu)].map(([, distance]) => (distance === '-' ? 1 : Number(distance)));
+  const words = lexemesOf([query]).map((word, at) => {
+    const others = at === 0 ? '' : '[^\x01]+\x01'.repeat((between[at - 1] ?? 1) - 1);
+    return `${others}${word.replaceAll(/[^\p{L}\p{N}]/gu, '\\$&')}\x01`;
+  });
+  return `\x01${words.join('')}`;
+};
 
 const join = (queries: readonly string[], operator: '&' | '|'): string =>
   queries
@@ -92,9 +110,6 @@ export interface LanguageRow {
   readonly wanted_outside: string;
   readonly phrases: readonly string[];
   readonly excluded_phrases: readonly string[];
-  /** Null where a phrase has no word. */
-  readonly spelled_phrases: readonly (string | null)[];
-  readonly spelled_excluded_phrases: readonly (string | null)[];
   readonly rows: number;
 }
 
@@ -104,20 +119,22 @@ export const toLanguageQuery = (row: LanguageRow): LanguageQuery | null => {
   if (wanted.length === 0) return null;
   const excluded = row.excluded_phrases.filter((query) => query !== '').map((query) => `!(${query})`);
   const withoutExcluded = [row.outside, ...row.phrases];
-  const anyOutsidePhrases = row.wanted_outside.replaceAll(' & ', ' | ');
   // Last, so that it is asked for where the rest is found.
   const ofLanguage = `'${row.boundary}'`;
-  const isNotNull = (text: string | null) => text !== null;
+  const full = join([...withoutExcluded, ...excluded, ofLanguage], '&');
+  const any = join([row.wanted_outside.replaceAll(' & ', ' | '), ...row.phrases], '|');
+  let told = 0;
   return {
     language: row.language,
-    full: join([...withoutExcluded, ...excluded, ofLanguage], '&'),
+    full,
     // Without a compound, and without both its words, is not the same.
     words: asWords(join([...(row.outside.includes('!(') ? wanted : withoutExcluded), ofLanguage], '&')),
-    any: join([anyOutsidePhrases, ...row.phrases], '|'),
-    anyOutsidePhrases,
-    phrases: row.spelled_phrases.filter(isNotNull),
-    excludedPhrases: row.spelled_excluded_phrases.filter(isNotNull),
-    placed: lexemesOf([...row.phrases, ...row.excluded_phrases]),
+    any,
+    sequences: sequencesOf(full).map(patternOf),
+    told: full.replaceAll(sequence, () => `'${said}${++told}'`),
+    wantedSequences: sequencesOf(any).map(patternOf),
+    placed: lexemesOf(sequencesOf(full)),
+    proved: !/!|<\d/u.test(full.replaceAll(lexeme, '')),
     lexemes: lexemesOf(wanted),
     rows: row.rows,
   };
@@ -131,10 +148,11 @@ export const findParameters = (query: LanguageQuery, range: FindRange): readonly
   range.from,
   range.to,
   range.side,
-  query.phrases,
+  query.sequences,
   range.limit,
   query.placed,
-  query.excludedPhrases,
+  query.told,
+  query.proved,
 ];
 
 export interface FindRange {
@@ -154,26 +172,26 @@ const newestFirst = 'ORDER BY call_timestamp DESC NULLS LAST, call_id';
 const hasWords = 'document @@ $2::tsquery';
 
 /**
- * Whether a row matches. Positions tell, unless those of a word of a phrase ran out; then a phrase that they show is there,
- * and the utterances tell of any other.
+ * Whether a row matches. Positions tell, unless those of a word that follows another ran out; then those that are there may
+ * prove it, and the utterances tell of any other.
  */
 const matches = (layout: Layout): string => {
   const saidBy = `SELECT FROM ${qualified(layout, 'utterances')} u
                    WHERE u.call_id = s.call_id AND coalesce(u.side, '') = s.side AND ${says(layout, '$3')}`;
+  const told = `array_to_tsvector(ARRAY(SELECT '${said}' || number FROM unnest($7::text[]) WITH ORDINALITY w(sequence, number)
+                                         WHERE EXISTS (${saidBy})))`;
   return `CASE WHEN NOT s.clipped OR NOT EXISTS (SELECT FROM unnest(s.document) w WHERE w.lexeme = ANY($9::text[]) AND ${ranOut('w.positions')})
        THEN s.document @@ $1::tsquery
        ELSE s.document @@ $2::tsquery
-        AND (s.document @@ $1::tsquery AND $10::text[] = '{}'
-             OR NOT EXISTS (SELECT FROM unnest($7::text[]) AS phrase WHERE NOT EXISTS (${saidBy}))
-                AND NOT EXISTS (SELECT FROM unnest($10::text[]) AS phrase WHERE EXISTS (${saidBy})))
+        AND ($11::boolean AND s.document @@ $1::tsquery OR (s.document || ${told}) @@ $10::tsquery)
        END`;
 };
 
-/** Rows to look at, $11 of the newest or all, and what has to be asked of each. */
+/** Rows to look at, $12 of the newest or all, and what has to be asked of each. */
 const rowsAmong = (layout: Layout) => {
   const table = qualified(layout, 'transcript_search');
   return {
-    newest: { rows: `(SELECT * FROM ${table} WHERE ${inRange} ${newestFirst} LIMIT $11) s`, where: matches(layout) },
+    newest: { rows: `(SELECT * FROM ${table} WHERE ${inRange} ${newestFirst} LIMIT $12) s`, where: matches(layout) },
     walked: { rows: `${table} s`, where: `${inRange} AND ${matches(layout)}` },
     // OFFSET keeps other conditions away from the planner, who would look up all rows of a language or side for a few words.
     named: {
@@ -190,10 +208,10 @@ export const byTime = 'SET LOCAL enable_indexscan = on; SET LOCAL enable_bitmaps
 /** These queries are over sooner than they could be compiled. */
 export const prepareToFind = `SET LOCAL jit = off; SET LOCAL enable_seqscan = off; ${byTime}`;
 
-/** How many of the $11 newest rows there are, and, where $12 asks for it, have the words. Other parameters as those of `findSql`. */
+/** How many of the $12 newest rows there are, and, where $13 asks for it, have the words. Other parameters as those of `findSql`. */
 export const sampleSql = (layout: Layout): string =>
-  `SELECT count(*) AS rows, count(*) FILTER (WHERE $12::boolean AND ${hasWords}) AS with_words FROM ${rowsAmong(layout).newest.rows}
- WHERE $1::tsquery IS NOT NULL AND $7::text[] IS NOT NULL AND $8::int IS NOT NULL AND $9::text[] IS NOT NULL AND $10::text[] IS NOT NULL`;
+  `SELECT count(*) AS rows, count(*) FILTER (WHERE $13::boolean AND ${hasWords}) AS with_words FROM ${rowsAmong(layout).newest.rows}
+ WHERE $1::tsquery IS NOT NULL AND $7::text[] IS NOT NULL AND $8::int IS NOT NULL AND $9::text[] IS NOT NULL AND $10::tsquery IS NOT NULL AND $11::boolean IS NOT NULL`;
 
 /** Calls and sides of one language, newest first: among the newest rows, all that are walked past, or those that the index names. */
 export const findSql = (layout: Layout, among: Among): string => {
@@ -208,7 +226,7 @@ export const findSql = (layout: Layout, among: Among): string => {
 /**
  * The utterances to show of found calls and sides, with marks: those that have a word or phrase. Positions of words and
  * boundaries tell; where they ran out, each utterance is read. Stop words are marked only where nothing else is. Run with
- * `byTime`. Parameters: ids, sides, language, `any`, `anyOutsidePhrases`, lexemes, phrases.
+ * `byTime`. Parameters: ids, sides, language, `any`, lexemes, `wantedSequences`.
  */
 export const hitsSql = (layout: Layout): string => {
   const document = qualified(layout, 'transcript_document');
@@ -217,7 +235,7 @@ export const hitsSql = (layout: Layout): string => {
     configuration: string,
   ) => `(SELECT ts_headline(${configuration}, h.content, q.query, 'HighlightAll=true, StartSel=${marks.start}, StopSel=${marks.end}')
      FROM (SELECT string_agg(${quotedLexeme('w.lexeme')}, ' | ')::tsquery AS query
-             FROM unnest(to_tsvector(${configuration}, h.content)) w WHERE ${fold}(w.lexeme) = ANY($6::text[])) q)`;
+             FROM unnest(to_tsvector(${configuration}, h.content)) w WHERE ${fold}(w.lexeme) = ANY($5::text[])) q)`;
   return `SELECT s.call_id, h.utterance_index, h.side,
        coalesce(${marked(wordsThatCount(layout, '$3::text'))}, ${marked(everyWord(layout, '$3::text'))}, h.content) AS marked
   FROM unnest($1::text[], $2::text[]) AS s(call_id, side)
@@ -225,12 +243,12 @@ export const hitsSql = (layout: Layout): string => {
    WITH told AS MATERIALIZED (
      SELECT w.lexeme, w.positions
        FROM ${qualified(layout, 'transcript_search')} d CROSS JOIN LATERAL unnest(d.document) w
-      WHERE d.call_id = s.call_id AND d.side = s.side AND (w.lexeme = ANY($6::text[]) OR w.lexeme = ${boundary('$3::text')})
+      WHERE d.call_id = s.call_id AND d.side = s.side AND (w.lexeme = ANY($5::text[]) OR w.lexeme = ${boundary('$3::text')})
    ),
    found AS (
      SELECT place
        FROM (SELECT told.lexeme, p, width_bucket(p, (SELECT positions FROM told WHERE lexeme = ${boundary('$3::text')})) AS place
-               FROM told CROSS JOIN LATERAL unnest(told.positions) p WHERE told.lexeme = ANY($6::text[])) spoken
+               FROM told CROSS JOIN LATERAL unnest(told.positions) p WHERE told.lexeme = ANY($5::text[])) spoken
       GROUP BY place HAVING string_agg(${quotedLexeme('lexeme')} || ':' || p, ' ')::tsvector @@ $4::tsquery
    ),
    numbered AS (
@@ -241,7 +259,7 @@ export const hitsSql = (layout: Layout): string => {
    SELECT u.utterance_index, u.side, u.content
      FROM numbered u
     WHERE CASE WHEN NOT EXISTS (SELECT FROM told WHERE ${ranOut('told.positions')}) THEN u.place IN (SELECT place FROM found)
-               ELSE (${document}($3::text, u.content)).document @@ $5::tsquery
-                    OR EXISTS (SELECT FROM unnest($7::text[]) AS phrase WHERE ${says(layout, '$3')}) END
+               ELSE (${document}($3::text, u.content)).document @@ $4::tsquery
+                    OR EXISTS (SELECT FROM unnest($6::text[]) AS sequence WHERE ${says(layout, '$3')}) END
     ORDER BY u.utterance_index LIMIT ${hitsPerCall}) h`;
 };

@@ -168,6 +168,30 @@ test('words that the index cannot hold break nothing, and phrases are found wher
   expect(await find('le la')).toEqual([]);
 });
 
+test('where positions ran out, what stands outside phrases still counts, compounds too', async () => {
+  const often = (words: string): [string, string] => ['out', `${words} `.repeat(300)];
+  const calls: Record<string, readonly [string, string][]> = {
+    a: [often('de la'), ['out', 'de la facture'], ['out', 'résilier']],
+    b: [often('de la'), ['out', 'de la facture'], ['out', 'mon porte-monnaie']],
+    c: [often('de la'), ['out', 'de la facture'], ['out', 'une porte'], ['out', 'ma monnaie']],
+    d: [often('porte'), ['out', 'contrat'], ['out', 'mon porte-monnaie']],
+    e: [often('porte'), ['out', 'contrat'], ['out', 'monnaie']],
+    f: [often('porte'), ['out', 'contrat'], ['out', 'porte-de-monnaie'], ['out', 'pomme de terre']],
+    g: [often('pomme'), ['out', 'contrat'], ['out', 'terre']],
+  };
+  await load(...Object.entries(calls).map(([callId, says], minute) => ({ callId, minute, says })));
+  await warehouse.search.create();
+  expect(await find('"de la facture" -résilier -porte-monnaie')).toEqual(['c']);
+  expect(await find('"de la facture" -résilier')).toEqual(['c', 'b']);
+  expect(await find('"de la facture" porte-monnaie')).toEqual(['b']);
+  expect(await find('porte-monnaie')).toEqual(['d', 'b']);
+  expect(await find('contrat -porte-monnaie')).toEqual(['g', 'f', 'e']);
+  expect(await find('porte-de-monnaie or pomme-de-terre')).toEqual(['f']);
+  expect(await find('contrat "la" or "porte" -terre')).toEqual(['e', 'd', 'c', 'b']);
+  const { calls: shown } = await warehouse.search.find({ text: '"porte" "mon porte monnaie"', limit: 1 });
+  expect(shown[0]?.hits.map((hit) => hit.utteranceIndex)).toEqual([0, 2]);
+});
+
 test('a phrase is within one utterance, and the utterances shown are those that have it, however many there are', async () => {
   const many = Array.from({ length: 300 }, (_, at): [string, string] => ['out', `phrase numéro ${at}`]);
   await load(
