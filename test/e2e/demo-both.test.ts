@@ -52,7 +52,8 @@ const runDemo = async (folder: string): Promise<Run> => {
 
 /** Takes the port, unless somebody else has it, which serves as well. */
 const take = async (port: number): Promise<() => Promise<void>> => {
-  const server = createServer();
+  // Whoever looks at the port is sent away at once: the server closes only when nobody is connected.
+  const server = createServer((socket) => socket.destroy());
   const listens = await new Promise<boolean>((resolve) => {
     server.once('error', () => resolve(false));
     server.listen(port, '127.0.0.1', () => resolve(true));
