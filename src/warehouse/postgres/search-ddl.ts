@@ -4,10 +4,19 @@
  * callsync runs it, from the moment at which the index is created to the moment at which it is dropped.
  */
 import { type Layout, qualified, quote } from './layout.ts';
-import { boundary, createLanguagesSql, dropLanguagesSql, everyWord, languageSql } from './search-language.ts';
+import {
+  boundary,
+  createLanguagesSql,
+  dropLanguagesSql,
+  everyWord,
+  languageSql,
+  latinStemmer,
+  stemmer,
+  stopMark,
+} from './search-language.ts';
 
 /** Raised when what is stored changes its meaning; an index of another number is made again. */
-const definition = 'Search index of callsync, definition 3.';
+const definition = 'Search index of callsync, definition 4.';
 
 const triggers = ['insert', 'update', 'delete', 'truncate'] as const;
 
@@ -42,7 +51,8 @@ export const asText = (content: string): string => `replace(${content}, '<', ' '
 const plainLetters = String.raw`\u0020-\u007E\u00C0-\u0148\u014A-\u024F\u0370-\u052F`;
 
 /**
- * Words are stemmed before their accents go, because stemmers need them (annulée, annuler); a query goes the same way.
+ * Words are stemmed before their accents go, because stemmers need them (annulée, annuler); a query goes the same way. A stop
+ * word is marked; one with accents is there a second time as it is read where it is typed without them (même, meme).
  * Accents go from all words at once where their letters allow it, else word by word, which takes half as long again.
  * tsvector keeps 255 positions a word, and has 16,383 for all that come later: `clipped` says that a word lacks positions,
  * and `ranOut` which. A word before the last position joins it, as its neighbour is not known.
@@ -52,21 +62,32 @@ const documentFunction = (
 ): string => `CREATE OR REPLACE FUNCTION ${names(layout).document}(language text, content text, OUT document tsvector, OUT clipped boolean)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  words tsvector := to_tsvector(${everyWord(layout, 'language')}, ${asText('content')});
-  written text := words::text;
+  any_letters regdictionary := ${stemmer('language')};
+  latin_letters regdictionary := ${latinStemmer('language')};
+  written text;
   short boolean := length(content) < 16383;
 BEGIN
+  SELECT coalesce(string_agg(
+           CASE WHEN stems = '{}' THEN ${quotedLexeme(`'${stopMark}' || w.lexeme`)} || ':' || places
+                     || coalesce(' ' || ${quotedLexeme(`(ts_lexize(any_letters, ${names(layout).fold}(w.lexeme)))[1]`)} || ':' || places, '')
+                WHEN stems[1] <> w.lexeme AND w.lexeme ~ '[0-9./:@_-]' THEN ${quotedLexeme('w.lexeme')} || ':' || places
+                ELSE ${quotedLexeme('stems[1]')} || ':' || places END, ' '), '')
+    INTO written
+    FROM unnest(to_tsvector(${everyWord(layout)}, ${asText('content')})) w
+   CROSS JOIN LATERAL (SELECT array_to_string(w.positions, ',') AS places,
+                              ts_lexize(CASE WHEN any_letters <> latin_letters AND w.lexeme ~ '^[a-z]+$' THEN latin_letters ELSE any_letters END, w.lexeme) AS stems
+                       OFFSET 0) l;
   IF short AND written !~ '[^${plainLetters}]' THEN
     document := ${names(layout).fold}(written)::tsvector;
   ELSE
     SELECT coalesce(string_agg(${quotedLexeme('f.word')} || ':' || array_to_string(array_replace(w.positions, 16382::smallint, 16383::smallint), ','), ' '), '')::tsvector
       INTO document
-      FROM unnest(words) AS w
+      FROM unnest(written::tsvector) AS w
      CROSS JOIN LATERAL (SELECT left(${names(layout).fold}(w.lexeme), 500) AS word) f
      WHERE f.word <> '';
   END IF;
-  -- Between 255 positions are 254 commas.
-  clipped := (NOT short OR length(written) - length(replace(written, ',', '')) >= 254)
+  -- A word of 255 positions has 254 more than one.
+  clipped := (NOT short OR length(written) - length(translate(written, ':,', '')) - length(document) >= 254)
              AND coalesce((SELECT bool_or(${ranOut('w.positions')}) FROM unnest(document) w), false);
 END
 $$`;

@@ -1,6 +1,7 @@
 /**
  * How the search index reads the words of each language: text search configurations of callsync's own, in the schema of the
- * tables. Documents and phrases keep stop words, so that positions tell of every word; words outside phrases lose them.
+ * tables. Documents and phrases keep stop words, marked as such, so that positions tell of every word; words outside phrases
+ * lose them.
  */
 import { type Layout, quote } from './layout.ts';
 
@@ -40,42 +41,41 @@ export const languageSql = (column: string): string =>
 export const boundary = (language: string): string =>
   `('908172635453' || 10 + array_position('{${[unstemmed, ...stemmed].join(',')}}', ${language}))`;
 
-/** For documents and phrases. `language` is SQL. */
-export const everyWord = (layout: Layout, language: string): string =>
-  `('${quote(layout.schema)}.transcript_' || ${language})::regconfig`;
+/** Words as they are said, with the positions of all. */
+export const everyWord = (layout: Layout): string =>
+  `'${quote(layout.schema)}.transcript_words_${unstemmed}'::regconfig`;
 
-/** For words outside phrases. `language` is SQL. */
+/** Stems, without stop words. `language` is SQL. */
 export const wordsThatCount = (layout: Layout, language: string): string =>
   `('${quote(layout.schema)}.transcript_words_' || ${language})::regconfig`;
 
-/**
- * Compounds have no lexeme as a whole, only their parts, so that each word takes one position. PostgreSQL's configuration
- * of Russian stems Latin letters as English, which is made first.
- */
+/** The stemmer of a language, and that for its words of Latin letters alone: Russian has another. `language` is SQL. */
+export const stemmer = (language: string): string =>
+  dictionary(`CASE ${language} WHEN '${unstemmed}' THEN '' ELSE ${language} END`);
+export const latinStemmer = (language: string): string =>
+  dictionary(`CASE ${language} WHEN '${unstemmed}' THEN '' WHEN 'russian' THEN 'english' ELSE ${language} END`);
+const dictionary = (language: string): string =>
+  `('pg_catalog.' || coalesce(nullif(${language}, '') || '_stem', '${unstemmed}'))::regdictionary`;
+
+/** Before a stop word in documents and phrases: other words have its letters without accents, or its stem (du, dû; will, willing). */
+export const stopMark = '^';
+
+/** Compounds have no lexeme as a whole, only their parts, so that each word takes one position. */
 export const createLanguagesSql = (layout: Layout): string => {
   const schema = quote(layout.schema);
   return `DO $callsync$
 DECLARE language text;
 BEGIN
   FOREACH language IN ARRAY '{${[unstemmed, ...stemmed].join(',')}}'::text[] LOOP
-    CONTINUE WHEN EXISTS (SELECT FROM pg_ts_config WHERE cfgnamespace = '${schema}'::regnamespace AND cfgname = 'transcript_' || language);
+    CONTINUE WHEN EXISTS (SELECT FROM pg_ts_config WHERE cfgnamespace = '${schema}'::regnamespace AND cfgname = 'transcript_words_' || language);
     EXECUTE format('CREATE TEXT SEARCH CONFIGURATION ${schema}.transcript_words_%1$s (COPY = pg_catalog.%1$s)', language);
     EXECUTE format('ALTER TEXT SEARCH CONFIGURATION ${schema}.transcript_words_%s DROP MAPPING FOR asciihword, hword, numhword', language);
-    EXECUTE format('CREATE TEXT SEARCH CONFIGURATION ${schema}.transcript_%1$s (COPY = ${schema}.transcript_words_%1$s)', language);
-    CONTINUE WHEN language = '${unstemmed}';
-    EXECUTE format('CREATE TEXT SEARCH DICTIONARY ${schema}.transcript_%1$s (TEMPLATE = pg_catalog.snowball, LANGUAGE = %1$s)', language);
-    EXECUTE format('ALTER TEXT SEARCH CONFIGURATION ${schema}.transcript_%1$s ALTER MAPPING REPLACE pg_catalog.%1$s_stem WITH ${schema}.transcript_%1$s', language);
-    EXECUTE format('ALTER TEXT SEARCH CONFIGURATION ${schema}.transcript_%1$s ALTER MAPPING REPLACE pg_catalog.english_stem WITH ${schema}.transcript_english', language);
   END LOOP;
 END
 $callsync$`;
 };
 
-export const dropLanguagesSql = (layout: Layout): readonly string[] => [
-  ...[unstemmed, ...stemmed].flatMap((language) =>
-    ['transcript_', 'transcript_words_'].map(
-      (prefix) => `DROP TEXT SEARCH CONFIGURATION IF EXISTS ${quote(layout.schema)}.${prefix}${language}`,
-    ),
-  ),
-  ...stemmed.map((language) => `DROP TEXT SEARCH DICTIONARY IF EXISTS ${quote(layout.schema)}.transcript_${language}`),
-];
+export const dropLanguagesSql = (layout: Layout): readonly string[] =>
+  [unstemmed, ...stemmed].map(
+    (language) => `DROP TEXT SEARCH CONFIGURATION IF EXISTS ${quote(layout.schema)}.transcript_words_${language}`,
+  );

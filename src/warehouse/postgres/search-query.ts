@@ -4,7 +4,7 @@ import type { SearchText } from '../search.ts';
 import { hitsPerCall, marks } from '../search.ts';
 import { type Layout, qualified } from './layout.ts';
 import { asText, quotedLexeme, ranOut } from './search-ddl.ts';
-import { boundary, everyWord, wordsThatCount } from './search-language.ts';
+import { boundary, everyWord, stopMark, wordsThatCount } from './search-language.ts';
 
 /** A search as one language reads it; tsquery as text. */
 export interface LanguageQuery {
@@ -40,7 +40,11 @@ export const languageQueriesSql = (layout: Layout): string => {
   const read = (parameter: string) =>
     `${fold}(websearch_to_tsquery(${wordsThatCount(layout, 'language')}, ${parameter}::text)::text)::tsquery::text`;
   const each = (parameter: string, sql: string) => `ARRAY(SELECT ${sql} FROM unnest(${parameter}::text[]) AS phrase)`;
-  const asQuery = `${fold}(phraseto_tsquery(${everyWord(layout, 'language')}, phrase)::text)::tsquery::text`;
+  // Of the two lexemes of a stop word with accents, the marked one.
+  const asQuery = `coalesce((SELECT string_agg(lexeme, ' <-> ' ORDER BY place)
+      FROM (SELECT DISTINCT ON (place) place, ${quotedLexeme('w.lexeme')} AS lexeme
+              FROM unnest((${qualified(layout, 'transcript_document')}(language, phrase)).document) w CROSS JOIN LATERAL unnest(w.positions) place
+             ORDER BY place, starts_with(w.lexeme, '${stopMark}') DESC) placed)::tsquery::text, '')`;
   // Steps from one language to the next by the index, instead of reading all rows.
   return `WITH RECURSIVE l(language) AS (
   (SELECT language FROM ${table} ORDER BY language LIMIT 1)
@@ -64,11 +68,16 @@ export const languageParameters = (text: SearchText): readonly unknown[] => [
   text.excludedPhrases,
 ];
 
-/** The words of a text one after the other, as the index has them. */
-const spelled = (layout: Layout, language: string, text: string): string =>
-  `(SELECT ${qualified(layout, 'transcript_fold')}(E'\\x01' || string_agg((ts_lexize(m.mapdict::regdictionary, p.token))[1], E'\\x01' ORDER BY p.ordinality) || E'\\x01')
+/** The words of a text one after the other, as the index has them, with \x02 between two lexemes of a word. */
+const spelled = (layout: Layout, language: string, text: string): string => {
+  const fold = qualified(layout, 'transcript_fold');
+  const lexized = (word: string) => `(ts_lexize(m.mapdict::regdictionary, ${word}))[1]`;
+  const said = `(ts_lexize('simple', p.token))[1]`;
+  const stop = `'${stopMark}' || ${said} || coalesce(E'\\x02' || ${lexized(`${fold}(${said})`)}, '')`;
+  return `(SELECT ${fold}(E'\\x01' || string_agg(coalesce(${lexized('p.token')}, ${stop}), E'\\x01' ORDER BY p.ordinality) || E'\\x01')
      FROM ts_parse('default', ${asText(text)}) WITH ORDINALITY p
-     JOIN pg_ts_config_map m ON m.mapcfg = ${everyWord(layout, language)} AND m.mapseqno = 1 AND m.maptokentype = p.tokid)`;
+     JOIN pg_ts_config_map m ON m.mapcfg = ${wordsThatCount(layout, language)} AND m.mapseqno = 1 AND m.maptokentype = p.tokid)`;
+};
 
 /** Whether an utterance says words one after the other, given as a regular expression of `spelled`, however often they are said. */
 const says = (layout: Layout, language: string): string => `${spelled(layout, language, 'u.content')} ~ sequence`;
@@ -89,7 +98,7 @@ const patternOf = (query: string): string => {
   const between = [...query.matchAll(/ <(-|\d+)> /gu)].map(([, distance]) => (distance === '-' ? 1 : Number(distance)));
   const words = lexemesOf([query]).map((word, at) => {
     const others = at === 0 ? '' : '[^\x01]+\x01'.repeat((between[at - 1] ?? 1) - 1);
-    return `${others}${word.replaceAll(/[^\p{L}\p{N}]/gu, '\\$&')}\x01`;
+    return `${others}(?:[^\x01]+\x02)?${word.replaceAll(/[^\p{L}\p{N}]/gu, '\\$&')}(?:\x02[^\x01]+)?\x01`;
   });
   return `\x01${words.join('')}`;
 };
@@ -233,11 +242,12 @@ export const hitsSql = (layout: Layout): string => {
   const fold = qualified(layout, 'transcript_fold');
   const marked = (
     configuration: string,
+    lexeme: string,
   ) => `(SELECT ts_headline(${configuration}, h.content, q.query, 'HighlightAll=true, StartSel=${marks.start}, StopSel=${marks.end}')
      FROM (SELECT string_agg(${quotedLexeme('w.lexeme')}, ' | ')::tsquery AS query
-             FROM unnest(to_tsvector(${configuration}, h.content)) w WHERE ${fold}(w.lexeme) = ANY($5::text[])) q)`;
+             FROM unnest(to_tsvector(${configuration}, h.content)) w WHERE ${lexeme} = ANY($5::text[])) q)`;
   return `SELECT s.call_id, h.utterance_index, h.side,
-       coalesce(${marked(wordsThatCount(layout, '$3::text'))}, ${marked(everyWord(layout, '$3::text'))}, h.content) AS marked
+       coalesce(${marked(wordsThatCount(layout, '$3::text'), `${fold}(w.lexeme)`)}, ${marked(everyWord(layout), `'${stopMark}' || ${fold}(w.lexeme)`)}, h.content) AS marked
   FROM unnest($1::text[], $2::text[]) AS s(call_id, side)
  CROSS JOIN LATERAL (
    WITH told AS MATERIALIZED (

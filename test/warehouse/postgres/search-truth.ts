@@ -24,7 +24,7 @@ export interface Truth {
 
 const stemmers = { fr: 'french_stem', en: 'english_stem' } as const;
 const words = `facture factures contrat résilier résilié annulée élève problème problem problems bill cancelled invoice
-  le la de à pas the with a my`.split(/\s+/);
+  le la là de du dû à pas sûr sur the with a my will willing`.split(/\s+/);
 
 export const createRandom = (seed: number) => {
   let state = seed;
@@ -74,24 +74,29 @@ export const writeQuestion = (question: Question): string =>
     .join(' or ');
 
 export const createTruth = async (client: pg.Client, sayings: readonly Saying[]): Promise<Truth> => {
-  const keys = new Map<string, string>();
-  const stopWords = new Set<string>();
+  const readings = new Map<string, readonly string[]>();
   for (const [lang, stemmer] of Object.entries(stemmers)) {
-    const { rows } = await client.query<{ word: string; stems: string[] }>(
-      'SELECT word, ts_lexize($1::regdictionary, word) AS stems FROM unnest($2::text[]) AS word',
-      [stemmer, words],
+    const { rows } = await client.query<{ word: string; stems: string[]; plain_stems: string[] }>(
+      `SELECT word, ts_lexize($1::regdictionary, word) AS stems, ts_lexize($1::regdictionary, plain) AS plain_stems
+         FROM unnest($2::text[], $3::text[]) AS t(word, plain)`,
+      [stemmer, words, words.map(withoutAccents)],
     );
-    for (const { word, stems } of rows) {
-      keys.set(`${lang} ${word}`, withoutAccents(stems[0] ?? word));
-      if (stems.length === 0) stopWords.add(`${lang} ${word}`);
+    for (const { word, stems, plain_stems: plainStems } of rows) {
+      // Stop words are no other words, but those with accents may be typed without them.
+      const read = stems.length > 0 ? stems : [`${stopMark}${word}`, ...plainStems];
+      readings.set(`${lang} ${word}`, read.map(withoutAccents));
     }
   }
-  const keyOf = (lang: Language, word: string) => keys.get(`${lang} ${word.toLowerCase()}`) ?? '';
-  const spell = (lang: Language, spoken: readonly string[]) => ` ${spoken.map((word) => keyOf(lang, word)).join(' ')} `;
+  const readingsOf = (lang: Language, word: string) => readings.get(`${lang} ${word.toLowerCase()}`) ?? [];
+  const spell = (lang: Language, typed: readonly string[]) => typed.map((word) => readingsOf(lang, word)[0] ?? '');
   const spelled = sayings.map(({ callId, lang, says }) => ({
     callId,
     lang,
-    utterances: says.map(([side, spoken], index) => ({ side, index, text: spell(lang, spoken) })),
+    utterances: says.map(([side, spoken], index) => ({
+      side,
+      index,
+      words: spoken.map((word) => readingsOf(lang, word)),
+    })),
   }));
   return {
     find: (question) => {
@@ -100,15 +105,15 @@ export const createTruth = async (client: pg.Client, sayings: readonly Saying[])
         for (const alternative of question) {
           const phrases = alternative.phrases.map((phrase) => spell(lang, phrase));
           const outside = alternative.words
-            .filter((word) => !stopWords.has(`${lang} ${word.toLowerCase()}`))
-            .map((word) => spell(lang, [word]));
+            .map((word) => spell(lang, [word]))
+            .filter(([reading]) => !reading?.startsWith(stopMark));
           const excluded = alternative.excludedPhrases.map((phrase) => spell(lang, phrase));
           const wanted = [...phrases, ...outside];
           for (const side of ['out', 'in']) {
             const mine = utterances.filter((utterance) => utterance.side === side);
-            const isSaid = (text: string) => mine.some((utterance) => utterance.text.includes(text));
+            const isSaid = (phrase: readonly string[]) => mine.some(({ words }) => isAmong(words, phrase));
             if (!wanted.every(isSaid) || excluded.some(isSaid)) continue;
-            const having = mine.filter(({ text }) => wanted.some((one) => text.includes(one)));
+            const having = mine.filter(({ words }) => wanted.some((one) => isAmong(words, one)));
             found.set(callId, new Set([...(found.get(callId) ?? []), ...having.map(({ index }) => index)]));
           }
         }
@@ -118,4 +123,7 @@ export const createTruth = async (client: pg.Client, sayings: readonly Saying[])
   };
 };
 
+const stopMark = '^';
+const isAmong = (said: readonly (readonly string[])[], phrase: readonly string[]): boolean =>
+  said.some((_, at) => phrase.every((word, offset) => said[at + offset]?.includes(word)));
 const withoutAccents = (text: string): string => text.normalize('NFD').replaceAll(/\p{M}/gu, '');

@@ -168,6 +168,38 @@ test('words that the index cannot hold break nothing, and phrases are found wher
   expect(await find('le la')).toEqual([]);
 });
 
+test('a stop word is not found by another word of its letters or stem, and has its accents or not', async () => {
+  const said: readonly (readonly [string, string])[] = [
+    ['fr', 'le montant du contrat, sur la table ou ici'],
+    ['fr', 'le montant dû, je suis sûr'],
+    ['fr', 'la même facture, elle est là où vous êtes à midi'],
+    ['en', 'you will own it'],
+    ['en', 'a willing customer owned it'],
+  ];
+  await load(
+    ...said.map(([lang, text], minute): Spoken => ({ callId: `c${minute}`, lang, minute, says: [['out', text]] })),
+  );
+  await warehouse.search.create();
+  const expected: Readonly<Record<string, readonly string[]>> = {
+    'montant dû': ['c1'],
+    'montant -sûr': ['c0'],
+    là: ['c2'],
+    où: ['c2'],
+    'willing or owned': ['c4'],
+    '"montant du"': ['c0'],
+    '"montant dû"': ['c1'],
+    '"will own"': ['c3'],
+    '"meme facture"': ['c2'],
+    '"même factures"': ['c2'],
+    'meme facture': ['c2'],
+    '"etes a midi"': ['c2'],
+    '"la"': ['c2', 'c0'],
+  };
+  for (const [text, calls] of Object.entries(expected)) expect(await find(text), text).toEqual(calls);
+  const [call] = (await warehouse.search.find({ text: '"du"', limit: 1 })).calls;
+  expect(call?.hits).toMatchObject([{ highlights: [[11, 13]] }]);
+});
+
 test('where positions ran out, what stands outside phrases still counts, compounds too', async () => {
   const often = (words: string): [string, string] => ['out', `${words} `.repeat(300)];
   const calls: Record<string, readonly [string, string][]> = {
