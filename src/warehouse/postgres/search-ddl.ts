@@ -69,7 +69,7 @@ DECLARE
 BEGIN
   SELECT coalesce(string_agg(
            CASE WHEN stems = '{}' THEN ${quotedLexeme(`'${stopMark}' || w.lexeme`)} || ':' || places
-                     || coalesce(' ' || ${quotedLexeme(`(ts_lexize(any_letters, ${names(layout).fold}(w.lexeme)))[1]`)} || ':' || places, '')
+                     || coalesce(' ' || ${quotedLexeme(`(ts_lexize(any_letters, nullif(${names(layout).fold}(w.lexeme), w.lexeme)))[1]`)} || ':' || places, '')
                 WHEN stems[1] <> w.lexeme AND w.lexeme ~ '[0-9./:@_-]' THEN ${quotedLexeme('w.lexeme')} || ':' || places
                 ELSE ${quotedLexeme('stems[1]')} || ':' || places END, ' '), '')
     INTO written
