@@ -39,3 +39,13 @@ export const terminal = (code: string, message: string, options?: CallsyncErrorO
 /** An error that may be gone at the next attempt: a network, a server, a limit. @param code as for `CallsyncError`. */
 export const transient = (code: string, message: string, options?: CallsyncErrorOptions): CallsyncError =>
   new CallsyncError('transient', code, message, options);
+
+/** What `work` returns; undefined where a value is nested too deeply to be walked or written as JSON. */
+export const unlessTooDeep = <T>(work: () => T): T | undefined => {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+};

@@ -4,6 +4,7 @@ import { admitTranscript } from './admit-transcript.ts';
 import { aliasesFound, aliasField, takeAliases } from './aliases.ts';
 import { cutFields, type FieldPlace, type JsonBytes, openJson, parsePlace, skipValue } from './cut-fields.ts';
 import { renderJson, saysNoMore } from './render-json.ts';
+import { readsSpeech } from './rules.ts';
 import { sanitizeField } from './sanitize-record.ts';
 import { type SanitizeOptions, sanitizeName } from './sanitize-value.ts';
 import { type ScannedTranscript, scanTranscript } from './scan-transcript.ts';
@@ -28,8 +29,7 @@ export const admitBytes = (body: Buffer, options: SanitizeOptions): Buffer | und
 
 const admitFields = (body: Buffer, options: SanitizeOptions): Buffer | undefined => {
   const transcripts = options.rules.child(transcript);
-  const isScanned =
-    transcripts.child('callData').action === 'redact' && sanitizeName(transcript, transcripts, options) === transcript;
+  const isScanned = readsSpeech(transcripts) && sanitizeName(transcript, transcripts, options) === transcript;
   let scanned: ScannedTranscript | undefined;
   const json = openJson(body);
   const fields = cutFields(json, (text, at, name) => {

@@ -5,13 +5,13 @@ import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import { orderLength } from '../calls/fold.ts';
 import { identifyRecord } from '../calls/record.ts';
-import { terminal } from '../errors.ts';
+import { terminal, unlessTooDeep } from '../errors.ts';
 import { parseQuietly } from '../parse-json.ts';
 import { createSealer, isSealed } from '../sealed.ts';
 import { admitBytes } from './admit-bytes.ts';
 import { aliasesFound, aliasField, takeAliases } from './aliases.ts';
 import { renderJson } from './render-json.ts';
-import { compileRules, profileRules } from './rules.ts';
+import { compileRules, profileRules, readsSpeech } from './rules.ts';
 import { versionOfRules } from './rules-version.ts';
 import { sanitizeRecord } from './sanitize-record.ts';
 import { type SanitizeOptions, tokensOf } from './sanitize-value.ts';
@@ -113,20 +113,17 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
   const admitValue = (body: Buffer): Buffer | undefined => {
     const identified = identifyRecord(parseQuietly(body));
     if ('reason' in identified) return undefined;
-    try {
+    return unlessTooDeep(() => {
       const kept = sanitizeAll(identified.record);
       const aliases = aliasesFound(options);
       const carried = aliases === undefined ? {} : { [aliasField]: Object.fromEntries(aliases) };
       return Buffer.from(renderJson({ ...kept, ...carried }, body.toString('latin1')));
-    } catch (error) {
-      if (error instanceof RangeError) return undefined;
-      throw error;
-    }
+    });
   };
 
   return {
     version,
-    readsSpeech: options.rules.child('transcript_json').child('callData').action === 'redact',
+    readsSpeech: readsSpeech(options.rules.child('transcript_json')),
     sanitize,
     preview: (fields, onFinding) => sanitizeRecord({ ...fields }, { ...options, onFinding }),
     admit: (body) => ({

@@ -38,12 +38,13 @@ export interface RuleNode {
   child(name: string): RuleNode;
 }
 
+/** Whether detectors read what was said. @param transcripts rules on `transcript_json`. */
+export const readsSpeech = (transcripts: RuleNode): boolean => transcripts.child('callData').action === 'redact';
+
 /** Whether numbers that are said are replaced, wherever a transcript has them. */
 export const redactsSpeech = (config: Pick<PrivacyConfig, 'disabled_detectors' | 'profile' | 'rules'>): boolean =>
   !config.disabled_detectors.includes('phone') &&
-  compileRules([...config.rules, ...profileRules[config.profile]])
-    .child('transcript_json')
-    .child('callData').action === 'redact';
+  readsSpeech(compileRules([...config.rules, ...profileRules[config.profile]]).child('transcript_json'));
 
 interface CompiledRule {
   readonly names: readonly RegExp[];

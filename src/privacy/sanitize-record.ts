@@ -1,6 +1,6 @@
 /** The policies on a whole record: pure, and doing it twice changes nothing more. */
 import { isObject } from '../calls/field-reader.ts';
-import type { RuleNode } from './rules.ts';
+import { type RuleNode, readsSpeech } from './rules.ts';
 import { sanitizeTranscript } from './sanitize-transcript.ts';
 import {
   type Fields,
@@ -13,7 +13,7 @@ import {
 } from './sanitize-value.ts';
 
 const sanitizeTop = (value: unknown, node: RuleNode, name: string, options: SanitizeOptions): unknown =>
-  name === 'transcript_json' && isObject(value) && node.child('callData').action === 'redact'
+  name === 'transcript_json' && isObject(value) && readsSpeech(node)
     ? sanitizeTranscript(value, node, options)
     : sanitizeValue(value, node, name, options, 1);
 

@@ -5,7 +5,7 @@
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
 import { type LedgerRow, type PreparedObservation, prepareObservation } from '../../calls/fold.ts';
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError, unlessTooDeep } from '../../errors.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
@@ -201,15 +201,6 @@ const tryAge = (
   unlessTooDeep(() =>
     prepareObservation(ages === undefined || held.has(admitted.callId) ? admitted : ages.age(admitted)),
   );
-
-const unlessTooDeep = <T>(work: () => T): T | undefined => {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
-};
 
 const tooDeep = 'nested too deeply to be written as JSON';
 

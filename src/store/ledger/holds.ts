@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { isObject } from '../../calls/field-reader.ts';
 import { metadataSubject, metadataText } from '../../calls/subject-text.ts';
+import { unlessTooDeep } from '../../errors.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import type { LoggedHold } from '../erasure-log.ts';
 import { writeMeta } from '../meta.ts';
@@ -71,7 +72,11 @@ export const holdCalls = async (
 ): Promise<ReadonlySet<string>> => {
   if (calls.length === 0) return none;
   if (noted.holdsLater) {
-    const named = calls.map((call) => ({ callId: call.callId, keys: listReadable(call, subjectsIn).map(keyOf) }));
+    // A call that is nested too deeply will be refused: it names nothing.
+    const named = calls.map((call) => ({
+      callId: call.callId,
+      keys: (unlessTooDeep(() => listNamed(call, subjectsIn)) ?? []).map(keyOf),
+    }));
     const holdsByKey = await readHoldsOf(tx, [...new Set(named.flatMap(({ keys }) => keys))]);
     const met = named.flatMap(({ callId, keys }) =>
       keys.flatMap((key) => holdsByKey.get(key) ?? []).map((hold) => ({ key: keyOf(callId), hold, ofCall: true })),
@@ -112,16 +117,6 @@ export const readHeldKeys = async (db: Queryable): Promise<ReadonlySet<string>> 
   new Set((await db.query<{ key: string }>('SELECT DISTINCT held_key AS key FROM held_keys')).map(({ key }) => key));
 
 const none: ReadonlySet<string> = new Set();
-
-/** As `listNamed`; of a call that is nested too deeply to be written, and will be refused, nothing. */
-const listReadable = (call: NamingCall, subjectsIn: Subjects['subjectsIn']): string[] => {
-  try {
-    return listNamed(call, subjectsIn);
-  } catch (error) {
-    if (error instanceof RangeError) return [];
-    throw error;
-  }
-};
 
 /** Subjects that contacts and metadata of a call name, also by the tokens that former keys made of their values. */
 const listNamed = (call: NamingCall, subjectsIn: Subjects['subjectsIn']): string[] => {
