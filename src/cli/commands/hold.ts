@@ -21,10 +21,13 @@ const readActor = (): string => {
   }
 };
 
-const describe = ({ hold: { id, action }, calls, gone, proof }: HoldReceipt): string =>
+const describe = ({ hold: { id, action }, calls, gone, persons, proof }: HoldReceipt): string =>
   [
     `Hold ${id} is ${action} ${calls} calls.`,
     ...(gone > 0 ? [`${gone} were erased before: nothing is left of them to be kept.`] : []),
+    ...(persons > 0
+      ? [`Of ${persons} of the values everything had been erased before: only what came after that is kept.`]
+      : []),
     `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
   ].join('\n');
 

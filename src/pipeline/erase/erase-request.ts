@@ -1,17 +1,18 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, and says what was done. */
 import type { LedgerRow } from '../../calls/fold.ts';
 import { terminal } from '../../errors.ts';
-import { countSealed, countTexts, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
+import { countSealed, type Purged } from '../../store/delivery/purge.ts';
 import { eraseCalls } from '../../store/erasure/erase.ts';
 import { openErasure } from '../../store/erasure/erasure-requests.ts';
 import { listCallIds, notePersons } from '../../store/ledger/erased-keys.ts';
-import { findHeldCalls, haveHolds, readHeldKeys } from '../../store/ledger/holds.ts';
+import { findHeldCalls, haveHolds } from '../../store/ledger/holds.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { findIndexed, indexOthers } from '../../store/ledger/subject-index.ts';
 import type { Store } from '../../store/store.ts';
 import type { Proof } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
 import { listRequestSubjects } from './call-subjects.ts';
+import { countMeantTexts, purgeMeantTexts } from './erase-texts.ts';
 import { signErasure } from './finish-erasure.ts';
 import { type Comparison, createMatcher, createTextMatcher, type ErasureRequest, leastText } from './match-calls.ts';
 import { type ErasureDraft, type ErasureReceipt, listCopies, selectorKey } from './receipt.ts';
@@ -89,7 +90,8 @@ interface Carried {
 
 /**
  * Erases, and looks again until nothing more is found: deliveries that came meanwhile may have brought other calls of the
- * person. Calls that were erased in a run that was interrupted are tombstones; their deliveries went with them.
+ * person. Calls that were erased in a run that was interrupted are tombstones; their deliveries went with them. A hold that is put on
+ * meanwhile keeps those of its calls that are not erased yet.
  */
 const eraseAll = async (
   store: Store,
@@ -98,25 +100,24 @@ const eraseAll = async (
   find: () => Promise<readonly string[]>,
 ): Promise<Carried> => {
   const ids = new Set<string>();
-  const held = new Set<string>();
+  const seen = new Set<string>();
   let erased = 0;
   let purged: Purged = { inbox: 0, quarantine: 0, rereads: 0, frames: 0, aliases: 0 };
   for (let round = 0; round < mostRounds; round += 1) {
     await merge();
     const meant = await find();
-    for (const id of await findHeldCalls(store, meant, store.keyOf)) held.add(id);
-    const found = meant.filter((id) => !held.has(id));
     let fresh = 0;
-    for (let start = 0; start < found.length; start += rowsAtOnce) {
-      const { calls, ...taken } = await eraseCalls(store, found.slice(start, start + rowsAtOnce), names);
+    for (let start = 0; start < meant.length; start += rowsAtOnce) {
+      const { calls, ids: gone, ...taken } = await eraseCalls(store, meant.slice(start, start + rowsAtOnce), names);
       fresh += calls;
       purged = addPurged(purged, taken);
+      for (const id of gone) ids.add(id);
     }
-    for (const id of found) ids.add(id);
+    for (const id of meant) seen.add(id);
     erased += fresh;
     if (fresh === 0) break;
   }
-  return { ids: [...ids], held: held.size, erased, purged };
+  return { ids: [...ids], held: seen.size - ids.size, erased, purged };
 };
 
 const addPurged = (a: Purged, b: Purged): Purged => ({
@@ -143,17 +144,6 @@ const refuseHeld = async (
     `${held.size} of the ${meant.length} calls that are meant are under a legal hold. Nothing was erased.`,
     { hint: 'See callsync privacy hold list; with --except-held the others are erased.' },
   );
-};
-
-/** What is held is not meant by an erasure, also where it belongs to no call. */
-const exceptHeldTexts = async (
-  store: Store,
-  isMeant: (text: string) => boolean,
-): Promise<(text: string) => boolean> => {
-  const held = await readHeldKeys(store);
-  if (held.size === 0) return isMeant;
-  return (text) =>
-    isMeant(text) && ![...store.erasures.subjectsIn(text)].some((subject) => held.has(store.keyOf(subject)));
 };
 
 /** From now on no text that names them is kept in quarantine, and a restore of the store finds such texts again. */
@@ -229,11 +219,8 @@ export const beginErasure = async (
   if (!options.exceptHeld) await refuseHeld(store, merge, find);
   await notePersonsOf(store, request, options);
   const { ids, held, erased, purged } = await eraseAll(store, names, merge, find);
-  const isMeant = await exceptHeldTexts(
-    store,
-    request.kind === 'call' ? () => false : createTextMatcher(request, comparison),
-  );
-  const taken = await store.transaction((tx) => purgeTexts(tx, isMeant));
+  const isMeant = request.kind === 'call' ? () => false : createTextMatcher(request, comparison);
+  const taken = await purgeMeantTexts(store, isMeant);
   const draft: ErasureDraft = {
     ...described,
     dryRun: false,
@@ -242,7 +229,7 @@ export const beginErasure = async (
     held,
     purged: addPurged(purged, { inbox: 0, rereads: 0, ...taken }),
     sealed: await countSealed(store),
-    texts: await countTexts(store, isMeant),
+    texts: await countMeantTexts(store, isMeant),
   };
   return await openErasure(store, { draft, callIds: ids });
 };

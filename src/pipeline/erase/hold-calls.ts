@@ -3,12 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { metadataSubject } from '../../calls/subject-text.ts';
 import { terminal } from '../../errors.ts';
 import type { LoggedHold } from '../../store/erasure-log.ts';
+import { countNoted } from '../../store/ledger/erased-keys.ts';
 import { addHoldKeys, dropHolds, listHolds } from '../../store/ledger/holds.ts';
 import { findTombstones } from '../../store/ledger/ledger-windows.ts';
 import { recordEvent } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
 import { addReceipt, type ReceiptProof } from '../../store/windows/receipts.ts';
 import type { Proof } from '../../store/windows/verdicts.ts';
+import { listUnreplayed } from '../load/replay-erasures.ts';
 import { findCalls } from './erase-request.ts';
 import { type Comparison, type ErasureRequest, leastText } from './match-calls.ts';
 import { selectorKey } from './receipt.ts';
@@ -27,8 +29,10 @@ export interface HoldReceipt {
   };
   /** Calls that it names now, or named. */
   readonly calls: number;
-  /** Calls that were named by id and had been erased before: nothing can be kept of them. */
+  /** Calls that are meant and had been erased before: nothing can be kept of them. */
   readonly gone: number;
+  /** Values of which the person had been erased before: nothing tells how many calls that were. */
+  readonly persons: number;
   readonly proof: ReceiptProof;
 }
 
@@ -69,11 +73,17 @@ export const addHold = async (store: Store, request: ErasureRequest, options: Ho
   for (const subjects of pagesOf(listSubjects(request, options).map(store.keyOf))) await note({ calls: [], subjects });
   const ids = await findCalls(store, request, options.comparison, options.onProgress);
   for (const calls of pagesOf(ids.map(store.keyOf))) await note({ calls, subjects: [] });
-  const gone = (await findTombstones(store, ids)).size;
+  const { gone, persons } = await countGone(store, ids, request, options.personOf);
   const calls = ids.length - gone;
   await recordEvent(store, { kind: 'hold', what: `Hold ${hold.id} put on ${calls} calls, by ${kind}`, actor });
   const keys = request.values.map((value) => selectorKey(store, kind, value));
-  const receipt = { at, hold: { id: hold.id, action: 'put on' as const, kind, reason, actor, keys }, calls, gone };
+  const receipt = {
+    at,
+    hold: { id: hold.id, action: 'put on' as const, kind, reason, actor, keys },
+    calls,
+    gone,
+    persons,
+  };
   return { ...receipt, proof: await addReceipt(store, options.proof, receipt) };
 };
 
@@ -96,8 +106,31 @@ export const removeHold = async (
     hold: { id, action: 'taken off' as const, kind, reason, actor, keys: [] },
     calls,
     gone: 0,
+    persons: 0,
   };
   return { ...receipt, proof: await addReceipt(store, proof, receipt) };
+};
+
+/** What was erased before the hold was on, by erasures that ran beside it too: they are over by now, or leave what is held. */
+const countGone = async (
+  store: Store,
+  ids: readonly string[],
+  request: ErasureRequest,
+  personOf: HoldOptions['personOf'],
+): Promise<Pick<HoldReceipt, 'gone' | 'persons'>> => {
+  const tombstones = await findTombstones(store, ids);
+  const unreplayed = await listUnreplayed(store);
+  const { kind, values } = request;
+  return {
+    gone: ids.filter((id) => tombstones.has(id) || unreplayed.has(store.keyOf(id))).length,
+    persons:
+      kind === 'call'
+        ? 0
+        : await countNoted(
+            store,
+            values.map((value) => store.keyOf(personOf(kind, value))),
+          ),
+  };
 };
 
 /** What names later calls of a person, also by the tokens that rules make of the values. */

@@ -3,7 +3,7 @@ import type { Ages } from '../../calls/age.ts';
 import { purgeBodiesBefore } from '../../store/delivery/purge.ts';
 import { expireCalls } from '../../store/erasure/erase.ts';
 import { listCallsBetween } from '../../store/ledger/aged-calls.ts';
-import { findHeldCalls, lastHoldDropped } from '../../store/ledger/holds.ts';
+import { findHeldCalls, lastHoldDropped, listFreeCalls } from '../../store/ledger/holds.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
@@ -44,7 +44,6 @@ export const applyAges = async (
 ): Promise<AgedCounts> => {
   const { store } = deps;
   const names = deps.targets.map(({ warehouse }) => warehouse.name);
-  const findHeld = (ids: readonly string[]) => findHeldCalls(store, ids, store.keyOf);
   const dropped = await readMeta<string>(store, lastHoldDropped);
   const counts = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };
   for (const name of classes) {
@@ -53,13 +52,11 @@ export const applyAges = async (
     const to = (ages.now() - limit) * 1_000;
     const from = (await readMeta<number>(store, agedTo(name, dropped))) ?? Number.NEGATIVE_INFINITY;
     for await (const aged of listCallsBetween(store, { from, to, limit: dryRun ? idsAtOnce : callsAtOnce })) {
-      const held = await findHeld(aged);
-      const ids = aged.filter((id) => !held.has(id));
-      if (ids.length === 0) continue;
-      if (dryRun) counts[name] += ids.length;
-      else if (name === 'calls') counts.calls += await expireCalls(store, ids, names);
+      if (dryRun) counts[name] += aged.length - (await findHeldCalls(store, aged, store.keyOf)).size;
+      else if (name === 'calls') counts.calls += await expireCalls(store, aged, names);
       else
         counts[name] += await store.transaction(async (tx) => {
+          const ids = await listFreeCalls(tx, aged, store.keyOf);
           const rows = await resanitizeInLedger(tx, ids, {
             sanitize: ages.age,
             processedField: deps.processedField,
@@ -71,7 +68,9 @@ export const applyAges = async (
         });
     }
     if (dryRun) continue;
-    counts.bodies += await purgeBodiesBefore(store, to, findHeld);
+    counts.bodies += await store.transaction((tx) =>
+      purgeBodiesBefore(tx, to, (ids) => listFreeCalls(tx, ids, store.keyOf)),
+    );
     await writeMeta(store, agedTo(name, dropped), to);
   }
   return counts;

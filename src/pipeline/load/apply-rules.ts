@@ -1,6 +1,7 @@
 /** Applies privacy rules to what was stored before them, or under looser ones. */
 import type { Observation } from '../../../schemas/observation.ts';
 import { resanitizeInbox, sealQuarantine } from '../../store/delivery/resanitize.ts';
+import { joinFolds } from '../../store/ledger/fold-lock.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { listUnderOthers } from '../../store/ledger/rules-version.ts';
 import { indexOthers } from '../../store/ledger/subject-index.ts';
@@ -44,6 +45,8 @@ export const applyRules = async (
   let changed = 0;
   for await (const ids of listUnderOthers(deps.store, version, callsAtOnce)) {
     changed += await deps.store.transaction(async (tx) => {
+      // Before the rows: to note aliases asks for it too.
+      await joinFolds(tx);
       const seen: Observation[] = [];
       const sanitize = (observation: Observation): Observation => {
         const sanitized = door.sanitize(observation);

@@ -1,6 +1,6 @@
 /** Carries out again what was erased, and puts holds on again, after ledger or warehouses were set back to a time before. */
 import { terminal } from '../../errors.ts';
-import { purgeErasedTexts } from '../../store/delivery/purge.ts';
+import { purgeTexts } from '../../store/delivery/purge.ts';
 import { eraseKnown } from '../../store/erasure/erase.ts';
 import {
   findErasedTexts,
@@ -53,11 +53,17 @@ export const replayErasures = async (
   const sought = await listSought(store);
   await eraseEverywhere(store, warehouses, new Set(sought));
   if (all || logged.selectors.length > 0) {
-    await purgeErasedTexts(store, (tx, texts) => findErasedTexts(tx, texts, store));
+    await purgeTexts(store, (tx, texts) => findErasedTexts(tx, texts, store));
     await dropErasedAliases(store);
   }
   await settleSought(store, sought);
   await writeMeta(store, replayedTo, logged.end);
+};
+
+/** Keys of calls that the log says were erased and that this store may still have: an erasure was interrupted, or the store set back. */
+export const listUnreplayed = async (store: Store): Promise<ReadonlySet<string>> => {
+  const { selectors } = await store.erasures.log.read((await readMeta<number>(store, replayedTo)) ?? 0);
+  return new Set(selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
 };
 
 /** Of the log, in bytes. It goes back with a ledger that is restored, so that what was erased since is read again. */

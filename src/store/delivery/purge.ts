@@ -2,7 +2,7 @@
 import { erasedName } from '../../../schemas/erased-name.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
-import { dropAliases, findAliases } from '../loads/token-aliases.ts';
+import { findAliases } from '../loads/token-aliases.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 
 export interface ErasedCall {
@@ -63,58 +63,54 @@ export const purgeCalls = async (
   };
 };
 
-/** Empties records in quarantine, and deletes frames and aliases, whose text names a person: they may belong to no call. */
-export const purgeTexts = async (
-  tx: Transaction,
-  isMeant: (text: string) => boolean,
-): Promise<Pick<Purged, 'quarantine' | 'frames' | 'aliases'>> => {
-  const quarantine = await findTexts(tx, 'quarantine', isMeant);
-  await tx.query(`${emptyQuarantine} WHERE id = ANY($1)`, [quarantine]);
-  const frames = await findTexts(tx, 'websocket_frames', isMeant);
-  await tx.query('DELETE FROM websocket_frames WHERE id = ANY($1)', [frames]);
-  const aliases = await findAliases(tx, isMeant);
-  await dropAliases(tx, aliases);
-  return { quarantine: quarantine.length, frames: frames.length, aliases: aliases.length };
-};
+/** Which of some texts go; asked inside the transaction that takes them away, before it locks a row. */
+export type ChooseTexts = (tx: Transaction, texts: readonly Buffer[]) => Promise<readonly boolean[]>;
 
-/** The same of what names any call or person that was erased: a restore brings such texts back. */
-export const purgeErasedTexts = async (
+/** Empties records in quarantine, and deletes frames, of which some belong to no call. Page by page; may be repeated. */
+export const purgeTexts = async (
   db: Database,
-  findErased: (tx: Transaction, texts: readonly Buffer[]) => Promise<readonly boolean[]>,
-): Promise<void> => {
-  for (const [table, purge] of Object.entries(purges)) {
-    for (let after: number | undefined = -1; after !== undefined; ) {
-      const from: number = after;
-      after = await db.transaction(async (tx) => {
-        const rows = await readTexts(tx, table, from);
-        const isErased = await findErased(
-          tx,
-          rows.map(({ body }) => body),
-        );
-        await tx.query(`${purge} WHERE id = ANY($1)`, [rows.filter((_, at) => isErased[at]).map(({ id }) => id)]);
-        return rows.length < bodiesAtOnce ? undefined : rows.at(-1)?.id;
-      });
-    }
+  choose: ChooseTexts,
+): Promise<Pick<Purged, 'quarantine' | 'frames'>> => ({
+  quarantine: await purgeTable(db, 'quarantine', choose),
+  frames: await purgeTable(db, 'websocket_frames', choose),
+});
+
+const purgeTable = async (db: Database, table: keyof typeof purges, choose: ChooseTexts): Promise<number> => {
+  let purged = 0;
+  for (let after: number | undefined = -1; after !== undefined; ) {
+    const from: number = after;
+    after = await db.transaction(async (tx) => {
+      const rows = await readTexts(tx, table, from);
+      const isChosen = await choose(
+        tx,
+        rows.map(({ body }) => body),
+      );
+      const ids = rows.filter((_, at) => isChosen[at]).map(({ id }) => id);
+      if (ids.length > 0) await tx.query(`${purges[table]} WHERE id = ANY($1)`, [ids]);
+      purged += ids.length;
+      return rows.length < bodiesAtOnce ? undefined : rows.at(-1)?.id;
+    });
   }
+  return purged;
 };
 
 /**
  * Empties the bodies of settled deliveries of calls before a time (microseconds); returns how many.
- * @param findHeld those of some calls whose bodies stay.
+ * @param listFree those of some calls whose bodies go; asked before a row is locked.
  */
 export const purgeBodiesBefore = async (
-  db: Queryable,
+  tx: Transaction,
   before: number,
-  findHeld: (callIds: readonly string[]) => Promise<ReadonlySet<string>>,
+  listFree: (callIds: readonly string[]) => Promise<readonly string[]>,
 ): Promise<number> => {
-  const rows = await db.query<{ id: string; seqs: number[] }>(
+  const rows = await tx.query<{ id: string; seqs: number[] }>(
     `SELECT i.call_id AS id, array_agg(i.seq::float8) AS seqs FROM inbox i JOIN ledger l USING (call_id)
       WHERE i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_timestamp < ${toTimestamp('$1::float8')} GROUP BY 1`,
     [before],
   );
-  const held = await findHeld(rows.map(({ id }) => id));
-  const seqs = rows.flatMap((row) => (held.has(row.id) ? [] : row.seqs));
-  if (seqs.length > 0) await db.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [seqs]);
+  const free = new Set(await listFree(rows.map(({ id }) => id)));
+  const seqs = rows.flatMap(({ id, seqs }) => (free.has(id) ? seqs : []));
+  if (seqs.length > 0) await tx.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [seqs]);
   return seqs.length;
 };
 
@@ -131,7 +127,7 @@ export const countUnpurged = async (
   return { inbox: named?.inbox ?? 0, rereads: named?.rereads ?? 0 };
 };
 
-/** What is left of the texts that `purgeTexts` looks for. */
+/** Texts and aliases that are meant. */
 export const countTexts = async (
   db: Queryable,
   isMeant: (text: string) => boolean,

@@ -102,6 +102,10 @@ export const findErasedTokens = async (
   return new Set((await knownKeys(tx, [...byKey.keys()])).map((key) => byKey.get(key) as string));
 };
 
+/** How many of some keys, of calls or persons, were erased. */
+export const countNoted = async (db: Queryable, keys: readonly string[]): Promise<number> =>
+  (await knownKeys(db, keys)).length;
+
 const knownKeys = async (db: Queryable, keys: readonly string[]): Promise<string[]> =>
   keys.length === 0
     ? []

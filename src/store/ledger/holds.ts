@@ -6,7 +6,7 @@ import { unlessTooDeep } from '../../errors.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import type { LoggedHold } from '../erasure-log.ts';
 import { writeMeta } from '../meta.ts';
-import { awaitFolds, type NotedKeys } from './fold-lock.ts';
+import { awaitFolds, joinFolds, type NotedKeys } from './fold-lock.ts';
 import { type KeyOf, type NamingCall, namingText, type Subjects } from './subjects.ts';
 
 export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
@@ -15,7 +15,7 @@ export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 
   readonly calls: number;
 }
 
-/** Puts a hold on, or adds keys to it. What was being folded meanwhile is folded when it resolves; what comes later is compared. */
+/** Puts a hold on, or adds keys to it. What was being folded or deleted meanwhile is when it resolves; what comes later is compared. */
 export const addHoldKeys = (store: Database, hold: LoggedHold): Promise<void> =>
   store.transaction(async (tx) => {
     await awaitFolds(tx);
@@ -90,13 +90,23 @@ export const holdCalls = async (
   );
 };
 
-/** Those of some calls that are held. */
+/** Those of some calls that are held at this moment; `listFreeCalls` is for what takes something of the others. */
 export const findHeldCalls = async (
   db: Queryable,
   callIds: readonly string[],
   keyOf: KeyOf,
 ): Promise<ReadonlySet<string>> =>
   callIds.length === 0 || !(await haveHolds(db)) ? none : await readHeld(db, callIds, keyOf);
+
+/**
+ * Those of some calls that no hold keeps: in the transaction that takes something of them, before it locks their rows. A hold that is
+ * put on meanwhile waits for the end of the transaction.
+ */
+export const listFreeCalls = async (tx: Transaction, callIds: readonly string[], keyOf: KeyOf): Promise<string[]> => {
+  const { held } = await joinFolds(tx);
+  const kept = held ? await readHeld(tx, callIds, keyOf) : none;
+  return callIds.filter((id) => !kept.has(id));
+};
 
 /** The same where something is held. */
 const readHeld = async (db: Queryable, callIds: readonly string[], keyOf: KeyOf): Promise<ReadonlySet<string>> => {

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAges } from '../../../src/calls/age.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
-import { eraseRequest } from '../../../src/pipeline/erase/erase-request.ts';
-import { addHold, removeHold } from '../../../src/pipeline/erase/hold-calls.ts';
+import { eraseRequest, findCalls } from '../../../src/pipeline/erase/erase-request.ts';
+import { addHold, type HoldReceipt, removeHold } from '../../../src/pipeline/erase/hold-calls.ts';
 import type { ErasureRequest } from '../../../src/pipeline/erase/match-calls.ts';
-import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
+import { type AgedCounts, applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
@@ -20,6 +20,7 @@ import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
 import { listEvents } from '../../../src/store/status/events.ts';
 import { summarizeStore } from '../../../src/store/status/summary.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
 import { verifyReceipts } from '../../../src/store/windows/receipts.ts';
 import { backUp } from '../../support/backup.ts';
@@ -47,14 +48,26 @@ afterAll(async () => {
 });
 
 const hold = (request: ErasureRequest) => addHold(pipeline.store, request, { ...means, ...clerk });
+const removeAllHolds = async (): Promise<void> => {
+  for (const { id } of await listHolds(pipeline.store)) await removeHold(pipeline.store, id, clerk);
+};
 const merge = async (deps: IngestDeps = pipeline.deps): Promise<void> => {
   for (let more = true; more; ) ({ more } = await mergeInbox(deps));
 };
-const erase = (request: ErasureRequest, more: { readonly exceptHeld?: boolean; readonly keepOut?: boolean } = {}) =>
-  eraseRequest({ store: pipeline.store, targets: [pipeline.target] }, request, {
+interface EraseMore {
+  readonly exceptHeld?: boolean;
+  readonly keepOut?: boolean;
+  readonly store?: Store;
+  readonly onMerge?: () => void;
+}
+const erase = (request: ErasureRequest, { store = pipeline.store, onMerge, ...more }: EraseMore = {}) =>
+  eraseRequest({ store, targets: [pipeline.target] }, request, {
     ...{ dryRun: false, keepOut: false, exceptHeld: false, ...more },
     ...means,
-    merge,
+    merge: async () => {
+      await merge();
+      onMerge?.();
+    },
     load: async () => void (await pipeline.drain()),
   });
 const send = async (bodies: readonly object[], deps?: IngestDeps): Promise<void> => {
@@ -214,3 +227,133 @@ test('a delivery that is nested too deeply is refused by itself while something 
   expect(await listKept(['deep-1', 'beside-1'])).toEqual(['beside-1']);
   await expect(erase({ kind: 'call', values: ['beside-1'] })).rejects.toMatchObject({ code: 'ERASURE_HELD' });
 });
+
+/** The store, but that `before` ends before each transaction begins. */
+const interrupted = (before: () => Promise<void>): Store => ({
+  ...pipeline.store,
+  transaction: async (work) => {
+    await before();
+    return await pipeline.store.transaction(work);
+  },
+});
+/** The store, but that `after` ends after each erasure of calls is in the log. */
+const logging = (after: () => Promise<void>): Store => {
+  const { erasures } = pipeline.store;
+  const append: typeof erasures.log.append = async (kind, keys) => {
+    await erasures.log.append(kind, keys);
+    if (kind === 'call') await after();
+  };
+  return { ...pipeline.store, erasures: { ...erasures, log: { ...erasures.log, append } } };
+};
+const timestamp = '2025-03-01T10:00:00Z';
+
+test('a hold that is put on when an erasure has looked, and not yet begun to take, keeps what it names', async () => {
+  await pipeline.clear();
+  const theirs = { timestamp, in: { data: '0622334455' } };
+  await send([
+    { unique_id: 'beside-1', ...theirs },
+    { unique_id: 'beside-2', timestamp },
+    { unique_id: 'beside-3', ...theirs },
+  ]);
+  await deliver(pipeline.store, [{ body: '{"phone": "06 22 33 44 55"' }]);
+  await merge();
+  const eraseBeside = async (request: ErasureRequest, held: ErasureRequest) => {
+    let isLooking = false;
+    let put: HoldReceipt | undefined;
+    const store = interrupted(async () => {
+      if (isLooking) put ??= await hold(held);
+    });
+    const receipt = await erase(request, {
+      ...{ store, exceptHeld: true },
+      onMerge: () => {
+        isLooking = true;
+      },
+    });
+    return { put, receipt };
+  };
+  const byCall = await eraseBeside(
+    { kind: 'call', values: ['beside-1', 'beside-2'] },
+    { kind: 'call', values: ['beside-1'] },
+  );
+  expect(byCall).toMatchObject({ put: { calls: 1, gone: 0 }, receipt: { calls: 2, erased: 1, held: 1 } });
+  expect(await listKept(['beside-1', 'beside-2', 'beside-3'])).toEqual(['beside-1', 'beside-3']);
+  // Calls, and a text that belongs to none.
+  const phone: ErasureRequest = { kind: 'phone', values: ['+33622334455'] };
+  // So that the look itself notes nothing.
+  await findCalls(pipeline.store, phone, means.comparison);
+  const byPhone = await eraseBeside(phone, phone);
+  expect(byPhone).toMatchObject({ put: { calls: 2, gone: 0 }, receipt: { erased: 0, held: 2 } });
+  expect(byPhone.receipt.purged?.quarantine).toBe(0);
+  const { rows } = await pipeline.store.pool.query('SELECT 1 FROM quarantine WHERE octet_length(body) > 0');
+  expect(rows).toHaveLength(1);
+}, 60_000);
+
+test('a hold that comes while an erasure takes its calls waits for it, and says what it found erased', async () => {
+  await pipeline.clear();
+  const theirs = { timestamp, in: { data: '0633445566' } };
+  await send(['gone-1', 'gone-2'].map((unique_id) => ({ unique_id, ...theirs })));
+  const first: ErasureRequest = { kind: 'call', values: ['gone-1'] };
+  let putting: Promise<HoldReceipt> | undefined;
+  let isPut = false;
+  const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+  const beside = logging(async () => {
+    putting ??= hold(first).finally(() => {
+      isPut = true;
+    });
+    while (!isPut && (await pipeline.store.query(waiting)).length === 0);
+  });
+  expect(await erase(first, { store: beside })).toMatchObject({ erased: 1, held: 0 });
+  expect(await putting).toMatchObject({ calls: 0, gone: 1, persons: 0 });
+  expect(await listKept(['gone-1', 'gone-2'])).toEqual(['gone-2']);
+
+  // One that failed when the log had it is carried out by the next check of the ledger: nothing can be held of it.
+  const second: ErasureRequest = { kind: 'call', values: ['gone-2'] };
+  const failing = logging(() => Promise.reject(new Error('cut off')));
+  await expect(erase(second, { store: failing })).rejects.toThrow('cut off');
+  expect(await hold(second)).toMatchObject({ calls: 0, gone: 1 });
+
+  // By its values nothing is left to be found.
+  const phone: ErasureRequest = { kind: 'phone', values: ['0633445566'] };
+  await removeAllHolds();
+  await erase(phone);
+  expect(await hold(phone)).toMatchObject({ calls: 0, gone: 0, persons: 1 });
+}, 60_000);
+
+test('a hold that is put on when an age has looked keeps calls, words and bodies', async () => {
+  await pipeline.clear();
+  // Ages go on from where the test above left them.
+  const now = Date.UTC(2025, 5, 1);
+  const recordOf = (unique_id: string, age: number) => ({
+    unique_id,
+    timestamp: new Date(now - age * day).toISOString(),
+    transcript_json: { callData: [{ from: 'in', content: 'oui', words: [{ value: 'oui', start: 0, length: 1 }] }] },
+  });
+  await send([recordOf('aged-1', 40), recordOf('worn-1', 20)]);
+  const ageBeside = async (limits: Parameters<typeof createAges>[0], id: string): Promise<AgedCounts> => {
+    let put: HoldReceipt | undefined;
+    const store = interrupted(async () => {
+      put ??= await hold({ kind: 'call', values: [id] });
+    });
+    const counts = await applyAges(
+      { ...pipeline.deps, store },
+      createAges(limits, () => now),
+      { dryRun: false },
+    );
+    expect(put).toMatchObject({ calls: 1, gone: 0 });
+    return counts;
+  };
+  const none = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };
+  expect(await ageBeside({ calls: 30 * day }, 'aged-1')).toEqual(none);
+  expect(await ageBeside({ words: 10 * day }, 'worn-1')).toEqual(none);
+  // Behind the time that was looked at only the body is left to be taken.
+  await send([recordOf('worn-2', 20)]);
+  expect(await ageBeside({ words: 10 * day }, 'worn-2')).toEqual(none);
+  const rows = await readRows(pipeline.store, ['aged-1', 'worn-1']);
+  expect([...rows.values()].map(({ document }) => JSON.stringify(document).includes('"words":[{'))).toEqual([
+    true,
+    true,
+  ]);
+  const bodies = await pipeline.store.query('SELECT 1 FROM inbox WHERE body IS NOT NULL');
+  expect(bodies).toHaveLength(3);
+}, 60_000);
