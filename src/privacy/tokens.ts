@@ -1,5 +1,5 @@
 /** Tokens that stand for a value: the same value has the same token wherever it occurs, and only the key's owner can make them. */
-import { createKeyedHash } from './keyed-hash.ts';
+import { createKeyedHash } from '../keyed-hash.ts';
 
 /** Values of one kind are joined with each other only. */
 export type TokenKind = 'phone' | 'email' | 'iban' | 'card' | 'nir' | 'text';

@@ -1,6 +1,6 @@
 /** The operational store: a database on schema `callsync`, the ledger's epoch, and what it must not hold itself. */
-import { createHmac } from 'node:crypto';
 import { CallsyncError, terminal, transient } from '../errors.ts';
+import { createKeyedHash } from '../keyed-hash.ts';
 import { type ConnectionUrl, type Database, openDatabase, type Queryable } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
 import { migrateStore, storeSchema } from './migrate.ts';
@@ -77,6 +77,7 @@ export const openStore = async (options: {
   const migrating = openDatabase({ ...common, max: 1, statementMs: migrationMs });
   const database = openDatabase({ ...common, max: options.max ?? 12 });
   let erasures: Erasures | undefined;
+  let keyedHash: ((text: string) => string) | undefined;
   const openErasures = (): Erasures => {
     erasures ??= (options.erasures ?? refuseErasures)();
     return erasures;
@@ -91,7 +92,10 @@ export const openStore = async (options: {
         return openErasures();
       },
       subjectsIn: (text) => openErasures().subjectsIn(text),
-      keyOf: (callId) => createHmac('sha256', openErasures().key).update(callId).digest('hex'),
+      keyOf: (callId) => {
+        keyedHash ??= createKeyedHash(openErasures().key);
+        return keyedHash(callId);
+      },
     };
   } catch (error) {
     await database.close();

@@ -1,6 +1,7 @@
 /** The index of subjects under the key of tombstones, by the same comparison that reads what it finds. */
 import { createRequire } from 'node:module';
 import type { CountryCode } from 'libphonenumber-js/max';
+import { createKeyedHash } from '../../keyed-hash.ts';
 import {
   hasSpeech,
   listCallSubjects,
@@ -9,7 +10,6 @@ import {
 } from '../../pipeline/erase/call-subjects.ts';
 import { compareValues } from '../../privacy/compare-values.ts';
 import { versionOf } from '../../privacy/finding.ts';
-import { createKeyedHash } from '../../privacy/keyed-hash.ts';
 import { rememberRecent } from '../../privacy/recent.ts';
 import type { SubjectIndex } from '../../store/store.ts';
 

@@ -1,5 +1,4 @@
 /** What is told of an erasure, and signed: keyed hashes and counts, nothing that names the person. */
-import { createHmac } from 'node:crypto';
 import type { Purged } from '../../store/delivery/purge.ts';
 import type { Store } from '../../store/store.ts';
 import type { ReceiptProof } from '../../store/windows/receipts.ts';
@@ -63,5 +62,4 @@ export const listCopies = (targets: readonly WarehouseTarget[], at: Date): Platf
 ];
 
 /** Every way in which a value is told in the receipt. */
-export const selectorKey = (store: Store, kind: string, value: string): string =>
-  createHmac('sha256', store.erasures.key).update(`${kind}\0${value}`).digest('hex');
+export const selectorKey = (store: Store, kind: string, value: string): string => store.keyOf(`${kind}\0${value}`);

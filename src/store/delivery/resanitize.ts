@@ -15,33 +15,43 @@ interface HeldBytes extends Admitted {
 /** Bodies in memory at once. */
 const atOnce = 50;
 
-/** Bodies of one table, batch by batch in the order of its key, each locked while it is looked at. Returns how many changed. */
+/** Over the bytes of one table. Where it knows the rules of each, the last parameter is their version. */
+interface Statements {
+  /** After a key, at most so many, in the order of the key, each locked. */
+  readonly list: string;
+  /** By key: bytes and their hash. */
+  readonly write: string;
+}
+
+const inboxBodies: Statements = {
+  list: `SELECT seq AS id, body, body_hash AS "bodyHash" FROM inbox
+          WHERE octet_length(body) > 0 AND seq > $1 AND ($3::text IS NULL OR privacy_version IS DISTINCT FROM $3)
+          ORDER BY seq LIMIT $2 FOR UPDATE`,
+  write: 'UPDATE inbox SET body = $2, body_hash = $3, privacy_version = coalesce($4, privacy_version) WHERE seq = $1',
+};
+const quarantinedBytes: Statements = {
+  list: `SELECT id, body, body_hash AS "bodyHash" FROM quarantine
+          WHERE octet_length(body) > 0 AND id > $1 ORDER BY id LIMIT $2 FOR UPDATE`,
+  write: 'UPDATE quarantine SET body = $2, body_hash = $3 WHERE id = $1',
+};
+
+/** Batch by batch, each locked while it is looked at. Returns how many changed. */
 const rewriteBytes = async (
   db: Database,
-  {
-    table,
-    key,
-    version,
-  }: { readonly table: 'inbox' | 'quarantine'; readonly key: 'seq' | 'id'; readonly version?: string | undefined },
+  { list, write }: Statements,
+  /** The version of the rules, where the statements ask for it; with one, what did not change is marked too. */
+  rules: readonly [] | readonly [string | null],
   rewrite: (held: HeldBytes) => Admitted,
 ): Promise<number> => {
-  const isOther = version === undefined ? '' : 'AND privacy_version IS DISTINCT FROM $3';
-  const marks = version === undefined ? '' : ', privacy_version = $4';
-  const rules = version === undefined ? [] : [version];
   let changed = 0;
   for (let after = -1; ; ) {
     const last = await db.transaction(async (tx) => {
-      const rows = await tx.query<HeldBytes>(
-        `SELECT ${key} AS id, body, body_hash AS "bodyHash" FROM ${table}
-          WHERE body IS NOT NULL AND octet_length(body) > 0 AND ${key} > $1 ${isOther} ORDER BY ${key} LIMIT $2 FOR UPDATE`,
-        [after, atOnce, ...rules],
-      );
+      const rows = await tx.query<HeldBytes>(list, [after, atOnce, ...rules]);
       for (const row of rows) {
         const { body, bodyHash } = rewrite(row);
         const isSame = body.equals(row.body);
-        if (isSame && version === undefined) continue;
-        const values = [row.id, body, bodyHash, ...rules];
-        await tx.query(`UPDATE ${table} SET body = $2, body_hash = $3${marks} WHERE ${key} = $1`, values);
+        if (isSame && (rules[0] ?? null) === null) continue;
+        await tx.query(write, [row.id, body, bodyHash, ...rules]);
         if (!isSame) changed += 1;
       }
       return rows.at(-1)?.id;
@@ -56,7 +66,7 @@ const rewriteBytes = async (
  * @param version of the rules: bodies that are under them are passed over, others are under them then. Without one all are looked at.
  */
 export const resanitizeInbox = (db: Database, admit: (body: Buffer) => Admitted, version?: string): Promise<number> =>
-  rewriteBytes(db, { table: 'inbox', key: 'seq', version }, ({ body, bodyHash }) => {
+  rewriteBytes(db, inboxBodies, [version ?? null], ({ body, bodyHash }) => {
     if (isSealed(body)) return { body, bodyHash };
     const admitted = admit(body);
     const isRaw = createHash('sha256').update(body).digest().equals(bodyHash);
@@ -65,4 +75,4 @@ export const resanitizeInbox = (db: Database, admit: (body: Buffer) => Admitted,
 
 /** @param seal what is kept of bytes that could not be read. Their hash stays, by which they are known again. */
 export const sealQuarantine = (db: Database, seal: (body: Buffer) => Buffer): Promise<number> =>
-  rewriteBytes(db, { table: 'quarantine', key: 'id' }, ({ body, bodyHash }) => ({ body: seal(body), bodyHash }));
+  rewriteBytes(db, quarantinedBytes, [], ({ body, bodyHash }) => ({ body: seal(body), bodyHash }));

@@ -14,8 +14,8 @@ import {
 } from '../../../src/pipeline/erase/call-subjects.ts';
 import { createMatcher, type ErasureRequest } from '../../../src/pipeline/erase/match-calls.ts';
 import { compareValues } from '../../../src/privacy/compare-values.ts';
-import { createPrivacy } from '../../../src/privacy/privacy.ts';
 import { versionOfRules } from '../../../src/privacy/rules-version.ts';
+import { rotatedKeys } from '../../support/rotated-keys.ts';
 
 /** National digits, of few people, so that calls and requests meet. */
 const people = ['611223344', '655443322'];
@@ -39,18 +39,6 @@ const writings: readonly ((national: string) => string)[] = [
   spoken,
 ];
 
-const privacyOf = (keyId: string, ...former: readonly string[]) =>
-  createPrivacy(
-    privacyConfigSchema.parse({
-      profile: 'pseudonymous',
-      unreadable: 'drop',
-      key_id: keyId,
-      former_keys: former.map((id) => ({ id, file: `${id}.key` })),
-    }),
-    { token: Buffer.alloc(32, keyId), former: former.map((id) => Buffer.alloc(32, id)), seal: undefined },
-  );
-const keys = [privacyOf('k1'), privacyOf('k2', 'k1'), privacyOf('k3', 'k1', 'k2')] as const;
-
 const written = fc.oneof(
   {
     weight: 3,
@@ -65,7 +53,7 @@ const value: fc.Arbitrary<unknown> = fc
   .tuple(
     written,
     fc.constantFrom('as it is', 'token', 'number', 'fraction', 'text', 'pieces'),
-    fc.constantFrom(...keys),
+    fc.constantFrom(...rotatedKeys),
   )
   .map(([text, how, key]) => {
     const number = Number(text.replaceAll(/\D/g, ''));
@@ -118,7 +106,7 @@ test('every call that a request means has one of its subjects, and one that is n
       fc.array(call, { minLength: 1, maxLength: 4 }),
       request,
       setups,
-      fc.constantFrom(...keys),
+      fc.constantFrom(...rotatedKeys),
       (made, asked, countries, key) => {
         const comparison = compareValues(countries, key.tokensOf);
         const sought = listRequestSubjects(asked, comparison);
@@ -126,13 +114,15 @@ test('every call that a request means has one of its subjects, and one that is n
         for (const one of made) {
           const document = JSON.parse(
             JSON.stringify(
-              key === keys[0] ? one : key.sanitize({ callId: '', source: 'poll', observedAt: 0, fields: one }).fields,
+              key === rotatedKeys[0]
+                ? one
+                : key.sanitize({ callId: '', source: 'poll', observedAt: 0, fields: one }).fields,
             ),
           );
           const isMeant = matches(document);
           if (sought === undefined) continue;
           // Rules of the same countries leave no number that is said.
-          const isRedacted = key !== keys[0] && countries.join() === 'FR';
+          const isRedacted = key !== rotatedKeys[0] && countries.join() === 'FR';
           const own = (isRedacted ? listWrittenSubjects : listCallSubjects)(document, comparison);
           const isFound = sought.some((subject) => own.has(subject));
           if (isMeant) expect(isFound).toBe(true);
@@ -194,7 +184,12 @@ test('subjects stay as they are stored', () => {
     {
       in: { data: '0611223344' },
       metadata: { ClientID: 17, Memo: 'rappeler le 06.55.44.33.22 ou le 01 23 45 67 89', Nested: { a: [1] } },
-      visit: { at: '2025-03-01T10:00:00Z', score: 0.611223399, number: 33611335544, token: keys[0].tokensOf('x')[0] },
+      visit: {
+        at: '2025-03-01T10:00:00Z',
+        score: 0.611223399,
+        number: 33611335544,
+        token: rotatedKeys[0].tokensOf('x')[0],
+      },
       transcript_json: { callData: [{ from: 'in', content: `mon ${spoken('611223355')}` }] },
     },
     compareValues(['FR'], () => []),

@@ -4,7 +4,6 @@ import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
 import type { Observation } from '../../../schemas/observation.ts';
 import { eraseRequest, findCalls } from '../../../src/pipeline/erase/erase-request.ts';
 import { addHold, removeHold } from '../../../src/pipeline/erase/hold-calls.ts';
@@ -16,7 +15,7 @@ import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { replayErasures } from '../../../src/pipeline/load/replay-erasures.ts';
 import { compareValues } from '../../../src/privacy/compare-values.ts';
-import { createPrivacy, type Privacy } from '../../../src/privacy/privacy.ts';
+import type { Privacy } from '../../../src/privacy/privacy.ts';
 import { subjectOf } from '../../../src/privacy/subjects.ts';
 import { findHeldCalls } from '../../../src/store/ledger/holds.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
@@ -25,24 +24,13 @@ import { markAliasesLoaded, unloadedAliases } from '../../../src/store/loads/tok
 import type { Store } from '../../../src/store/store.ts';
 import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
 import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { privacyUnder, rotatedKeys } from '../../support/rotated-keys.ts';
 import { begin, callOf, countJoined, personOf } from './joined-calls.ts';
 
 /** As many calls under each key: every person calls under each. */
 const calls = 30;
-const privacyOf = (keyId: string, ...former: readonly string[]): Privacy =>
-  createPrivacy(
-    privacyConfigSchema.parse({
-      profile: 'pseudonymous',
-      unreadable: 'drop',
-      key_id: keyId,
-      former_keys: former.map((id) => ({ id, file: `${id}.key` })),
-    }),
-    { token: Buffer.alloc(32, keyId), former: former.map((id) => Buffer.alloc(32, id)), seal: undefined },
-  );
-const first = privacyOf('k1');
-const second = privacyOf('k2', 'k1');
-const third = privacyOf('k3', 'k1', 'k2');
-const without = privacyOf('k3', 'k2');
+const [first, second, third] = rotatedKeys;
+const without = privacyUnder('k3', 'k2');
 
 const proof = {
   keys: createProofKeys(Buffer.from('a key of the proof chain')),

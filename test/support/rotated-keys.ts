@@ -1,0 +1,18 @@
+/** Privacy under keys of tokens that were changed: each key has the bytes of its own name. */
+import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
+import { createPrivacy, type Privacy } from '../../src/privacy/privacy.ts';
+
+/** @param former keys before it, by which what is stored under them is known. */
+export const privacyUnder = (keyId: string, ...former: readonly string[]): Privacy =>
+  createPrivacy(
+    privacyConfigSchema.parse({
+      profile: 'pseudonymous',
+      unreadable: 'drop',
+      key_id: keyId,
+      former_keys: former.map((id) => ({ id, file: `${id}.key` })),
+    }),
+    { token: Buffer.alloc(32, keyId), former: former.map((id) => Buffer.alloc(32, id)), seal: undefined },
+  );
+
+/** A first key, and the two after it. */
+export const rotatedKeys = [privacyUnder('k1'), privacyUnder('k2', 'k1'), privacyUnder('k3', 'k1', 'k2')] as const;
