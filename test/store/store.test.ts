@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { joinCounters, readCounters, repairCounters } from '../../src/store/counters.ts';
 import { listRereads, requestRereads, settleRereads } from '../../src/store/delivery/inbox.ts';
+import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
 import { issueEpoch } from '../../src/store/loads/epochs.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { expireRows } from '../../src/store/retention.ts';
@@ -42,6 +43,20 @@ describe('opening', () => {
     expect(await pipeline.store.epoch()).toBe(Math.max(...epochs));
   });
 });
+
+test('a pool listens for its connections whoever writes through it, also when one is lost while it is lent out', async () => {
+  const { store } = pipeline;
+  const before = store.pool.listenerCount('error');
+  const writers = Array.from({ length: 3 }, () => createInboxWriter({ pool: store.pool }));
+  for (const writer of writers) await writer.ping({ deadlineMs: 10_000 });
+  expect(store.pool.listenerCount('error')).toBe(before);
+  const lent = await store.pool.connect();
+  expect(lent.listenerCount('error')).toBe(1);
+  const ended = new Promise((resolve) => lent.once('end', resolve));
+  await store.pool.query('SELECT pg_terminate_backend($1)', [(lent as unknown as { processID: number }).processID]);
+  await ended;
+  lent.release(true);
+}, 30_000);
 
 describe('calls to be read again', () => {
   const ids = async () => (await listRereads(store(), 10)).map((one) => one.callId);

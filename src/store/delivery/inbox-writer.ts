@@ -45,12 +45,10 @@ const columnCount = 10;
 
 /**
  * Its statements need no more rights than `receiverGrants`.
- * @param pool of the receiver's own, so that a busy merge cannot hold back an answer; `max` at least the writers + 1.
+ * @param pool as `openPool` has it, which listens to what its connections lose; of the receiver's own, so that a busy merge cannot hold back an answer; `max` at least the writers + 1.
  */
 export const createInboxWriter = (options: { pool: pg.Pool; schema?: string }): InboxWriter => {
   const { pool, schema = 'callsync' } = options;
-  // Without a listener, the end of an idle connection would end the process.
-  pool.on('error', () => {});
   const durable = new WeakSet<pg.PoolClient>();
 
   const run = async <Row extends pg.QueryResultRow>(
@@ -67,8 +65,6 @@ export const createInboxWriter = (options: { pool: pg.Pool; schema?: string }): 
       }
       return client.query<Row>(text, values);
     };
-    const ignore = () => {};
-    client.on('error', ignore);
     try {
       const result = await within(query(), until - performance.now());
       client.release();
@@ -76,8 +72,6 @@ export const createInboxWriter = (options: { pool: pg.Pool; schema?: string }): 
     } catch (error) {
       client.release(true);
       throw transient('INBOX_UNREACHABLE', 'The inbox could not be reached in time.', { cause: error });
-    } finally {
-      client.off('error', ignore);
     }
   };
 
