@@ -41,18 +41,20 @@ export const jsonPatterns = {
   nested: `\\{${inner}\\}|\\[${inner}\\]`,
 } as const;
 
-/** A string without escapes. */
-const plainString = /^"[ !#-[\]-\uffff]*"$/;
-const nonAscii = /[\u0080-\uffff]/;
-
 export const openJson = (bytes: Buffer): JsonBytes => ({ bytes, text: bytes.toString('latin1') });
 
 /** The value at a place. @throws SyntaxError */
-export const parsePlace = ({ bytes, text }: JsonBytes, { start, end }: Omit<FieldPlace, 'name'>): unknown => {
-  const written = text.slice(start, end);
-  const isAscii = !nonAscii.test(written);
-  if (plainString.test(written)) return isAscii ? written.slice(1, -1) : bytes.toString('utf8', start + 1, end - 1);
-  return JSON.parse(isAscii ? written : bytes.toString('utf8', start, end));
+export const parsePlace = ({ bytes }: JsonBytes, { start, end }: Omit<FieldPlace, 'name'>): unknown => {
+  let all = 0;
+  let isPlain = end - start > 1 && bytes[start] === quote && bytes[end - 1] === quote;
+  for (let at = start + 1; at < end - 1; at += 1) {
+    const byte = bytes[at] as number;
+    all |= byte;
+    if (byte < 0x20 || byte === quote || byte === backslash) isPlain = false;
+  }
+  const encoding = all < 0x80 ? 'latin1' : 'utf8';
+  // A string without escapes; cut out of the bytes it is read faster than as a part of the whole text.
+  return isPlain ? bytes.toString(encoding, start + 1, end - 1) : JSON.parse(bytes.toString(encoding, start, end));
 };
 
 /** Offset of the first character from `at` on that is no blank. */

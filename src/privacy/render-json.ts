@@ -9,8 +9,9 @@ const mayOverflow = /\d[eE]\+?\d{3}|\d{309}/;
 export const renderJson = (value: unknown, text: string): string =>
   JSON.stringify(value, mayOverflow.test(text) ? infinityAsText : undefined);
 
-/** False where text holds a name twice, or digits that the value has lost. */
+/** False where text holds a name twice, or digits that the value has lost. @param value that was read of the text. */
 export const saysNoMore = (text: string, value: unknown): boolean => {
+  if (typeof value === 'string') return true;
   const { keys, hasLongNumber } = readWording(text);
   return !hasLongNumber && keys === countKeys(value);
 };

@@ -27,12 +27,16 @@ const addressDots = new Set(['point', 'dot']);
 
 /** Any letter to its lower case, of Latin-1; others to something that no known word begins with. */
 const lowerOf = (code: number): number => (code < 0x100 ? code | 0x20 : 0);
-const beginOf = (first: number, second: number): number => (lowerOf(first) << 8) | lowerOf(second);
+/** A place in a table for each word, by its length and its first, second and last letter. */
+const placeOf = (first: number, second: number, last: number, length: number): number =>
+  ((((lowerOf(first) * 31 + lowerOf(second)) * 31 + lowerOf(last)) * 31) ^ length) & 0xffff;
 
-/** The first two letters of every word that means anything here: most words need no closer look. */
-const begins = new Uint8Array(1 << 16);
-for (const word of [...mostDigitsOf.keys(), ...fillers, ...addressSigns, ...addressDots])
-  begins[beginOf(word.charCodeAt(0), word.length > 1 ? word.charCodeAt(1) : 0)] = 1;
+/** The places of all words that mean anything here: most words need no closer look. */
+const known = new Uint8Array(1 << 16);
+for (const word of [...mostDigitsOf.keys(), ...fillers, ...addressSigns, ...addressDots]) {
+  const { length } = word;
+  known[placeOf(word.charCodeAt(0), word.charCodeAt(Math.min(1, length - 1)), word.charCodeAt(length - 1), length)] = 1;
+}
 
 /** A word that is neither number nor filler. */
 const addWord = (parts: number[]): void => {
@@ -63,7 +67,8 @@ export const sketch = (text: string): Sketch | undefined => {
     if (letters[code] === 1) {
       at += 1;
       while (at < length && letters[text.charCodeAt(at)] === 1) at += 1;
-      const isKnown = begins[beginOf(code, at - from > 1 ? text.charCodeAt(from + 1) : 0)] === 1;
+      const second = at - from > 1 ? text.charCodeAt(from + 1) : code;
+      const isKnown = known[placeOf(code, second, text.charCodeAt(at - 1), at - from)] === 1;
       const word = isKnown ? text.slice(from, at).toLowerCase() : '';
       const digits = mostDigitsOf.get(word);
       if (digits !== undefined) {

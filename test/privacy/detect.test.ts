@@ -31,6 +31,7 @@ describe('telephone numbers', () => {
     ['zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre'],
     ['zero six trente neuf quatre vingt dix huit douze trente quatre'],
     ['zéro six trois neuf neuf huit un deux trois quatre'],
+    ['ZÉRO SIX TROIS NEUF NEUF HUIT UN DEUX TROIS QUATRE'],
     ['plus trente-trois six trente-neuf quatre-vingt-dix-huit douze trente-quatre'],
     ['oh six three double nine eight one two three four'.replace('double nine', 'nine nine')],
   ])('%s', (text) => {
