@@ -17,16 +17,18 @@ export const openOperations = async (
     readonly registry: Registry;
     readonly ready: () => boolean;
     readonly portMayBeTaken?: boolean;
+    /** The port is a wish: where another process has it, any will do. */
+    readonly orAnyPort?: boolean;
     /** The status page; a process that does no work has none. */
     readonly page?: Page | undefined;
   },
 ): Promise<string | undefined> => {
   const { enabled, listen, port, tls, token_file: file } = services.config.operations;
   if (!enabled) return undefined;
-  const { registry, ready, portMayBeTaken = false, page } = input;
+  const { registry, ready, portMayBeTaken = false, orAnyPort, page } = input;
   const token = openSecret({ key: 'operations.token', file })?.read;
   try {
-    const server = await serveOperations({ listen, port, registry, ready, token, page, tls });
+    const server = await serveOperations({ listen, port, orAnyPort, registry, ready, token, page, tls });
     services.defer(() => server.close());
     return server.address;
   } catch (error) {

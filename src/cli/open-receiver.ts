@@ -28,6 +28,8 @@ export const openReceiver = async (
     readonly registry?: Registry;
     readonly wake: () => Promise<void>;
     readonly log: ReceiverLog | pino.Logger;
+    /** The port is a wish: where another process has it, any will do. */
+    readonly orAnyPort?: boolean | undefined;
   },
 ): Promise<Receiver> => {
   const { webhook, store } = services.config;
@@ -61,7 +63,7 @@ export const openReceiver = async (
     admit: threads?.admit,
   });
   services.defer(() => receiver.close());
-  await receiver.listen();
+  await receiver.listen({ orAnyPort: input.orAnyPort });
   return receiver;
 };
 
@@ -69,11 +71,12 @@ export const openReceiver = async (
 export const openReceiverBesideWorkers = (
   services: Services,
   { store, temporal }: Parts,
-  input: { readonly registry?: Registry; readonly logLevel: string },
+  input: { readonly registry?: Registry; readonly logLevel: string; readonly orAnyPort?: boolean },
 ): Promise<Receiver> =>
   openReceiver(services, {
     storeUrl: store.url,
     registry: input.registry,
     wake: () => wakeMergeInbox(temporal.client, services.config.temporal.task_queue),
     log: createLogger(input.logLevel),
+    orAnyPort: input.orAnyPort,
   });

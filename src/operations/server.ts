@@ -6,6 +6,7 @@ import type { Registry } from 'prom-client';
 import { readCertificate, reloadCertificate, type TlsFiles } from '../certificate.ts';
 import { terminal } from '../errors.ts';
 import type { FileWatch } from '../file-watch.ts';
+import { listenOnPort } from '../listen-port.ts';
 import { limitConnections, requestLimits } from './limit-connections.ts';
 import { isSameText } from './page/access.ts';
 import type { Page } from './page/page.ts';
@@ -13,6 +14,8 @@ import type { Page } from './page/page.ts';
 export interface OperationsOptions {
   readonly listen: string;
   readonly port: number;
+  /** Any port will do where another process has this one. */
+  readonly orAnyPort?: boolean | undefined;
   readonly registry: Registry;
   /** Whether the process does its work; false is answered 503. */
   readonly ready: () => boolean;
@@ -79,16 +82,16 @@ export const serveOperations = async (options: OperationsOptions): Promise<Opera
   const { server, watch } =
     options.tls === undefined ? { server: createServer(requestLimits, answer) } : openTls(options.tls, answer);
   limitConnections(server);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) =>
-      reject(
-        terminal('OPERATIONS_PORT_TAKEN', `Health and metrics cannot be served on ${listen}:${port}.`, {
-          hint: 'Set operations.listen and operations.port to an address of this machine that is free.',
-          cause: error,
-        }),
-      ),
-    );
-    server.listen(port, listen, resolve);
+  const listenOn = (on: number) =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(on, listen, resolve);
+    });
+  await listenOnPort(port, options.orAnyPort === true, listenOn).catch((cause) => {
+    throw terminal('OPERATIONS_PORT_TAKEN', `Health and metrics cannot be served on ${listen}:${port}.`, {
+      hint: 'Set operations.listen and operations.port to an address of this machine that is free.',
+      cause,
+    });
   });
   const { address, family, port: taken } = server.address() as AddressInfo;
   return {

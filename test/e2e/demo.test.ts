@@ -3,10 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { testInBrowser } from '../operations/browser-cases.ts';
 import { until } from '../support/installation.ts';
 
@@ -40,6 +42,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+/** The ports that the demo wishes for; another process may have one of them anyway. */
+const takeWishedPorts = (): Server[] =>
+  [8780, 9464].map((port) =>
+    createServer()
+      .on('error', () => undefined)
+      .listen(port, '127.0.0.1'),
+  );
+
 test('ends with the truth intact', async () => {
   const first = start(['demo', '--exit', '--json', '--calls', '150', '--data-dir', folder]);
   expect(await first.ended, first.stderr()).toBe(0);
@@ -62,12 +72,19 @@ describe('a second start finds its data again, stays up, and', () => {
   let store: pg.Pool;
   let operations = '';
   let password = '';
+  let taken: Server[] = [];
   beforeAll(async () => {
+    taken = takeWishedPorts();
     second = start(['demo', '--calls', '150', '--data-dir', folder]);
     await until('the summary', async () => /password in \S+\)/.test(second.stdout()), 250_000);
     const said = second.stdout();
     expect(said).toMatch(/over \d+ calls: lost 0, duplicated 0, stale 0, mismatched 0/);
     const [, page = '', file = ''] = /Status page: (\S+) .*password in (\S+)\)/.exec(said) ?? [];
+    expect(page).not.toMatch(/:9464/);
+    expect(parse(readFileSync(join(folder, 'demo/callsync.yaml'), 'utf8'))).toMatchObject({
+      operations: { port: Number(new URL(page).port) },
+      webhook: { port: expect.not.toBeOneOf([0, 8780]) },
+    });
     const [, secretFile = '', host, port, user, database] =
       /PGPASSWORD=\$\(cat '([^']+)'\) psql -h (\S+) -p (\d+) -U (\S+) (\S+)/.exec(said) ?? [];
     operations = page;
@@ -84,6 +101,7 @@ describe('a second start finds its data again, stays up, and', () => {
   }, 300_000);
   afterAll(async () => {
     await store?.end();
+    for (const server of taken) server.close();
     second?.child.kill('SIGINT');
     // Ctrl-C finishes what is under way and keeps the data.
     expect(await second?.ended).toBe(0);

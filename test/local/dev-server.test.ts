@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isAlive } from '../../src/local/local-process.ts';
 import { startTemporalDevServer, type TemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { locateTemporalCli } from '../../src/local/temporal/locate-cli.ts';
+import { beQuickToPort } from '../support/quick-to-port.ts';
 import { useTemporal } from '../support/temporal.ts';
 import { until } from '../webhook/support/until.ts';
 
@@ -63,6 +64,20 @@ describe('startTemporalDevServer', () => {
     expect(third.pid).not.toBe(second.pid);
     expect(await isRunning(third, 'survivor')).toBe('RUNNING');
     await third.stop();
+  });
+
+  test('takes another port where one that nobody asked for is taken before it listens', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'callsync-quick-'));
+    const quick = await beQuickToPort(folder, await locateTemporalCli({ log: () => undefined }), '--port');
+    const home = join(folder, 'home');
+    const options = { dataDir: home, cliPath: quick.path, headless: true };
+    const [server, taken] = await Promise.all([startTemporalDevServer(options), quick.taken]);
+    expect(server.address).not.toBe(`127.0.0.1:${taken.port}`);
+    await server.stop();
+    const asked = startTemporalDevServer({ ...options, port: taken.port });
+    await expect(asked).rejects.toMatchObject({ code: 'TEMPORAL_START', message: expect.stringMatching(/in use/) });
+    taken.close();
+    await rm(folder, { recursive: true });
   });
 
   test('says why it did not start', async () => {

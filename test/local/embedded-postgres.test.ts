@@ -4,9 +4,13 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { isAlive } from '../../src/local/local-process.ts';
+import { isAlive, stopLocalProcess } from '../../src/local/local-process.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
+import { locatePostgresBinaries } from '../../src/local/postgres/locate-binaries.ts';
+import { resolvePostgresAccount } from '../../src/local/postgres/postgres-account.ts';
+import { createCluster, launch, type RunningServer, stopRules } from '../../src/local/postgres/postgres-cluster.ts';
 import { createDatabase, makeServerFolder } from '../support/postgres.ts';
+import { beQuickToPort } from '../support/quick-to-port.ts';
 import { until } from '../webhook/support/until.ts';
 
 let dataDir: string;
@@ -94,6 +98,21 @@ describe('startEmbeddedPostgres', () => {
     const wrong = new URL(server.url);
     wrong.password = 'wrong';
     await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
+  });
+
+  test('takes another port where one that nobody asked for is taken before it listens', async () => {
+    const account = await resolvePostgresAccount();
+    const installed = await locatePostgresBinaries(account, () => undefined);
+    const quick = await beQuickToPort(dataDir, installed.postgres, '-p');
+    const data = join(dataDir, 'pgdata');
+    const cluster = { home: dataDir, data, account, binaries: { ...installed, postgres: quick.path } };
+    await createCluster(cluster, false);
+    const [first, taken] = await Promise.all([launch(cluster, undefined, {}), quick.taken]);
+    expect(first).toBe(undefined);
+    const again = (await launch(cluster, undefined, {})) as RunningServer;
+    expect(again.port).not.toBe(taken.port);
+    await stopLocalProcess(again.pid, stopRules);
+    taken.close();
   });
 
   test('says what to do when the port is taken', async () => {

@@ -56,19 +56,17 @@ test('shows metrics as Prometheus text, with a token to those who have it as it 
   expect((await read('Bearer second')).status).toBe(200);
 });
 
-test('serves nothing else, and says when its address is taken', async () => {
+test('serves nothing else, takes another port where any will do, and says when its address is taken', async () => {
   expect((await fetch(`${open.address}/`)).status).toBe(404);
   expect((await fetch(`${open.address}/constructor`)).status).toBe(404);
   const posted = await fetch(`${open.address}/metrics`, { method: 'POST' });
   expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   const { port } = new URL(open.address);
-  const taken = serveOperations({
-    listen: '127.0.0.1',
-    port: Number(port),
-    registry,
-    ready: () => true,
-    token: undefined,
-  });
+  const options = { listen: '127.0.0.1', port: Number(port), registry, ready: () => true, token: undefined };
+  const other = await serveOperations({ ...options, orAnyPort: true });
+  expect((await fetch(`${other.address}/healthz`)).status).toBe(200);
+  await other.close();
+  const taken = serveOperations(options);
   await expect(taken).rejects.toMatchObject({ code: 'OPERATIONS_PORT_TAKEN', kind: 'terminal' });
 });
 

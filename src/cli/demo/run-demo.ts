@@ -6,10 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { checkConfig } from '../../config/load.ts';
-import type { Raw } from '../../config/raw.ts';
+import { mergeRaw, type Raw } from '../../config/raw.ts';
 import { transient } from '../../errors.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
-import { findFreePort } from '../../local/local-process.ts';
 import { createRegistry } from '../../metrics/registry.ts';
 import type { SimulatorControl } from '../../simulator/control/control.ts';
 import { createRemoteControl } from '../../simulator/control/remote-control.ts';
@@ -94,14 +93,13 @@ const demoConfig = (input: {
   readonly dir: string;
   readonly source: Raw;
   readonly signingSecret: string;
-  readonly webhookPort: number;
   readonly warehouses: Raw;
   readonly startFrom: string;
   readonly operations: Raw;
 }): Raw => ({
   source: input.source,
   webhook: {
-    port: input.webhookPort,
+    port: wishedPorts.webhook,
     header_prefix: 'X-Service-',
     secrets: [{ name: 'demo', secret: input.signingSecret }],
   },
@@ -111,6 +109,15 @@ const demoConfig = (input: {
   analytics: demoAnalytics,
   sync: { start_from: input.startFrom, interval: '5s', settle: '1s', overlap: '30s', inbox_sweep: '5s' },
 });
+
+/** The configuration with the ports that were to be had. */
+const withPorts = (raw: Raw, webhook: string, operations: string | undefined): Raw =>
+  mergeRaw(raw, {
+    webhook: { port: portOf(webhook) },
+    ...(operations === undefined ? {} : { operations: { port: portOf(operations) } }),
+  });
+
+const portOf = (address: string): number => Number(new URL(address).port);
 
 const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => Promise<unknown>)[]): Promise<Raw> => {
   if (options.warehouse === 'postgres') return { postgres: { type: 'postgres' } };
@@ -122,6 +129,9 @@ const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => 
   };
 };
 
+/** Wished for: whatever else runs on this machine, another demo too, may have them. */
+const wishedPorts = { webhook: 8780, operations: 9464 } as const;
+
 /** For a demo that stays up: a user who can read the password's file may act on its status page. */
 const operationsFor = async (options: DemoOptions, passwordFile: string): Promise<Raw> => {
   if (options.exit === true) return { enabled: false };
@@ -129,7 +139,7 @@ const operationsFor = async (options: DemoOptions, passwordFile: string): Promis
   await writeFile(passwordFile, password, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
-  return { port: await findFreePort(9464), actors: [{ name: 'demo', token_file: passwordFile }] };
+  return { port: wishedPorts.operations, actors: [{ name: 'demo', token_file: passwordFile }] };
 };
 
 const folders = { postgres: 'demo', bigquery: 'demo-bigquery', both: 'demo-both' } as const;
@@ -147,25 +157,18 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
   const { to } = await readOrMakeSetting(dir);
   say('Starting the simulated service, PostgreSQL, Temporal, receiver and worker …');
   const startedAt = new Date();
-  const webhookPort = await findFreePort(8780);
   const passwordFile = join(dir, 'status-page.password');
   const closers: (() => Promise<unknown>)[] = [];
-  const simulator = await startSimulatorProcess({
-    ...demoCalls({ count: options.calls, to }),
-    webhooks: { url: `http://127.0.0.1:${webhookPort}/webhook` },
-  });
+  const simulator = await startSimulatorProcess(demoCalls({ count: options.calls, to }));
   closers.push(() => simulator.stop());
   const raw = demoConfig({
     dir,
-    webhookPort,
     signingSecret: simulator.signingSecret ?? '',
     startFrom: startedAt.toISOString(),
     operations: await operationsFor(options, passwordFile),
     warehouses: await warehousesFor(options, dir, closers),
     source: { ...sourceOf(simulator), list: { preset: 'activate' } },
   });
-  const configFile = join(dir, 'callsync.yaml');
-  await writeFile(configFile, stringify(raw), { mode: 0o600 });
   const config = checkConfig(await applyPreset(raw), 'the demo');
   const services = servicesFor(config, options);
   for (const close of closers) services.defer(close);
@@ -178,14 +181,20 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     const before = await summarizeStore(store);
     const prefix = config.temporal.task_queue;
     await openWorkers(services, parts);
-    const receiver = await openReceiverBesideWorkers(services, parts, { registry, logLevel: options.logLevel });
+    const receiver = await openReceiverBesideWorkers(services, parts, {
+      registry,
+      logLevel: options.logLevel,
+      orAnyPort: true,
+    });
     const page = openPage(services, parts, () => receiver.status().spool);
-    const address = await openOperations(services, { registry, ready: receiver.ready, page });
+    const address = await openOperations(services, { registry, ready: receiver.ready, page, orAnyPort: true });
     if (address !== undefined) say(`Status page: ${address}`);
+    const configFile = join(dir, 'callsync.yaml');
+    await writeFile(configFile, stringify(withPorts(raw, receiver.address, address)), { mode: 0o600 });
     await ensureSchedules(temporal.client, prefix, config.sync);
     // A later run would repeat the edits of the first to the byte, which rightly counts as a replay of its webhooks.
     const editShare = before.calls === 0 ? 0.05 : 0;
-    await control.startWebhooks();
+    await control.startWebhooks({ url: `${receiver.address}${config.webhook.path}` });
     await control.configure({ live: { callsPerSecond: 4, editShare, processingSeconds: 1 } });
     endPhase('start');
 

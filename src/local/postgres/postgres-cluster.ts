@@ -85,7 +85,8 @@ export const findRunning = async (data: string): Promise<RunningServer | undefin
 };
 
 /**
- * Starts a server of our own. Undefined = another process was quicker, or the last server is not quite gone: look again.
+ * Starts a server of our own. Undefined = another process was quicker, also to the port, or the last server is not quite gone: look
+ * again.
  */
 export const launch = async (
   { home, data, account, binaries }: Cluster,
@@ -119,6 +120,8 @@ export const launch = async (
   const said = (await readFile(logFile)).subarray(logStart).toString();
   // PostgreSQL says one of these when a postmaster, or a child of a killed one, still holds the data.
   if (/lock file .* already exists|shared memory block .* still in use/.test(said)) return undefined;
+  // A port that nobody asked for was free a moment ago.
+  if (!wantedPort && /could not bind .*: Address already in use/.test(said)) return undefined;
   const reason = said.split('\n').findLast((line) => /FATAL|could not/.test(line)) ?? outcome.failure;
   throw terminal('STORE_START', `The embedded PostgreSQL did not start: ${reason}.`, {
     hint: `See ${logFile}, or set store.url to a server of your own.`,

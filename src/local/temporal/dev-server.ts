@@ -84,7 +84,10 @@ const startError = (home: string, reason: string): CallsyncError =>
     hint: `See ${join(home, 'temporal.log')}, or set temporal.address to a server of your own.`,
   });
 
-/** Undefined while a server that is going down still holds the database file, which takes some seconds. */
+/**
+ * Undefined while a server that is going down still holds the database file, which takes some seconds, and where another process was
+ * quicker to a port.
+ */
 const launch = async (home: string, options: TemporalDevServerOptions): Promise<Ports | undefined> => {
   const program = await locateTemporalCli({ configured: options.cliPath, log: options.log ?? (() => undefined) });
   const last = await readPorts(home);
@@ -106,7 +109,7 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
   const outcome = await startServer({ program, args, cwd: home, logFile }, { ...stopRules, startDeadlineMs, probe });
   if ('failure' in outcome) {
     const reason = (await readFile(logFile, 'utf8')).trim().split('\n').at(-1) || outcome.failure;
-    if (reason.includes('SQLITE_BUSY')) return undefined;
+    if (reason.includes('SQLITE_BUSY') || isOtherPort(reason, [options.port, options.uiPort])) return undefined;
     throw startError(home, reason);
   }
   // SQLite gives files beside the database the mode of the database.
@@ -117,6 +120,10 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
   await writePorts(home, ports);
   return ports;
 };
+
+/** Whether a port is taken that nobody asked for: it was free a moment ago. */
+const isOtherPort = (reason: string, asked: readonly (number | undefined)[]): boolean =>
+  reason.includes('address already in use') && !asked.some((port) => port && reason.includes(`:${port}:`));
 
 /** Whether every namespace answers and knows every search attribute. */
 const isReady = async (port: number, options: TemporalDevServerOptions): Promise<boolean> => {

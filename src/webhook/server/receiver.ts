@@ -9,6 +9,7 @@ import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import type { Certificate } from '../../certificate.ts';
 import { terminal } from '../../errors.ts';
 import type { FileWatch } from '../../file-watch.ts';
+import { listenOnPort } from '../../listen-port.ts';
 import { createWebhookMetrics } from '../../metrics/webhook-metrics.ts';
 import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { createCircuitBreaker } from '../spool/circuit-breaker.ts';
@@ -51,8 +52,11 @@ export interface ReceiverStatus {
 }
 
 export interface Receiver {
-  /** Rejects with a terminal error when the address cannot be had. */
-  listen(): Promise<void>;
+  /**
+   * Rejects with a terminal error when the address cannot be had.
+   * @param options.orAnyPort any port will do where another process has the configured one.
+   */
+  listen(options?: { readonly orAnyPort?: boolean | undefined }): Promise<void>;
   /** Such as `http://127.0.0.1:8780`. */
   readonly address: string;
   /** False when deliveries cannot be made durable, when those in the spool get no further, or when it closes. */
@@ -163,10 +167,12 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
   let certificateWatch: FileWatch | undefined;
 
   return {
-    async listen() {
+    async listen({ orAnyPort = false } = {}) {
+      // Connections wait here to be accepted: a flood must not fill it before one of another sender.
+      const { listen: host, limits } = config;
+      const listenOn = (port: number) => app.listen({ host, port, backlog: limits.connections });
       try {
-        // Connections wait here to be accepted: a flood must not fill it before one of another sender.
-        await app.listen({ host: config.listen, port: config.port, backlog: config.limits.connections });
+        await listenOnPort(config.port, orAnyPort, listenOn);
       } catch (error) {
         throw terminal(
           'WEBHOOK_PORT_TAKEN',
