@@ -53,7 +53,9 @@ const plainLetters = String.raw`\u0020-\u007E\u00C0-\u0148\u014A-\u024F\u0370-\u
 /**
  * Words are stemmed before their accents go, because stemmers need them (annulée, annuler); a query goes the same way. A stop
  * word is marked; one with accents is there a second time as it is read where it is typed without them (même, meme).
- * Accents go from all words at once where their letters allow it, else word by word, which takes half as long again.
+ * Accents go from all words at once where their letters allow it, else word by word, which takes half as long again. A load
+ * spends most of the index's time here: a word that changes is replaced in the text of its entry ('word':1,2), which no
+ * other letters are in, since taking positions apart and writing them again costs more than stemming.
  * tsvector keeps 255 positions a word, and has 16,383 for all that come later: `clipped` says that a word lacks positions,
  * and `ranOut` which. A word before the last position joins it, as its neighbour is not known.
  */
@@ -64,19 +66,23 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
   any_letters regdictionary := ${stemmer('language')};
   latin_letters regdictionary := ${latinStemmer('language')};
+  said tsvector := to_tsvector(${everyWord(layout)}, ${asText('content')});
   written text;
   short boolean := length(content) < 16383;
 BEGIN
   SELECT coalesce(string_agg(
-           CASE WHEN stems = '{}' THEN ${quotedLexeme(`'${stopMark}' || w.lexeme`)} || ':' || places
-                     || coalesce(' ' || ${quotedLexeme(`(ts_lexize(any_letters, nullif(${names(layout).fold}(w.lexeme), w.lexeme)))[1]`)} || ':' || places, '')
-                WHEN stems[1] <> w.lexeme AND w.lexeme ~ '[0-9./:@_-]' THEN ${quotedLexeme('w.lexeme')} || ':' || places
-                ELSE ${quotedLexeme('stems[1]')} || ':' || places END, ' '), '')
+           CASE WHEN w.stem = w.lexeme THEN w.entry
+                WHEN w.stem IS NULL THEN replace(w.entry, w.lexeme, '${stopMark}' || w.lexeme)
+                     || CASE WHEN octet_length(w.lexeme) > length(w.lexeme)
+                             THEN coalesce(' ' || replace(w.entry, w.lexeme, (ts_lexize(any_letters, nullif(${names(layout).fold}(w.lexeme), w.lexeme)))[1]), '')
+                             ELSE '' END
+                WHEN w.lexeme ~ '[0-9./:@_-]' THEN w.entry
+                ELSE replace(w.entry, w.lexeme, w.stem) END, ' '), '')
     INTO written
-    FROM unnest(to_tsvector(${everyWord(layout)}, ${asText('content')})) w
-   CROSS JOIN LATERAL (SELECT array_to_string(w.positions, ',') AS places,
-                              ts_lexize(CASE WHEN any_letters <> latin_letters AND w.lexeme ~ '^[a-z]+$' THEN latin_letters ELSE any_letters END, w.lexeme) AS stems
-                       OFFSET 0) l;
+    FROM (SELECT lexeme, entry,
+                 (ts_lexize(CASE WHEN any_letters <> latin_letters AND lexeme ~ '^[a-z]+$' THEN latin_letters ELSE any_letters END, lexeme))[1] AS stem
+            FROM (SELECT unnest(tsvector_to_array(said)) AS lexeme, unnest(string_to_array(said::text, ' ')) AS entry) e
+          OFFSET 0) w;
   IF short AND written !~ '[^${plainLetters}]' THEN
     document := ${names(layout).fold}(written)::tsvector;
   ELSE
@@ -87,7 +93,7 @@ BEGIN
      WHERE f.word <> '';
   END IF;
   -- A word of 255 positions has 254 more than one.
-  clipped := (NOT short OR length(written) - length(translate(written, ':,', '')) - length(document) >= 254)
+  clipped := (NOT short OR octet_length(written) - octet_length(replace(replace(written, ',', ''), ':', '')) - length(document) >= 254)
              AND coalesce((SELECT bool_or(${ranOut('w.positions')}) FROM unnest(document) w), false);
 END
 $$`;
