@@ -1,12 +1,11 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, and says what was done. */
-import type { LedgerRow } from '../../calls/fold.ts';
 import { terminal } from '../../errors.ts';
 import { countSealed, type Purged } from '../../store/delivery/purge.ts';
 import { eraseCalls } from '../../store/erasure/erase.ts';
 import { openErasure } from '../../store/erasure/erasure-requests.ts';
 import { listCallIds, notePersons } from '../../store/ledger/erased-keys.ts';
 import { findHeldCalls, haveHolds } from '../../store/ledger/holds.ts';
-import { readRows } from '../../store/ledger/ledger.ts';
+import { readDocuments, type StoredDocument } from '../../store/ledger/ledger.ts';
 import { findIndexed, indexOthers } from '../../store/ledger/subject-index.ts';
 import type { Store } from '../../store/store.ts';
 import type { Proof } from '../../store/windows/verdicts.ts';
@@ -32,21 +31,22 @@ export const findCalls = async (
   const matches = createMatcher(request, comparison);
   const found = new Set<string>();
   let seen = 0;
-  for await (const calls of readCandidates(store, listRequestSubjects(request, comparison))) {
-    for (const { callId, document } of calls) if (document !== null && matches(document)) found.add(callId);
-    seen += calls.length;
+  for await (const { read, calls } of readCandidates(store, listRequestSubjects(request, comparison))) {
+    for (const { callId, document } of calls) if (matches(document)) found.add(callId);
+    seen += read;
     onProgress(seen);
   }
   return [...found];
 };
 
-type Candidate = Pick<LedgerRow, 'callId' | 'document'>;
+interface Candidates {
+  /** Calls that were looked at for them. */
+  readonly read: number;
+  readonly calls: readonly StoredDocument[];
+}
 
 /** Every call that has one of the subjects is among them. */
-async function* readCandidates(
-  store: Store,
-  subjects: readonly string[] | undefined,
-): AsyncGenerator<readonly Candidate[]> {
+async function* readCandidates(store: Store, subjects: readonly string[] | undefined): AsyncGenerator<Candidates> {
   const { index } = store.erasures;
   if (index === undefined || subjects === undefined) {
     for await (const page of listCallIds(store))
@@ -59,7 +59,9 @@ async function* readCandidates(
   // Before and after: a fold may take a call out of the index behind the place up to which others are read.
   const before = await findIndexed(store, index, subjects);
   yield* readAlive(store, before);
-  yield* indexOthers(store, index);
+  const hashes = new Set(subjects.map(index.hashOf));
+  for await (const page of indexOthers(store, index))
+    yield { read: page.length, calls: page.filter((call) => call.hashes.some((hash) => hashes.has(hash))) };
   const read = new Set(before);
   const after = await findIndexed(store, index, subjects);
   yield* readAlive(
@@ -68,9 +70,11 @@ async function* readCandidates(
   );
 }
 
-async function* readAlive(store: Store, ids: readonly string[]): AsyncGenerator<readonly Candidate[]> {
-  for (let start = 0; start < ids.length; start += rowsAtOnce)
-    yield [...(await readRows(store, ids.slice(start, start + rowsAtOnce))).values()];
+async function* readAlive(store: Store, ids: readonly string[]): AsyncGenerator<Candidates> {
+  for (let start = 0; start < ids.length; start += rowsAtOnce) {
+    const calls = await readDocuments(store, 'call_id = ANY($1)', [ids.slice(start, start + rowsAtOnce)]);
+    yield { read: calls.length, calls };
+  }
 }
 
 /** Documents in memory at once. */

@@ -252,6 +252,25 @@ export const readRows = async (db: Queryable, callIds: readonly string[]): Promi
   return await byCallId(rows);
 };
 
+export interface StoredDocument {
+  readonly callId: string;
+  readonly revision: number;
+  readonly document: CallDocument;
+}
+
+/** Documents alone, in the order of the statement, without what the ledger knows of their fields. @param where of `ledger_documents`. */
+export const readDocuments = async (
+  db: Queryable,
+  where: string,
+  values: readonly unknown[],
+): Promise<readonly StoredDocument[]> => {
+  const rows = await db.query<{ callId: string; revision: number; body: Buffer }>(
+    `SELECT call_id AS "callId", revision, body FROM ledger_documents WHERE ${where}`,
+    values,
+  );
+  return await Promise.all(rows.map(async ({ body, ...row }) => ({ ...row, document: await readDocument(body) })));
+};
+
 const byCallId = async (rows: readonly StoredLedgerRow[]): Promise<Map<string, LedgerRow>> =>
   new Map(await Promise.all(rows.map(async (row) => [row.call_id, await readLedgerRow(row)] as const)));
 

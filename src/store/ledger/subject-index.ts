@@ -1,8 +1,7 @@
 /** Calls by the keyed hashes of what their documents name. */
-import type { CallDocument } from '../../../schemas/call.ts';
 import type { Database, Queryable } from '../../postgres/database.ts';
 import type { SubjectIndex } from '../store.ts';
-import { readRows } from './ledger.ts';
+import { readDocuments, type StoredDocument } from './ledger.ts';
 
 /** In three ranges, which the index on the column answers by the rows that are found. */
 const isOther = '(subjects_version < $1 OR subjects_version > $1 OR subjects_version IS NULL)';
@@ -10,19 +9,15 @@ const hashesPerStatement = 500;
 /** Documents in memory at once. */
 const rowsAtOnce = 200;
 
-interface ReadCall {
-  readonly callId: string;
-  readonly revision: number;
-  readonly document: CallDocument;
+export interface IndexedCall extends StoredDocument {
+  /** Of what the document names, as the index has them. */
+  readonly hashes: readonly string[];
 }
 
 /** Reads the calls of which the index does not know, and notes what they name: page by page, with their documents. */
-export async function* indexOthers(store: Database, index: SubjectIndex): AsyncGenerator<readonly ReadCall[]> {
-  for await (const ids of listUnindexed(store, index.version)) {
-    const rows = [...(await readRows(store, ids)).values()];
-    const read = rows.flatMap(({ callId, revision, document }) =>
-      document === null ? [] : [{ callId, revision, document }],
-    );
+export async function* indexOthers(store: Database, index: SubjectIndex): AsyncGenerator<readonly IndexedCall[]> {
+  for await (const page of readUnindexed(store, index.version)) {
+    const read = page.map((call) => ({ ...call, hashes: index.hashesOf(call.document) }));
     await noteSubjects(store, index, read);
     yield read;
   }
@@ -46,23 +41,24 @@ export const findIndexed = async (
 };
 
 /** In key order; those that are noted meanwhile are left out. */
-async function* listUnindexed(db: Queryable, version: number): AsyncGenerator<string[]> {
+async function* readUnindexed(db: Queryable, version: number): AsyncGenerator<readonly StoredDocument[]> {
   for (let after = ''; ; ) {
-    const rows = await db.query<{ id: string }>(
-      `SELECT call_id AS id FROM ledger_documents WHERE call_id > $2 AND ${isOther} ORDER BY call_id LIMIT $3`,
-      [version, after, rowsAtOnce],
-    );
-    if (rows.length > 0) yield rows.map(({ id }) => id);
-    if (rows.length < rowsAtOnce) return;
-    after = rows.at(-1)?.id ?? after;
+    const page = await readDocuments(db, `call_id > $2 AND ${isOther} ORDER BY call_id LIMIT $3`, [
+      version,
+      after,
+      rowsAtOnce,
+    ]);
+    if (page.length > 0) yield page;
+    if (page.length < rowsAtOnce) return;
+    after = page.at(-1)?.callId ?? after;
   }
 }
 
 /** Unless they have changed since they were read. */
 const noteSubjects = async (
   store: Database,
-  { version, hashesOf }: SubjectIndex,
-  read: readonly ReadCall[],
+  { version }: SubjectIndex,
+  read: readonly IndexedCall[],
 ): Promise<void> => {
   if (read.length === 0) return;
   const ids = read.map(({ callId }) => callId);
@@ -73,7 +69,7 @@ const noteSubjects = async (
       `UPDATE ledger_documents d SET subjects = u.subjects::bytea[], subjects_version = $4
          FROM unnest($1::text[], $2::int[], $3::text[]) AS u(id, revision, subjects)
         WHERE d.call_id = u.id AND d.revision = u.revision`,
-      [ids, read.map(({ revision }) => revision), read.map(({ document }) => arrayText(hashesOf(document))), version],
+      [ids, read.map(({ revision }) => revision), read.map(({ hashes }) => arrayText(hashes)), version],
     );
   });
 };
