@@ -73,6 +73,7 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
   const done = await goLive('--url', url);
   expect(done.code, done.stderr).toBe(0);
   const state = JSON.parse(done.stdout);
+  expect(Date.parse(state.from)).toBe(Date.parse(site.simulator.range.from));
   expect(state.catchUp.calls).toBeGreaterThan(100);
   expect(state.overlap).toMatchObject({ webhookOnly: 0, pollOnly: 0 });
   expect(state.overlap.both).toBeGreaterThan(3);

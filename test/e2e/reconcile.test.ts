@@ -67,11 +67,17 @@ describe('reconcile', () => {
   test('await says 5 before the proof and 0 after it, heals a tampered day, and says 4 when the service is away', async () => {
     const cli = await openCliFolder();
     const [from, to] = [site.simulator.range.from, new Date(Date.parse(site.simulator.range.to) + dayMs).toISOString()];
-    const wait = async (...args: readonly string[]): Promise<number | null> => {
-      const range = ['--proven', '--from', from, '--to', to, '--config', site.configPath];
-      return (await cli.run(['await', ...range, ...args], { deadlineMs: 110_000 })).code;
-    };
-    expect(await wait('--no-start')).toBe(5);
+    const run = (...args: readonly string[]) =>
+      cli.run(['await', '--proven', '--from', from, '--to', to, '--config', site.configPath, ...args], {
+        deadlineMs: 110_000,
+      });
+    const wait = async (...args: readonly string[]): Promise<number | null> => (await run(...args)).code;
+    const { code, stdout } = await run('--no-start', '--json');
+    expect(code).toBe(5);
+    const [since, until] = [from, to].map((time) => new Date(time).toISOString());
+    const { warehouses, ...rest } = JSON.parse(stdout);
+    expect(rest).toMatchObject({ proven: false, from: since, to: until });
+    expect(Object.values(warehouses).flat()).toContainEqual({ from: expect.stringMatching(/^\d{4}-.*Z$/), to: until });
     expect(await wait('--timeout', '100s')).toBe(0);
     // What reads the warehouse starts on it: nothing sweeps here, and yet the verdicts are there, and how far they prove.
     const { rows } = await site.store.pool.query(

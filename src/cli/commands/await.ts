@@ -8,6 +8,7 @@ import { type CommonOptions, print, withCommonOptions, withStore } from '../comm
 import { exitCodes } from '../exit-codes.ts';
 import { withExamples } from '../help.ts';
 import { processedFieldOf } from '../services/activity-deps.ts';
+import { iso, tellTimes } from '../tell-times.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 const sourceLevels: readonly SourceLevel[] = ['ids', 'fields', 'records'];
@@ -21,8 +22,6 @@ interface AwaitOptions extends CommonOptions {
   readonly timeout: number;
   readonly start: boolean;
 }
-
-const iso = (micros: number): string => new Date(micros / 1000).toISOString();
 
 const describe = ({ proven, from, to, warehouses, behind }: ProofWait): string => {
   if (proven && behind.length > 0)
@@ -69,7 +68,7 @@ const awaitProven = (options: AwaitOptions): Promise<void> =>
       },
       timeoutMs: options.start ? options.timeout : 0,
     });
-    print(options, result, describe(result));
+    print(options, tellTimes(result), describe(result));
     if (!result.proven || result.behind.length > 0) process.exitCode = exitCodes.incomplete;
   });
 

@@ -18,6 +18,7 @@ import { exitCodes } from '../exit-codes.ts';
 import { withExamples } from '../help.ts';
 import { listBackfills } from '../list-backfills.ts';
 import { openTemporal } from '../services/open-temporal.ts';
+import { iso, tellTimes } from '../tell-times.ts';
 import { shareOf, watchBackfill } from '../watch-backfill.ts';
 import { needWorkers } from '../watch-workers.ts';
 import { addBackfillSchedule } from './backfill-schedule.ts';
@@ -30,7 +31,8 @@ export const parseTimestampArgument = (text: string): number => {
   return micros;
 };
 
-const iso = (micros: number): string => new Date(micros / 1000).toISOString();
+const toJson = (name: string, { startedAt, ...progress }: BackfillProgress): unknown =>
+  tellTimes({ backfill: name, ...progress, startedAt: new Date(startedAt) });
 
 export const describeBackfill = (name: string, progress: BackfillProgress): string =>
   [
@@ -86,7 +88,7 @@ const start = (options: StartOptions): Promise<void> =>
 const watch = async (options: CommonOptions, name: string, handle: Handle): Promise<void> => {
   const { signal } = untilStopped();
   const progress = await watchBackfill(handle, name, signal);
-  print(options, { backfill: name, ...progress }, describeBackfill(name, progress));
+  print(options, toJson(name, progress), describeBackfill(name, progress));
   if (progress.state !== 'done')
     say(`The backfill goes on in its workers: callsync backfill watch ${name}, or callsync backfill cancel ${name}.`);
   if (progress.state !== 'done' || progress.totals.problems > 0) process.exitCode = exitCodes.incomplete;
@@ -123,7 +125,7 @@ const control = (
       throw terminal('USAGE_BACKFILL', `The backfill “${name}” has ended (${wordOf(status)}): nothing to ${verb}.`);
     }
     const progress = await needWorkers(handle, say, change(handle));
-    print(options, { backfill: name, ...progress }, describeBackfill(name, progress));
+    print(options, toJson(name, progress), describeBackfill(name, progress));
   });
 
 const wordOf = (status: string): string => status.toLowerCase().replaceAll('_', ' ');

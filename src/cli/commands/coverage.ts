@@ -10,6 +10,7 @@ import { forecastVerdicts, listDays } from '../../pipeline/reconcile/judged-days
 import type { Store } from '../../store/store.ts';
 import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { processedFieldOf } from '../services/activity-deps.ts';
+import { iso, tellTimes } from '../tell-times.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 const defaultDays = 30;
@@ -45,7 +46,7 @@ const describeUnjudged = async (config: Config, store: Store, now: number) => {
       'sync.reconcile.backlog_days is 0: days before sync.reconcile.span are judged only by callsync reconcile.';
     return { days: days.length, judgedBy: null, lines: [`${head} ${hint}`] };
   }
-  const judgedBy = new Date(by / 1000).toISOString();
+  const judgedBy = iso(by);
   const line = `${head} While a worker runs, all are judged by ${judgedBy.slice(0, 10)}; callsync reconcile judges them now.`;
   return { days: days.length, judgedBy, lines: [line] };
 };
@@ -77,7 +78,7 @@ export const addCoverage = (command: Command): void => {
         const unjudged = await describeUnjudged(services.config, store, now);
         print(
           options,
-          { ...coverage, unjudged },
+          tellTimes({ ...coverage, unjudged }),
           [drawCoverage(coverage, process.stdout.columns), ...unjudged.lines].join('\n'),
         );
         if (options.html !== undefined) services.say(`Written to ${options.html}.`);

@@ -4,6 +4,7 @@ import { transient } from '../../errors.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../command.ts';
 import { goLive } from '../go-live/go-live.ts';
 import { openTemporal } from '../services/open-temporal.ts';
+import { tellTimes } from '../tell-times.ts';
 import { unpolledQueues } from '../watch-workers.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
@@ -43,7 +44,7 @@ const run = (options: GoLiveOptions): Promise<void> =>
         signal,
       },
     );
-    print(options, state, 'Live: webhooks are taken, the past is read, and continuous sync runs.');
+    print(options, tellTimes(state), 'Live: webhooks are taken, the past is read, and continuous sync runs.');
   });
 
 export const addGoLive = (command: Command): void => {

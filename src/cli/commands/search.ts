@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
 import { type CommonOptions, print, wholeNumber, withCommonOptions, withStore } from '../command.ts';
 import { openWarehouse } from '../services/open-warehouse.ts';
+import { iso } from '../tell-times.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 interface SearchOptions extends CommonOptions {
@@ -25,8 +26,7 @@ const highlight = ({ text, highlights }: SearchHit): string => {
   return shown + plain(text.slice(at));
 };
 
-const instant = (micros: number | null): string =>
-  micros === null ? 'no time' : new Date(micros / 1000).toISOString();
+const instant = (micros: number | null): string => (micros === null ? 'no time' : iso(micros));
 
 const renderCall = (call: FoundCall): string =>
   [
@@ -45,7 +45,7 @@ const render = ({ calls, more }: SearchResult): string =>
 const toJson = ({ calls, more }: SearchResult) => ({
   calls: calls.map((call) => ({
     call_id: call.callId,
-    call_timestamp: call.callTimestamp === null ? null : instant(call.callTimestamp),
+    call_timestamp: call.callTimestamp === null ? null : iso(call.callTimestamp),
     language: call.language,
     hits: call.hits.map(({ utteranceIndex, ...hit }) => ({ utterance_index: utteranceIndex, ...hit })),
   })),

@@ -17,6 +17,7 @@ import { roundTrip } from '../doctor/check-webhook.ts';
 import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
 import type { TemporalService } from '../services/open-temporal.ts';
 import type { Services } from '../services/services.ts';
+import { iso } from '../tell-times.ts';
 import { watchBackfill } from '../watch-backfill.ts';
 import { checkPublicUrl } from '../webhook/check-public-url.ts';
 
@@ -41,7 +42,6 @@ export interface GoLiveDeps {
 }
 
 const nowMicros = (): number => Date.now() * 1000;
-const iso = (micros: number): string => new Date(micros / 1000).toISOString();
 
 /** Each step is kept once it is done; a second run goes on after it. @throws CallsyncError GO_LIVE_… where a step fails. */
 export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLiveState> => {
