@@ -3,7 +3,8 @@ import type { Queryable } from '../../postgres/database.ts';
 
 /**
  * Advisory lock: shared by folds and deletions, exclusive while keys are added. A transaction takes it before it locks rows that
- * another of its kind waits for: behind whoever adds keys, both would wait for each other.
+ * another of its kind waits for: behind whoever adds keys, both would wait for each other until PostgreSQL notices, after a second,
+ * and lets one of them pass.
  */
 const foldLock = 7_202_611_211;
 
