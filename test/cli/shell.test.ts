@@ -1,8 +1,9 @@
-/** Completion scripts in a real shell, and manual pages through a real formatter, for every command. */
+/** Completion scripts in a real shell, manual pages through a real formatter, for every command, and output through pipes. */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
@@ -18,6 +19,23 @@ beforeAll(async () => {
   await writeFile(join(folder, 'bash'), renderCompletion('bash', root));
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+
+/** Of `callsync sql` in a pipe to a reader; a pipe takes 64 KB. */
+const pipeTo = async (reader: string): Promise<string> =>
+  (await run('bash', ['-c', `'${process.execPath}' '${program}' sql | ${reader}; echo "ended with \${PIPESTATUS[0]}"`])).stdout;
+
+test('output waits for a reader that is slower than the command', async () => {
+  const whole = execFileSync(process.execPath, [program, 'sql'], { encoding: 'utf8', maxBuffer: 1_000_000 });
+  expect(whole.length).toBeGreaterThan(100_000);
+  const lineByLine = "while IFS= read -r line; do printf '%s\\n' \"$line\"; done";
+  expect(await pipeTo(lineByLine)).toBe(`${whole}ended with 0\n`);
+});
+
+test('a reader that goes away is no fault', async () => {
+  expect(await pipeTo('true')).toBe('ended with 0\n');
+});
 
 /** What bash offers after these words; the last one is being typed. */
 const complete = async (...words: readonly string[]): Promise<string[]> => {

@@ -116,7 +116,7 @@ const parseSeconds = (text: string): number => {
 /** On a terminal each picture takes the place of the one before; elsewhere, and as JSON, they follow one another. */
 const showUntilStopped = async (show: () => Promise<string>, seconds: number, plain: boolean): Promise<void> => {
   const { signal } = untilStopped();
-  while (!signal.aborted) {
+  while (!signal.aborted && process.stdout.writable) {
     const text = await show();
     const clear = process.stdout.isTTY && !plain ? '\u001b[2J\u001b[H' : '';
     process.stdout.write(`${clear}${text}\n`);

@@ -104,7 +104,12 @@ const rules: readonly Rule[] = [
     code: 'BIGQUERY_TOO_LARGE',
     hint: 'Lower `max_calls_per_load`.',
   },
-  { reasons: ['notFound'], meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', hint: 'Run `callsync warehouse migrate`.' },
+  {
+    reasons: ['notFound'],
+    meaning: 'missing',
+    code: 'BIGQUERY_NOT_FOUND',
+    hint: '`callsync warehouse fill` with its name makes tables that are missing; in a query of your own, check the names.',
+  },
   { statuses: [404], meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', hint: 'Check project, dataset and location.' },
   { statuses: [408, 500, 502, 503, 504], meaning: 'lost', code: 'BIGQUERY_UNAVAILABLE' },
   { statuses: [429], meaning: 'again', code: 'BIGQUERY_BUSY' },
@@ -118,7 +123,7 @@ const rules: readonly Rule[] = [
     reasons: ['invalid', 'invalidQuery', 'invalidUser', 'badRequest', 'parseError', 'notImplemented', 'attributeError'],
     meaning: 'stop',
     code: 'BIGQUERY_REFUSED',
-    hint: 'Run `callsync warehouse migrate`; if it stays, report the message.',
+    hint: 'In a query of your own, check its words and names (docs/tables.md, docs/marts.md); otherwise report the message.',
   },
 ];
 
@@ -151,21 +156,23 @@ const kindOf: Readonly<Record<Meaning, ErrorKind>> = {
 /** Daily quotas refill within minutes, not at midnight. */
 const quotaRetryMs = 10 * 60_000;
 
+/** Messages of BigQuery can quote values of the data that it refused; where no data was read, quotes are names and may be shown. */
+export type Quotes = 'masked' | 'shown';
+
 /** `what` says what was tried: `load into warehouse "x"`. */
-export const errorOf = (fault: Fault, what: string): CallsyncError => {
+export const errorOf = (fault: Fault, what: string, quotes: Quotes = 'masked'): CallsyncError => {
   const { meaning, code, hint } = judge(fault);
-  return new CallsyncError(kindOf[meaning], code, `BigQuery could not ${what}: ${shorten(fault)}.`, {
+  return new CallsyncError(kindOf[meaning], code, `BigQuery could not ${what}: ${shorten(fault, quotes)}.`, {
     hint,
     ...(meaning === 'quota' ? { retryAfterMs: quotaRetryMs } : {}),
   });
 };
 
-// Messages of BigQuery can quote values of the data that it refused.
-const shorten = ({ reason, status, message }: Fault): string => {
+const shorten = ({ reason, status, message }: Fault, quotes: Quotes): string => {
   const label = reason ?? (status === undefined ? '' : `HTTP ${status}`);
   const text = message
     .replace(/\s+/g, ' ')
-    .replace(/(['"`]).*?\1/g, '…')
+    .replace(/(['"`]).*?\1/g, (quoted) => (quotes === 'shown' ? quoted : '…'))
     .replace(/;.*$/, '')
     .slice(0, 160);
   return [label, text]

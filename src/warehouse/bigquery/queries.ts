@@ -119,7 +119,7 @@ export const createQueries = (deps: {
         method: 'POST',
         path: '/jobs',
         json: { jobReference: { projectId: config.project, location: config.location }, configuration },
-      }).catch(failTo('check a query'));
+      }).catch(failTo('check a query', 'shown'));
       return job.statistics?.query?.statementType;
     },
   };

@@ -1,7 +1,7 @@
 /** The one retry loop of this warehouse: what may succeed later is repeated, with growing pauses. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BackoffRules, backoffMs } from '../../backoff.ts';
-import { errorOf, type Fault, faultOf, judge, type Meaning } from './errors.ts';
+import { errorOf, type Fault, faultOf, judge, type Meaning, type Quotes } from './errors.ts';
 
 const pace: BackoffRules = { baseMs: 500, maxMs: 15_000 };
 
@@ -41,9 +41,9 @@ export const retry = async <T>(
   }
 };
 
-/** For `.catch`: a fault becomes an error that says what was tried; `what` is as in `errorOf`. */
+/** For `.catch`: a fault becomes an error that says what was tried; parameters as those of `errorOf`. */
 export const failTo =
-  (what: string) =>
+  (what: string, quotes?: Quotes) =>
   (cause: unknown): never => {
-    throw cause instanceof Error ? cause : errorOf(cause as Fault, what);
+    throw cause instanceof Error ? cause : errorOf(cause as Fault, what, quotes);
   };

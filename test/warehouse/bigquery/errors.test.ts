@@ -72,6 +72,14 @@ test('messages quote nothing of the data that was refused', () => {
   expect(error.message).toContain('as INT64 for field duration');
 });
 
+test('a query that was only checked is told what is wrong in it', () => {
+  const fault = { status: 400, reason: 'invalidQuery', message: 'column "lenght" does not exist' };
+  expect(errorOf(fault, 'check a query', 'shown')).toMatchObject({
+    message: 'BigQuery could not check a query: invalidQuery, column "lenght" does not exist.',
+    hint: expect.stringContaining('docs/marts.md'),
+  });
+});
+
 test('an error without an answer is a lost request, one with a status is not', () => {
   expect(faultOf(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))).toMatchObject({
     lost: true,
