@@ -18,8 +18,6 @@ export const allowReaderToLeave = (): void => {
  */
 export const endOutput = async (): Promise<void> => {
   await Promise.all(
-    [process.stdout, process.stderr].map(
-      (stream) => new Promise<void>((resolve) => stream.write('', () => resolve())),
-    ),
+    [process.stdout, process.stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))),
   );
 };

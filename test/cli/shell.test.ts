@@ -24,12 +24,13 @@ const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.
 
 /** Of `callsync sql` in a pipe to a reader; a pipe takes 64 KB. */
 const pipeTo = async (reader: string): Promise<string> =>
-  (await run('bash', ['-c', `'${process.execPath}' '${program}' sql | ${reader}; echo "ended with \${PIPESTATUS[0]}"`])).stdout;
+  (await run('bash', ['-c', `'${process.execPath}' '${program}' sql | ${reader}; echo "ended with \${PIPESTATUS[0]}"`]))
+    .stdout;
 
 test('output waits for a reader that is slower than the command', async () => {
   const whole = execFileSync(process.execPath, [program, 'sql'], { encoding: 'utf8', maxBuffer: 1_000_000 });
   expect(whole.length).toBeGreaterThan(100_000);
-  const lineByLine = "while IFS= read -r line; do printf '%s\\n' \"$line\"; done";
+  const lineByLine = 'while IFS= read -r line; do printf \'%s\\n\' "$line"; done';
   expect(await pipeTo(lineByLine)).toBe(`${whole}ended with 0\n`);
 });
 

@@ -21,8 +21,9 @@ interface Run {
   stderr(): string;
 }
 
-const start = (args: readonly string[]): Run => {
-  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+const start = (args: readonly string[], input = ''): Run => {
+  const child = spawn(process.execPath, [main, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+  child.stdin.end(input);
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk) => {
@@ -62,8 +63,8 @@ test('ends with the truth intact', async () => {
   expect(first.stderr()).not.toMatch(/\n\s+at /);
 }, 300_000);
 
-const query = async (...args: readonly string[]) => {
-  const run = start(['query', '--config', join(folder, 'demo/callsync.yaml'), ...args]);
+const query = async (args: readonly string[], input = '') => {
+  const run = start(['query', '--config', join(folder, 'demo/callsync.yaml'), ...args], input);
   return { code: await run.ended, text: run.stdout(), said: run.stderr() };
 };
 
@@ -109,8 +110,8 @@ describe('a second start finds its data again, stays up, and', () => {
 
   test('answers in SQL, and only reads', async () => {
     const sql =
-      "SELECT business_day, agent, calls FROM calls_marts.agent_daily WHERE business_day < '2999-01-01' LIMIT 2";
-    const { code, text, said } = await query(sql, '--json');
+      "-- one a day\nSELECT business_day, agent, calls FROM calls_marts.agent_daily WHERE business_day < '2999-01-01' LIMIT 2";
+    const { code, text, said } = await query(['-', '--json'], sql);
     expect(code, said).toBe(0);
     const { warehouse, rows } = JSON.parse(text);
     expect(warehouse).toBe('postgres');
@@ -120,7 +121,7 @@ describe('a second start finds its data again, stays up, and', () => {
       agent: expect.any(String),
       calls: expect.any(Number),
     });
-    const refused = await query('DELETE FROM calls');
+    const refused = await query(['DELETE FROM calls']);
     expect(refused.code).not.toBe(0);
     expect(refused.said).toMatch(/read-only/);
   });

@@ -30,7 +30,7 @@ const describe = ({ proven, from, to, warehouses, behind }: ProofWait): string =
   const missing = Object.entries(warehouses)
     .filter(([, ranges]) => ranges.length > 0)
     .map(([name, ranges]) => `${name}: ${ranges.map((range) => `${iso(range.from)} to ${iso(range.to)}`).join(', ')}`);
-  return `Not proven.\n  ${missing.join('\n  ')}`;
+  return `Not proven.\n  ${missing.join('\n  ')}\ncallsync coverage shows these days: what is suspiciously empty or cannot be read stays unproven until its cause is gone (docs/faq.md).`;
 };
 
 const parseTimeout = (text: string): number => {

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { terminal } from '../../errors.ts';
 import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
@@ -10,7 +11,7 @@ interface QueryOptions extends CommonOptions {
 
 export const addQuery = (command: Command): void => {
   withCommonOptions(command)
-    .argument('<sql>', "one query, in the warehouse's own SQL")
+    .argument('<sql>', "one query, in the warehouse's own SQL; - reads it from standard input")
     .option('--warehouse <name>', 'where to ask (default: the first Postgres warehouse, else the first)')
     .addHelpText(
       'after',
@@ -19,6 +20,7 @@ Examples:
   callsync query 'SELECT status, count(*) AS calls FROM calls GROUP BY status'
   callsync query 'SELECT * FROM calls_marts.agent_daily ORDER BY business_day DESC LIMIT 10' --json
   callsync query 'SELECT COUNTIF(value_bool) AS found FROM tags' --warehouse bigquery
+  callsync query - --json < week.sql
 
 Tables are found by their names, marts in the schema or dataset calls_marts (docs/marts.md; docs/cookbook.md answers questions with them).
 It only reads, and holds all rows in memory: LIMIT what may be many. It asks with the rights of the configuration, those of
@@ -27,7 +29,7 @@ callsync itself.`,
     .action((sql: string, options: QueryOptions) =>
       withStore(options, async (store, services) => {
         const warehouse = openWarehouse(services, store, options.warehouse);
-        const rows = await warehouse.query(sql).catch(explain);
+        const rows = await warehouse.query(sql === '-' ? await text(process.stdin) : sql).catch(explain);
         print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
       }),
     );
@@ -41,7 +43,7 @@ const explain = (error: Error): never => {
   const { code = '', message = '' } = (error.cause ?? {}) as { readonly code?: string; readonly message?: string };
   if (!refusals.test(code)) throw error;
   throw terminal('QUERY_REFUSED', `PostgreSQL refuses the query: ${message}.`, {
-    hint: 'Send one query that only reads; docs/tables.md and docs/marts.md have every column.',
+    hint: 'Send one query that only reads; docs/tables.md has the tables, docs/marts.md the views in schema calls_marts, with every column.',
     cause: error,
   });
 };
