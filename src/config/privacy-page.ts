@@ -113,9 +113,9 @@ means a held call, and says how many; \`--except-held\` erases the others. Of he
 fields stay, in every warehouse too, and come in whole. Copies in inbox, quarantine and frames expire as ever, and
 \`callsync privacy apply\` acts on held calls too. A hold outlasts a change of the key of tokens while the key before is in
 \`privacy.former_keys\`: what comes under the new one is still known. A person who objects and is held stays. What was erased before cannot
-be held, and \`hold add\` says so. An erasure or an age that is acting ends first; from then on it meets the hold. Holds are known by
-keyed hashes, are in the erasure log too, so that a store which was restored has them again, and putting one on or taking it off is an event with its
-signed receipt. \`callsync privacy hold list\` has them, \`callsync status\` counts them; after \`callsync privacy hold remove\` erasures
+be held, and \`hold add\` says so. A step of an erasure or an age that is under way ends first; further ones wait while the
+hold is put on (\`HOLD_UNDER_WAY\` after a minute: try again), and meet it. Holds are known by keyed hashes, are in the erasure log too, so
+that a store which was restored has them again, and putting one on or taking it off is an event with its signed receipt. \`callsync privacy hold list\` has them, \`callsync status\` counts them; after \`callsync privacy hold remove\` erasures
 and ages act on what it kept.
 `;
 

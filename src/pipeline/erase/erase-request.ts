@@ -209,7 +209,7 @@ export const previewErasure = async (
 /**
  * Everything that needs the values: from its end on the person is gone from the store, and tombstones wait for the
  * warehouses. Returns the name of the request, which `finishErasure` carries to its receipt.
- * @throws CallsyncError ERASURE_HELD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them.
+ * @throws CallsyncError ERASURE_HELD, HOLD_UNDER_WAY, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them.
  */
 export const beginErasure = async (
   { store, targets }: Parts,

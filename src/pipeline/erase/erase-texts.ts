@@ -1,6 +1,6 @@
 /** Takes what names a person and may belong to no call: quarantined records, frames, aliases of tokens; but not what is held. */
 import { type ChooseTexts, countTexts, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
-import { joinFolds } from '../../store/ledger/fold-lock.ts';
+import { joinDeletions } from '../../store/ledger/hold-lock.ts';
 import { readHeldKeys } from '../../store/ledger/holds.ts';
 import { dropAliases, findAliases } from '../../store/loads/token-aliases.ts';
 import type { Store } from '../../store/store.ts';
@@ -8,18 +8,18 @@ import type { Store } from '../../store/store.ts';
 type IsMeant = (text: string) => boolean;
 type TextCounts = Pick<Purged, 'aliases' | 'frames' | 'quarantine'>;
 
-/** In transactions in which no hold can be put on. @throws CallsyncError TOMBSTONE_KEY, DATABASE_…; may be repeated after either. */
+/** In transactions in which no hold can be put on. @throws CallsyncError HOLD_UNDER_WAY, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them. */
 export const purgeMeantTexts = async (store: Store, isMeant: IsMeant): Promise<TextCounts> => {
   const choose: ChooseTexts = async (tx, texts) => {
     const meant = texts.map((text) => isMeant(text.toString('utf8')));
     if (!meant.includes(true)) return meant;
-    await joinFolds(tx);
+    await joinDeletions(tx);
     const isFree = await exceptHeld(tx, store, isMeant);
     return texts.map((text, at) => meant[at] === true && isFree(text.toString('utf8')));
   };
   const purged = await purgeTexts(store, choose);
   const aliases = await store.transaction(async (tx) => {
-    await joinFolds(tx);
+    await joinDeletions(tx);
     const found = await findAliases(tx, await exceptHeld(tx, store, isMeant));
     await dropAliases(tx, found);
     return found.length;

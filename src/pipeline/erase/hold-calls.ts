@@ -4,6 +4,7 @@ import { metadataSubject } from '../../calls/subject-text.ts';
 import { terminal } from '../../errors.ts';
 import type { LoggedHold } from '../../store/erasure-log.ts';
 import { countNoted } from '../../store/ledger/erased-keys.ts';
+import { withoutDeletions } from '../../store/ledger/hold-lock.ts';
 import { addHoldKeys, dropHolds, listHolds } from '../../store/ledger/holds.ts';
 import { findTombstones } from '../../store/ledger/ledger-windows.ts';
 import { recordEvent } from '../../store/status/events.ts';
@@ -53,7 +54,7 @@ export interface HoldOptions {
 const keysPerLine = 500;
 
 /**
- * From its end on, nothing erases or ages the calls that the request means; later calls are held that name a value in contacts
+ * From its beginning on, nothing erases or ages the calls that the request means; later calls are held that name a value in contacts
  * or metadata. What an interrupted run has noted stays on: `listHolds` has it.
  * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
@@ -70,9 +71,13 @@ export const addHold = async (store: Store, request: ErasureRequest, options: Ho
     await store.erasures.log.appendHold(logged);
     await addHoldKeys(store, logged);
   };
-  for (const subjects of pagesOf(listSubjects(request, options).map(store.keyOf))) await note({ calls: [], subjects });
-  const ids = await findCalls(store, request, options.comparison, options.onProgress);
-  for (const calls of pagesOf(ids.map(store.keyOf))) await note({ calls, subjects: [] });
+  const ids = await withoutDeletions(store, async () => {
+    for (const subjects of pagesOf(listSubjects(request, options).map(store.keyOf)))
+      await note({ calls: [], subjects });
+    const found = await findCalls(store, request, options.comparison, options.onProgress);
+    for (const calls of pagesOf(found.map(store.keyOf))) await note({ calls, subjects: [] });
+    return found;
+  });
   const { gone, persons } = await countGone(store, ids, request, options.personOf);
   const calls = ids.length - gone;
   await recordEvent(store, { kind: 'hold', what: `Hold ${hold.id} put on ${calls} calls, by ${kind}`, actor });

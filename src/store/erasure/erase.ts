@@ -24,7 +24,7 @@ export interface ErasedFree extends Erased {
  * transaction, in which no hold can be put on: what a crash leaves is as if it had not begun, but for the log. May be repeated. After
  * a crash between log and store, the next ledger check (`check-ledger.ts`) carries the rest out, because it replays the log.
  * @param warehouses names of the configured warehouses.
- * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
+ * @throws CallsyncError HOLD_UNDER_WAY, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
 export const eraseCalls = (
   store: Store,

@@ -6,7 +6,8 @@ import { unlessTooDeep } from '../../errors.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import type { LoggedHold } from '../erasure-log.ts';
 import { writeMeta } from '../meta.ts';
-import { awaitFolds, joinFolds, type NotedKeys } from './fold-lock.ts';
+import { awaitFolds, type NotedKeys } from './fold-lock.ts';
+import { joinDeletions } from './hold-lock.ts';
 import { type KeyOf, type NamingCall, namingText, type Subjects } from './subjects.ts';
 
 export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
@@ -101,9 +102,10 @@ export const findHeldCalls = async (
 /**
  * Those of some calls that no hold keeps: in the transaction that takes something of them, before it locks their rows. A hold that is
  * put on meanwhile waits for the end of the transaction.
+ * @throws CallsyncError HOLD_UNDER_WAY, DATABASE_…
  */
 export const listFreeCalls = async (tx: Transaction, callIds: readonly string[], keyOf: KeyOf): Promise<string[]> => {
-  const { held } = await joinFolds(tx);
+  const { held } = await joinDeletions(tx);
   const kept = held ? await readHeld(tx, callIds, keyOf) : none;
   return callIds.filter((id) => !kept.has(id));
 };

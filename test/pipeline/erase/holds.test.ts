@@ -15,6 +15,7 @@ import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { compareValues } from '../../../src/privacy/compare-values.ts';
 import { subjectOf } from '../../../src/privacy/subjects.ts';
+import { joinDeletions, withoutDeletions } from '../../../src/store/ledger/hold-lock.ts';
 import { listHolds } from '../../../src/store/ledger/holds.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
@@ -47,7 +48,7 @@ afterAll(async () => {
   await pipeline.close();
 });
 
-const hold = (request: ErasureRequest) => addHold(pipeline.store, request, { ...means, ...clerk });
+const hold = (request: ErasureRequest, store = pipeline.store) => addHold(store, request, { ...means, ...clerk });
 const removeAllHolds = async (): Promise<void> => {
   for (const { id } of await listHolds(pipeline.store)) await removeHold(pipeline.store, id, clerk);
 };
@@ -245,6 +246,14 @@ const logging = (after: () => Promise<void>): Store => {
   };
   return { ...pipeline.store, erasures: { ...erasures, log: { ...erasures.log, append } } };
 };
+/** Whether a transaction waits for a lock that a hold or a deletion has. */
+const isSomeoneWaiting = async (): Promise<boolean> => {
+  const waiting = await pipeline.store.query(
+    `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  );
+  return waiting.length > 0;
+};
 const timestamp = '2025-03-01T10:00:00Z';
 
 test('a hold that is put on when an erasure has looked, and not yet begun to take, keeps what it names', async () => {
@@ -295,13 +304,11 @@ test('a hold that comes while an erasure takes its calls waits for it, and says 
   const first: ErasureRequest = { kind: 'call', values: ['gone-1'] };
   let putting: Promise<HoldReceipt> | undefined;
   let isPut = false;
-  const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
   const beside = logging(async () => {
     putting ??= hold(first).finally(() => {
       isPut = true;
     });
-    while (!isPut && (await pipeline.store.query(waiting)).length === 0);
+    while (!isPut && !(await isSomeoneWaiting()));
   });
   expect(await erase(first, { store: beside })).toMatchObject({ erased: 1, held: 0 });
   expect(await putting).toMatchObject({ calls: 0, gone: 1, persons: 0 });
@@ -318,6 +325,32 @@ test('a hold that comes while an erasure takes its calls waits for it, and says 
   await removeAllHolds();
   await erase(phone);
   expect(await hold(phone)).toMatchObject({ calls: 0, gone: 0, persons: 1 });
+}, 60_000);
+
+test('what a hold may name stays while it searches, and is held then', async () => {
+  await pipeline.clear();
+  // Named in a text only: nothing but the search finds that the hold means it.
+  await send([{ unique_id: 'sought-1', timestamp, note: 'rappeler le 06 44 55 66 77' }]);
+  let erasing: ReturnType<typeof erase> | undefined;
+  let isErased = false;
+  const searching: Store = {
+    ...pipeline.store,
+    transaction: async (work) => {
+      const done = await pipeline.store.transaction(work);
+      erasing ??= erase({ kind: 'call', values: ['sought-1'] }, { exceptHeld: true }).finally(() => {
+        isErased = true;
+      });
+      while (!isErased && !(await isSomeoneWaiting()));
+      return done;
+    },
+  };
+  expect(await hold({ kind: 'phone', values: ['0644556677'] }, searching)).toMatchObject({ calls: 1, gone: 0 });
+  expect(await erasing).toMatchObject({ erased: 0, held: 1 });
+  expect(await listKept(['sought-1'])).toEqual(['sought-1']);
+  const { store } = pipeline;
+  const deletion = (): Promise<unknown> => store.transaction((tx) => joinDeletions(tx, '20ms'));
+  await expect(withoutDeletions(store, deletion)).rejects.toMatchObject({ code: 'HOLD_UNDER_WAY', kind: 'transient' });
+  expect(await deletion()).toMatchObject({ held: true });
 }, 60_000);
 
 test('a hold that is put on when an age has looked keeps calls, words and bodies', async () => {
