@@ -176,6 +176,7 @@ test('a stop word is not found by another word of its letters or stem, and has i
     ['en', 'you will own it'],
     ['en', 'a willing customer owned it'],
     ['ru', 'ещё раз will'],
+    ['fr', 'voir site.fr/factures'],
   ];
   await load(
     ...said.map(([lang, text], minute): Spoken => ({ callId: `c${minute}`, lang, minute, says: [['out', text]] })),
@@ -191,6 +192,8 @@ test('a stop word is not found by another word of its letters or stem, and has i
     '"montant dû"': ['c1'],
     '"will own"': ['c3'],
     '"еще раз" or "раз will"': ['c5'],
+    'site.fr/factures': ['c6'],
+    '"site.fr/factures"': ['c6'],
     '"meme facture"': ['c2'],
     '"même factures"': ['c2'],
     'meme facture': ['c2'],
