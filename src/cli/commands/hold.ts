@@ -26,7 +26,7 @@ const describe = ({ hold: { id, action }, calls, gone, persons, proof }: HoldRec
     `Hold ${id} is ${action} ${calls} calls.`,
     ...(gone > 0 ? [`${gone} were erased before: nothing is left of them to be kept.`] : []),
     ...(persons > 0
-      ? [`Of ${persons} of the values everything had been erased before: only what came after that is kept.`]
+      ? [`An erasure of ${persons} of the numbers was asked for before: what it took cannot be kept.`]
       : []),
     `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
   ].join('\n');

@@ -32,7 +32,7 @@ export interface HoldReceipt {
   readonly calls: number;
   /** Calls that are meant and had been erased before: nothing can be kept of them. */
   readonly gone: number;
-  /** Values of which the person had been erased before: nothing tells how many calls that were. */
+  /** Numbers of which an erasure was asked for before: nothing tells how many calls it took. */
   readonly persons: number;
   readonly proof: ReceiptProof;
 }
@@ -71,15 +71,18 @@ export const addHold = async (store: Store, request: ErasureRequest, options: Ho
     await store.erasures.log.appendHold(logged);
     await addHoldKeys(store, logged);
   };
-  const ids = await withoutDeletions(store, async () => {
+  const { calls, gone } = await withoutDeletions(store, async () => {
+    // Also where it names nothing that is left: it is listed, and can be taken off.
+    await note({ calls: [], subjects: [] });
     for (const subjects of pagesOf(listSubjects(request, options).map(store.keyOf)))
       await note({ calls: [], subjects });
     const found = await findCalls(store, request, options.comparison, options.onProgress);
-    for (const calls of pagesOf(found.map(store.keyOf))) await note({ calls, subjects: [] });
-    return found;
+    const isGone = await readGone(store, found);
+    const left = found.filter((id) => !isGone.has(id));
+    for (const keys of pagesOf(left.map(store.keyOf))) await note({ calls: keys, subjects: [] });
+    return { calls: left.length, gone: isGone.size };
   });
-  const { gone, persons } = await countGone(store, ids, request, options.personOf);
-  const calls = ids.length - gone;
+  const persons = await countSought(store, request, options.personOf);
   await recordEvent(store, { kind: 'hold', what: `Hold ${hold.id} put on ${calls} calls, by ${kind}`, actor });
   const keys = request.values.map((value) => selectorKey(store, kind, value));
   const receipt = {
@@ -116,27 +119,25 @@ export const removeHold = async (
   return { ...receipt, proof: await addReceipt(store, proof, receipt) };
 };
 
-/** What was erased before the hold was on, by erasures that ran beside it too: they are over by now, or leave what is held. */
-const countGone = async (
-  store: Store,
-  ids: readonly string[],
-  request: ErasureRequest,
-  personOf: HoldOptions['personOf'],
-): Promise<Pick<HoldReceipt, 'gone' | 'persons'>> => {
+/** Those of some calls that were erased before the hold was on, by erasures that ran beside it too: they are over by now. */
+const readGone = async (store: Store, ids: readonly string[]): Promise<ReadonlySet<string>> => {
   const tombstones = await findTombstones(store, ids);
   const unreplayed = await listUnreplayed(store);
-  const { kind, values } = request;
-  return {
-    gone: ids.filter((id) => tombstones.has(id) || unreplayed.has(store.keyOf(id))).length,
-    persons:
-      kind === 'call'
-        ? 0
-        : await countNoted(
-            store,
-            values.map((value) => store.keyOf(personOf(kind, value))),
-          ),
-  };
+  return new Set(ids.filter((id) => tombstones.has(id) || unreplayed.has(store.keyOf(id))));
 };
+
+/** Numbers of which an erasure was asked for before. A value of metadata was noted without its key, so that nothing is told of it. */
+const countSought = async (
+  store: Store,
+  { kind, values }: ErasureRequest,
+  personOf: HoldOptions['personOf'],
+): Promise<number> =>
+  kind === 'phone'
+    ? await countNoted(
+        store,
+        values.map((value) => store.keyOf(personOf(kind, value))),
+      )
+    : 0;
 
 /** What names later calls of a person, also by the tokens that rules make of the values. */
 const listSubjects = (

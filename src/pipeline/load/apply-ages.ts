@@ -3,7 +3,7 @@ import type { Ages } from '../../calls/age.ts';
 import { purgeBodiesBefore } from '../../store/delivery/purge.ts';
 import { expireCalls } from '../../store/erasure/erase.ts';
 import { listCallsBetween } from '../../store/ledger/aged-calls.ts';
-import { findHeldCalls, lastHoldDropped, listFreeCalls } from '../../store/ledger/holds.ts';
+import { findHeldCalls, lastHoldDropped, lockFreeCalls } from '../../store/ledger/holds.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
@@ -56,7 +56,7 @@ export const applyAges = async (
       else if (name === 'calls') counts.calls += await expireCalls(store, aged, names);
       else
         counts[name] += await store.transaction(async (tx) => {
-          const ids = await listFreeCalls(tx, aged, store.keyOf);
+          const ids = await lockFreeCalls(tx, aged, store.keyOf);
           const rows = await resanitizeInLedger(tx, ids, {
             sanitize: ages.age,
             processedField: deps.processedField,
@@ -68,9 +68,7 @@ export const applyAges = async (
         });
     }
     if (dryRun) continue;
-    counts.bodies += await store.transaction((tx) =>
-      purgeBodiesBefore(tx, to, (ids) => listFreeCalls(tx, ids, store.keyOf)),
-    );
+    counts.bodies += await purgeBodiesBefore(store, to, (tx, ids) => lockFreeCalls(tx, ids, store.keyOf));
     await writeMeta(store, agedTo(name, dropped), to);
   }
   return counts;

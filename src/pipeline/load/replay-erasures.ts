@@ -10,6 +10,7 @@ import {
   seekErased,
   settleSought,
 } from '../../store/ledger/erased-keys.ts';
+import { withoutDeletions } from '../../store/ledger/hold-lock.ts';
 import { addHoldKeys, dropHolds } from '../../store/ledger/holds.ts';
 import { dropErasedAliases, forgetAliasesOf } from '../../store/loads/token-aliases.ts';
 import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
@@ -42,7 +43,10 @@ export const replayErasures = async (
     await log.append('call', unlogged);
   }
   await restoreReceipts(store, logged.receipts);
-  for (const hold of logged.holds) await addHoldKeys(store, hold);
+  if (logged.holds.length > 0)
+    await withoutDeletions(store, async () => {
+      for (const hold of logged.holds) await addHoldKeys(store, hold);
+    });
   await dropHolds(store, logged.unheld);
   for (const wanted of ['person', 'objection'] as const) {
     const persons = logged.selectors.flatMap(({ kind, key }) => (kind === wanted ? [key] : []));

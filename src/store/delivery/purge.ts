@@ -94,24 +94,36 @@ const purgeTable = async (db: Database, table: keyof typeof purges, choose: Choo
   return purged;
 };
 
+/** Bodies that go in one transaction. */
+const emptiedAtOnce = 1_000;
+
 /**
- * Empties the bodies of settled deliveries of calls before a time (microseconds); returns how many.
+ * Empties the bodies of settled deliveries of calls before a time (microseconds), page by page; returns how many. May be repeated.
  * @param listFree those of some calls whose bodies go; asked before a row is locked.
  */
 export const purgeBodiesBefore = async (
-  tx: Transaction,
+  db: Database,
   before: number,
-  listFree: (callIds: readonly string[]) => Promise<readonly string[]>,
+  listFree: (tx: Transaction, callIds: readonly string[]) => Promise<readonly string[]>,
 ): Promise<number> => {
-  const rows = await tx.query<{ id: string; seqs: number[] }>(
-    `SELECT i.call_id AS id, array_agg(i.seq::float8) AS seqs FROM inbox i JOIN ledger l USING (call_id)
-      WHERE i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_timestamp < ${toTimestamp('$1::float8')} GROUP BY 1`,
-    [before],
-  );
-  const free = new Set(await listFree(rows.map(({ id }) => id)));
-  const seqs = rows.flatMap(({ id, seqs }) => (free.has(id) ? seqs : []));
-  if (seqs.length > 0) await tx.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [seqs]);
-  return seqs.length;
+  let purged = 0;
+  for (let after: number | undefined = -1; after !== undefined; ) {
+    const from: number = after;
+    after = await db.transaction(async (tx) => {
+      const rows = await tx.query<{ id: string; seq: number }>(
+        `SELECT i.call_id AS id, i.seq::float8 AS seq FROM inbox i JOIN ledger l USING (call_id)
+          WHERE i.seq > $2 AND i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_timestamp < ${toTimestamp('$1::float8')}
+          ORDER BY i.seq LIMIT $3`,
+        [before, from, emptiedAtOnce],
+      );
+      const free = new Set(await listFree(tx, [...new Set(rows.map(({ id }) => id))]));
+      const seqs = rows.flatMap(({ id, seq }) => (free.has(id) ? [seq] : []));
+      if (seqs.length > 0) await tx.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [seqs]);
+      purged += seqs.length;
+      return rows.length < emptiedAtOnce ? undefined : rows.at(-1)?.seq;
+    });
+  }
+  return purged;
 };
 
 /** What these tables still hold of calls that were erased. */

@@ -2,7 +2,7 @@
 import type { Transaction } from '../../postgres/database.ts';
 import { type Purged, purgeCalls } from '../delivery/purge.ts';
 import { noteErasedKeys } from '../ledger/erased-keys.ts';
-import { listFreeCalls } from '../ledger/holds.ts';
+import { lockFreeCalls } from '../ledger/holds.ts';
 import { eraseFromLedger } from '../ledger/ledger.ts';
 import { markPending } from '../loads/pending.ts';
 import type { Store } from '../store.ts';
@@ -32,7 +32,7 @@ export const eraseCalls = (
   warehouses: readonly string[],
 ): Promise<ErasedFree> =>
   store.transaction(async (tx) => {
-    const ids = await listFreeCalls(tx, callIds, store.keyOf);
+    const ids = await lockFreeCalls(tx, callIds, store.keyOf);
     await store.erasures.log.append('call', ids.map(store.keyOf));
     await noteErasedKeys(tx, ids.map(store.keyOf));
     return { ids, ...(await buryCalls(tx, store, ids, warehouses)) };
@@ -59,7 +59,7 @@ export const expireCalls = async (
   warehouses: readonly string[],
 ): Promise<number> =>
   await store.transaction(async (tx) => {
-    const free = await listFreeCalls(tx, callIds, store.keyOf);
+    const free = await lockFreeCalls(tx, callIds, store.keyOf);
     return (await buryCalls(tx, store, free, warehouses)).calls;
   });
 

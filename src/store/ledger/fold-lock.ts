@@ -1,10 +1,10 @@
-/** Orders folds, and deletions that a legal hold stops, and the adding of keys that they have to know: of erased calls, of persons, of holds. */
+/** Orders folds and the adding of keys that they have to know: of erased calls, of persons, of holds. */
 import type { Queryable } from '../../postgres/database.ts';
 
 /**
- * Advisory lock: shared by folds and deletions, exclusive while keys are added. A transaction takes it before it locks rows that
- * another of its kind waits for: behind whoever adds keys, both would wait for each other until PostgreSQL notices, after a second,
- * and lets one of them pass.
+ * Advisory lock: shared by folds, exclusive while keys are added. A transaction takes it before it locks rows that another of its kind
+ * waits for: behind whoever adds keys, both would wait for each other until PostgreSQL notices, after a second, and lets one of them
+ * pass. Whoever waits for all folds to end holds up those that begin: nothing that takes long shares it.
  */
 const foldLock = 7_202_611_211;
 
@@ -22,15 +22,19 @@ export interface NotedKeys {
 const notedSql = `SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SELECT FROM erased_keys WHERE objects) AS objects,
        EXISTS (SELECT FROM held_keys) AS held, EXISTS (SELECT FROM held_keys WHERE NOT of_call) AS "holdsLater"`;
 
-/** Of a fold or a deletion: keys that are being added are known when it resolves, others are added after the transaction. */
+/** Of a fold: keys that are being added are known when it resolves, others are added after the transaction. */
 export const joinFolds = async (tx: Queryable): Promise<NotedKeys> => {
   await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
   // A statement sees what was committed before it began: one that waits for the lock would miss what it waited for.
-  const [noted] = await tx.query<NotedKeys>(notedSql);
+  return await readNoted(tx);
+};
+
+export const readNoted = async (db: Queryable): Promise<NotedKeys> => {
+  const [noted] = await db.query<NotedKeys>(notedSql);
   return noted ?? { erased: true, objects: true, held: true, holdsLater: true };
 };
 
-/** Of what adds keys: folds and deletions that run have ended when it resolves, others begin after the transaction. */
+/** Of what adds keys: folds that run have ended when it resolves, others begin after the transaction. */
 export const awaitFolds = async (tx: Queryable): Promise<void> => {
   await tx.query('SELECT pg_advisory_xact_lock($1)', [foldLock]);
 };

@@ -2,15 +2,15 @@
 import { CallsyncError, transient } from '../../errors.ts';
 import type { Database, Transaction } from '../../postgres/database.ts';
 import { postgresError } from '../../postgres/errors.ts';
-import { joinFolds, type NotedKeys } from './fold-lock.ts';
+import { type NotedKeys, readNoted } from './fold-lock.ts';
 
-/** Advisory lock: shared by deletions, exclusive while a hold is put on. It is taken before the lock of folds. */
+/** Advisory lock: shared by deletions, exclusive while a hold is put on; that takes it before the lock of folds. */
 const holdLock = 7_202_611_212;
 const lockNotAvailable = '55P03';
 
 /**
  * Of a deletion that holds stop, before it locks a row: holds that were being put on are on when it resolves, others wait for the end
- * of the transaction. Beside folds it is as `joinFolds`.
+ * of the transaction. Folds do not wait for deletions: they may search long texts.
  * @param patience a hold that searches for longer makes the deletion fail, to be tried again.
  * @throws CallsyncError HOLD_UNDER_WAY, transient
  */
@@ -26,7 +26,7 @@ export const joinDeletions = async (tx: Transaction, patience = '60s'): Promise<
     });
   }
   await tx.query('SET LOCAL lock_timeout = 0');
-  return await joinFolds(tx);
+  return await readNoted(tx);
 };
 
 /** Deletions that run have ended before `work` begins, others wait for its end. @throws CallsyncError DATABASE_…, or what `work` does */

@@ -8,6 +8,7 @@ import type { LoggedHold } from '../erasure-log.ts';
 import { writeMeta } from '../meta.ts';
 import { awaitFolds, type NotedKeys } from './fold-lock.ts';
 import { joinDeletions } from './hold-lock.ts';
+import { lockCalls } from './lock-calls.ts';
 import { type KeyOf, type NamingCall, namingText, type Subjects } from './subjects.ts';
 
 export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
@@ -16,7 +17,7 @@ export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 
   readonly calls: number;
 }
 
-/** Puts a hold on, or adds keys to it. What was being folded or deleted meanwhile is when it resolves; what comes later is compared. */
+/** Puts a hold on, or adds keys to it: while deletions wait. What was being folded meanwhile is when it resolves; what comes later is compared. */
 export const addHoldKeys = (store: Database, hold: LoggedHold): Promise<void> =>
   store.transaction(async (tx) => {
     await awaitFolds(tx);
@@ -91,7 +92,7 @@ export const holdCalls = async (
   );
 };
 
-/** Those of some calls that are held at this moment; `listFreeCalls` is for what takes something of the others. */
+/** Those of some calls that are held at this moment; `lockFreeCalls` is for what takes something of the others. */
 export const findHeldCalls = async (
   db: Queryable,
   callIds: readonly string[],
@@ -101,13 +102,25 @@ export const findHeldCalls = async (
 
 /**
  * Those of some calls that no hold keeps: in the transaction that takes something of them, before it locks their rows. A hold that is
- * put on meanwhile waits for the end of the transaction.
+ * put on meanwhile waits for the end of the transaction; one that the fold of a call finds for it counts, if the fold has begun before.
  * @throws CallsyncError HOLD_UNDER_WAY, DATABASE_…
  */
-export const listFreeCalls = async (tx: Transaction, callIds: readonly string[], keyOf: KeyOf): Promise<string[]> => {
+export const lockFreeCalls = async (
+  tx: Transaction,
+  callIds: readonly string[],
+  keyOf: KeyOf,
+): Promise<readonly string[]> => {
   const { held } = await joinDeletions(tx);
-  const kept = held ? await readHeld(tx, callIds, keyOf) : none;
-  return callIds.filter((id) => !kept.has(id));
+  if (!held) return callIds;
+  const free = await withoutHeld(tx, callIds, keyOf);
+  // A fold that is under way may make one of them held; their rows are ours when it has ended.
+  await lockCalls(tx, free);
+  return await withoutHeld(tx, free, keyOf);
+};
+
+const withoutHeld = async (db: Queryable, callIds: readonly string[], keyOf: KeyOf): Promise<readonly string[]> => {
+  const held = await readHeld(db, callIds, keyOf);
+  return callIds.filter((id) => !held.has(id));
 };
 
 /** The same where something is held. */

@@ -23,6 +23,7 @@ import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import type { SubjectIndex } from '../store.ts';
 import { findErased, findObjected } from './erased-keys.ts';
 import type { NotedKeys } from './fold-lock.ts';
+import { claimCalls } from './lock-calls.ts';
 import type { Subjects } from './subjects.ts';
 
 const deflate = promisify(deflateRaw);
@@ -281,10 +282,7 @@ const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
 };
 
 const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<string, LedgerRow>> => {
-  await tx.query(
-    `INSERT INTO ledger (call_id) SELECT id FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C" ON CONFLICT (call_id) DO NOTHING`,
-    [ids],
-  );
+  await claimCalls(tx, ids);
   const rows = await tx.query<StoredLedgerRow>(
     `SELECT ${ledgerColumns} FROM ledger l WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE`,
     [ids],

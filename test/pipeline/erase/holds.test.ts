@@ -4,6 +4,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { CallDocument } from '../../../schemas/call.ts';
 import { createAges } from '../../../src/calls/age.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { eraseRequest, findCalls } from '../../../src/pipeline/erase/erase-request.ts';
@@ -15,6 +16,7 @@ import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { compareValues } from '../../../src/privacy/compare-values.ts';
 import { subjectOf } from '../../../src/privacy/subjects.ts';
+import { notePersons } from '../../../src/store/ledger/erased-keys.ts';
 import { joinDeletions, withoutDeletions } from '../../../src/store/ledger/hold-lock.ts';
 import { listHolds } from '../../../src/store/ledger/holds.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
@@ -389,4 +391,89 @@ test('a hold that is put on when an age has looked keeps calls, words and bodies
   ]);
   const bodies = await pipeline.store.query('SELECT 1 FROM inbox WHERE body IS NOT NULL');
   expect(bodies).toHaveLength(3);
+}, 60_000);
+
+/** Begins `act` when the fold of a call has written and not yet ended; the fold ends when something waits for it. */
+const actBesideFold = async <T>(id: string, fields: CallDocument, act: () => Promise<T>): Promise<T> => {
+  let acting: Promise<T> | undefined;
+  let isDone = false;
+  const isAwaited = async (): Promise<boolean> => {
+    const waiting = await pipeline.store.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return waiting.length > 0;
+  };
+  await ingest(pipeline.deps, {
+    observations: [observationOf(id, Date.UTC(2026, 0, 1) * 1_000, fields)],
+    origin: 'test',
+    settle: async () => {
+      acting ??= act().finally(() => {
+        isDone = true;
+      });
+      while (!isDone && !(await isAwaited()));
+    },
+  });
+  return (await acting) as T;
+};
+
+test('a call of which a fold finds that it is held is neither erased nor aged beside that fold', async () => {
+  await pipeline.clear();
+  await hold({ kind: 'phone', values: ['0611223344'] });
+  const now = Date.UTC(2025, 5, 1);
+  const words = [{ value: 'oui', start: 0, length: 1 }];
+  const record = {
+    timestamp: new Date(now - 40 * day).toISOString(),
+    transcript_json: { callData: [{ from: 'in', content: 'oui', words }] },
+  };
+  await send(['known-1', 'old-1', 'worn-1'].map((unique_id) => ({ unique_id, ...record })));
+  const theirs = { ...record, in: { data: '0611223344' } };
+  for (const id of ['unknown-1', 'known-1']) {
+    const erasing = () => erase({ kind: 'call', values: [id] }, { exceptHeld: true });
+    expect(await actBesideFold(id, theirs, erasing)).toMatchObject({ erased: 0, held: 1 });
+  }
+  const age = (limits: Parameters<typeof createAges>[0]) => () =>
+    applyAges(
+      pipeline.deps,
+      createAges(limits, () => now),
+      { dryRun: false },
+    );
+  await actBesideFold('worn-1', theirs, age({ words: 30 * day }));
+  await actBesideFold('old-1', theirs, age({ calls: 30 * day }));
+  const ids = ['known-1', 'old-1', 'unknown-1', 'worn-1'];
+  expect(await listKept(ids)).toEqual(ids);
+  const worn = (await readRows(pipeline.store, ['worn-1'])).get('worn-1');
+  expect(JSON.stringify(worn?.document)).toContain(JSON.stringify(words));
+}, 60_000);
+
+test('a deletion, which may search long texts, holds up neither folds nor who waits for folds', async () => {
+  await pipeline.clear();
+  await send([{ unique_id: 'slow-1', timestamp }]);
+  const store = logging(async () => {
+    await notePersons(pipeline.store, ['somebody'], { objects: false });
+    await ingest(pipeline.deps, {
+      observations: [observationOf('beside-1', Date.UTC(2026, 0, 1) * 1_000, { timestamp })],
+      origin: 'test',
+    });
+  });
+  expect(await erase({ kind: 'call', values: ['slow-1'] }, { store })).toMatchObject({ erased: 1 });
+  expect(await listKept(['beside-1', 'slow-1'])).toEqual(['beside-1']);
+}, 60_000);
+
+test('a hold claims neither calls that are gone nor erasures that took nothing', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  await send([
+    { unique_id: 'gone-1', timestamp },
+    { unique_id: 'ticket-1', timestamp, metadata: { Ticket: '12345678' } },
+  ]);
+  const gone: ErasureRequest = { kind: 'call', values: ['gone-1'] };
+  const before = (await pipeline.store.erasures.log.read()).selectors.length;
+  await erase(gone);
+  expect((await pipeline.store.erasures.log.read()).selectors.length).toBe(before + 1);
+  expect(await hold(gone)).toMatchObject({ calls: 0, gone: 1 });
+  expect((await listHolds(pipeline.store)).map(({ calls }) => calls)).toEqual([0]);
+  expect(await erase(gone)).toMatchObject({ erased: 0, held: 0 });
+  // Of a value of metadata it is not known under which key it was erased.
+  await erase({ kind: 'metadata', key: 'ClientID', values: ['12345678'] });
+  expect(await hold({ kind: 'metadata', key: 'Ticket', values: ['12345678'] })).toMatchObject({ calls: 1, persons: 0 });
 }, 60_000);
