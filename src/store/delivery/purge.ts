@@ -75,56 +75,72 @@ export const purgeTexts = async (
   frames: await purgeTable(db, 'websocket_frames', choose),
 });
 
-const purgeTable = async (db: Database, table: keyof typeof purges, choose: ChooseTexts): Promise<number> => {
-  let purged = 0;
-  for (let after: number | undefined = -1; after !== undefined; ) {
-    const from: number = after;
-    after = await db.transaction(async (tx) => {
-      const rows = await readTexts(tx, table, from);
+const purgeTable = (db: Database, table: keyof typeof purges, choose: ChooseTexts): Promise<number> =>
+  purgePages(db, bodiesAtOnce, {
+    read: (tx, after) => readTexts(tx, table, after),
+    choose: async (tx, rows) => {
       const isChosen = await choose(
         tx,
         rows.map(({ body }) => body),
       );
-      const ids = rows.filter((_, at) => isChosen[at]).map(({ id }) => id);
-      if (ids.length > 0) await tx.query(`${purges[table]} WHERE id = ANY($1)`, [ids]);
-      purged += ids.length;
-      return rows.length < bodiesAtOnce ? undefined : rows.at(-1)?.id;
-    });
-  }
-  return purged;
-};
+      return rows.filter((_, at) => isChosen[at]);
+    },
+    purge: `${purges[table]} WHERE id = ANY($1)`,
+  });
 
-/** Bodies that go in one transaction. */
-const emptiedAtOnce = 1_000;
+/** Rows that have an id above another one, in the order of their ids; those of them that go; and how. */
+interface Paged<T extends { readonly id: number }> {
+  read(tx: Transaction, after: number): Promise<readonly T[]>;
+  choose(tx: Transaction, rows: readonly T[]): Promise<readonly T[]>;
+  readonly purge: string;
+}
 
-/**
- * Empties the bodies of settled deliveries of calls before a time (microseconds), page by page; returns how many. May be repeated.
- * @param listFree those of some calls whose bodies go; asked before a row is locked.
- */
-export const purgeBodiesBefore = async (
+/** Each page in a transaction of its own. @returns how many rows went. */
+const purgePages = async <T extends { readonly id: number }>(
   db: Database,
-  before: number,
-  listFree: (tx: Transaction, callIds: readonly string[]) => Promise<readonly string[]>,
+  pageSize: number,
+  { read, choose, purge }: Paged<T>,
 ): Promise<number> => {
   let purged = 0;
   for (let after: number | undefined = -1; after !== undefined; ) {
     const from: number = after;
     after = await db.transaction(async (tx) => {
-      const rows = await tx.query<{ id: string; seq: number }>(
-        `SELECT i.call_id AS id, i.seq::float8 AS seq FROM inbox i JOIN ledger l USING (call_id)
-          WHERE i.seq > $2 AND i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_timestamp < ${toTimestamp('$1::float8')}
-          ORDER BY i.seq LIMIT $3`,
-        [before, from, emptiedAtOnce],
-      );
-      const free = new Set(await listFree(tx, [...new Set(rows.map(({ id }) => id))]));
-      const seqs = rows.flatMap(({ id, seq }) => (free.has(id) ? [seq] : []));
-      if (seqs.length > 0) await tx.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [seqs]);
-      purged += seqs.length;
-      return rows.length < emptiedAtOnce ? undefined : rows.at(-1)?.seq;
+      const rows = await read(tx, from);
+      const ids = (await choose(tx, rows)).map(({ id }) => id);
+      if (ids.length > 0) await tx.query(purge, [ids]);
+      purged += ids.length;
+      return rows.length < pageSize ? undefined : rows.at(-1)?.id;
     });
   }
   return purged;
 };
+
+/** Bodies of deliveries that go in one transaction. */
+const deliveriesAtOnce = 1_000;
+
+/**
+ * Empties the bodies of settled deliveries of calls before a time (microseconds), page by page; returns how many. May be repeated.
+ * @param listFree those of some calls whose bodies go; asked before a row is locked.
+ */
+export const purgeBodiesBefore = (
+  db: Database,
+  before: number,
+  listFree: (tx: Transaction, callIds: readonly string[]) => Promise<readonly string[]>,
+): Promise<number> =>
+  purgePages(db, deliveriesAtOnce, {
+    read: (tx, after) =>
+      tx.query<{ id: number; callId: string }>(
+        `SELECT i.seq::float8 AS id, i.call_id AS "callId" FROM inbox i JOIN ledger l USING (call_id)
+          WHERE i.seq > $2 AND i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_timestamp < ${toTimestamp('$1::float8')}
+          ORDER BY i.seq LIMIT $3`,
+        [before, after, deliveriesAtOnce],
+      ),
+    choose: async (tx, rows) => {
+      const free = new Set(await listFree(tx, [...new Set(rows.map(({ callId }) => callId))]));
+      return rows.filter(({ callId }) => free.has(callId));
+    },
+    purge: 'UPDATE inbox SET body = NULL WHERE seq = ANY($1)',
+  });
 
 /** What these tables still hold of calls that were erased. */
 export const countUnpurged = async (
