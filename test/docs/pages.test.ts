@@ -58,15 +58,17 @@ const wordsOf = (text: string): string[] => [...text.matchAll(/(?:"[^"]*"|'[^']*
 /** Also of a table of cron. */
 const commandLine = /^(?:npx |[0-9*/ ]+ )?callsync (.*)$/;
 
+const usualOf = (command: Command): string | undefined =>
+  (command as unknown as { _defaultCommandName?: string })._defaultCommandName ?? undefined;
+
 const problemOf = (words: readonly string[]): string | undefined => {
   let command: Command = program;
   const options = new Set(['--help', '--version']);
   const enter = (next: Command): void => {
     command = next;
     for (const { long, short } of next.options) for (const name of [long, short]) if (name != null) options.add(name);
-    const { _defaultCommandName: usual } = next as unknown as { _defaultCommandName?: string };
     for (const one of next.commands)
-      if (one.name() === usual) for (const { long } of one.options) options.add(`${long}`);
+      if (one.name() === usualOf(next)) for (const { long } of one.options) options.add(`${long}`);
   };
   for (const word of words) {
     if (word.startsWith('-')) {
@@ -74,11 +76,24 @@ const problemOf = (words: readonly string[]): string | undefined => {
       continue;
     }
     const next = command.commands.find((one) => one.name() === word);
-    if (next === undefined) continue;
-    enter(next);
+    if (next !== undefined) enter(next);
+    else if (command !== program && command.commands.length > 0 && usualOf(command) === undefined)
+      return `${command.name()} has no command ${word}`;
   }
   return command === program ? 'no such command' : undefined;
 };
+
+test('every command that a sentence or a hint of an error names is one of the program', () => {
+  const named = pages.flatMap((page) =>
+    [...textOf(page).matchAll(/`(?:npx )?callsync ([^`]+)`/g)].map(([, text = '']) => ({ page, text })),
+  );
+  expect(named.length).toBeGreaterThan(100);
+  const wrong = named.flatMap(({ page, text }) => {
+    const problem = problemOf(wordsOf(text));
+    return problem === undefined ? [] : [`${page}: callsync ${text}: ${problem}`];
+  });
+  expect(wrong).toEqual([]);
+});
 
 test('every command of the documentation is one of the program, with options that it has', () => {
   const commands = readAllCommands().filter(({ text }) => /\bcallsync \w/.test(text));

@@ -166,7 +166,7 @@ describe('one load', () => {
     await expect(warehouse.load(newBatch())).rejects.toMatchObject({
       kind: 'terminal',
       code: 'BIGQUERY_NOT_FOUND',
-      hint: expect.stringContaining('migrate'),
+      hint: expect.stringContaining('callsync warehouse fill'),
     });
   });
 
