@@ -1,13 +1,18 @@
 /** What a command writes, until whoever reads it has it. */
 
 /** A reader that goes away (`| head`) wants no more; what the command does beside writing goes on. */
-const readerGone = new Set(['EPIPE', 'ECONNRESET']);
+const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);
+let isRead = true;
+
+/** False once somebody who read standard output has left. */
+export const hasReader = (): boolean => isRead;
 
 /** Output that nobody reads any more is no fault of the command. */
 export const allowReaderToLeave = (): void => {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (!readerGone.has(error.code ?? '')) throw error;
+      if (stream === process.stdout) isRead = false;
     });
   }
 };

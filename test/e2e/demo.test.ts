@@ -1,11 +1,12 @@
 /** The demo command as a user runs it, and its status page in a real browser while it stays up. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -121,9 +122,17 @@ describe('a second start finds its data again, stays up, and', () => {
       agent: expect.any(String),
       calls: expect.any(Number),
     });
+    expect((await query(['-'])).said).toMatch(/There is no query/);
     const refused = await query(['DELETE FROM calls']);
     expect(refused.code).not.toBe(0);
     expect(refused.said).toMatch(/read-only/);
+  });
+
+  test('shows its state again and again for as long as somebody reads', async () => {
+    const config = join(folder, 'demo/callsync.yaml');
+    const line = `'${process.execPath}' '${main}' status --watch 0.1 --config '${config}' | head -n 1`;
+    const { stdout } = await promisify(execFile)('bash', ['-c', line], { timeout: 100_000 });
+    expect(stdout).not.toBe('');
   });
 
   testInBrowser(() => ({

@@ -29,10 +29,18 @@ callsync itself.`,
     .action((sql: string, options: QueryOptions) =>
       withStore(options, async (store, services) => {
         const warehouse = openWarehouse(services, store, options.warehouse);
-        const rows = await warehouse.query(sql === '-' ? await text(process.stdin) : sql).catch(explain);
+        const rows = await warehouse.query(await readSql(sql)).catch(explain);
         print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
       }),
     );
+};
+
+const readSql = async (argument: string): Promise<string> => {
+  const sql = argument === '-' ? await text(process.stdin) : argument;
+  if (sql.trim() !== '') return sql;
+  throw terminal('USAGE_QUERY', 'There is no query.', {
+    hint: 'Give one as the argument, or - and one on standard input.',
+  });
 };
 
 /** SQLSTATE of syntax, names and rights: the server's words repeat the query, and no value of a row. */

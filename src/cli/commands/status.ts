@@ -10,6 +10,7 @@ import { type StoreSummary, summarizeStore } from '../../store/status/summary.ts
 import type { Store } from '../../store/store.ts';
 import { type CommonOptions, untilStopped, withCommonOptions, withStore } from '../command.ts';
 import { createWarehouse } from '../create-warehouse.ts';
+import { hasReader } from '../output.ts';
 import { activityDeps } from '../services/activity-deps.ts';
 import { openSource } from '../services/open-source.ts';
 import type { Services } from '../services/services.ts';
@@ -116,7 +117,7 @@ const parseSeconds = (text: string): number => {
 /** On a terminal each picture takes the place of the one before; elsewhere, and as JSON, they follow one another. */
 const showUntilStopped = async (show: () => Promise<string>, seconds: number, plain: boolean): Promise<void> => {
   const { signal } = untilStopped();
-  while (!signal.aborted && process.stdout.writable) {
+  while (!signal.aborted && hasReader()) {
     const text = await show();
     const clear = process.stdout.isTTY && !plain ? '\u001b[2J\u001b[H' : '';
     process.stdout.write(`${clear}${text}\n`);

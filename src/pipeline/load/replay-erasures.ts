@@ -11,7 +11,7 @@ import {
   settleSought,
 } from '../../store/ledger/erased-keys.ts';
 import { withoutDeletions } from '../../store/ledger/hold-lock.ts';
-import { addHoldKeys, dropHolds } from '../../store/ledger/holds.ts';
+import { addHoldKeys, dropHolds, lackHolds } from '../../store/ledger/holds.ts';
 import { dropErasedAliases, forgetAliasesOf } from '../../store/loads/token-aliases.ts';
 import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
 import type { Store } from '../../store/store.ts';
@@ -43,7 +43,8 @@ export const replayErasures = async (
     await log.append('call', unlogged);
   }
   await restoreReceipts(store, logged.receipts);
-  if (logged.holds.length > 0)
+  // One that is being put on just now is there already: its search is not waited for.
+  if (await lackHolds(store, logged.holds))
     await withoutDeletions(store, async () => {
       for (const hold of logged.holds) await addHoldKeys(store, hold);
     });

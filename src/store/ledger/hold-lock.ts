@@ -6,7 +6,6 @@ import { type NotedKeys, readNoted } from './fold-lock.ts';
 
 /** Advisory lock: shared by deletions, exclusive while a hold is put on; that takes it before the lock of folds. */
 const holdLock = 7_202_611_212;
-const lockNotAvailable = '55P03';
 
 /**
  * Of a deletion that holds stop, before it locks a row: holds that were being put on are on when it resolves, others wait for the end
@@ -19,31 +18,54 @@ export const joinDeletions = async (tx: Transaction, patience = '60s'): Promise<
   try {
     await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [holdLock]);
   } catch (cause) {
-    if (!isLockNotAvailable(cause)) throw cause;
-    throw transient('HOLD_UNDER_WAY', 'A legal hold is being put on, and may name what was to be deleted.', {
-      hint: 'Try again when callsync privacy hold add has ended.',
-      cause,
-    });
+    throw isWaitOver(cause) ? underWay(cause) : cause;
   }
   await tx.query('SET LOCAL lock_timeout = 0');
   return await readNoted(tx);
 };
 
-/** Deletions that run have ended before `work` begins, others wait for its end. @throws CallsyncError DATABASE_…, or what `work` does */
+/**
+ * Deletions that run have ended before `work` begins, others wait for its end.
+ * @throws CallsyncError HOLD_UNDER_WAY, transient, also where deletions may have passed beside `work`; DATABASE_…, or what `work` does
+ */
 export const withoutDeletions = async <T>(store: Database, work: () => Promise<T>): Promise<T> => {
-  const client = await store.pool.connect().catch((cause) => {
-    throw postgresError(store.purpose, cause);
-  });
+  const ask = (cause: unknown): never => {
+    const error = postgresError(store.purpose, cause);
+    throw isWaitOver(error) ? underWay(error) : error;
+  };
+  const client = await store.pool.connect().catch(ask);
+  let isLost = true;
   try {
-    await client.query('SELECT pg_advisory_lock($1)', [holdLock]).catch((cause) => {
-      throw postgresError(store.purpose, cause);
+    await client.query('SELECT pg_advisory_lock($1)', [holdLock]).catch(ask);
+    const done = await work();
+    await client.query('SELECT pg_advisory_unlock($1)', [holdLock]).catch((cause) => {
+      throw transient(
+        'HOLD_UNDER_WAY',
+        'The session that kept deletions away while a legal hold was put on was lost.',
+        {
+          hint: 'Put it on again.',
+          cause,
+        },
+      );
     });
-    return await work();
+    isLost = false;
+    return done;
   } finally {
-    const unlocking = client.query('SELECT pg_advisory_unlock_all()');
-    client.release(await unlocking.then(() => false).catch(() => true));
+    // The lock goes with its session.
+    client.release(isLost);
   }
 };
 
-const isLockNotAvailable = (error: unknown): boolean =>
-  error instanceof CallsyncError && (error.cause as { code?: unknown } | undefined)?.code === lockNotAvailable;
+const underWay = (cause: unknown): CallsyncError =>
+  transient('HOLD_UNDER_WAY', 'A legal hold is being put on, or something is being deleted that one may name.', {
+    hint: 'Try again when callsync privacy hold add, or the erasure, has ended.',
+    cause,
+  });
+
+const lockNotAvailable = '55P03';
+const queryCanceled = '57014';
+
+const isWaitOver = (error: unknown): boolean => {
+  const cause = error instanceof CallsyncError ? (error.cause as { readonly code?: unknown } | undefined) : undefined;
+  return cause?.code === lockNotAvailable || cause?.code === queryCanceled;
+};

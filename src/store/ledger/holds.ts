@@ -35,6 +35,20 @@ export const addHoldKeys = (store: Database, hold: LoggedHold): Promise<void> =>
     );
   });
 
+/** Whether the store lacks one of these holds, or a key of it. */
+export const lackHolds = async (db: Queryable, holds: readonly LoggedHold[]): Promise<boolean> => {
+  const keys = holds.flatMap(({ id, calls, subjects }) => [...calls, ...subjects].map((key) => ({ id, key })));
+  const rows = await db.query(
+    `SELECT 1 FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM holds h WHERE h.hold_id = id)
+     UNION ALL
+     SELECT 1 FROM unnest($2::text[], $3::text[]) AS u(id, key)
+      WHERE NOT EXISTS (SELECT FROM held_keys k WHERE k.held_key = u.key AND k.hold_id = u.id)
+     LIMIT 1`,
+    [holds.map(({ id }) => id), keys.map(({ id }) => id), keys.map(({ key }) => key)],
+  );
+  return rows.length > 0;
+};
+
 /** Takes holds off. Calls that they kept from being too old are looked at again. */
 export const dropHolds = async (store: Database, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return;
@@ -102,7 +116,7 @@ export const findHeldCalls = async (
 
 /**
  * Those of some calls that no hold keeps: in the transaction that takes something of them, before it locks their rows. A hold that is
- * put on meanwhile waits for the end of the transaction; one that the fold of a call finds for it counts, if the fold has begun before.
+ * put on meanwhile waits for the end of the transaction; one that a fold finds for a call counts, if the fold has locked the call before.
  * @throws CallsyncError HOLD_UNDER_WAY, DATABASE_…
  */
 export const lockFreeCalls = async (

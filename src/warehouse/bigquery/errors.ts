@@ -173,12 +173,12 @@ const shorten = ({ reason, status, message }: Fault, quotes: Quotes): string => 
   const text = message
     .replace(/\s+/g, ' ')
     .replace(/(['"`]).*?\1/g, (quoted) => (quotes === 'shown' ? quoted : '…'))
-    .replace(/;.*$/, '')
+    .replace(quotes === 'shown' ? /$/ : /;.*$/, '')
     .slice(0, 160);
   return [label, text]
     .filter((part) => part !== '')
     .join(', ')
-    .replace(/\.$/, '');
+    .replace(/[.?]$/, '');
 };
 
 interface ApiErrorShape {

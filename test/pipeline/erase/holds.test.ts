@@ -467,13 +467,76 @@ test('a hold claims neither calls that are gone nor erasures that took nothing',
     { unique_id: 'ticket-1', timestamp, metadata: { Ticket: '12345678' } },
   ]);
   const gone: ErasureRequest = { kind: 'call', values: ['gone-1'] };
-  const before = (await pipeline.store.erasures.log.read()).selectors.length;
   await erase(gone);
-  expect((await pipeline.store.erasures.log.read()).selectors.length).toBe(before + 1);
   expect(await hold(gone)).toMatchObject({ calls: 0, gone: 1 });
   expect((await listHolds(pipeline.store)).map(({ calls }) => calls)).toEqual([0]);
   expect(await erase(gone)).toMatchObject({ erased: 0, held: 0 });
   // Of a value of metadata it is not known under which key it was erased.
   await erase({ kind: 'metadata', key: 'ClientID', values: ['12345678'] });
   expect(await hold({ kind: 'metadata', key: 'Ticket', values: ['12345678'] })).toMatchObject({ calls: 1, persons: 0 });
+}, 60_000);
+
+test('what comes of a call while it is erased goes too', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  const record = { unique_id: 'race-call-1', timestamp };
+  await send([record]);
+  let isErasing = false;
+  let isSent = false;
+  const logged = logging(async () => {
+    isErasing = true;
+  });
+  const store: Store = {
+    ...logged,
+    transaction: (work) =>
+      pipeline.store.transaction(async (tx) => {
+        const done = await work(tx);
+        if (isSent || !isErasing) return done;
+        isSent = true;
+        const bodies = [JSON.stringify(record), '{"unique_id": "race-call-1", broken'];
+        await deliver(
+          pipeline.store,
+          bodies.map((body) => ({ body, deliveryId: randomUUID() })),
+        );
+        await merge();
+        return done;
+      }),
+  };
+  await erase({ kind: 'call', values: ['race-call-1'] }, { store });
+  expect(await pipeline.store.query(`SELECT outcome FROM inbox WHERE call_id = 'race-call-1'`)).toEqual([]);
+  expect(await pipeline.store.query('SELECT reason FROM quarantine WHERE octet_length(body) > 0')).toEqual([]);
+}, 60_000);
+
+test('a check of the ledger does not wait for the search of a hold that is being put on', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  const check = createLedgerCheck({
+    store: pipeline.store,
+    warehouses: [pipeline.warehouse],
+    lease: createLease(pipeline.store),
+    say: () => undefined,
+  });
+  // What the tests above left in the log.
+  await check.run();
+  await send([{ unique_id: 'sought-2', timestamp, note: 'rappeler le 06 55 66 77 88' }]);
+  let checked: Promise<unknown> | undefined;
+  const searching: Store = {
+    ...pipeline.store,
+    transaction: async (work) => {
+      const done = await pipeline.store.transaction(work);
+      await (checked ??= check.run());
+      return done;
+    },
+  };
+  expect(await hold({ kind: 'phone', values: ['0655667788'] }, searching)).toMatchObject({ calls: 1 });
+}, 60_000);
+
+test('a hold of which the session that kept deletions away was lost is to be put on again', async () => {
+  const losing = withoutDeletions(pipeline.store, async () => {
+    await pipeline.store.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock'
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    );
+  });
+  await expect(losing).rejects.toMatchObject({ code: 'HOLD_UNDER_WAY', hint: 'Put it on again.' });
 }, 60_000);

@@ -73,9 +73,9 @@ test('messages quote nothing of the data that was refused', () => {
 });
 
 test('a query that was only checked is told what is wrong in it', () => {
-  const fault = { status: 400, reason: 'invalidQuery', message: 'column "lenght" does not exist' };
+  const fault = { status: 400, reason: 'invalidQuery', message: 'Unrecognized name: "lenght"; Did you mean length?' };
   expect(errorOf(fault, 'check a query', 'shown')).toMatchObject({
-    message: 'BigQuery could not check a query: invalidQuery, column "lenght" does not exist.',
+    message: 'BigQuery could not check a query: invalidQuery, Unrecognized name: "lenght"; Did you mean length.',
     hint: expect.stringContaining('docs/marts.md'),
   });
 });
