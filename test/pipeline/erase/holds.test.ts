@@ -524,7 +524,8 @@ test('a check of the ledger does not wait for the search of a hold that is being
     ...pipeline.store,
     transaction: async (work) => {
       const done = await pipeline.store.transaction(work);
-      await (checked ??= check.run());
+      checked ??= check.run();
+      await checked;
       return done;
     },
   };
