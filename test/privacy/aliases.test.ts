@@ -3,22 +3,9 @@ import { expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import type { Observation } from '../../schemas/observation.ts';
 import { aliasField } from '../../src/privacy/aliases.ts';
-import { createPrivacy } from '../../src/privacy/privacy.ts';
+import { privacyUnder, rotatedKeys } from '../support/rotated-keys.ts';
 
-const bytesOf = (id: string): Buffer => Buffer.alloc(32, id);
-const privacyOf = (keyId: string, ...former: readonly string[]) =>
-  createPrivacy(
-    privacyConfigSchema.parse({
-      profile: 'pseudonymous',
-      unreadable: 'drop',
-      key_id: keyId,
-      former_keys: former.map((id) => ({ id, file: `${id}.key` })),
-    }),
-    { token: bytesOf(keyId), former: former.map(bytesOf), seal: undefined },
-  );
-const before = privacyOf('k1');
-const after = privacyOf('k2', 'k1');
-const later = privacyOf('k3', 'k1', 'k2');
+const [before, after, later] = rotatedKeys;
 
 const numbers = ['33639981234', '33639981235', '0639981236'];
 const record = {
@@ -74,7 +61,7 @@ test('the receiver’s bytes carry the aliases, and the worker takes them out ag
 
 test('of what a sender puts there, only pairs of tokens of configured keys are taken', () => {
   const [one, two] = [tokenOf(before, numbers[0]), tokenOf(after, numbers[1])];
-  const unknown = tokenOf(privacyOf('k9'), numbers[0]);
+  const unknown = tokenOf(privacyUnder('k9'), numbers[0]);
   const carried = { [one]: two, a: 'Jean Dupont', [two]: two, [unknown]: two, [`${one} 0639981234`]: two, [two]: 7 };
   for (const [forged, kept] of [
     [carried, new Map([[one, two]])],
@@ -100,7 +87,7 @@ test('a worker that has a newer key than the receiver takes what leads to the re
 test('a delivery that is repeated under a new key has the hash that it had', () => {
   expect(after.admit(body).bodyHash).toEqual(before.admit(body).bodyHash);
   expect(later.admit(body).bodyHash).toEqual(before.admit(body).bodyHash);
-  expect(privacyOf('k2').admit(body).bodyHash).not.toEqual(before.admit(body).bodyHash);
+  expect(privacyUnder('k2').admit(body).bodyHash).not.toEqual(before.admit(body).bodyHash);
 });
 
 test('a key has one name', () => {

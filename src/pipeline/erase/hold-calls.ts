@@ -72,10 +72,9 @@ export const addHold = async (store: Store, request: ErasureRequest, options: Ho
     await addHoldKeys(store, logged);
   };
   const { calls, gone } = await withoutDeletions(store, async () => {
-    // Also where it names nothing that is left: it is listed, and can be taken off.
-    await note({ calls: [], subjects: [] });
-    for (const subjects of pagesOf(listSubjects(request, options).map(store.keyOf)))
-      await note({ calls: [], subjects });
+    const named = listSubjects(request, options).map(store.keyOf);
+    // A hold without a key is noted too: it is listed, and can be taken off.
+    for (const subjects of named.length === 0 ? [[]] : pagesOf(named)) await note({ calls: [], subjects });
     const found = await findCalls(store, request, options.comparison, options.onProgress);
     const isGone = await readGone(store, found);
     const left = found.filter((id) => !isGone.has(id));

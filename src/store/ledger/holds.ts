@@ -137,7 +137,7 @@ const withoutHeld = async (db: Queryable, callIds: readonly string[], keyOf: Key
   return callIds.filter((id) => !held.has(id));
 };
 
-/** The same where something is held. */
+/** Those of some calls that are held, for whoever knows that something is. */
 const readHeld = async (db: Queryable, callIds: readonly string[], keyOf: KeyOf): Promise<ReadonlySet<string>> => {
   const idsByKey = new Map(callIds.map((id) => [keyOf(id), id]));
   const rows = await db.query<{ key: string }>(
