@@ -1,7 +1,8 @@
 /**
  * Deliveries a second that the receiver acknowledges without privacy rules, with rules of single fields, and with the profile
  * `pseudonymous`, in turns, its processor time for each, and the time from an answer to the call's row in the warehouse, in turns
- * too. About 4 minutes. In one call of four a telephone number is spoken. The first round is not counted: code is compiled in it.
+ * too. About 5 minutes. In one call of four a telephone number is spoken. The first round, and the first three seconds after a start, are
+ * not counted: code is compiled in them.
  * Options: --rounds N, --seconds N, --connections N, --json FILE, --no-visible (the rates alone).
  */
 import { mkdir, writeFile } from 'node:fs/promises';

@@ -1,8 +1,10 @@
 /**
  * Full-text search on PostgreSQL: latency over 50,000 calls of 480 words and 290 stop words, and what the index costs:
- * time of the first load through the whole path and space, with it against without, on the same generated calls. About 8
- * minutes.
+ * time of the first load through the whole path and space, with it against without, on the same generated calls. Calls can be
+ * queried once they are loaded, and found a little later: the limit of 1.3 holds for the time until every call can be
+ * found (`ratio_findable_with_to_without`), which is the stricter. About 8 minutes.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { flattenCall } from '../src/calls/flatten.ts';
@@ -100,12 +102,13 @@ try {
   const calls = Number(values.calls);
   const without: number[] = [];
   const withIndex: number[] = [];
+  const findable: number[] = [];
   const megabytes: { without: number; withIndex: number } = { without: 0, withIndex: 0 };
   if (Number(values.runs) > 0) {
     note(`Loading ${calls} calls through the whole path, without and with the index …`);
     const simulator = await servers.startSimulator(7, { count: calls });
     const temporal = await servers.startTemporal();
-    const load = (name: string, run: number, prepare?: (url: string) => Promise<void>) =>
+    const load = (name: string, run: number, index?: { prepare: typeof createIndexAt; settle: typeof indexAllAt }) =>
       loadThroughCallsync({
         serverUrl: postgresUrl,
         database: name,
@@ -115,16 +118,19 @@ try {
         run,
         calls,
         again: false,
-        prepare,
+        ...index,
       });
     for (let run = 1; run <= Number(values.runs); run += 1) {
       const plain = await load(`plain_${run}`, 2 * run);
-      const indexed = await load(`indexed_${run}`, 2 * run + 1, createIndexAt);
+      const indexed = await load(`indexed_${run}`, 2 * run + 1, { prepare: createIndexAt, settle: indexAllAt });
       without.push(plain.firstSeconds);
       withIndex.push(indexed.firstSeconds);
+      findable.push(indexed.settledSeconds);
       megabytes.without = plain.megabytes;
       megabytes.withIndex = indexed.megabytes;
-      note(`run ${run}: without ${plain.firstSeconds.toFixed(2)} s, with ${indexed.firstSeconds.toFixed(2)} s`);
+      note(
+        `run ${run}: without ${plain.firstSeconds.toFixed(2)} s, with ${indexed.firstSeconds.toFixed(2)} s, until all can be found ${indexed.settledSeconds.toFixed(2)} s`,
+      );
     }
   }
   const result = {
@@ -144,7 +150,9 @@ try {
     loaded_calls: calls,
     load_without_s: Number(median(without).toFixed(2)),
     load_with_s: Number(median(withIndex).toFixed(2)),
+    findable_with_s: Number(median(findable).toFixed(2)),
     ratio_load_with_to_without: Number((median(withIndex) / median(without)).toFixed(3)),
+    ratio_findable_with_to_without: Number((median(findable) / median(without)).toFixed(3)),
     database_without_mb: Math.round(megabytes.without),
     database_with_mb: Math.round(megabytes.withIndex),
   };
@@ -157,7 +165,7 @@ try {
               ? [name, ...Object.entries(value).map(([kind, one]) => `  ${kind.padEnd(34)} ${one.join(' / ')}`)].join(
                   '\n',
                 )
-              : `${name.padEnd(28)} ${value}`,
+              : `${name.padEnd(30)} ${value}`,
           )
           .join('\n')}\n`,
   );
@@ -171,4 +179,14 @@ async function createIndexAt(url: string): Promise<void> {
   await warehouse.migrate();
   await warehouse.search.create();
   await warehouse.close();
+}
+
+/** Waits until the worker has indexed all that it loaded. */
+async function indexAllAt(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const isPending = async () =>
+    (await client.query('SELECT FROM calls.transcript_search_pending LIMIT 1')).rowCount !== 0;
+  while (await isPending()) await delay(5);
+  await client.end();
 }

@@ -120,6 +120,20 @@ export const warehouseTables: Readonly<Record<TableName, StoredData>> = {
   sync_state: { holds: 'how far syncs are', personal: 'no', kept: 'for good' },
 };
 
+/** Tables of a Postgres warehouse while it has a search index. */
+export const searchTables: Readonly<Record<string, StoredData>> = {
+  transcript_search: {
+    holds: 'words of transcripts with their positions, where there is a search index in Postgres',
+    personal: 'yes',
+    kept: 'as the utterances that they are of',
+  },
+  transcript_search_pending: {
+    holds: 'calls that are not indexed for search yet',
+    personal: 'call ids',
+    kept: 'until indexed or erased, moments after their load',
+  },
+};
+
 /** Files beside the store. */
 export const storedFiles: Readonly<Record<string, StoredData>> = {
   'spool (`webhook.spool.dir`)': {

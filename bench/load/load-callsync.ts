@@ -16,6 +16,8 @@ import { createDatabase } from './create-database.ts';
 
 export interface CallsyncLoad {
   readonly firstSeconds: number;
+  /** Until `settle` resolved, too; without it the same. */
+  readonly settledSeconds: number;
   readonly againSeconds: number;
   readonly changedAgain: number;
   readonly peakMegabytes: number;
@@ -38,6 +40,8 @@ export const loadThroughCallsync = async (input: {
   again?: boolean;
   /** Changes the database before the first call comes; the worker has made its tables. */
   prepare?: ((databaseUrl: string) => Promise<void>) | undefined;
+  /** Resolves when what loads leave for later is done. */
+  settle?: ((databaseUrl: string) => Promise<void>) | undefined;
 }): Promise<CallsyncLoad> => {
   const database = await createDatabase(input.serverUrl, input.database);
   const { simulator } = input;
@@ -65,6 +69,9 @@ export const loadThroughCallsync = async (input: {
     await once(worker.stdout, 'data');
     await input.prepare?.(database.url);
     const first = await timeBackfill(client, prefix, 'first', simulator);
+    const loadedAt = performance.now();
+    await input.settle?.(database.url);
+    const settledSeconds = first.seconds + (input.settle === undefined ? 0 : (performance.now() - loadedAt) / 1000);
     if (first.progress.totals.calls !== input.calls)
       throw new Error(`${first.progress.totals.calls} of ${input.calls} calls were read`);
     const again = input.again === false ? undefined : await timeBackfill(client, prefix, 'again', simulator);
@@ -73,6 +80,7 @@ export const loadThroughCallsync = async (input: {
     if (pending > 0) throw new Error(`${pending} calls are still pending`);
     return {
       firstSeconds: first.seconds,
+      settledSeconds,
       againSeconds: again?.seconds ?? Number.NaN,
       changedAgain: again?.progress.totals.changed ?? 0,
       // The kernel's kB are KiB.

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-import { keepHeapSmall } from './memory.ts';
+import { limitHeapGrowth } from './memory.ts';
 import { allowReaderToLeave, endOutput } from './output.ts';
 import { runProgram } from './run-program.ts';
 import { exitOnSignals } from './signals.ts';
 
 allowReaderToLeave();
-keepHeapSmall();
+limitHeapGrowth();
 exitOnSignals();
 await runProgram(process.argv.slice(2));
 await endOutput();

@@ -1,5 +1,5 @@
 /** The page on personal data: what is stored where, and how requests of persons are answered. */
-import { type StoredData, storedFiles, storeTables, warehouseTables } from '../../schemas/stored-data.ts';
+import { type StoredData, searchTables, storedFiles, storeTables, warehouseTables } from '../../schemas/stored-data.ts';
 
 const table = (title: string, rows: Readonly<Record<string, StoredData>>): string =>
   [
@@ -133,6 +133,6 @@ export const renderPrivacyPage = (): string =>
     'everyone who was granted their schema or dataset; files, the user that runs callsync.',
     '',
     table('Operational store (schema `callsync`)', storeTables),
-    table('Warehouses', warehouseTables),
+    table('Warehouses', { ...warehouseTables, ...searchTables }),
     table('Files and servers', storedFiles),
   ].join('\n');

@@ -65,6 +65,10 @@ export const isDriverError = (cause: unknown): boolean => {
   return typeof message === 'string' && lostConnection.test(message);
 };
 
+/** SQLSTATE lock_not_available: somebody held what was wanted for longer than `lock_timeout`. */
+export const isLocked = (error: unknown): boolean =>
+  error instanceof CallsyncError && (error.cause as { readonly code?: unknown } | undefined)?.code === '55P03';
+
 /** The statement may still be on its way: nothing else can be sent behind it. */
 export const isUnanswered = (error: unknown): error is Error =>
   error instanceof Error &&

@@ -40,50 +40,57 @@ export const expireRows = async (db: Queryable, rules: RetentionRules): Promise<
 const day = 86_400_000;
 const age = 'now() - make_interval(secs => $1)';
 
+/** By age and not in the order in which others wait for deliveries and texts: what they hold is left to the next run. */
+const unlessLocked = 'FOR UPDATE SKIP LOCKED';
+
 /** Statements with the parameters seconds and rows; each returns one row for each that it expired. */
 const expiries = (rules: RetentionRules): Record<string, { keepMs: number | undefined; sql: string }> => ({
   bodies: {
     keepMs: rules.bodies,
-    sql: `UPDATE inbox SET body = NULL WHERE seq IN (
+    sql: `UPDATE inbox SET body = NULL WHERE seq = ANY(ARRAY(
             SELECT seq FROM inbox WHERE body IS NOT NULL AND outcome <> 'pending' AND received_at < ${age}
-             ORDER BY received_at LIMIT $2) RETURNING 1`,
+             ORDER BY received_at LIMIT $2 ${unlessLocked})) RETURNING 1`,
   },
   rejected: {
     keepMs: rules.bodies,
     sql: `WITH gone AS (
-            DELETE FROM inbox WHERE seq IN (
-              SELECT seq FROM inbox WHERE outcome = 'rejected' AND received_at < ${age} ORDER BY received_at LIMIT $2)
+            DELETE FROM inbox WHERE seq = ANY(ARRAY(
+              SELECT seq FROM inbox WHERE outcome = 'rejected' AND received_at < ${age}
+               ORDER BY received_at LIMIT $2 ${unlessLocked}))
             RETURNING seq),
           unqueued AS (DELETE FROM unloaded_deliveries u USING gone WHERE u.seq = gone.seq)
           SELECT 1 FROM gone`,
   },
   deliveries: {
     keepMs: rules.deliveries,
-    sql: `DELETE FROM inbox WHERE seq IN (
+    sql: `DELETE FROM inbox WHERE seq = ANY(ARRAY(
             SELECT seq FROM inbox i WHERE received_at < ${age} AND outcome <> 'pending'
                AND NOT EXISTS (SELECT FROM unloaded_deliveries u WHERE u.seq = i.seq)
-             ORDER BY received_at LIMIT $2) RETURNING 1`,
+             ORDER BY received_at LIMIT $2 ${unlessLocked})) RETURNING 1`,
   },
   quarantine: {
     keepMs: rules.quarantine,
-    sql: `DELETE FROM quarantine WHERE id IN (
-            SELECT id FROM quarantine WHERE state = 'open' AND received_at < ${age} ORDER BY id LIMIT $2) RETURNING 1`,
+    sql: `DELETE FROM quarantine WHERE id = ANY(ARRAY(
+            SELECT id FROM quarantine WHERE state = 'open' AND received_at < ${age}
+             ORDER BY id LIMIT $2 ${unlessLocked})) RETURNING 1`,
   },
   replayed: {
     keepMs: settledDays * day,
-    sql: `DELETE FROM quarantine WHERE id IN (
-            SELECT id FROM quarantine WHERE state = 'replayed' AND settled_at < ${age} LIMIT $2) RETURNING 1`,
+    sql: `DELETE FROM quarantine WHERE id = ANY(ARRAY(
+            SELECT id FROM quarantine WHERE state = 'replayed' AND settled_at < ${age}
+             LIMIT $2 ${unlessLocked})) RETURNING 1`,
   },
   // The row stays, so that the same bytes stay dropped.
   dropped: {
     keepMs: settledDays * day,
-    sql: `UPDATE quarantine SET body = '' WHERE id IN (
-            SELECT id FROM quarantine WHERE state = 'dropped' AND settled_at < ${age} AND body <> '' LIMIT $2) RETURNING 1`,
+    sql: `UPDATE quarantine SET body = '' WHERE id = ANY(ARRAY(
+            SELECT id FROM quarantine WHERE state = 'dropped' AND settled_at < ${age} AND body <> ''
+             LIMIT $2 ${unlessLocked})) RETURNING 1`,
   },
   websocketFrames: {
     keepMs: rules.websocketFrames,
     sql: `DELETE FROM websocket_frames WHERE received_at < ${age}
-             AND id IN (SELECT id FROM websocket_frames ORDER BY id LIMIT $2) RETURNING 1`,
+             AND id = ANY(ARRAY(SELECT id FROM websocket_frames ORDER BY id LIMIT $2 ${unlessLocked})) RETURNING 1`,
   },
   loads: {
     keepMs: rules.loads,

@@ -30,10 +30,15 @@ export interface FoundCall {
   readonly hits: readonly SearchHit[];
 }
 
-export interface SearchResult {
+export interface FoundCalls {
   readonly calls: readonly FoundCall[];
   /** More calls match than were asked for. */
   readonly more: boolean;
+}
+
+export interface SearchResult extends FoundCalls {
+  /** Calls that are in the warehouse and could not be indexed in time: they are not found. */
+  readonly pending: number;
 }
 
 export interface SearchIndexStatus {
@@ -41,19 +46,22 @@ export interface SearchIndexStatus {
   readonly state: 'absent' | 'building' | 'ready';
   /** Calls whose transcript is indexed; null where the warehouse does not tell. */
   readonly calls: number | null;
+  /** Calls that wait for being indexed; the next search indexes them. Null where the warehouse does not tell. */
+  readonly pending: number | null;
   readonly bytes: number | null;
 }
 
 export interface TranscriptSearch {
   /**
    * Makes the index and fills it from the rows that are there, beside running loads, which keep it fresh from its first
-   * moment on. Goes on where an interrupted call stopped. @throws CallsyncError DATABASE_…, BIGQUERY_…
+   * moment on. Goes on where an interrupted call stopped. A call that cannot be indexed stays pending.
+   * @throws CallsyncError DATABASE_…, BIGQUERY_…
    */
   create(onProgress?: (indexedCalls: number) => void): Promise<void>;
   /** Removes the index; nothing else changes. */
   drop(): Promise<void>;
   status(): Promise<SearchIndexStatus>;
-  /** @throws CallsyncError SEARCH_INDEX_MISSING, USAGE_SEARCH */
+  /** Finds what is committed when it begins, but for `pending` calls. @throws CallsyncError SEARCH_INDEX_MISSING, USAGE_SEARCH */
   find(request: SearchRequest): Promise<SearchResult>;
 }
 

@@ -5,6 +5,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
 import { startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
@@ -26,18 +27,15 @@ interface Run {
     readonly truth: Record<string, number>;
     readonly equal: Record<string, { readonly rows: number; readonly different: number }>;
   };
-  /** Every address on which the demo or a server that it started was seen listening. */
-  readonly listening: ReadonlySet<string>;
 }
 
-const runDemo = async (folder: string): Promise<Run> => {
+/** @param onAddress told every address on which the demo or a server that it started is seen listening. */
+const runDemo = async (folder: string, onAddress?: (address: string) => void): Promise<Run> => {
   const env = { ...process.env, CALLSYNC_BQEMULATOR: await makeCheapEmulator(folder) };
   const args = ['demo', '--warehouse', 'both', '--exit', '--json', '--calls', '60', '--data-dir', folder];
   const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const listening = new Set<string>();
-  const watch = setInterval(async () => {
-    for (const address of await listeningOf(child.pid as number)) listening.add(address);
-  }, 500);
+  const ended = new AbortController();
+  const watch = onAddress === undefined ? undefined : watchAddresses(child.pid as number, onAddress, ended.signal);
   const said = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
@@ -45,9 +43,18 @@ const runDemo = async (folder: string): Promise<Run> => {
     });
   }
   const [code] = (await once(child, 'close')) as [number | null];
-  clearInterval(watch);
+  ended.abort();
+  await watch;
   const last = said.stdout.trim().split('\n').at(-1) ?? '';
-  return { code, stderr: said.stderr, result: last === '' ? {} : JSON.parse(last), listening };
+  return { code, stderr: said.stderr, result: last === '' ? {} : JSON.parse(last) };
+};
+
+/** One look after the other: each reads what every process has open. */
+const watchAddresses = async (pid: number, onAddress: (address: string) => void, ended: AbortSignal): Promise<void> => {
+  while (!ended.aborted) {
+    for (const address of await listeningOf(pid)) onAddress(address);
+    await delay(500, undefined, { signal: ended }).catch(() => undefined);
+  }
 };
 
 /** Takes the port, unless somebody else has it, which serves as well. */
@@ -73,7 +80,8 @@ describe('callsync demo --warehouse both', () => {
 
   test('loads the same rows into both, finds its data again, and tells what was changed in one of them', async () => {
     const release = await take(usualPort);
-    const first = await runDemo(folder).finally(release);
+    const listening = new Set<string>();
+    const first = await runDemo(folder, (address) => listening.add(address)).finally(release);
     expect(first.code, first.stderr).toBe(0);
     const { result } = first;
     expect(result.truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
@@ -90,8 +98,8 @@ describe('callsync demo --warehouse both', () => {
       expect(rows, table).toBe(result.rows[table]);
       expect(rows, table).toBeGreaterThan(0);
     }
-    expect([...first.listening].filter((address) => !isLoopback(address))).toEqual([]);
-    if (process.platform === 'linux') expect(first.listening.size).toBeGreaterThan(5);
+    expect([...listening].filter((address) => !isLoopback(address))).toEqual([]);
+    if (process.platform === 'linux') expect(listening.size).toBeGreaterThan(5);
 
     const changed = await changeByHand(join(folder, 'demo-both', 'bigquery'), byHand);
     const second = await runDemo(folder);

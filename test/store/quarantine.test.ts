@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { RejectedRecord } from '../../schemas/observation.ts';
 import { ingest } from '../../src/pipeline/load/ingest.ts';
+import type { Database, Queryable } from '../../src/postgres/database.ts';
+import { findNamedTexts, purgeTexts } from '../../src/store/delivery/purge.ts';
 import {
   listQuarantine,
   quarantineRecords,
@@ -81,3 +83,35 @@ test('many readers that meet the same bad records neither deadlock nor double th
   await Promise.all([0, 1, 2, 3, 4].map(reader));
   expect((await pipeline.store.pool.query('SELECT count(*) AS n FROM quarantine')).rows).toEqual([{ n: 30 }]);
 });
+
+test('a search holds few bytes at once, however long the texts are, and misses none behind them', async () => {
+  const longest = 17_000_000;
+  const [first, ...others] = [5_000_000, longest, 5_000_001].map((bytes) =>
+    refused(Buffer.alloc(bytes, '"named-1"'.padEnd(1_000))),
+  );
+  await put(first as RejectedRecord);
+  await put(...Array.from({ length: 102 }, (_, n) => refused(`short ${n}`)));
+  for (const other of others) await put(other);
+  let most = 0;
+  const watched =
+    (db: Queryable): Queryable['query'] =>
+    async <R extends object>(sql: string, values?: readonly unknown[]) => {
+      const rows = await db.query<R>(sql, values);
+      const sizes = rows.flatMap((row) => Object.values(row).map((cell) => (Buffer.isBuffer(cell) ? cell.length : 0)));
+      most = Math.max(
+        most,
+        sizes.reduce((a, b) => a + b, 0),
+      );
+      return rows;
+    };
+  const { store } = pipeline;
+  const db: Database = {
+    ...store,
+    query: watched(store),
+    transaction: (work) => store.transaction((tx) => work({ ...tx, query: watched(tx) })),
+  };
+  expect((await findNamedTexts(db, ['named-1'])).quarantine.size).toBe(3);
+  expect(await purgeTexts(db, async (_, texts) => texts.map(() => true))).toEqual({ quarantine: 105, frames: 0 });
+  // By itself: together they are longer than 16 MiB.
+  expect(most).toBe(longest);
+}, 30_000);

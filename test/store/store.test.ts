@@ -1,8 +1,14 @@
+import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { RejectedRecord } from '../../schemas/observation.ts';
 import { joinCounters, readCounters, repairCounters } from '../../src/store/counters.ts';
-import { listRereads, requestRereads, settleRereads } from '../../src/store/delivery/inbox.ts';
+import { listRereads, requestRereads, settleReplayed, settleRereads } from '../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
+import { purgeBodiesBefore } from '../../src/store/delivery/purge.ts';
+import { quarantineRecords } from '../../src/store/delivery/quarantine.ts';
+import { resanitizeInbox, sealQuarantine } from '../../src/store/delivery/resanitize.ts';
+import { eraseCalls } from '../../src/store/erasure/erase.ts';
 import { issueEpoch } from '../../src/store/loads/epochs.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { expireRows } from '../../src/store/retention.ts';
@@ -90,6 +96,140 @@ describe('calls to be read again', () => {
     );
     expect((await listRereads(store(), 100)).filter((one) => one.callId.startsWith('r'))).toHaveLength(50);
   });
+});
+
+/** As PostgreSQL ends one of two that wait for each other. */
+describe('deliveries and texts are locked in one order', () => {
+  afterEach(() => pipeline.clear());
+  const isWaiting = async (sessions: number): Promise<boolean> => {
+    const waiting = await store().query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return waiting.length >= sessions;
+  };
+  /** Three deliveries of three calls, which lie in the table in the order of neither their numbers nor their calls. */
+  const deliverThree = async (name: string, outcome: string): Promise<readonly [number[], string[]]> => {
+    const ids = [1, 2, 3].map((n) => `${name}-${n}`);
+    const old = new Date(0);
+    const seqs = await deliver(
+      store(),
+      ids.map((id) => ({ body: `{"unique_id":"${id}"}`, receivedAt: old })),
+    );
+    for (const [at, seq] of [...seqs.entries()].reverse())
+      await store().query('UPDATE inbox SET outcome = $2, call_id = $3 WHERE seq = $1', [seq, outcome, ids[at]]);
+    await store().query(
+      `INSERT INTO ledger (call_id, revision, call_timestamp) SELECT id, 1, 'epoch' FROM unnest($1::text[]) AS id`,
+      [ids],
+    );
+    return [seqs, ids.reverse()];
+  };
+  /** What `work` says while the middle one is held by somebody else; goes on when so many wait. */
+  const besideHolder = async <T>(held: string, waiting: number, work: () => Promise<T>): Promise<T> => {
+    const holder = await store().pool.connect();
+    try {
+      await holder.query('BEGIN');
+      expect((await holder.query(`SELECT FROM ${held} FOR UPDATE`)).rowCount).toBe(1);
+      let isDone = false;
+      const working = work().finally(() => {
+        isDone = true;
+      });
+      working.catch(() => undefined);
+      while (!isDone && !(await isWaiting(waiting)));
+      await holder.query('COMMIT');
+      return await working;
+    } finally {
+      holder.release();
+    }
+  };
+  const settleReplay = (ids: readonly string[]): Promise<void> => {
+    const replayed = ids.map((callId) => ({
+      callId,
+      bodyHash: createHash('sha256').update(`{"unique_id":"${callId}"}`).digest(),
+    }));
+    return settleReplayed(store(), replayed, ['main'], store().keyOf);
+  };
+  const apply = () => resanitizeInbox(store(), (body) => ({ body, bodyHash: Buffer.alloc(32) }), 'v2');
+
+  test.each<[string, string, (ids: readonly string[]) => Promise<unknown>]>([
+    ['an erasure', 'accepted', (ids) => eraseCalls(store(), ids, ['main'])],
+    ['an age', 'accepted', () => purgeBodiesBefore(store(), 1, async (_, ids) => ids)],
+    ['a replay of quarantine', 'quarantined', (ids) => settleReplay(ids)],
+  ])(
+    'by %s as by rules that are applied',
+    async (name, outcome, purge) => {
+      const [seqs, ids] = await deliverThree(name, outcome);
+      const both = besideHolder(`inbox WHERE seq = ${seqs[1]}`, 2, () => Promise.all([apply(), purge(ids)]));
+      await expect(both).resolves.toHaveLength(2);
+    },
+    30_000,
+  );
+
+  test('by a replay behind its calls: what is erased while it waits for its deliveries is not named in them', async () => {
+    const [seqs, ids] = await deliverThree('replayed', 'quarantined');
+    await store().query('UPDATE inbox SET call_id = NULL');
+    let settling: Promise<void> | undefined;
+    await besideHolder(`inbox WHERE seq = ${seqs[1]}`, 2, async () => {
+      settling = settleReplay(ids);
+      while (!(await isWaiting(1)));
+      await eraseCalls(store(), ids, ['main']);
+    });
+    await settling;
+    const rows = await store().query('SELECT outcome FROM inbox WHERE call_id IS NOT NULL');
+    expect(rows).toEqual(ids.map(() => ({ outcome: 'accepted' })));
+    expect(await store().query('SELECT call_id FROM inbox WHERE call_id = ANY($1)', [ids])).toEqual([]);
+  }, 30_000);
+
+  test('by texts that are refused again as by sealing', async () => {
+    const records = ['a', 'b', 'c'].map((text): RejectedRecord => {
+      const body = Buffer.from(text);
+      const bodyHash = createHash('sha256').update(body).digest();
+      return { body, bodyHash, reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() };
+    });
+    // Ids in one order, hashes in the other.
+    records.sort((a, b) => Buffer.compare(b.bodyHash as Buffer, a.bodyHash as Buffer));
+    for (const record of records) await quarantineRecords(store(), [record]);
+    const rows = await store().query<{ id: number }>('SELECT id FROM quarantine ORDER BY id');
+    const both = besideHolder(`quarantine WHERE id = ${rows[1]?.id}`, 2, () =>
+      Promise.all([sealQuarantine(store(), (body) => body), quarantineRecords(store(), records)]),
+    );
+    await expect(both).resolves.toHaveLength(2);
+  }, 30_000);
+
+  const quarantineAs = (state: string): string =>
+    `INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash)
+     SELECT 'poll', 'o', 'r', 'body', 'epoch', '${state}', 'epoch', int4send(n) FROM generate_series(1, 3) AS n`;
+  test.each<[string, string, string]>([
+    [
+      'bodies',
+      'inbox',
+      `INSERT INTO inbox (outcome, body, received_at) SELECT 'accepted', 'body', 'epoch' FROM generate_series(1, 3)`,
+    ],
+    [
+      'rejected',
+      'inbox',
+      `INSERT INTO inbox (outcome, received_at) SELECT 'rejected', 'epoch' FROM generate_series(1, 3)`,
+    ],
+    ['quarantine', 'quarantine', quarantineAs('open')],
+    ['replayed', 'quarantine', quarantineAs('replayed')],
+    ['dropped', 'quarantine', quarantineAs('dropped')],
+    [
+      'websocketFrames',
+      'websocket_frames',
+      `INSERT INTO websocket_frames (session, received_at, is_binary, body) SELECT 's', 'epoch', false, 'body' FROM generate_series(1, 3)`,
+    ],
+  ])(
+    'and what others hold is left by what expires to its next run: %s',
+    async (kind, table, insert) => {
+      await store().query(insert);
+      const key = table === 'inbox' ? 'seq' : 'id';
+      const rules = { bodies: 1, deliveries: 1e13, quarantine: 1, websocketFrames: 1, loads: 1 };
+      const held = `${table} WHERE ${key} = (SELECT min(${key}) + 1 FROM ${table})`;
+      const first = await besideHolder(held, 1, () => expireRows(store(), rules));
+      expect(first).toMatchObject({ [kind]: 2 });
+      expect(await expireRows(store(), rules)).toMatchObject({ [kind]: 1 });
+    },
+    30_000,
+  );
 });
 
 describe('expired', () => {

@@ -6,10 +6,11 @@ import { openWarehouse } from '../services/open-warehouse.ts';
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
-const describe = (name: string, { state, calls, bytes }: SearchIndexStatus): string =>
+const describe = (name: string, { state, calls, pending, bytes }: SearchIndexStatus): string =>
   [
     `${name}: search index ${state}`,
     ...(calls === null ? [] : [`${calls} calls`]),
+    ...(pending === null || pending === 0 ? [] : [`${pending} not indexed yet`]),
     ...(bytes === null ? [] : [megabytes(bytes)]),
   ].join(', ');
 
@@ -33,9 +34,9 @@ export const addSearchIndex = (warehouse: Command): void => {
     'callsync warehouse search-index status',
   ]);
   const commands = {
-    create: 'make the index from the rows that are there, beside running loads; from then on every load keeps it',
+    create: 'make the index from the rows that are there, beside running loads; from then on it follows every load',
     drop: 'remove the index; nothing else changes',
-    status: 'whether it is there, how many calls it has, and its size',
+    status: 'whether it is there, how many calls it has and how many are not indexed yet, and its size',
   } as const;
   for (const action of ['create', 'drop', 'status'] as const) {
     withExamples(withCommonOptions(index.command(`${action} [name]`)), [

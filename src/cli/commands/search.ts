@@ -36,13 +36,14 @@ const renderCall = (call: FoundCall): string =>
     ),
   ].join('\n');
 
-const render = ({ calls, more }: SearchResult): string =>
+const render = ({ calls, more, pending }: SearchResult): string =>
   [
     ...calls.map(renderCall),
     calls.length === 0 ? 'No call has it.' : `${calls.length} calls${more ? ', and more: --limit shows them' : ''}`,
+    ...(pending === 0 ? [] : [`${pending} loaded calls are not indexed yet: they were not searched.`]),
   ].join('\n');
 
-const toJson = ({ calls, more }: SearchResult) => ({
+const toJson = ({ calls, more, pending }: SearchResult) => ({
   calls: calls.map((call) => ({
     call_id: call.callId,
     call_timestamp: call.callTimestamp === null ? null : iso(call.callTimestamp),
@@ -50,6 +51,7 @@ const toJson = ({ calls, more }: SearchResult) => ({
     hits: call.hits.map(({ utteranceIndex, ...hit }) => ({ utterance_index: utteranceIndex, ...hit })),
   })),
   more,
+  pending,
 });
 
 export const addSearch = (command: Command): void => {

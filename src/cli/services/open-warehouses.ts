@@ -20,7 +20,9 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
   const warehouses: Warehouse[] = [];
   const ledgerCheck = createLedgerCheck({ store, warehouses, lease: createLease(store), say: services.say });
   for (const [name, config] of Object.entries(services.config.warehouses)) {
-    const warehouse = createWarehouse(name, config, store);
+    const warehouse = createWarehouse(name, config, store, (error) =>
+      services.log('loaded calls could not be indexed for search', { warehouse: name, error }),
+    );
     services.defer(() => warehouse.close());
     await warehouse.migrate().catch((error: unknown) => {
       if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;

@@ -1,6 +1,6 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, and says what was done. */
 import { terminal } from '../../errors.ts';
-import { countSealed, type Purged } from '../../store/delivery/purge.ts';
+import { countSealed, findNamedTexts, type Purged } from '../../store/delivery/purge.ts';
 import { eraseCalls } from '../../store/erasure/erase.ts';
 import { openErasure } from '../../store/erasure/erasure-requests.ts';
 import { listCallIds, notePersons } from '../../store/ledger/erased-keys.ts';
@@ -110,9 +110,14 @@ const eraseAll = async (
   for (let round = 0; round < mostRounds; round += 1) {
     await merge();
     const meant = await find();
+    const texts = await findNamedTexts(
+      store,
+      meant.filter((id) => !seen.has(id)),
+    );
     let fresh = 0;
     for (let start = 0; start < meant.length; start += rowsAtOnce) {
-      const { calls, ids: gone, ...taken } = await eraseCalls(store, meant.slice(start, start + rowsAtOnce), names);
+      const page = meant.slice(start, start + rowsAtOnce);
+      const { calls, ids: gone, ...taken } = await eraseCalls(store, page, names, texts);
       fresh += calls;
       purged = addPurged(purged, taken);
       for (const id of gone) ids.add(id);
@@ -223,8 +228,8 @@ export const beginErasure = async (
   if (!options.exceptHeld) await refuseHeld(store, merge, find);
   await notePersonsOf(store, request, options);
   const { ids, held, erased, purged } = await eraseAll(store, names, merge, find);
-  const isMeant = request.kind === 'call' ? () => false : createTextMatcher(request, comparison);
-  const taken = await purgeMeantTexts(store, isMeant);
+  const isMeant = request.kind === 'call' ? undefined : createTextMatcher(request, comparison);
+  const taken = await purgeMeantTexts(store, { isMeant, callIds: ids });
   const draft: ErasureDraft = {
     ...described,
     dryRun: false,
@@ -233,7 +238,7 @@ export const beginErasure = async (
     held,
     purged: addPurged(purged, { inbox: 0, rereads: 0, ...taken }),
     sealed: await countSealed(store),
-    texts: await countMeantTexts(store, isMeant),
+    texts: await countMeantTexts(store, { isMeant, callIds: ids }),
   };
   return await openErasure(store, { draft, callIds: ids });
 };

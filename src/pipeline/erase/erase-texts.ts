@@ -1,26 +1,42 @@
 /** Takes what names a person and may belong to no call: quarantined records, frames, aliases of tokens; but not what is held. */
+
+import { createNameFinder } from '../../store/delivery/name-finder.ts';
 import { type ChooseTexts, countTexts, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
+import { awaitFolds } from '../../store/ledger/fold-lock.ts';
 import { joinDeletions } from '../../store/ledger/hold-lock.ts';
 import { readHeldKeys } from '../../store/ledger/holds.ts';
 import { dropAliases, findAliases } from '../../store/loads/token-aliases.ts';
 import type { Store } from '../../store/store.ts';
 
 type IsMeant = (text: string) => boolean;
+type Reading = Pick<Store, 'purpose' | 'query'>;
 type TextCounts = Pick<Purged, 'aliases' | 'frames' | 'quarantine'>;
 
-/** In transactions in which no hold can be put on. @throws CallsyncError HOLD_UNDER_WAY, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them. */
-export const purgeMeantTexts = async (store: Store, isMeant: IsMeant): Promise<TextCounts> => {
-  const choose: ChooseTexts = async (tx, texts) => {
-    const meant = texts.map((text) => isMeant(text.toString('utf8')));
-    if (!meant.includes(true)) return meant;
+export interface MeantTexts {
+  /** By values of the request; undefined where it has none. */
+  readonly isMeant: IsMeant | undefined;
+  /** Calls that were erased: what names one of them is meant too, but no alias. */
+  readonly callIds: readonly string[];
+}
+
+/**
+ * In transactions in which no hold can be put on. Calls have been erased before: what folds stored of them meanwhile is found.
+ * @throws CallsyncError HOLD_UNDER_WAY, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them.
+ */
+export const purgeMeantTexts = async (store: Store, meant: MeantTexts): Promise<TextCounts> => {
+  await store.transaction(awaitFolds);
+  const isMeant = bodyMatcher(meant);
+  const choose: ChooseTexts = async (tx, bodies) => {
+    const found = bodies.map(isMeant);
+    if (!found.includes(true)) return found;
     await joinDeletions(tx);
-    const isFree = await exceptHeld(tx, store, isMeant);
-    return texts.map((text, at) => meant[at] === true && isFree(text.toString('utf8')));
+    const isFree = await freeMatcher(tx, store);
+    return bodies.map((body, at) => found[at] === true && isFree(body.toString('utf8')));
   };
   const purged = await purgeTexts(store, choose);
   const aliases = await store.transaction(async (tx) => {
     await joinDeletions(tx);
-    const found = await findAliases(tx, await exceptHeld(tx, store, isMeant));
+    const found = await findMeantAliases(tx, store, meant);
     await dropAliases(tx, found);
     return found.length;
   });
@@ -28,15 +44,27 @@ export const purgeMeantTexts = async (store: Store, isMeant: IsMeant): Promise<T
 };
 
 /** What is left of them. @throws CallsyncError TOMBSTONE_KEY, DATABASE_… */
-export const countMeantTexts = async (store: Store, isMeant: IsMeant): Promise<TextCounts> =>
-  await countTexts(store, await exceptHeld(store, store, isMeant));
+export const countMeantTexts = async (store: Store, meant: MeantTexts): Promise<TextCounts> => {
+  const isMeant = bodyMatcher(meant);
+  const isFree = await freeMatcher(store, store);
+  const counts = await countTexts(store, (body) => isMeant(body) && isFree(body.toString('utf8')));
+  return { ...counts, aliases: (await findMeantAliases(store, store, meant)).length };
+};
 
-const exceptHeld = async (
-  db: Parameters<typeof readHeldKeys>[0],
-  { erasures, keyOf }: Store,
-  isMeant: IsMeant,
-): Promise<IsMeant> => {
+const bodyMatcher = ({ isMeant, callIds }: MeantTexts): ((body: Buffer) => boolean) => {
+  const namesIn = createNameFinder(callIds);
+  return (body) => namesIn(body).length > 0 || isMeant?.(body.toString('utf8')) === true;
+};
+
+const findMeantAliases = async (db: Reading, store: Store, { isMeant }: MeantTexts): Promise<readonly string[]> => {
+  if (isMeant === undefined) return [];
+  const isFree = await freeMatcher(db, store);
+  return await findAliases(db, (tokens) => isMeant(tokens) && isFree(tokens));
+};
+
+/** Whether a text names nothing that is held. */
+const freeMatcher = async (db: Reading, { erasures, keyOf }: Store): Promise<IsMeant> => {
   const held = await readHeldKeys(db);
-  if (held.size === 0) return isMeant;
-  return (text) => isMeant(text) && ![...erasures.subjectsIn(text)].some((subject) => held.has(keyOf(subject)));
+  if (held.size === 0) return () => true;
+  return (text) => ![...erasures.subjectsIn(text)].some((subject) => held.has(keyOf(subject)));
 };

@@ -23,6 +23,8 @@ const classes = ['calls', 'words', 'transcripts', 'freeFields'] as const;
 /** Documents in memory at once. */
 const callsAtOnce = 200;
 const idsAtOnce = 5_000;
+/** Calls that go as a whole in one transaction: quarantine is searched once for all of them. */
+const expiredAtOnce = 2_000;
 
 /**
  * Up to which time of calls a class has been looked at, in microseconds. It goes back with a ledger that is restored.
@@ -51,7 +53,8 @@ export const applyAges = async (
     if (limit === undefined) continue;
     const to = (ages.now() - limit) * 1_000;
     const from = (await readMeta<number>(store, agedTo(name, dropped))) ?? Number.NEGATIVE_INFINITY;
-    for await (const aged of listCallsBetween(store, { from, to, limit: dryRun ? idsAtOnce : callsAtOnce })) {
+    const atOnce = name === 'calls' ? expiredAtOnce : callsAtOnce;
+    for await (const aged of listCallsBetween(store, { from, to, limit: dryRun ? idsAtOnce : atOnce })) {
       if (dryRun) counts[name] += aged.length - (await findHeldCalls(store, aged, store.keyOf)).size;
       else if (name === 'calls') counts.calls += await expireCalls(store, aged, names);
       else

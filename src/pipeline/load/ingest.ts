@@ -48,8 +48,8 @@ export interface FoldedBatch {
 }
 
 /**
- * Folds one batch in one transaction. Order of writes: quarantine, ledger, pending marks and planned loads, late
- * changes, the batch's own `settle`, then aliases of tokens.
+ * Folds one batch in one transaction. Order of writes: ledger, quarantine, pending marks and planned loads, late
+ * changes, the batch's own `settle`, then aliases of tokens. Deletions lock calls before texts, too.
  * @throws CallsyncError DATABASE_…; nothing of the batch is then stored.
  */
 export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<FoldedBatch> => {
@@ -72,7 +72,6 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       else rejected.push((batch.refuse ?? refuseById(batch.origin))(observation, tooDeep));
     }
     seen = prepared;
-    if (rejected.length > 0) await quarantine(deps, tx, rejected);
     const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, {
       processedField: deps.processedField,
       noted,
@@ -82,6 +81,7 @@ export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<Fold
       privacy: foldedRulesOf(deps),
       index: indexOf(deps),
     });
+    if (rejected.length > 0) await quarantine(deps, tx, rejected);
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
@@ -204,12 +204,12 @@ const tryAge = (
 
 const tooDeep = 'nested too deeply to be written as JSON';
 
-/** Without the bytes: the id, by which the call can be asked for again. */
+/** Without the bytes: the id, by which the call can be asked for again, as JSON writes it, so that a search for its name finds it. */
 const refuseById =
   (origin: string) =>
   ({ callId, source }: Observation, reason: string): RejectedRecord => ({
     reason,
-    body: Buffer.from(callId),
+    body: Buffer.from(JSON.stringify(callId)),
     source,
     origin,
     receivedAt: new Date(),

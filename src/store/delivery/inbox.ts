@@ -6,6 +6,7 @@ import { tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
+import { lockRows } from './lock-rows.ts';
 
 export interface PendingDelivery {
   readonly seq: number;
@@ -142,7 +143,10 @@ const queueSql = `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
      SELECT c.warehouse, false, seq FROM (${concernedWarehouses('$2')}) AS c, unnest($1::bigint[]) AS seq ORDER BY 1, 3
      ON CONFLICT DO NOTHING`;
 
-/** Deliveries that were quarantined and have been folded since, with all that brought the same body; warehouses are told again. */
+/**
+ * Deliveries that were quarantined and have been folded since, with all that brought the same body; warehouses are told again. The calls
+ * are locked before the deliveries, as by what erases them: a name is settled only while nobody can erase its call.
+ */
 export const settleReplayed = async (
   store: Database,
   replayed: readonly { readonly bodyHash: Buffer; readonly callId: string }[],
@@ -151,14 +155,17 @@ export const settleReplayed = async (
 ): Promise<void> =>
   await store.transaction(async (tx) => {
     const ids = replayed.map(({ callId }) => callId);
+    await tx.query('SELECT FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', [ids]);
     const erased = await nameErased(tx, ids, keyOf);
-    const settled = await tx.query<{ seq: number }>(
+    const hashes = replayed.map(({ bodyHash }) => bodyHash);
+    const settled = await lockRows(tx, 'inbox', `body_hash = ANY($1) AND outcome = 'quarantined'`, hashes);
+    await tx.query(
       `UPDATE inbox i SET outcome = 'accepted', call_id = u.call_id, reason = 'replayed from quarantine'
          FROM unnest($1::bytea[], $2::text[]) AS u(hash, call_id)
-        WHERE i.body_hash = u.hash AND i.outcome = 'quarantined' RETURNING i.seq`,
-      [replayed.map((one) => one.bodyHash), ids.map((id) => erased.get(id) ?? id)],
+        WHERE i.body_hash = u.hash AND i.seq = ANY($3)`,
+      [hashes, ids.map((id) => erased.get(id) ?? id), settled],
     );
-    await tx.query(queueSql, [settled.map(({ seq }) => seq), warehouses]);
+    await tx.query(queueSql, [settled, warehouses]);
   });
 
 /** Asks for calls to be read again from the API, whose answer decides; not for erased ones. */

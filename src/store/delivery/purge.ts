@@ -2,8 +2,9 @@
 import { erasedName } from '../../../schemas/erased-name.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
-import { findAliases } from '../loads/token-aliases.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
+import { lockRows } from './lock-rows.ts';
+import { createNameFinder } from './name-finder.ts';
 
 export interface ErasedCall {
   readonly id: string;
@@ -22,45 +23,82 @@ export interface Purged {
   readonly aliases: number;
 }
 
-/** A shorter id may be any other value. */
-const leastText = 6;
-/** Bodies in memory at once. */
+/** Bodies in memory at once, and their bytes; one that is longer comes by itself. */
 const bodiesAtOnce = 100;
+const bytesAtOnce = 16 * 1024 * 1024;
+
+type TextTable = keyof typeof purges;
+
+interface Text {
+  readonly id: number;
+  readonly body: Buffer;
+}
+
+/** By table: ids of rows → the calls that their texts name. */
+export type NamedTexts = Readonly<Record<TextTable, ReadonlyMap<number, readonly string[]>>>;
+
+/**
+ * Records in quarantine and frames that name one of some calls: each is read once, however many calls are asked for. Locks nothing, so
+ * that a search of long texts keeps no fold waiting; what is stored after it is not among them.
+ */
+export const findNamedTexts = async (db: Queryable, callIds: readonly string[]): Promise<NamedTexts> => {
+  const namesIn = createNameFinder(callIds);
+  const search = async (table: TextTable): Promise<ReadonlyMap<number, readonly string[]>> => {
+    const found = new Map<number, readonly string[]>();
+    if (callIds.length === 0) return found;
+    for await (const { id, body } of listTexts(db, table)) {
+      const named = namesIn(body);
+      if (named.length > 0) found.set(id, named);
+    }
+    return found;
+  };
+  return { quarantine: await search('quarantine'), websocket_frames: await search('websocket_frames') };
+};
+
+/**
+ * Empties those records, and deletes those frames, that name one of some calls.
+ * @param isFree whether a text goes that names one of them; without it all go, and none is read again.
+ */
+export const purgeNamedTexts = async (
+  tx: Transaction,
+  texts: NamedTexts,
+  callIds: readonly string[],
+  isFree?: (body: Buffer) => Promise<boolean>,
+): Promise<Pick<Purged, 'frames' | 'quarantine'>> => {
+  const meant = new Set(callIds);
+  const purge = async (table: TextTable): Promise<number> => {
+    const naming = [...texts[table]].flatMap(([id, named]) => (named.some((one) => meant.has(one)) ? [id] : []));
+    if (isFree === undefined || naming.length === 0) return await purgeRows(tx, table, naming);
+    const free: number[] = [];
+    for await (const { id, body } of listTexts(tx, table, naming)) if (await isFree(body)) free.push(id);
+    return await purgeRows(tx, table, free);
+  };
+  return { quarantine: await purge('quarantine'), frames: await purge('websocket_frames') };
+};
 
 /**
  * Bodies of the calls' deliveries are deleted, and a keyed hash takes the place of the call id, in the warehouses' table
- * `deliveries` too. Records in quarantine and frames that name a call are emptied or deleted. Waiting deliveries are left to the
- * merge, which folds them to nothing: it holds them before it asks for calls, so that waiting for them here could be for good.
+ * `deliveries` too; rereads go. Waiting deliveries are left to the merge, which folds them to nothing: it holds them before it asks
+ * for calls, so that waiting for them here could be for good.
  */
 export const purgeCalls = async (
   tx: Transaction,
   calls: readonly ErasedCall[],
   warehouses: readonly string[],
-): Promise<Purged> => {
+): Promise<Pick<Purged, 'inbox' | 'rereads'>> => {
   const ids = calls.map(({ id }) => id);
-  const settled = await tx.query(
+  const settled = await lockRows(tx, 'inbox', `call_id = ANY($1) AND outcome <> 'pending'`, ids);
+  await tx.query(
     `WITH purged AS (
        UPDATE inbox i SET body = NULL, call_id = u.name, reason = 'erased'
-         FROM unnest($1::text[], $2::text[]) AS u(id, name) WHERE i.call_id = u.id AND i.outcome <> 'pending'
-       RETURNING i.seq),
-     told AS (
-       INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
-       SELECT c.warehouse, false, seq FROM (${concernedWarehouses('$3')}) AS c, purged ON CONFLICT DO NOTHING)
-     SELECT seq FROM purged`,
-    [ids, calls.map(({ key }) => erasedName(key)), [...warehouses]],
+         FROM unnest($1::text[], $2::text[]) AS u(id, name) WHERE i.call_id = u.id AND i.seq = ANY($4)
+       RETURNING i.seq)
+     INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
+     SELECT c.warehouse, false, seq FROM (${concernedWarehouses('$3')}) AS c, purged ORDER BY 1, 3 ON CONFLICT DO NOTHING`,
+    [ids, calls.map(({ key }) => erasedName(key)), [...warehouses], settled],
   );
   const rereads = await tx.query('DELETE FROM rereads WHERE call_id = ANY($1) RETURNING 1', [ids]);
-  const named = 'EXISTS (SELECT FROM unnest($1::bytea[]) AS sought WHERE position(sought IN body) > 0)';
-  const sought = ids.map((id) => Buffer.from(`${id.length < leastText ? '"unique_id":' : ''}${JSON.stringify(id)}`));
-  const quarantine = await tx.query(`${emptyQuarantine} WHERE ${named} RETURNING 1`, [sought]);
-  const frames = await tx.query(`DELETE FROM websocket_frames WHERE ${named} RETURNING 1`, [sought]);
-  return {
-    inbox: settled.length,
-    quarantine: quarantine.length,
-    rereads: rereads.length,
-    frames: frames.length,
-    aliases: 0,
-  };
+  return { inbox: settled.length, rereads: rereads.length };
 };
 
 /** Which of some texts go; asked inside the transaction that takes them away, before it locks a row. */
@@ -75,8 +113,8 @@ export const purgeTexts = async (
   frames: await purgeTable(db, 'websocket_frames', choose),
 });
 
-const purgeTable = (db: Database, table: keyof typeof purges, choose: ChooseTexts): Promise<number> =>
-  purgePages(db, bodiesAtOnce, {
+const purgeTable = (db: Database, table: TextTable, choose: ChooseTexts): Promise<number> =>
+  purgePages(db, {
     read: (tx, after) => readTexts(tx, table, after),
     choose: async (tx, rows) => {
       const isChosen = await choose(
@@ -85,20 +123,21 @@ const purgeTable = (db: Database, table: keyof typeof purges, choose: ChooseText
       );
       return rows.filter((_, at) => isChosen[at]);
     },
-    purge: `${purges[table]} WHERE id = ANY($1)`,
+    purge: (tx, ids) => purgeRows(tx, table, ids),
   });
 
 /** Rows that have an id above another one, in the order of their ids; those of them that go; and how. */
 interface Paged<T extends { readonly id: number }> {
+  /** None only where no more follow. */
   read(tx: Transaction, after: number): Promise<readonly T[]>;
   choose(tx: Transaction, rows: readonly T[]): Promise<readonly T[]>;
-  readonly purge: string;
+  /** Returns how many rows went. */
+  purge(tx: Transaction, ids: readonly number[]): Promise<number>;
 }
 
 /** Each page in a transaction of its own. @returns how many rows went. */
 const purgePages = async <T extends { readonly id: number }>(
   db: Database,
-  pageSize: number,
   { read, choose, purge }: Paged<T>,
 ): Promise<number> => {
   let purged = 0;
@@ -107,9 +146,8 @@ const purgePages = async <T extends { readonly id: number }>(
     after = await db.transaction(async (tx) => {
       const rows = await read(tx, from);
       const ids = (await choose(tx, rows)).map(({ id }) => id);
-      if (ids.length > 0) await tx.query(purge, [ids]);
-      purged += ids.length;
-      return rows.length < pageSize ? undefined : rows.at(-1)?.id;
+      if (ids.length > 0) purged += await purge(tx, ids);
+      return rows.at(-1)?.id;
     });
   }
   return purged;
@@ -127,7 +165,7 @@ export const purgeBodiesBefore = (
   before: number,
   listFree: (tx: Transaction, callIds: readonly string[]) => Promise<readonly string[]>,
 ): Promise<number> =>
-  purgePages(db, deliveriesAtOnce, {
+  purgePages(db, {
     read: (tx, after) =>
       tx.query<{ id: number; callId: string }>(
         `SELECT i.seq::float8 AS id, i.call_id AS "callId" FROM inbox i JOIN ledger l USING (call_id)
@@ -139,7 +177,11 @@ export const purgeBodiesBefore = (
       const free = new Set(await listFree(tx, [...new Set(rows.map(({ callId }) => callId))]));
       return rows.filter(({ callId }) => free.has(callId));
     },
-    purge: 'UPDATE inbox SET body = NULL WHERE seq = ANY($1)',
+    purge: async (tx, ids) => {
+      const locked = await lockRows(tx, 'inbox', 'seq = ANY($1)', ids);
+      await tx.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [locked]);
+      return locked.length;
+    },
   });
 
 /** What these tables still hold of calls that were erased. */
@@ -155,15 +197,18 @@ export const countUnpurged = async (
   return { inbox: named?.inbox ?? 0, rereads: named?.rereads ?? 0 };
 };
 
-/** Texts and aliases that are meant. */
+/** Texts that are meant. */
 export const countTexts = async (
   db: Queryable,
-  isMeant: (text: string) => boolean,
-): Promise<Pick<Purged, 'quarantine' | 'frames' | 'aliases'>> => ({
-  quarantine: (await findTexts(db, 'quarantine', isMeant)).length,
-  frames: (await findTexts(db, 'websocket_frames', isMeant)).length,
-  aliases: (await findAliases(db, isMeant)).length,
-});
+  isMeant: (body: Buffer) => boolean,
+): Promise<Pick<Purged, 'frames' | 'quarantine'>> => {
+  const count = async (table: TextTable): Promise<number> => {
+    let found = 0;
+    for await (const { body } of listTexts(db, table)) if (isMeant(body)) found += 1;
+    return found;
+  };
+  return { quarantine: await count('quarantine'), frames: await count('websocket_frames') };
+};
 
 /** Records in quarantine that only the holder of the private key can look into. */
 export const countSealed = async (db: Queryable): Promise<number> => {
@@ -178,22 +223,30 @@ const emptyQuarantine = `UPDATE quarantine SET body = '', state = 'dropped', set
 /** How what a table holds of a text goes. */
 const purges = { quarantine: emptyQuarantine, websocket_frames: 'DELETE FROM websocket_frames' };
 
-const readTexts = (db: Queryable, table: string, after: number): Promise<{ id: number; body: Buffer }[]> =>
-  db.query<{ id: number; body: Buffer }>(
-    `SELECT id, body FROM ${table} WHERE id > $1 AND octet_length(body) > 0 ORDER BY id LIMIT $2`,
-    [after, bodiesAtOnce],
+/** Returns how many rows went; one that is empty already, as by another of its calls, went before. */
+const purgeRows = async (tx: Transaction, table: TextTable, ids: readonly number[]): Promise<number> => {
+  if (ids.length === 0) return 0;
+  const locked = await lockRows(tx, table, 'id = ANY($1) AND octet_length(body) > 0', ids);
+  await tx.query(`${purges[table]} WHERE id = ANY($1)`, [locked]);
+  return locked.length;
+};
+
+/** The next texts after an id, of some ids or of all, in order, bounded in number and size; none only where no more follow. */
+const readTexts = (db: Queryable, table: TextTable, after: number, ids?: readonly number[]): Promise<Text[]> =>
+  db.query<Text>(
+    `SELECT id, body
+       FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS position
+               FROM (SELECT id, body FROM ${table}
+                      WHERE id > $1 AND octet_length(body) > 0 AND ($4::bigint[] IS NULL OR id = ANY($4))
+                      ORDER BY id LIMIT $2) t) p
+      WHERE bytes <= $3 OR position = 1 ORDER BY id`,
+    [after, bodiesAtOnce, bytesAtOnce, ids ?? null],
   );
 
-const findTexts = async (
-  db: Queryable,
-  table: keyof typeof purges,
-  isMeant: (text: string) => boolean,
-): Promise<number[]> => {
-  const found: number[] = [];
-  for (let after = -1; ; ) {
-    const rows = await readTexts(db, table, after);
-    for (const { id, body } of rows) if (isMeant(body.toString('utf8'))) found.push(id);
-    if (rows.length < bodiesAtOnce) return found;
-    after = rows.at(-1)?.id ?? after;
+async function* listTexts(db: Queryable, table: TextTable, ids?: readonly number[]): AsyncGenerator<Text> {
+  for (let after: number | undefined = -1; after !== undefined; ) {
+    const rows = await readTexts(db, table, after, ids);
+    yield* rows;
+    after = rows.at(-1)?.id;
   }
-};
+}

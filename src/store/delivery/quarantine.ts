@@ -26,11 +26,16 @@ export const quarantineRecords = async (db: Queryable, records: readonly Rejecte
     if (!distinct.has(key)) distinct.set(key, { record, hash });
   }
   if (distinct.size === 0) return;
-  // In key order: two readers that meet the same records must not wait for each other.
+  // In one order: two readers that meet the same records must not wait for each other. Those that are stored come in the order of their
+  // ids, as others lock them.
   const sorted = [...distinct].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
   await db.query(
     `INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash)
-     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::bytea[])
+     SELECT u.source, u.origin, u.reason, u.body, u.received_at, u.body_hash
+       FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::bytea[])
+            WITH ORDINALITY AS u(source, origin, reason, body, received_at, body_hash, position)
+       LEFT JOIN quarantine q ON q.source = u.source AND q.body_hash = u.body_hash
+      ORDER BY q.id NULLS LAST, u.position
      ON CONFLICT (source, body_hash) DO UPDATE SET reason = excluded.reason, settled_at = NULL, state = 'open'
       WHERE quarantine.state <> 'dropped'`,
     [

@@ -13,7 +13,7 @@ import { type KeyOf, type NamingCall, namingText, type Subjects } from './subjec
 
 export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
   readonly at: Date;
-  /** Calls that it names so far. */
+  /** Calls that it names so far and that were not erased. */
   readonly calls: number;
 }
 
@@ -67,7 +67,8 @@ export const lastHoldDropped = 'last_hold_dropped';
 export const listHolds = async (db: Queryable): Promise<ListedHold[]> =>
   await db.query<ListedHold>(
     `SELECT hold_id AS id, kind, reason, actor, held_at AS at,
-            (SELECT count(*)::int FROM held_keys k WHERE k.hold_id = h.hold_id AND k.of_call) AS calls
+            (SELECT count(*)::int FROM held_keys k WHERE k.hold_id = h.hold_id AND k.of_call
+                AND NOT EXISTS (SELECT FROM erased_keys e WHERE e.call_key = k.held_key)) AS calls
        FROM holds h ORDER BY held_at, hold_id`,
   );
 
@@ -77,7 +78,8 @@ export const haveHolds = async (db: Queryable): Promise<boolean> =>
 
 /**
  * Those of some calls that a hold names, by id or in contacts and metadata: the latter are noted by id too, so that they stay
- * held when the value goes from them. Inside the transaction that folds them, before anything of them is cut.
+ * held when the value goes from them. Inside the transaction that folds them, before anything of them is cut and before it locks other
+ * rows than those of deliveries.
  * @param noted what `joinFolds` said in this transaction.
  */
 export const holdCalls = async (
@@ -87,23 +89,37 @@ export const holdCalls = async (
   noted: Pick<NotedKeys, 'holdsLater'>,
 ): Promise<ReadonlySet<string>> => {
   if (calls.length === 0) return none;
-  if (noted.holdsLater) {
-    // A call that is nested too deeply will be refused: it names nothing.
-    const named = calls.map((call) => ({
-      callId: call.callId,
-      keys: (unlessTooDeep(() => listNamed(call, subjectsIn)) ?? []).map(keyOf),
-    }));
-    const holdsByKey = await readHoldsOf(tx, [...new Set(named.flatMap(({ keys }) => keys))]);
-    const met = named.flatMap(({ callId, keys }) =>
-      keys.flatMap((key) => holdsByKey.get(key) ?? []).map((hold) => ({ key: keyOf(callId), hold, ofCall: true })),
-    );
-    await insertKeys(tx, met);
-  }
+  if (noted.holdsLater) await noteHeld(tx, calls, { subjectsIn, keyOf });
   return await readHeld(
     tx,
     calls.map(({ callId }) => callId),
     keyOf,
   );
+};
+
+/**
+ * Notes by id what holds name otherwise. The calls are locked before, as the fold locks them: a deletion that comes between could not see
+ * the note, would take what is held, and the fold would find nothing to keep. Of tombstones nothing is left to be held.
+ */
+const noteHeld = async (
+  tx: Transaction,
+  calls: readonly NamingCall[],
+  { subjectsIn, keyOf }: Subjects,
+): Promise<void> => {
+  // A call that is nested too deeply will be refused: it names nothing.
+  const named = calls.flatMap((call) => {
+    const keys = unlessTooDeep(() => listNamed(call, subjectsIn));
+    return keys === undefined ? [] : [{ callId: call.callId, keys: keys.map(keyOf) }];
+  });
+  const holdsByKey = await readHoldsOf(tx, [...new Set(named.flatMap(({ keys }) => keys))]);
+  if (holdsByKey.size === 0) return;
+  const gone = await lockCalls(tx, [...new Set(named.map(({ callId }) => callId))]);
+  const met = named.flatMap(({ callId, keys }) =>
+    gone.has(callId)
+      ? []
+      : keys.flatMap((key) => holdsByKey.get(key) ?? []).map((hold) => ({ key: keyOf(callId), hold, ofCall: true })),
+  );
+  await insertKeys(tx, met);
 };
 
 /** Those of some calls that are held at this moment; `lockFreeCalls` is for what takes something of the others. */
@@ -116,7 +132,7 @@ export const findHeldCalls = async (
 
 /**
  * Those of some calls that no hold keeps: in the transaction that takes something of them, before it locks their rows. A hold that is
- * put on meanwhile waits for the end of the transaction; one that a fold finds for a call counts, if the fold has locked the call before.
+ * put on meanwhile waits for the end of the transaction; one that a fold finds for a call counts, for the fold locks the call before.
  * @throws CallsyncError HOLD_UNDER_WAY, DATABASE_…
  */
 export const lockFreeCalls = async (

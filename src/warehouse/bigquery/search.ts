@@ -92,7 +92,7 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
       hits: (row.hits as readonly Record<string, unknown>[]).map((hit) => toHit(hit, text)),
     }),
   );
-  return { calls, more: rows.length > request.limit };
+  return { calls, more: rows.length > request.limit, pending: 0 };
 };
 
 /** The local BigQuery lacks the function, and names it as it names a missing table. */
@@ -119,7 +119,12 @@ const toHit = (hit: Record<string, unknown>, text: SearchText): SearchHit => {
 const word = /[\p{L}\p{N}]+/gu;
 
 const toStatus = ([row]: readonly Record<string, unknown>[]): SearchIndexStatus => {
-  if (row === undefined) return { state: 'absent', calls: null, bytes: null };
+  if (row === undefined) return { state: 'absent', calls: null, pending: null, bytes: null };
   const state = Number(row.coverage_percentage) === 100 ? 'ready' : 'building';
-  return { state, calls: null, bytes: row.total_storage_bytes === null ? null : Number(row.total_storage_bytes) };
+  return {
+    state,
+    calls: null,
+    pending: null,
+    bytes: row.total_storage_bytes === null ? null : Number(row.total_storage_bytes),
+  };
 };

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { CallsyncError, transient } from '../../errors.ts';
 import { inTransaction } from '../../postgres/database.ts';
+import { isLocked } from '../../postgres/errors.ts';
 import { type Catalogue, type Change, type FoundRelation, listChanges, wordsQuery } from './ddl.ts';
 import { type Layout, qualified, quote } from './layout.ts';
 
@@ -105,10 +106,6 @@ export const createMigration = (
     },
   };
 };
-
-/** SQLSTATE lock_not_available. */
-const isLocked = (error: unknown): boolean =>
-  error instanceof CallsyncError && (error.cause as { readonly code?: unknown } | undefined)?.code === '55P03';
 
 /** Takes no lock that a load or query waits for. */
 const readCatalogue = (pool: pg.Pool, purpose: string, layout: Layout): Promise<Catalogue> =>

@@ -1,7 +1,8 @@
 /**
- * The search index of a Postgres warehouse: a side table with a row per call and side, kept by triggers on utterances.
- * The triggers belong to the database, so that every load keeps it, in the same transaction and whatever version of
- * callsync runs it, from the moment at which the index is created to the moment at which it is dropped.
+ * The search index of a Postgres warehouse: a side table with a row per call and side. Triggers on utterances take the rows of
+ * what changes out of it, in the same transaction, and note the calls as pending; their new rows are made after that
+ * (`search-catch-up.ts`). The triggers belong to the database, so that no load passes them by, whatever version of callsync
+ * runs it, from the moment at which the index is created to the moment at which it is dropped.
  */
 import { type Layout, qualified, quote } from './layout.ts';
 import {
@@ -16,12 +17,13 @@ import {
 } from './search-language.ts';
 
 /** Raised when what is stored changes its meaning; an index of another number is made again. */
-const definition = 'Search index of callsync, definition 4.';
+const definition = 'Search index of callsync, definition 5.';
 
 const triggers = ['insert', 'update', 'delete', 'truncate'] as const;
 
 const names = (layout: Layout) => ({
   table: qualified(layout, 'transcript_search'),
+  pending: qualified(layout, 'transcript_search_pending'),
   calls: qualified(layout, 'calls'),
   utterances: qualified(layout, 'utterances'),
   fold: qualified(layout, 'transcript_fold'),
@@ -29,15 +31,15 @@ const names = (layout: Layout) => ({
   refresh: qualified(layout, 'transcript_search_refresh'),
 });
 
-/** Indexes the utterances of calls that have no rows yet; `ids` is an array of call ids. */
-const addSql = (layout: Layout, ids: string): string => {
+/** Makes the rows of calls that have none, from what is there now. Parameter: call ids. */
+export const addRowsSql = (layout: Layout): string => {
   const { table, calls, utterances, document } = names(layout);
   return `INSERT INTO ${table} (call_id, side, call_timestamp, language, document, clipped)
 SELECT t.call_id, t.side, t.call_timestamp, t.language, d.document, d.clipped
   FROM (SELECT c.call_id, coalesce(u.side, '') AS side, c.call_timestamp, c.language,
                string_agg(c.boundary || u.content, ' ' ORDER BY u.utterance_index) AS content
           FROM (SELECT call_id, call_timestamp, language, ${boundary('language')} || ' ' AS boundary
-                  FROM (SELECT call_id, call_timestamp, ${languageSql('lang')} AS language FROM ${calls} WHERE call_id = ANY(${ids})) spoken) c
+                  FROM (SELECT call_id, call_timestamp, ${languageSql('lang')} AS language FROM ${calls} WHERE call_id = ANY($1::text[])) spoken) c
           JOIN ${utterances} u ON u.call_id = c.call_id
          WHERE u.content <> ''
          GROUP BY c.call_id, coalesce(u.side, ''), c.call_timestamp, c.language) t
@@ -105,38 +107,64 @@ export const ranOut = (positions: string): string => `(cardinality(${positions})
 export const quotedLexeme = (lexeme: string): string =>
   `'''' || replace(replace(${lexeme}, '\\', '\\\\'), '''', '''''') || ''''`;
 
-/** One function for every trigger: what the statement touched is indexed anew from what is there now. */
-const refreshFunction = (
-  layout: Layout,
-): string => `CREATE OR REPLACE FUNCTION ${names(layout).refresh}() RETURNS trigger
-LANGUAGE plpgsql AS $$
+/**
+ * One function for every trigger. Loads wait for it: it makes no documents. Rows of pending calls are taken in the order of ids,
+ * and before the rows of the index are looked for, by a statement that sees what was committed while it waited. A call that has
+ * nothing left to index leaves no id behind; where a snapshot is older than the statement, what is left is not known.
+ */
+const refreshFunction = (layout: Layout): string => {
+  const { refresh, table, pending, utterances } = names(layout);
+  return `CREATE OR REPLACE FUNCTION ${refresh}() RETURNS trigger
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE ids text[];
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN
-    TRUNCATE ${names(layout).table};
+    TRUNCATE ${table}, ${pending};
     RETURN NULL;
   END IF;
-  ids := ARRAY(SELECT DISTINCT call_id FROM changed);
-  DELETE FROM ${names(layout).table} WHERE call_id = ANY(ids);
-  ${addSql(layout, 'ids')};
+  IF TG_OP = 'UPDATE' THEN
+    ids := ARRAY(SELECT call_id FROM changed UNION SELECT call_id FROM replaced ORDER BY call_id);
+  ELSE
+    ids := ARRAY(SELECT DISTINCT call_id FROM changed ORDER BY call_id);
+  END IF;
+  IF ids = '{}' THEN RETURN NULL; END IF;
+  ${noteSql(layout, 'SELECT unnest(ids)')};
+  ${removeRowsSql(layout, 'ids')};
+  IF TG_OP <> 'INSERT' AND current_setting('transaction_isolation') = 'read committed' THEN
+    DELETE FROM ${pending} p WHERE call_id = ANY(ids) AND NOT EXISTS (SELECT FROM ${utterances} u WHERE u.call_id = p.call_id);
+  END IF;
   RETURN NULL;
 END
 $$`;
+};
 
-/** An update of a call id or side is seen by its new rows; loads never update. */
+/** Takes the rows of pending calls, those that are there too, and waits for whoever has them. `ids` is a query, in order. */
+const noteSql = (layout: Layout, ids: string): string =>
+  `INSERT INTO ${names(layout).pending} (call_id) ${ids} ON CONFLICT (call_id) DO UPDATE SET call_id = excluded.call_id`;
+
+/** `ids` is an array of call ids. */
+export const removeRowsSql = (layout: Layout, ids: string): string =>
+  `DELETE FROM ${names(layout).table} WHERE call_id = ANY(${ids})`;
+
+/** Loads never update; an update by hand may give utterances to another call. */
 const createTrigger = (layout: Layout, event: (typeof triggers)[number]): string => {
-  const transition = { insert: 'NEW', update: 'NEW', delete: 'OLD', truncate: undefined }[event];
+  const transition = {
+    insert: 'NEW TABLE AS changed',
+    update: 'OLD TABLE AS replaced NEW TABLE AS changed',
+    delete: 'OLD TABLE AS changed',
+    truncate: undefined,
+  }[event];
   return `CREATE OR REPLACE TRIGGER transcript_search_${event} AFTER ${event.toUpperCase()} ON ${names(layout).utterances}
-${transition === undefined ? '' : `REFERENCING ${transition} TABLE AS changed `}FOR EACH STATEMENT EXECUTE FUNCTION ${names(layout).refresh}()`;
+${transition === undefined ? '' : `REFERENCING ${transition} `}FOR EACH STATEMENT EXECUTE FUNCTION ${names(layout).refresh}()`;
 };
 
 /**
- * What creates the table and its triggers, in one transaction. Creating a trigger waits for the loads that have written
+ * What creates the tables and their triggers, in one transaction. Creating a trigger waits for the loads that have written
  * utterances, and every later one runs it: what is not indexed then is committed, and can be seen by the fill.
  * @param unaccentSchema schema of the extension unaccent
  */
 export const createSearchSql = (layout: Layout, unaccentSchema: string): readonly string[] => {
-  const { table, fold } = names(layout);
+  const { table, pending, fold } = names(layout);
   const unaccent = quote(unaccentSchema);
   return [
     `CREATE TABLE IF NOT EXISTS ${table} (
@@ -148,7 +176,9 @@ export const createSearchSql = (layout: Layout, unaccentSchema: string): readonl
   document tsvector NOT NULL,
   PRIMARY KEY (call_id, side)
 ) WITH (toast_tuple_target = 8160)`,
+    `CREATE TABLE IF NOT EXISTS ${pending} (call_id text PRIMARY KEY)`,
     `COMMENT ON TABLE ${table} IS '${definition}'`,
+    `COMMENT ON TABLE ${pending} IS 'Calls that are not indexed for search yet; empty most of the time.'`,
     `CREATE INDEX IF NOT EXISTS transcript_search_time ON ${table} (language, call_timestamp DESC NULLS LAST, call_id)`,
     `CREATE OR REPLACE FUNCTION ${fold}(word text) RETURNS text LANGUAGE sql STABLE AS $$SELECT ${unaccent}.unaccent('${unaccent}.unaccent'::regdictionary, word)$$`,
     createLanguagesSql(layout),
@@ -159,13 +189,13 @@ export const createSearchSql = (layout: Layout, unaccentSchema: string): readonl
 };
 
 export const dropSearchSql = (layout: Layout): readonly string[] => {
-  const { table, fold, document, refresh, utterances } = names(layout);
+  const { table, pending, fold, document, refresh, utterances } = names(layout);
   return [
     ...triggers.map((event) => `DROP TRIGGER IF EXISTS transcript_search_${event} ON ${utterances}`),
     `DROP FUNCTION IF EXISTS ${refresh}()`,
     `DROP FUNCTION IF EXISTS ${document}(text, text)`,
     `DROP FUNCTION IF EXISTS ${fold}(text)`,
-    `DROP TABLE IF EXISTS ${table}`,
+    `DROP TABLE IF EXISTS ${table}, ${pending}`,
     ...dropLanguagesSql(layout),
   ];
 };
@@ -174,13 +204,22 @@ export const dropSearchSql = (layout: Layout): readonly string[] => {
 export const nextCallsSql = (layout: Layout): string =>
   `SELECT call_id FROM ${names(layout).calls} WHERE call_id > $1 ORDER BY call_id LIMIT $2`;
 
-/** Holds up loads of these calls, so that none of them changes between reading and indexing. In key order, as loads lock. */
+/**
+ * Holds up loads and erasures of these calls, so that none is erased between being read and being noted. In key order, as loads
+ * lock. Parameter: call ids.
+ */
 export const lockCallsSql = (layout: Layout): string =>
   `SELECT call_id FROM ${names(layout).calls} c WHERE call_id = ANY($1)
    AND NOT EXISTS (SELECT FROM ${names(layout).table} s WHERE s.call_id = c.call_id)
  ORDER BY call_id COLLATE "C" FOR SHARE OF c`;
 
-export const fillSql = (layout: Layout): string => addSql(layout, '$1::text[]');
+/** Notes what has anything to index. Parameter: call ids. */
+export const notePendingSql = (layout: Layout): string =>
+  noteSql(
+    layout,
+    `SELECT id FROM unnest($1::text[]) AS id
+ WHERE EXISTS (SELECT FROM ${names(layout).utterances} u WHERE u.call_id = id AND u.content <> '') ORDER BY id`,
+  );
 
 /** Built beside running loads; that it is there and valid says that the index is complete. */
 export const createGinSql = (layout: Layout): string =>
@@ -189,12 +228,20 @@ export const createGinSql = (layout: Layout): string =>
 export const dropGinSql = (layout: Layout): string =>
   `DROP INDEX CONCURRENTLY IF EXISTS ${qualified(layout, 'transcript_search_document')}`;
 
-/** Whether table, triggers and index are there, and of this definition. */
+const isCurrent = (layout: Layout): string => {
+  const { table, pending } = names(layout);
+  return `(coalesce(obj_description(to_regclass('${table}'), 'pg_class') = '${definition}', false) AND to_regclass('${pending}') IS NOT NULL)`;
+};
+
+/** Whether there is something to catch up with; asked after every load. */
+export const currentSql = (layout: Layout): string => `SELECT ${isCurrent(layout)} AS current`;
+
+/** Whether tables, triggers and index are there, and of this definition. */
 export const searchStateSql = (layout: Layout): string => {
   const { table, utterances } = names(layout);
   const index = qualified(layout, 'transcript_search_document');
   return `SELECT to_regclass('${table}') IS NOT NULL AS present,
-       coalesce(obj_description(to_regclass('${table}'), 'pg_class') = '${definition}', false) AS current,
+       ${isCurrent(layout)} AS current,
        (SELECT count(*) = ${triggers.length} FROM pg_trigger
          WHERE tgrelid = to_regclass('${utterances}') AND tgname LIKE 'transcript\\_search\\_%' AND tgenabled IN ('O', 'A')) AS kept,
        (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('${index}')) AS valid,
@@ -203,3 +250,13 @@ export const searchStateSql = (layout: Layout): string => {
 
 export const countSearchSql = (layout: Layout): string =>
   `SELECT count(DISTINCT call_id) AS calls FROM ${names(layout).table}`;
+
+/** Parameter: at most so many. */
+export const listPendingSql = (layout: Layout): string =>
+  `SELECT call_id FROM ${names(layout).pending} ORDER BY call_id LIMIT $1`;
+
+/** Those of some calls that are pending. Parameter: call ids. */
+export const stillPendingSql = (layout: Layout): string =>
+  `SELECT call_id FROM ${names(layout).pending} WHERE call_id = ANY($1)`;
+
+export const countPendingSql = (layout: Layout): string => `SELECT count(*) AS pending FROM ${names(layout).pending}`;

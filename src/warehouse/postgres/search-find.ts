@@ -2,11 +2,11 @@
 import type pg from 'pg';
 import {
   type FoundCall,
+  type FoundCalls,
   hitsPerCall,
   readMarks,
   type SearchHit,
   type SearchRequest,
-  type SearchResult,
   type SearchText,
 } from '../search.ts';
 import type { Layout } from './layout.ts';
@@ -52,7 +52,7 @@ interface Start {
 }
 
 /** What any of several searches found, newest first; a call that more than one found has the hits of all. */
-export const joinResults = (results: readonly SearchResult[], limit: number): SearchResult => {
+export const joinResults = (results: readonly FoundCalls[], limit: number): FoundCalls => {
   const calls = new Map<string, FoundCall>();
   for (const call of results.flatMap((result) => result.calls)) {
     calls.set(call.callId, { ...call, hits: joinHits([...(calls.get(call.callId)?.hits ?? []), ...call.hits]) });
@@ -67,7 +67,7 @@ export const findCalls = async (
   layout: Layout,
   request: SearchRequest,
   text: SearchText,
-): Promise<SearchResult> => {
+): Promise<FoundCalls> => {
   const { rows: languages } = await client.query<LanguageRow>(languageQueriesSql(layout), [
     ...languageParameters(text),
   ]);

@@ -10,14 +10,18 @@ import type { Layout } from './layout.ts';
 import { loadSql } from './load-sql.ts';
 import { rowsSql } from './read.ts';
 import { claimSurplusSql, removeOrphansSql, removeSql } from './remove.ts';
+import { indexTakenSql, prepareStepSql, takePendingSql } from './search-catch-up.ts';
 import {
+  countPendingSql,
+  countSearchSql,
   createGinSql,
   createSearchSql,
+  currentSql,
   dropGinSql,
   dropSearchSql,
-  fillSql,
   lockCallsSql,
   nextCallsSql,
+  notePendingSql,
   searchStateSql,
 } from './search-ddl.ts';
 import { findSql, hitsSql, languageQueriesSql, sampleSql } from './search-query.ts';
@@ -54,11 +58,18 @@ export const listStatements = (layout: Layout): readonly Statement[] => {
     ...createSearchSql(layout, layout.schema).map((sql) => ({ name: 'search index: create', sql })),
     { name: 'search index: next calls', sql: nextCallsSql(layout) },
     { name: 'search index: lock calls', sql: lockCallsSql(layout) },
-    { name: 'search index: fill', sql: fillSql(layout) },
+    { name: 'search index: note pending calls', sql: notePendingSql(layout) },
+    { name: 'search index: prepare a step', sql: prepareStepSql },
+    { name: 'search index: take pending calls', sql: takePendingSql(layout, 'order') },
+    { name: 'search index: take one of them', sql: takePendingSql(layout, 'ids') },
+    ...indexTakenSql(layout).map((sql) => ({ name: 'search index: index pending calls', sql })),
     { name: 'search index: create, last', sql: createGinSql(layout) },
     { name: 'search index: drop what was not finished', sql: dropGinSql(layout) },
     ...dropSearchSql(layout).map((sql) => ({ name: 'search index: drop', sql })),
     { name: 'search index: state', sql: searchStateSql(layout) },
+    { name: 'search index: whether there is one', sql: currentSql(layout) },
+    { name: 'search index: calls', sql: countSearchSql(layout) },
+    { name: 'search index: pending calls', sql: countPendingSql(layout) },
     { name: 'search: languages', sql: languageQueriesSql(layout) },
     { name: 'search: calls among the newest', sql: findSql(layout, 'newest') },
     { name: 'search: how frequent', sql: sampleSql(layout) },

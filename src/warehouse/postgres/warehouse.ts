@@ -15,6 +15,7 @@ import { createMigration } from './migrate.ts';
 import { readRows } from './read.ts';
 import { removeCalls, removeOrphans } from './remove.ts';
 import { createTranscriptSearch } from './search.ts';
+import { createSearchIndexer } from './search-indexer.ts';
 import { stateSql } from './state.ts';
 import { listStatements } from './statements.ts';
 import { ensureViews } from './views.ts';
@@ -26,27 +27,33 @@ export interface PostgresWarehouseOptions {
   readonly maxConnections?: number;
   /** Pause between attempts at a change that an open transaction holds up. */
   readonly migrationRetryMs?: number;
+  /** Told of what fails in the background. */
+  readonly warn?: ((error: unknown) => void) | undefined;
 }
 
 const slowMs = 3_600_000;
+/** One step of a search index takes a fraction of a second; closing waits for it. */
+const indexMs = 10_000;
 
 /** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
 export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Warehouse => {
   const layout: Layout = options.config;
   const applyLoad = createLoader(layout);
   const purpose = `warehouse ${options.name}`;
-  const open = (statementMs?: number): pg.Pool =>
+  const open = ({ statementMs, max }: { readonly statementMs?: number; readonly max?: number } = {}): pg.Pool =>
     openPool({
       url: options.url,
       schema: layout.schema,
       application: 'callsync warehouse',
       purpose,
-      max: options.maxConnections ?? 4,
+      max: max ?? options.maxConnections ?? 4,
       statementMs,
     });
   const pool = open();
   // For what may take long on a large warehouse: a load notices a dead connection sooner.
-  const slow = open(slowMs);
+  const slow = open({ statementMs: slowMs });
+  const indexing = open({ statementMs: indexMs, max: 2 });
+  const indexer = createSearchIndexer({ pool: indexing, loads: pool, purpose, layout, warn: options.warn });
   const migration = createMigration(slow, purpose, layout, options.migrationRetryMs);
   const rowsOf: Warehouse['rowsOf'] = (name) => readRows(slow, layout, name);
   return {
@@ -55,9 +62,17 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     immediate: true,
     maxCallsPerLoad: 500,
     partitionOf: () => undefined,
-    migrate: () => migration.run(),
+    migrate: async () => {
+      await migration.run();
+      // What a process that ended has left.
+      indexer.wake();
+    },
     ensureViews: (schema, views) => ensureViews(slow, purpose, schema, views),
-    load: (batch) => inTransaction(pool, purpose, (client) => applyLoad(client, batch)),
+    load: async (batch) => {
+      const result = await inTransaction(pool, purpose, (client) => applyLoad(client, batch));
+      if (result.changed > 0) indexer.wake();
+      return result;
+    },
     heartbeatMs: 15_000,
     recordState: async (row) => void (await runQuery(pool, purpose, stateSql(layout), [...row])),
     countRows: async () => (await runQuery<Record<string, number>>(slow, purpose, countSql(layout)))[0] ?? {},
@@ -77,11 +92,11 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     listCallIds: (range) => listCallIds(slow, layout, range),
     listOrphans: () => listOrphans(slow, layout),
     grants: createGrants(slow, purpose, layout),
-    search: createTranscriptSearch({ pool: slow, purpose, layout }),
+    search: createTranscriptSearch({ pool: slow, indexing, purpose, layout }),
     statements: () => listStatements(layout),
     close: async () => {
-      await migration.stop();
-      await Promise.all([pool.end(), slow.end()]).catch((error: unknown) => {
+      await Promise.all([migration.stop(), indexer.stop()]);
+      await Promise.all([pool.end(), slow.end(), indexing.end()]).catch((error: unknown) => {
         throw postgresError(purpose, error);
       });
     },

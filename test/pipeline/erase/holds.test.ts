@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CallDocument } from '../../../schemas/call.ts';
+import type { RejectedRecord } from '../../../schemas/observation.ts';
 import { createAges } from '../../../src/calls/age.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { eraseRequest, findCalls } from '../../../src/pipeline/erase/erase-request.ts';
@@ -14,8 +15,11 @@ import { type AgedCounts, applyAges } from '../../../src/pipeline/load/apply-age
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
+import type { Queryable } from '../../../src/postgres/database.ts';
 import { compareValues } from '../../../src/privacy/compare-values.ts';
 import { subjectOf } from '../../../src/privacy/subjects.ts';
+import { quarantineRecords } from '../../../src/store/delivery/quarantine.ts';
+import { eraseCalls, eraseKnown, expireCalls } from '../../../src/store/erasure/erase.ts';
 import { notePersons } from '../../../src/store/ledger/erased-keys.ts';
 import { joinDeletions, withoutDeletions } from '../../../src/store/ledger/hold-lock.ts';
 import { listHolds } from '../../../src/store/ledger/holds.ts';
@@ -393,8 +397,13 @@ test('a hold that is put on when an age has looked keeps calls, words and bodies
   expect(bodies).toHaveLength(3);
 }, 60_000);
 
-/** Begins `act` when the fold of a call has written and not yet ended; the fold ends when something waits for it. */
-const actBesideFold = async <T>(id: string, fields: CallDocument, act: () => Promise<T>): Promise<T> => {
+/** Begins `act` after a statement of the fold of a call; the fold goes on when something waits for it, or `act` has ended. */
+const actInFold = async <T>(
+  isAfter: (sql: string) => boolean,
+  [id, fields]: readonly [string, CallDocument],
+  act: () => Promise<T>,
+  rejected: readonly RejectedRecord[] = [],
+): Promise<T> => {
   let acting: Promise<T> | undefined;
   let isDone = false;
   const isAwaited = async (): Promise<boolean> => {
@@ -403,46 +412,85 @@ const actBesideFold = async <T>(id: string, fields: CallDocument, act: () => Pro
     );
     return waiting.length > 0;
   };
-  await ingest(pipeline.deps, {
-    observations: [observationOf(id, Date.UTC(2026, 0, 1) * 1_000, fields)],
-    origin: 'test',
-    settle: async () => {
-      acting ??= act().finally(() => {
-        isDone = true;
-      });
-      while (!isDone && !(await isAwaited()));
-    },
-  });
+  const actBeside = async (): Promise<void> => {
+    acting ??= act().finally(() => {
+      isDone = true;
+    });
+    while (!isDone && !(await isAwaited()));
+  };
+  const store: Store = {
+    ...pipeline.store,
+    transaction: (work) =>
+      pipeline.store.transaction((tx) =>
+        work({
+          ...tx,
+          query: async <R extends object>(sql: string, values?: readonly unknown[]) => {
+            const rows = await tx.query<R>(sql, values);
+            if (isAfter(sql)) await actBeside();
+            return rows;
+          },
+        }),
+      ),
+  };
+  await ingest(
+    { ...pipeline.deps, store },
+    { observations: [observationOf(id, Date.UTC(2026, 0, 1) * 1_000, fields)], rejected, origin: 'test' },
+  );
+  expect(acting).toBeDefined();
   return (await acting) as T;
 };
 
-test('a call of which a fold finds that it is held is neither erased nor aged beside that fold', async () => {
+test.each([
+  ['has noted that it is held', 'INSERT INTO held_keys'],
+  ['has its row', 'UPDATE ledger'],
+])(
+  'a call is neither erased nor aged beside a fold that %s',
+  async (_, statement) => {
+    const actBesideFold = <T>(id: string, fields: CallDocument, act: () => Promise<T>): Promise<T> =>
+      actInFold((sql) => sql.startsWith(statement), [id, fields], act);
+    await pipeline.clear();
+    await hold({ kind: 'phone', values: ['0611223344'] });
+    const now = Date.UTC(2025, 5, 1);
+    const words = [{ value: 'oui', start: 0, length: 1 }];
+    const record = {
+      timestamp: new Date(now - 40 * day).toISOString(),
+      transcript_json: { callData: [{ from: 'in', content: 'oui', words }] },
+    };
+    await send(['known-1', 'old-1', 'worn-1'].map((unique_id) => ({ unique_id, ...record })));
+    const theirs = { ...record, in: { data: '0611223344' } };
+    for (const id of ['unknown-1', 'known-1']) {
+      const erasing = () => erase({ kind: 'call', values: [id] }, { exceptHeld: true });
+      expect(await actBesideFold(id, theirs, erasing)).toMatchObject({ erased: 0, held: 1 });
+    }
+    const age = (limits: Parameters<typeof createAges>[0]) => () =>
+      applyAges(
+        pipeline.deps,
+        createAges(limits, () => now),
+        { dryRun: false },
+      );
+    await actBesideFold('worn-1', theirs, age({ words: 30 * day }));
+    await actBesideFold('old-1', theirs, age({ calls: 30 * day }));
+    const ids = ['known-1', 'old-1', 'unknown-1', 'worn-1'];
+    expect(await listKept(ids)).toEqual(ids);
+    const worn = (await readRows(pipeline.store, ['worn-1'])).get('worn-1');
+    expect(JSON.stringify(worn?.document)).toContain(JSON.stringify(words));
+  },
+  60_000,
+);
+
+test('a fold and an erasure that meet in a call and in a text do not wait for each other', async () => {
   await pipeline.clear();
-  await hold({ kind: 'phone', values: ['0611223344'] });
-  const now = Date.UTC(2025, 5, 1);
-  const words = [{ value: 'oui', start: 0, length: 1 }];
-  const record = {
-    timestamp: new Date(now - 40 * day).toISOString(),
-    transcript_json: { callData: [{ from: 'in', content: 'oui', words }] },
+  await removeAllHolds();
+  const text: RejectedRecord = {
+    ...{ reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() },
+    body: Buffer.from('{"unique_id": "both-1", broken'),
   };
-  await send(['known-1', 'old-1', 'worn-1'].map((unique_id) => ({ unique_id, ...record })));
-  const theirs = { ...record, in: { data: '0611223344' } };
-  for (const id of ['unknown-1', 'known-1']) {
-    const erasing = () => erase({ kind: 'call', values: [id] }, { exceptHeld: true });
-    expect(await actBesideFold(id, theirs, erasing)).toMatchObject({ erased: 0, held: 1 });
-  }
-  const age = (limits: Parameters<typeof createAges>[0]) => () =>
-    applyAges(
-      pipeline.deps,
-      createAges(limits, () => now),
-      { dryRun: false },
-    );
-  await actBesideFold('worn-1', theirs, age({ words: 30 * day }));
-  await actBesideFold('old-1', theirs, age({ calls: 30 * day }));
-  const ids = ['known-1', 'old-1', 'unknown-1', 'worn-1'];
-  expect(await listKept(ids)).toEqual(ids);
-  const worn = (await readRows(pipeline.store, ['worn-1'])).get('worn-1');
-  expect(JSON.stringify(worn?.document)).toContain(JSON.stringify(words));
+  await quarantineRecords(pipeline.store, [text]);
+  const isAfter = (sql: string): boolean => sql.startsWith('INSERT INTO quarantine');
+  const erasing = () => erase({ kind: 'call', values: ['both-1'] });
+  const receipt = await actInFold(isAfter, ['both-1', { timestamp }], erasing, [text]);
+  expect(receipt).toMatchObject({ erased: 1, purged: { quarantine: 1 }, found: { quarantine: 0 } });
+  expect(await listKept(['both-1'])).toEqual([]);
 }, 60_000);
 
 test('a deletion, which may search long texts, holds up neither folds nor who waits for folds', async () => {
@@ -474,6 +522,110 @@ test('a hold claims neither calls that are gone nor erasures that took nothing',
   // Of a value of metadata it is not known under which key it was erased.
   await erase({ kind: 'metadata', key: 'ClientID', values: ['12345678'] });
   expect(await hold({ kind: 'metadata', key: 'Ticket', values: ['12345678'] })).toMatchObject({ calls: 1, persons: 0 });
+}, 60_000);
+
+test('a hold counts the calls that it keeps, and none that is gone and named again', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  const counts = async () => (await listHolds(pipeline.store)).map(({ calls }) => calls);
+  const ids = ['named-1', 'named-2', 'named-3'];
+  await send(ids.map((unique_id) => ({ unique_id, timestamp })));
+  await erase({ kind: 'call', values: ['named-1'] });
+  await expireCalls(pipeline.store, ['named-2'], ['main']);
+  await hold({ kind: 'phone', values: ['0655443322'] });
+  expect(await counts()).toEqual([0]);
+  await send(ids.map((unique_id) => ({ unique_id, timestamp, in: { data: '0655443322' } })));
+  expect(await counts()).toEqual([1]);
+  // As the log or a warehouse says that it was erased before: no hold brings it back.
+  await eraseKnown(pipeline.store, ['named-3'], ['main']);
+  expect(await counts()).toEqual([0]);
+});
+
+test('an erasure of many calls searches what belongs to no call as often as one of a single call', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  const countSearches = async (values: readonly string[]): Promise<number> => {
+    let searches = 0;
+    const counted =
+      (db: Queryable): Queryable['query'] =>
+      async (sql, params) => {
+        if (/\bquarantine\b.*\bbody\b/s.test(sql)) searches += 1;
+        return await db.query(sql, params);
+      };
+    const store: Store = {
+      ...pipeline.store,
+      query: counted(pipeline.store),
+      transaction: (work) => pipeline.store.transaction((tx) => work({ ...tx, query: counted(tx) })),
+    };
+    expect(await erase({ kind: 'call', values }, { store })).toMatchObject({ erased: values.length });
+    return searches;
+  };
+  const one = await countSearches(['single-1']);
+  expect(await countSearches(Array.from({ length: 401 }, (_, n) => `many-${n}`))).toBe(one);
+}, 60_000);
+
+test('a text that names several calls is counted once, also by erasures that go on at once', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  const refuse = (ids: readonly string[]) =>
+    quarantineRecords(pipeline.store, [
+      {
+        ...{ reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() },
+        body: Buffer.from(ids.map((unique_id) => JSON.stringify({ unique_id })).join()),
+      },
+    ]);
+  const values = Array.from({ length: 401 }, (_, n) => `page-${String(n).padStart(3, '0')}`);
+  await refuse(['page-000', 'page-250', 'page-400']);
+  expect(await erase({ kind: 'call', values })).toMatchObject({ purged: { quarantine: 1 }, found: { quarantine: 0 } });
+  await refuse(['once-1', 'once-2']);
+  const both = await Promise.all(['once-1', 'once-2'].map((id) => eraseCalls(pipeline.store, [id], ['main'])));
+  expect(both.map(({ quarantine }) => quarantine).sort()).toEqual([0, 1]);
+}, 60_000);
+
+test('of a call of the list that is nested too deeply the id is found, and is not kept again', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  let deep: CallDocument[string] = [];
+  for (let depth = 0; depth < 5_000; depth += 1) deep = [deep];
+  const observation = observationOf('deep-call-1', Date.UTC(2026, 0, 1) * 1_000, { deep });
+  const kept = async (): Promise<number> => {
+    await ingest(pipeline.deps, { observations: [observation], origin: 'test' });
+    return (await pipeline.store.query('SELECT 1 FROM quarantine WHERE octet_length(body) > 0')).length;
+  };
+  expect(await kept()).toBe(1);
+  const receipt = await erase({ kind: 'call', values: ['deep-call-1'] });
+  expect(receipt).toMatchObject({ purged: { quarantine: 1 }, found: { quarantine: 0 } });
+  expect(await kept()).toBe(0);
+});
+
+test('a text that names an erased call and what is held stays, and goes when the hold was taken off', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  await hold({ kind: 'phone', values: ['0666778899'] });
+  await deliver(
+    pipeline.store,
+    ['erased-1', 'aged-1', 'known-1'].flatMap((id) => [
+      { body: `{"unique_id":"${id}","in":{"data":"0666778899"}, broken` },
+      { body: `{"unique_id":"${id}", broken` },
+    ]),
+  );
+  await merge();
+  const listTexts = async (): Promise<string[]> => {
+    const rows = await pipeline.store.query<{ text: string }>(
+      `SELECT substring(convert_from(body, 'UTF8') FROM '"([a-z]+-1)"') AS text FROM quarantine WHERE octet_length(body) > 0`,
+    );
+    return rows.map(({ text }) => text).sort();
+  };
+  const request: ErasureRequest = { kind: 'call', values: ['erased-1'] };
+  expect(await erase(request)).toMatchObject({ erased: 1, purged: { quarantine: 1 }, found: { quarantine: 0 } });
+  await expireCalls(pipeline.store, ['aged-1'], ['main']);
+  expect(await listTexts()).toEqual(['aged-1', 'erased-1', 'known-1', 'known-1']);
+  // As the log or a warehouse says that it was erased before: no hold brings it back.
+  await eraseKnown(pipeline.store, ['known-1'], ['main']);
+  expect(await listTexts()).toEqual(['aged-1', 'erased-1']);
+  await removeAllHolds();
+  expect(await erase(request)).toMatchObject({ purged: { quarantine: 1 } });
+  expect(await listTexts()).toEqual(['aged-1']);
 }, 60_000);
 
 test('what comes of a call while it is erased goes too', async () => {
