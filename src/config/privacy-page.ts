@@ -110,7 +110,8 @@ no age. Verdicts count listed calls of which nothing may be kept by themselves (
 **Legal hold.** \`callsync privacy hold add --by phone --reason "case 2026-17"\` stops erasure and retention for the calls that are
 meant, and for later ones that name a value in contacts or metadata. \`callsync erase\` then refuses (\`ERASURE_HELD\`) a request that
 means a held call, and says how many; \`--except-held\` erases the others. Of held calls nothing is too old: words, transcripts and free
-fields stay, in every warehouse too, and come in whole. Copies in inbox, quarantine and frames expire as ever, and
+fields stay, in every warehouse too, and come in whole. A record in quarantine, or a frame, that names something held stays also when a
+free call goes that it names. Copies in inbox, quarantine and frames expire as ever, and
 \`callsync privacy apply\` acts on held calls too. A hold outlasts a change of the key of tokens while the key before is in
 \`privacy.former_keys\`: what comes under the new one is still known. A person who objects and is held stays. What was erased before cannot
 be held, and \`hold add\` says so. A step of an erasure or an age that is under way ends first; further ones wait while the
