@@ -3,6 +3,7 @@
  * for its programs only: its class takes over the signals of the process, and cannot join a server that runs already.
  */
 import { chmod, mkdir, stat } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { terminal } from '../../errors.ts';
@@ -35,7 +36,9 @@ export interface EmbeddedPostgres {
 }
 
 const startDeadlineMs = 60_000;
-const defaultSettings = { shared_buffers: '256MB', max_wal_size: '4GB', wal_compression: 'on' };
+/** A search passes over documents that the server should hold; on a small machine others need the memory. */
+const bufferMegabytes = Math.max(128, Math.min(512, Math.floor(totalmem() / 2 ** 23)));
+const defaultSettings = { shared_buffers: `${bufferMegabytes}MB`, max_wal_size: '4GB', wal_compression: 'on' };
 const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
 
 /** Starts the server, or joins the one that already runs on this data. @throws CallsyncError STORE_… */
