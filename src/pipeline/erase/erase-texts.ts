@@ -4,7 +4,7 @@ import { createNameFinder } from '../../store/delivery/name-finder.ts';
 import { type ChooseTexts, countTexts, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
 import { awaitFolds } from '../../store/ledger/fold-lock.ts';
 import { joinDeletions } from '../../store/ledger/hold-lock.ts';
-import { readHeldKeys } from '../../store/ledger/holds.ts';
+import { readFreeMatcher } from '../../store/ledger/holds.ts';
 import { dropAliases, findAliases } from '../../store/loads/token-aliases.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -30,8 +30,8 @@ export const purgeMeantTexts = async (store: Store, meant: MeantTexts): Promise<
     const found = bodies.map(isMeant);
     if (!found.includes(true)) return found;
     await joinDeletions(tx);
-    const isFree = await freeMatcher(tx, store);
-    return bodies.map((body, at) => found[at] === true && isFree(body.toString('utf8')));
+    const isFree = await readFreeMatcher(tx, store);
+    return bodies.map((body, at) => found[at] === true && isFree?.(body.toString('utf8')) !== false);
   };
   const purged = await purgeTexts(store, choose);
   const aliases = await store.transaction(async (tx) => {
@@ -46,8 +46,8 @@ export const purgeMeantTexts = async (store: Store, meant: MeantTexts): Promise<
 /** What is left of them. @throws CallsyncError TOMBSTONE_KEY, DATABASE_… */
 export const countMeantTexts = async (store: Store, meant: MeantTexts): Promise<TextCounts> => {
   const isMeant = bodyMatcher(meant);
-  const isFree = await freeMatcher(store, store);
-  const counts = await countTexts(store, (body) => isMeant(body) && isFree(body.toString('utf8')));
+  const isFree = await readFreeMatcher(store, store);
+  const counts = await countTexts(store, (body) => isMeant(body) && isFree?.(body.toString('utf8')) !== false);
   return { ...counts, aliases: (await findMeantAliases(store, store, meant)).length };
 };
 
@@ -58,13 +58,6 @@ const bodyMatcher = ({ isMeant, callIds }: MeantTexts): ((body: Buffer) => boole
 
 const findMeantAliases = async (db: Reading, store: Store, { isMeant }: MeantTexts): Promise<readonly string[]> => {
   if (isMeant === undefined) return [];
-  const isFree = await freeMatcher(db, store);
-  return await findAliases(db, (tokens) => isMeant(tokens) && isFree(tokens));
-};
-
-/** Whether a text names nothing that is held. */
-const freeMatcher = async (db: Reading, { erasures, keyOf }: Store): Promise<IsMeant> => {
-  const held = await readHeldKeys(db);
-  if (held.size === 0) return () => true;
-  return (text) => ![...erasures.subjectsIn(text)].some((subject) => held.has(keyOf(subject)));
+  const isFree = await readFreeMatcher(db, store);
+  return await findAliases(db, (tokens) => isMeant(tokens) && isFree?.(tokens) !== false);
 };

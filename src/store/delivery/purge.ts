@@ -57,20 +57,25 @@ export const findNamedTexts = async (db: Queryable, callIds: readonly string[]):
 
 /**
  * Empties those records, and deletes those frames, that name one of some calls.
- * @param isFree whether a text goes that names one of them; without it all go, and none is read again.
+ * @param readFree whether a text goes that names one of them; asked for where one does. Without it, or where it is undefined, all go, and
+ *   none is read again.
  */
 export const purgeNamedTexts = async (
   tx: Transaction,
   texts: NamedTexts,
   callIds: readonly string[],
-  isFree?: (body: Buffer) => Promise<boolean>,
+  readFree?: () => Promise<((text: string) => boolean) | undefined>,
 ): Promise<Pick<Purged, 'frames' | 'quarantine'>> => {
   const meant = new Set(callIds);
+  const listNaming = (table: TextTable): readonly number[] =>
+    [...texts[table]].flatMap(([id, named]) => (named.some((one) => meant.has(one)) ? [id] : []));
+  const naming = { quarantine: listNaming('quarantine'), websocket_frames: listNaming('websocket_frames') };
+  const isFree = Object.values(naming).some((ids) => ids.length > 0) ? await readFree?.() : undefined;
   const purge = async (table: TextTable): Promise<number> => {
-    const naming = [...texts[table]].flatMap(([id, named]) => (named.some((one) => meant.has(one)) ? [id] : []));
-    if (isFree === undefined || naming.length === 0) return await purgeRows(tx, table, naming);
+    if (isFree === undefined) return await purgeRows(tx, table, naming[table]);
     const free: number[] = [];
-    for await (const { id, body } of listTexts(tx, table, naming)) if (await isFree(body)) free.push(id);
+    for await (const { id, body } of listTexts(tx, table, naming[table]))
+      if (isFree(body.toString('utf8'))) free.push(id);
     return await purgeRows(tx, table, free);
   };
   return { quarantine: await purge('quarantine'), frames: await purge('websocket_frames') };

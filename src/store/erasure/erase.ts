@@ -2,7 +2,7 @@
 import type { Transaction } from '../../postgres/database.ts';
 import { findNamedTexts, type NamedTexts, type Purged, purgeCalls, purgeNamedTexts } from '../delivery/purge.ts';
 import { noteErasedKeys } from '../ledger/erased-keys.ts';
-import { haveHolds, lockFreeCalls, nameHeld } from '../ledger/holds.ts';
+import { lockFreeCalls, readFreeMatcher } from '../ledger/holds.ts';
 import { eraseFromLedger } from '../ledger/ledger.ts';
 import { markPending } from '../loads/pending.ts';
 import type { Store } from '../store.ts';
@@ -39,7 +39,7 @@ export const eraseCalls = async (
     const ids = await lockFreeCalls(tx, callIds, store.keyOf);
     await store.erasures.log.append('call', ids.map(store.keyOf));
     await noteErasedKeys(tx, ids.map(store.keyOf));
-    return { ids, ...(await buryCalls(tx, store, ids, { ...meant, isFree: await freeMatcher(tx, store) })) };
+    return { ids, ...(await buryCalls(tx, store, ids, { ...meant, readFree: () => readFreeMatcher(tx, store) })) };
   });
 };
 
@@ -71,34 +71,26 @@ export const expireCalls = async (
   const meant = { warehouses, texts: await findNamedTexts(store, callIds) };
   return await store.transaction(async (tx) => {
     const free = await lockFreeCalls(tx, callIds, store.keyOf);
-    return (await buryCalls(tx, store, free, { ...meant, isFree: await freeMatcher(tx, store) })).calls;
+    return (await buryCalls(tx, store, free, { ...meant, readFree: () => readFreeMatcher(tx, store) })).calls;
   });
 };
-
-type IsFree = (body: Buffer) => Promise<boolean>;
-
-/** Whether a text names nothing that is held; undefined where nothing is. In a transaction in which no hold can be put on. */
-const freeMatcher = async (tx: Transaction, { subjectsIn, keyOf }: Store): Promise<IsFree | undefined> =>
-  (await haveHolds(tx))
-    ? async (body) => !(await nameHeld(tx, [...subjectsIn(body.toString('utf8'))].map(keyOf)))
-    : undefined;
 
 interface Meant {
   readonly warehouses: readonly string[];
   readonly texts: NamedTexts;
   /** Undefined = every text that names the calls goes. */
-  readonly isFree?: IsFree | undefined;
+  readonly readFree?: () => ReturnType<typeof readFreeMatcher>;
 }
 
 const buryCalls = async (
   tx: Transaction,
   store: Store,
   callIds: readonly string[],
-  { warehouses, texts, isFree }: Meant,
+  { warehouses, texts, readFree }: Meant,
 ): Promise<Erased> => {
   const erased = await eraseFromLedger(tx, callIds);
   await markPending(tx, warehouses, callIds);
   const calls = callIds.map((id) => ({ id, key: store.keyOf(id) }));
   const purged = await purgeCalls(tx, calls, warehouses);
-  return { calls: erased.length, ...purged, ...(await purgeNamedTexts(tx, texts, callIds, isFree)), aliases: 0 };
+  return { calls: erased.length, ...purged, ...(await purgeNamedTexts(tx, texts, callIds, readFree)), aliases: 0 };
 };

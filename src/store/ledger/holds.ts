@@ -167,9 +167,38 @@ const readHeld = async (db: Queryable, callIds: readonly string[], keyOf: KeyOf)
 export const nameHeld = async (db: Queryable, keys: readonly string[]): Promise<boolean> =>
   (await db.query('SELECT 1 FROM held_keys WHERE held_key = ANY($1) LIMIT 1', [keys])).length > 0;
 
+/**
+ * Whether a text names nothing that is held, by keys that are read once; undefined where nothing is held. It decides what goes only in
+ * a transaction in which no hold can be put on.
+ */
+export const readFreeMatcher = async (
+  db: Queryable,
+  { subjectsIn, keyOf }: Subjects,
+): Promise<((text: string) => boolean) | undefined> => {
+  const held = await readHeldKeys(db);
+  if (held.size === 0) return undefined;
+  return (text) => {
+    for (const subject of subjectsIn(text)) if (held.has(keyOf(subject))) return false;
+    return true;
+  };
+};
+
+/** Rows of one statement. */
+const heldKeysPerPage = 10_000;
+
 /** Keys of everything that is held. */
-export const readHeldKeys = async (db: Queryable): Promise<ReadonlySet<string>> =>
-  new Set((await db.query<{ key: string }>('SELECT DISTINCT held_key AS key FROM held_keys')).map(({ key }) => key));
+const readHeldKeys = async (db: Queryable): Promise<ReadonlySet<string>> => {
+  const held = new Set<string>();
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const rows: readonly { readonly key: string }[] = await db.query<{ key: string }>(
+      'SELECT DISTINCT held_key AS key FROM held_keys WHERE held_key > $1 ORDER BY held_key LIMIT $2',
+      [after, heldKeysPerPage],
+    );
+    for (const { key } of rows) held.add(key);
+    after = rows.length < heldKeysPerPage ? undefined : rows.at(-1)?.key;
+  }
+  return held;
+};
 
 const none: ReadonlySet<string> = new Set();
 

@@ -541,27 +541,60 @@ test('a hold counts the calls that it keeps, and none that is gone and named aga
   expect(await counts()).toEqual([0]);
 });
 
+/** The store, with a count of the statements of a kind. */
+const counting = (kind: RegExp): { readonly store: Store; readonly count: () => number } => {
+  let count = 0;
+  const counted =
+    (db: Queryable): Queryable['query'] =>
+    async (sql, params) => {
+      if (kind.test(sql)) count += 1;
+      return await db.query(sql, params);
+    };
+  const store: Store = {
+    ...pipeline.store,
+    query: counted(pipeline.store),
+    transaction: (work) => pipeline.store.transaction((tx) => work({ ...tx, query: counted(tx) })),
+  };
+  return { store, count: () => count };
+};
+
 test('an erasure of many calls searches what belongs to no call as often as one of a single call', async () => {
   await pipeline.clear();
   await removeAllHolds();
   const countSearches = async (values: readonly string[]): Promise<number> => {
-    let searches = 0;
-    const counted =
-      (db: Queryable): Queryable['query'] =>
-      async (sql, params) => {
-        if (/\bquarantine\b.*\bbody\b/s.test(sql)) searches += 1;
-        return await db.query(sql, params);
-      };
-    const store: Store = {
-      ...pipeline.store,
-      query: counted(pipeline.store),
-      transaction: (work) => pipeline.store.transaction((tx) => work({ ...tx, query: counted(tx) })),
-    };
+    const { store, count } = counting(/\bquarantine\b.*\bbody\b/s);
     expect(await erase({ kind: 'call', values }, { store })).toMatchObject({ erased: values.length });
-    return searches;
+    return count();
   };
   const one = await countSearches(['single-1']);
   expect(await countSearches(Array.from({ length: 401 }, (_, n) => `many-${n}`))).toBe(one);
+}, 60_000);
+
+test('an erasure reads what is held as often for many texts that name its calls as for one', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  await hold({ kind: 'phone', values: ['0611223344'] });
+  // More keys than one statement reads, of which the last is named.
+  await pipeline.store.query(
+    `INSERT INTO held_keys SELECT 'f' || to_char(n, 'FM00000'), 'many', true FROM generate_series(1, 10000) AS n`,
+  );
+  await pipeline.store.query(`INSERT INTO held_keys VALUES ('g', 'many', true)`);
+  const keyOf = (subject: string): string => (subject === 'last-held' ? 'g' : pipeline.store.keyOf(subject));
+  const countReads = async (callId: string, texts: number): Promise<number> => {
+    await quarantineRecords(
+      pipeline.store,
+      ['last-held', ...Array.from({ length: texts }, (_, n) => `other-${n}`)].map((other) => ({
+        ...{ reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() },
+        body: Buffer.from(JSON.stringify([{ unique_id: callId }, other])),
+      })),
+    );
+    const { store, count } = counting(/\bheld_keys\b/);
+    const taken = await eraseCalls({ ...store, keyOf }, [callId], ['main']);
+    expect(taken).toMatchObject({ calls: 1, quarantine: texts });
+    return count();
+  };
+  const one = await countReads('read-1', 1);
+  expect(await countReads('read-2', 20)).toBe(one);
 }, 60_000);
 
 test('a text that names several calls is counted once, also by erasures that go on at once', async () => {
