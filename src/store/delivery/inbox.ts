@@ -6,6 +6,7 @@ import { tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
+import { firstBodiesSql } from './first-bodies.ts';
 import { lockRows } from './lock-rows.ts';
 
 export interface PendingDelivery {
@@ -44,10 +45,11 @@ const lockPendingSql = `SELECT seq, delivery_id AS "deliveryId", hook_id AS "hoo
        privacy_version AS "privacyVersion",
        ${toMicros('received_at')} AS "receivedAt"
   FROM inbox
- WHERE seq = ANY(ARRAY(SELECT seq FROM (
-         SELECT seq, sum(octet_length(body)) OVER (ORDER BY seq) AS bytes, row_number() OVER (ORDER BY seq) AS position
-           FROM (SELECT seq, body FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT $1) p) q
-        WHERE bytes <= $2 OR position = 1))
+ WHERE seq = ANY(ARRAY(SELECT seq FROM (${firstBodiesSql(
+   `SELECT seq, body FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT $1`,
+   'seq',
+   '$2',
+ )}) p))
    AND outcome = 'pending'
  ORDER BY seq FOR UPDATE SKIP LOCKED`;
 

@@ -3,6 +3,7 @@ import { erasedName } from '../../../schemas/erased-name.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
+import { firstBodiesSql } from './first-bodies.ts';
 import { lockRows } from './lock-rows.ts';
 import { createNameFinder } from './name-finder.ts';
 
@@ -239,12 +240,12 @@ const purgeRows = async (tx: Transaction, table: TextTable, ids: readonly number
 /** The next texts after an id, of some ids or of all, in order, bounded in number and size; none only where no more follow. */
 const readTexts = (db: Queryable, table: TextTable, after: number, ids?: readonly number[]): Promise<Text[]> =>
   db.query<Text>(
-    `SELECT id, body
-       FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS position
-               FROM (SELECT id, body FROM ${table}
-                      WHERE id > $1 AND octet_length(body) > 0 AND ($4::bigint[] IS NULL OR id = ANY($4))
-                      ORDER BY id LIMIT $2) t) p
-      WHERE bytes <= $3 OR position = 1 ORDER BY id`,
+    `SELECT id, body FROM (${firstBodiesSql(
+      `SELECT id, body FROM ${table}
+        WHERE id > $1 AND octet_length(body) > 0 AND ($4::bigint[] IS NULL OR id = ANY($4)) ORDER BY id LIMIT $2`,
+      'id',
+      '$3',
+    )}) t ORDER BY id`,
     [after, bodiesAtOnce, bytesAtOnce, ids ?? null],
   );
 

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { ObservationSource, RejectedRecord } from '../../../schemas/observation.ts';
 import type { Queryable } from '../../postgres/database.ts';
+import { firstBodiesSql } from './first-bodies.ts';
 
 export interface QuarantineEntry {
   readonly id: number;
@@ -84,11 +85,14 @@ export const readOpenBatch = async (
     }
   >(
     `SELECT q.id, q.source, q.origin, q.reason, q.body, q.received_at AS "receivedAt", i.delivery_id AS "deliveryId", q.body_hash AS "bodyHash"
-       FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS position
-               FROM (SELECT * FROM quarantine
-                      WHERE state = 'open' AND id > $1 AND ($2::bigint[] IS NULL OR id = ANY($2)) ORDER BY id LIMIT $3) o) q
+       FROM (${firstBodiesSql(
+         `SELECT * FROM quarantine
+           WHERE state = 'open' AND id > $1 AND ($2::bigint[] IS NULL OR id = ANY($2)) ORDER BY id LIMIT $3`,
+         'id',
+         '$4',
+       )}) q
        LEFT JOIN inbox i ON i.seq = CASE WHEN q.source = 'webhook' THEN substring(q.origin FROM '^inbox:([0-9]+)$')::bigint END
-      WHERE q.bytes <= $4 OR q.position = 1 ORDER BY q.id`,
+      ORDER BY q.id`,
     [input.after, input.ids ?? null, input.limit, batchBytes],
   );
   return rows.map(({ id, deliveryId, bodyHash, ...record }) => ({
