@@ -58,20 +58,20 @@ export const findNamedTexts = async (db: Queryable, callIds: readonly string[]):
 
 /**
  * Empties those records, and deletes those frames, that name one of some calls.
- * @param readFree whether a text goes that names one of them; asked for where one does. Without it, or where it is undefined, all go, and
- *   none is read again.
+ * @param readFree whether a text goes that names one of them; asked for where one does. Where it is undefined all go, and none is read
+ *   again.
  */
 export const purgeNamedTexts = async (
   tx: Transaction,
   texts: NamedTexts,
   callIds: readonly string[],
-  readFree?: () => Promise<((text: string) => boolean) | undefined>,
+  readFree: () => Promise<((text: string) => boolean) | undefined>,
 ): Promise<Pick<Purged, 'frames' | 'quarantine'>> => {
   const meant = new Set(callIds);
   const listNaming = (table: TextTable): readonly number[] =>
     [...texts[table]].flatMap(([id, named]) => (named.some((one) => meant.has(one)) ? [id] : []));
   const naming = { quarantine: listNaming('quarantine'), websocket_frames: listNaming('websocket_frames') };
-  const isFree = Object.values(naming).some((ids) => ids.length > 0) ? await readFree?.() : undefined;
+  const isFree = Object.values(naming).some((ids) => ids.length > 0) ? await readFree() : undefined;
   const purge = async (table: TextTable): Promise<number> => {
     if (isFree === undefined) return await purgeRows(tx, table, naming[table]);
     const free: number[] = [];

@@ -2,6 +2,7 @@
 import type { Transaction } from '../../postgres/database.ts';
 import { findNamedTexts, type NamedTexts, type Purged, purgeCalls, purgeNamedTexts } from '../delivery/purge.ts';
 import { noteErasedKeys } from '../ledger/erased-keys.ts';
+import { joinDeletions } from '../ledger/hold-lock.ts';
 import { lockFreeCalls, readFreeMatcher } from '../ledger/holds.ts';
 import { eraseFromLedger } from '../ledger/ledger.ts';
 import { markPending } from '../loads/pending.ts';
@@ -39,23 +40,26 @@ export const eraseCalls = async (
     const ids = await lockFreeCalls(tx, callIds, store.keyOf);
     await store.erasures.log.append('call', ids.map(store.keyOf));
     await noteErasedKeys(tx, ids.map(store.keyOf));
-    return { ids, ...(await buryCalls(tx, store, ids, { ...meant, readFree: () => readFreeMatcher(tx, store) })) };
+    return { ids, ...(await buryCalls(tx, store, ids, meant)) };
   });
 };
 
 /**
- * The same for calls whose keys are in the log already, with texts that name them: no hold brings back what was erased.
- * @throws CallsyncError TOMBSTONE_KEY, DATABASE_…
+ * The same for calls whose keys are in the log already: no hold brings back what was erased. Texts that name them, and something that is
+ * held, stay here too.
+ * @throws CallsyncError HOLD_UNDER_WAY, TOMBSTONE_KEY, DATABASE_…
  */
 export const eraseKnown = async (
   store: Store,
   callIds: readonly string[],
   warehouses: readonly string[],
 ): Promise<void> => {
-  const meant = { warehouses, texts: await findNamedTexts(store, callIds) };
+  const texts = await findNamedTexts(store, callIds);
   await store.transaction(async (tx) => {
+    // A hold that is being put on is waited for only where it may keep something: the search for what it names may take minutes.
+    if (Object.values(texts).some(({ size }) => size > 0)) await joinDeletions(tx);
     await noteErasedKeys(tx, callIds.map(store.keyOf));
-    await buryCalls(tx, store, callIds, meant);
+    await buryCalls(tx, store, callIds, { warehouses, texts });
   });
 };
 
@@ -71,26 +75,30 @@ export const expireCalls = async (
   const meant = { warehouses, texts: await findNamedTexts(store, callIds) };
   return await store.transaction(async (tx) => {
     const free = await lockFreeCalls(tx, callIds, store.keyOf);
-    return (await buryCalls(tx, store, free, { ...meant, readFree: () => readFreeMatcher(tx, store) })).calls;
+    return (await buryCalls(tx, store, free, meant)).calls;
   });
 };
 
 interface Meant {
   readonly warehouses: readonly string[];
   readonly texts: NamedTexts;
-  /** Undefined = every text that names the calls goes. */
-  readonly readFree?: () => ReturnType<typeof readFreeMatcher>;
 }
 
+/** In a transaction in which no hold can be put on that may keep one of the texts. */
 const buryCalls = async (
   tx: Transaction,
   store: Store,
   callIds: readonly string[],
-  { warehouses, texts, readFree }: Meant,
+  { warehouses, texts }: Meant,
 ): Promise<Erased> => {
   const erased = await eraseFromLedger(tx, callIds);
   await markPending(tx, warehouses, callIds);
   const calls = callIds.map((id) => ({ id, key: store.keyOf(id) }));
   const purged = await purgeCalls(tx, calls, warehouses);
-  return { calls: erased.length, ...purged, ...(await purgeNamedTexts(tx, texts, callIds, readFree)), aliases: 0 };
+  return {
+    calls: erased.length,
+    ...purged,
+    ...(await purgeNamedTexts(tx, texts, callIds, () => readFreeMatcher(tx, store))),
+    aliases: 0,
+  };
 };
