@@ -2,7 +2,7 @@
 
 import { createNameFinder } from '../../store/delivery/name-finder.ts';
 import { type ChooseTexts, countTexts, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
-import { awaitFolds } from '../../store/ledger/fold-lock.ts';
+import { awaitTextFolds } from '../../store/ledger/fold-lock.ts';
 import { joinDeletions } from '../../store/ledger/hold-lock.ts';
 import { readFreeMatcher } from '../../store/ledger/holds.ts';
 import { dropAliases, findAliases } from '../../store/loads/token-aliases.ts';
@@ -20,11 +20,11 @@ export interface MeantTexts {
 }
 
 /**
- * In transactions in which no hold can be put on. Calls have been erased before: what folds stored of them meanwhile is found.
+ * In transactions in which no hold can be put on. Calls have been erased before: texts that folds kept of them meanwhile are found.
  * @throws CallsyncError HOLD_UNDER_WAY, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them.
  */
 export const purgeMeantTexts = async (store: Store, meant: MeantTexts): Promise<TextCounts> => {
-  await store.transaction(awaitFolds);
+  await awaitTextFolds(store);
   const isMeant = bodyMatcher(meant);
   const choose: ChooseTexts = async (tx, bodies) => {
     const found = bodies.map(isMeant);

@@ -1,7 +1,7 @@
 /** Keys of calls that were erased, from the erasure log and the warehouses: a call that has one becomes a tombstone. */
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { isSealed } from '../../sealed.ts';
-import { awaitFolds, joinFolds } from './fold-lock.ts';
+import { awaitFolds, joinFolds, joinTextFolds } from './fold-lock.ts';
 import { nameHeld } from './holds.ts';
 import { type KeyOf, type NamingCall, namingText, type Subjects } from './subjects.ts';
 
@@ -81,7 +81,7 @@ export const findErasedTexts = async (
   texts: readonly Buffer[],
   { subjectsIn, keyOf }: Subjects,
 ): Promise<readonly boolean[]> => {
-  if (texts.length === 0 || !(await joinFolds(tx)).erased) return texts.map(() => false);
+  if (texts.length === 0 || !(await joinTextFolds(tx)).erased) return texts.map(() => false);
   const found: boolean[] = [];
   for (const text of texts) {
     const keys = isSealed(text) ? [] : [...subjectsIn(text.toString('utf8'))].map(keyOf);

@@ -493,6 +493,29 @@ test('a fold and an erasure that meet in a call and in a text do not wait for ea
   expect(await listKept(['both-1'])).toEqual([]);
 }, 60_000);
 
+test('an erasure by call waits for no fold of other calls, but for texts that one keeps', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  await send(['its-own-1', 'its-own-2'].map((unique_id) => ({ unique_id, timestamp })));
+  const eraseBeside = (id: string, rejected: readonly RejectedRecord[]) =>
+    actInFold(
+      (sql) => sql.startsWith(rejected.length === 0 ? 'UPDATE ledger' : 'INSERT INTO quarantine'),
+      [`beside-${id}`, { timestamp }],
+      async () => {
+        const receipt = await erase({ kind: 'call', values: [id] });
+        return { receipt, folded: await listKept([`beside-${id}`]) };
+      },
+      rejected,
+    );
+  expect(await eraseBeside('its-own-1', [])).toMatchObject({ receipt: { erased: 1 }, folded: [] });
+  const text: RejectedRecord = {
+    ...{ reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() },
+    body: Buffer.from('{"unique_id": "its-own-2", broken'),
+  };
+  const { receipt } = await eraseBeside('its-own-2', [text]);
+  expect(receipt).toMatchObject({ erased: 1, purged: { quarantine: 1 }, found: { quarantine: 0 } });
+}, 60_000);
+
 test('a deletion, which may search long texts, holds up neither folds nor who waits for folds', async () => {
   await pipeline.clear();
   await send([{ unique_id: 'slow-1', timestamp }]);
