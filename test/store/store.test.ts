@@ -179,6 +179,32 @@ describe('deliveries and texts are locked in one order', () => {
     expect(await store().query('SELECT call_id FROM inbox WHERE call_id = ANY($1)', [ids])).toEqual([]);
   }, 30_000);
 
+  test('and one that a merge has is waited for by rules that are applied when nobody waits for them', async () => {
+    const [seqs] = await deliverThree('ring', 'accepted');
+    await store().query(`UPDATE inbox SET outcome = 'pending', call_id = NULL WHERE seq = $1`, [seqs[2]]);
+    const merging = await store().pool.connect();
+    try {
+      await merging.query('BEGIN');
+      await merging.query('SELECT FROM inbox WHERE seq = $1 FOR UPDATE', [seqs[2]]);
+      const applying = apply();
+      while (!(await isWaiting(1)));
+      let isErased = false;
+      const erasing = eraseCalls(store(), ['ring-1'], ['main']).finally(() => {
+        isErased = true;
+      });
+      const both = Promise.all([applying, erasing]);
+      both.catch(() => undefined);
+      while (!isErased && !(await isWaiting(2)));
+      await merging.query(`SELECT FROM ledger WHERE call_id = 'ring-1' FOR UPDATE`);
+      await merging.query('COMMIT');
+      await expect(both).resolves.toMatchObject([0, { calls: 1, inbox: 1 }]);
+    } finally {
+      merging.release(true);
+    }
+    const rows = await store().query('SELECT privacy_version AS version FROM inbox WHERE body IS NOT NULL');
+    expect(rows).toEqual([{ version: 'v2' }, { version: 'v2' }]);
+  }, 30_000);
+
   test('by texts that are refused again as by sealing', async () => {
     const records = ['a', 'b', 'c'].map((text): RejectedRecord => {
       const body = Buffer.from(text);
