@@ -23,7 +23,7 @@ const classes = ['calls', 'words', 'transcripts', 'freeFields'] as const;
 /** Documents in memory at once. */
 const callsAtOnce = 200;
 const idsAtOnce = 5_000;
-/** Calls that go as a whole in one transaction: quarantine is searched once for all of them. */
+/** Calls that go as a whole: quarantine is searched once for so many. */
 const expiredAtOnce = 2_000;
 
 /**

@@ -65,7 +65,7 @@ export const eraseKnown = async (
 
 /**
  * Calls that are too old to be kept and that no hold keeps, with texts that name them and nothing held: as erased ones, but that no
- * log says so, for their age does. Returns how many went.
+ * log says so, for their age does. In steps; texts are searched once for all of them. Returns how many went.
  */
 export const expireCalls = async (
   store: Store,
@@ -73,11 +73,19 @@ export const expireCalls = async (
   warehouses: readonly string[],
 ): Promise<number> => {
   const meant = { warehouses, texts: await findNamedTexts(store, callIds) };
-  return await store.transaction(async (tx) => {
-    const free = await lockFreeCalls(tx, callIds, store.keyOf);
-    return (await buryCalls(tx, store, free, meant)).calls;
-  });
+  let expired = 0;
+  for (let start = 0; start < callIds.length; start += expiredAtOnce) {
+    const page = callIds.slice(start, start + expiredAtOnce);
+    expired += await store.transaction(async (tx) => {
+      const free = await lockFreeCalls(tx, page, store.keyOf);
+      return (await buryCalls(tx, store, free, meant)).calls;
+    });
+  }
+  return expired;
 };
+
+/** Calls of one transaction: folds of them wait for its end. */
+const expiredAtOnce = 200;
 
 interface Meant {
   readonly warehouses: readonly string[];

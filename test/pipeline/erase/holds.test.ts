@@ -593,6 +593,37 @@ test('an erasure of many calls searches what belongs to no call as often as one 
   expect(await countSearches(Array.from({ length: 401 }, (_, n) => `many-${n}`))).toBe(one);
 }, 60_000);
 
+test('an age takes many calls in steps that hold up few of them, and searches what belongs to no call once', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  const ids = Array.from({ length: 401 }, (_, n) => `step-${String(n).padStart(3, '0')}`);
+  await ingest(pipeline.deps, {
+    observations: ids.map((id) => observationOf(id, Date.UTC(2026, 0, 1) * 1_000, { timestamp })),
+    rejected: ['step-000', 'step-400'].map((id) => ({
+      ...{ reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() },
+      body: Buffer.from(`{"unique_id": "${id}", broken`),
+    })),
+    origin: 'test',
+  });
+  const searches = counting(/\bquarantine\s+WHERE id > /);
+  const taken: number[] = [];
+  const store: Store = {
+    ...searches.store,
+    transaction: (work) =>
+      searches.store.transaction(async (tx) => {
+        const done = await work(tx);
+        const rows = await tx.query('SELECT FROM ledger WHERE tombstone AND xmin = pg_current_xact_id()::xid');
+        taken.push(rows.length);
+        return done;
+      }),
+  };
+  expect(await expireCalls(store, ids, ['main'])).toBe(401);
+  expect(taken).toEqual([200, 200, 1]);
+  expect(await pipeline.store.query('SELECT FROM quarantine WHERE octet_length(body) > 0')).toEqual([]);
+  // A page, and the look behind it.
+  expect(searches.count()).toBe(2);
+}, 60_000);
+
 test('an erasure reads what is held as often for many texts that name its calls as for one', async () => {
   await pipeline.clear();
   await removeAllHolds();
