@@ -41,6 +41,8 @@ export interface CaughtUp {
 
 /** A load that comes for one of them waits for all: about 0.15 s. */
 const callsPerStep = 100;
+/** What the server lacks for so many calls, one after the other, is the fault of none. */
+const mostLacking = 10;
 
 /**
  * Plans of a table that was just filled would read all of it. A commit that a crash of the server forgets is made again: pending
@@ -73,7 +75,7 @@ export const indexTakenSql = (layout: Layout): readonly string[] => [
 
 /**
  * Indexes what is pending after an id, or those of some calls that are pending, but what others have. A call whose document cannot be
- * made holds up no other one.
+ * made, or takes more memory or disk than there is, holds up no other one.
  * @throws CallsyncError DATABASE_… when the database fails, or somebody holds a table
  */
 export const catchUp = async (
@@ -88,12 +90,16 @@ export const catchUp = async (
   const failed: string[] = [];
   let fault: CallsyncError | undefined;
   const indexEach = async (taken: readonly string[]): Promise<void> => {
+    let lacking = 0;
     for (const id of taken) {
       if (stop?.aborted === true) return;
       try {
         indexed += (await runStep(options, 'ids', [[id]])).length;
+        lacking = 0;
       } catch (cause) {
         if (!isOfDocument(cause)) throw cause;
+        lacking = lacksResources(cause) ? lacking + 1 : 0;
+        if (lacking === mostLacking) throw cause;
         failed.push(id);
         fault ??= cause;
       }
@@ -107,7 +113,7 @@ export const catchUp = async (
       });
       indexed += taken.length;
     } catch (cause) {
-      if (!isOfDocument(cause)) throw cause;
+      if (taken.length === 0 || !isOfDocument(cause)) throw cause;
       await indexEach(taken);
     }
     return taken;
@@ -137,6 +143,11 @@ const runStep = (
     return ids;
   });
 
-/** What another attempt does not repair, and no right. */
+/** What may be the fault of one document: what another attempt does not repair, and no right; or that it asks for too much. */
 const isOfDocument = (cause: unknown): cause is CallsyncError =>
-  cause instanceof CallsyncError && cause.kind === 'terminal' && cause.code === 'DATABASE_ERROR';
+  cause instanceof CallsyncError &&
+  ((cause.kind === 'terminal' && cause.code === 'DATABASE_ERROR') || lacksResources(cause));
+
+/** Memory, disk or a file. */
+const lacksResources = ({ cause }: CallsyncError): boolean =>
+  /^(?:53[124]|58)/.test(String((cause as { readonly code?: unknown } | undefined)?.code));

@@ -318,18 +318,35 @@ test('several who index at once share the work: every call is indexed, and none 
   expect(await held()).toMatchObject({ indexed: { length: 330 }, pending: [] });
 });
 
-test('a call whose document cannot be made fails no load, holds up no other call, stays pending, and is told', async () => {
-  await beforeDocuments(`IF content LIKE '%mauvais%' THEN RAISE 'no'; END IF`);
+const refuse = (state: string) =>
+  beforeDocuments(`IF content LIKE '%mauvais%' THEN RAISE 'no' USING ERRCODE = '${state}'; END IF`);
+
+test.each([
+  ['cannot be made', 'P0001'],
+  ['takes more memory than there is', '53200'],
+  ['needs a file that is not there', '58P01'],
+])('a call whose document %s fails no load, holds up no other call, stays pending, and is told', async (_, state) => {
+  // Who has not told of one yet.
+  const loading = open();
+  await refuse(state);
   const batch = batchOf(says('a', 'bonjour'), says('b', 'bonjour mauvais'), says('c', 'bonjour'));
-  expect(await warehouse.load(batch)).toMatchObject({ changed: 3 });
+  expect(await loading.load(batch)).toMatchObject({ changed: 3 });
   await expect.poll(held, { timeout: 30_000 }).toEqual({ indexed: ['a', 'c'], pending: ['b'] });
   await expect.poll(() => told, { timeout: 30_000 }).toMatchObject([{ code: 'SEARCH_DOCUMENT' }]);
-  await warehouse.load(batchOf(says('d', 'bonjour')));
+  await loading.load(batchOf(says('d', 'bonjour')));
   const { calls, pending } = await warehouse.search.find({ text: 'bonjour', limit: 20 });
   expect([calls.map(({ callId }) => callId), pending]).toEqual([['a', 'c', 'd'], 1]);
   expect(await warehouse.search.status()).toMatchObject({ calls: 3, pending: 1 });
   await afterDocuments();
   expect(await find('bonjour')).toEqual(['a', 'b', 'c', 'd']);
+});
+
+test('what the server lacks for many calls ends a pass: it is not the fault of them', async () => {
+  await loadOnly(says('a', 'bonjour'), ...Array.from({ length: 12 }, (_, at) => says(`b${at}`, 'mauvais')));
+  await refuse('53100');
+  await expect(indexPending()).rejects.toMatchObject({ kind: 'transient', cause: { code: '53100' } });
+  expect(await held()).toMatchObject({ indexed: ['a'], pending: { length: 12 } });
+  await afterDocuments();
 });
 
 test('who may only read searches what is indexed, and is told how many calls are pending', async () => {
