@@ -31,10 +31,15 @@ export const createSearchIndexer = (options: IndexerOptions): SearchIndexer => {
   let told: string | undefined;
   let again: NodeJS.Timeout | undefined;
 
+  const isThere = async (): Promise<boolean> =>
+    (await runQuery<{ current: boolean }>(loads, purpose, currentSql(layout)))[0]?.current === true;
   const index = async (): Promise<CallsyncError | undefined> => {
-    const [index] = await runQuery<{ current: boolean }>(loads, purpose, currentSql(layout));
-    if (index?.current !== true) return undefined;
-    const { failed, fault } = await catchUp(options, { stop: stopping.signal });
+    if (!(await isThere())) return undefined;
+    const { failed, fault } = await catchUp(options, { stop: stopping.signal }).catch(async (error: unknown) => {
+      // Nothing is left to index where the index was dropped meanwhile.
+      if (await isThere()) throw error;
+      return { failed: [], fault: undefined };
+    });
     if (failed.length === 0) return undefined;
     return terminal('SEARCH_DOCUMENT', `${failed.length} calls of the ${purpose} cannot be indexed for search.`, {
       hint: 'Searches find all other calls; table transcript_search_pending names these. Look what the server logs about them.',

@@ -8,6 +8,7 @@ import {
   prepareStepSql,
   takePendingSql,
 } from '../../../src/warehouse/postgres/search-catch-up.ts';
+import { createSearchIndexer } from '../../../src/warehouse/postgres/search-indexer.ts';
 import { createPostgresWarehouse } from '../../../src/warehouse/postgres/warehouse.ts';
 import type { LoadBatch, Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
@@ -347,6 +348,25 @@ test('what the server lacks for many calls ends a pass: it is not the fault of t
   await expect(indexPending()).rejects.toMatchObject({ kind: 'transient', cause: { code: '53100' } });
   expect(await held()).toMatchObject({ indexed: ['a'], pending: { length: 12 } });
   await afterDocuments();
+});
+
+test('an index that is dropped while it is caught up with is nothing to tell of', async () => {
+  await loadOnly(says('a', 'bonjour'));
+  let isDropped = false;
+  const dropping = async (sql: string, values: unknown[]) => {
+    const found = await pool.query(sql, values);
+    if (!isDropped) await warehouse.search.drop();
+    isDropped = true;
+    return found;
+  };
+  const indexer = createSearchIndexer({
+    ...{ pool, purpose: 'warehouse pg', layout: config, warn: (error) => told.push(error) },
+    loads: { query: dropping } as unknown as pg.Pool,
+  });
+  indexer.wake();
+  await expect.poll(() => isDropped, { timeout: 30_000 }).toBe(true);
+  await indexer.stop();
+  expect(told).toEqual([]);
 });
 
 test('who may only read searches what is indexed, and is told how many calls are pending', async () => {
