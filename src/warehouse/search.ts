@@ -54,10 +54,10 @@ export interface SearchIndexStatus {
 export interface TranscriptSearch {
   /**
    * Makes the index and fills it from the rows that are there, beside running loads, which keep it fresh from its first
-   * moment on. Goes on where an interrupted call stopped. A call that cannot be indexed stays pending.
+   * moment on. Goes on where an interrupted call stopped, and after one that is under way. A call that cannot be indexed stays pending.
    * @throws CallsyncError DATABASE_…, BIGQUERY_…
    */
-  create(onProgress?: (indexedCalls: number) => void): Promise<void>;
+  create(told?: { readonly onProgress?: (indexedCalls: number) => void; readonly onWait?: () => void }): Promise<void>;
   /** Removes the index; nothing else changes. */
   drop(): Promise<void>;
   status(): Promise<SearchIndexStatus>;

@@ -19,8 +19,12 @@ const act = (action: 'create' | 'drop' | 'status') => (name: string | undefined,
     const warehouse = openWarehouse(services, store, name);
     if (action === 'create') {
       await warehouse.migrate();
-      await warehouse.search.create((indexed) => {
-        if (indexed % 10_000 === 0) services.say(`${indexed} calls indexed …`);
+      await warehouse.search.create({
+        onProgress: (indexed) => {
+          if (indexed % 10_000 === 0) services.say(`${indexed} calls indexed …`);
+        },
+        onWait: () =>
+          services.say(`Another command makes the search index of ${warehouse.name}: this one waits for its end.`),
       });
     }
     if (action === 'drop') await warehouse.search.drop();

@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { CallsyncError, terminal, transient } from '../../errors.ts';
 import { inTransaction, runQuery } from '../../postgres/database.ts';
 import { isLocked } from '../../postgres/errors.ts';
+import { withSessionLock } from '../../postgres/session-lock.ts';
 import {
   type FoundCalls,
   readAlternatives,
@@ -37,7 +38,13 @@ export interface TranscriptSearchOptions extends SearchOptions {
 
 /** What searching needs of the database, opened by the warehouse. */
 export const createTranscriptSearch = (options: TranscriptSearchOptions): TranscriptSearch => ({
-  create: (onProgress) => createIndex(options, onProgress),
+  create: ({ onProgress, onWait } = {}) =>
+    withSessionLock(
+      options,
+      `callsync.search-index.${options.layout.schema}`,
+      () => createIndex(options, onProgress),
+      onWait,
+    ),
   drop: () => whenUnlocked(options, runAll(dropSearchSql(options.layout))),
   status: () => readStatus(options),
   find: (request) => find(options, request),

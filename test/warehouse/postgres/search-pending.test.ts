@@ -369,6 +369,16 @@ test('an index that is dropped while it is caught up with is nothing to tell of'
   expect(told).toEqual([]);
 });
 
+test('who makes an index that another one makes waits for it', async () => {
+  await warehouse.search.drop();
+  await loadOnly(...Array.from({ length: 600 }, (_, at) => says(`c${at}`, 'bonjour')));
+  let waiting = 0;
+  const make = (one: Warehouse) => one.search.create({ onWait: () => (waiting += 1) });
+  await Promise.all([make(warehouse), make(open())]);
+  expect(waiting).toBe(1);
+  expect(await warehouse.search.status()).toMatchObject({ state: 'ready', calls: 600, pending: 0 });
+});
+
 test('who may only read searches what is indexed, and is told how many calls are pending', async () => {
   await loadOnly(says('a', 'bonjour'));
   await indexPending();

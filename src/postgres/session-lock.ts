@@ -1,0 +1,60 @@
+/** One holder at a time for a name, over all processes: a session lock on a connection of its own. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Database } from './database.ts';
+import { postgresError } from './errors.ts';
+
+type Pooled = Pick<Database, 'pool' | 'purpose'>;
+
+const retryMs = 200;
+
+/** A connection that holds the lock, or undefined while another does: those who wait keep no connection. */
+const tryHold = async ({ pool, purpose }: Pooled, name: string): Promise<pg.PoolClient | undefined> => {
+  let client: pg.PoolClient | undefined;
+  try {
+    client = await pool.connect();
+    const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock(hashtext($1)) AS held', [name]);
+    if (rows[0]?.held === true) return client;
+    client.release();
+    return undefined;
+  } catch (cause) {
+    client?.release(true);
+    throw postgresError(purpose, cause);
+  }
+};
+
+/**
+ * Asked for again and again: a statement that waits for it would hold up what waits for all statements to end, as the building of an index
+ * does. The lock goes with its connection; when that breaks, `signal` aborts and another holder may start.
+ * @param onWait told once when another one holds it.
+ * @throws CallsyncError DATABASE_…, or what `work` does
+ */
+export const withSessionLock = async <T>(
+  database: Pooled,
+  name: string,
+  work: (signal: AbortSignal) => Promise<T>,
+  onWait: () => void = () => undefined,
+): Promise<T> => {
+  let client = await tryHold(database, name);
+  if (client === undefined) onWait();
+  while (client === undefined) {
+    await delay(retryMs);
+    client = await tryHold(database, name);
+  }
+  const held = client;
+  const controller = new AbortController();
+  const lost = (): void => controller.abort();
+  held.on('error', lost);
+  held.on('end', lost);
+  try {
+    return await work(controller.signal);
+  } finally {
+    held.removeListener('error', lost);
+    held.removeListener('end', lost);
+    const unlocked = await held.query('SELECT pg_advisory_unlock(hashtext($1))', [name]).then(
+      () => true,
+      () => false,
+    );
+    held.release(!unlocked);
+  }
+};
