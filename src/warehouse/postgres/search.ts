@@ -46,8 +46,8 @@ export const createTranscriptSearch = (options: TranscriptSearchOptions): Transc
       onWait,
     ),
   drop: () => whenUnlocked(options, runAll(dropSearchSql(options.layout))),
-  status: () => readStatus(options),
-  find: (request) => find(options, request),
+  status: () => asReader(options, readStatus(options)),
+  find: (request) => asReader(options, find(options, request)),
 });
 
 const callsPerPage = 500;
@@ -228,4 +228,17 @@ const find = async (
     }
     return { ...joinResults(results, request.limit), pending };
   });
+};
+
+/** Who searches needs other rights than who loads. */
+const asReader = async <T>({ purpose, layout }: SearchOptions, reading: Promise<T>): Promise<T> => {
+  try {
+    return await reading;
+  } catch (cause) {
+    if (!(cause instanceof CallsyncError) || cause.code !== 'DATABASE_PERMISSION') throw cause;
+    throw terminal('DATABASE_PERMISSION', `The user of the ${purpose} may not read all that a search needs.`, {
+      hint: `Give it the rights of analysts, which callsync grants prints: USAGE on schema ${layout.schema}, SELECT on all its tables, EXECUTE on all its functions.`,
+      cause: cause.cause,
+    });
+  }
 };

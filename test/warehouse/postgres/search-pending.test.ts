@@ -379,6 +379,31 @@ test('who makes an index that another one makes waits for it', async () => {
   expect(await warehouse.search.status()).toMatchObject({ state: 'ready', calls: 600, pending: 0 });
 });
 
+test('who lacks a right to search is told what to grant', async () => {
+  await loadOnly(says('a', 'bonjour'));
+  await indexPending();
+  const role = `searcher_${process.pid}_${Date.now()}`;
+  await admin.query(
+    `CREATE ROLE ${role}; GRANT USAGE ON SCHEMA calls TO ${role}; GRANT SELECT ON calls.transcript_search TO ${role}`,
+  );
+  try {
+    const url = new URL(database.url);
+    url.searchParams.set('options', `-c role=${role}`);
+    const { search } = open(url.href);
+    for (const asked of [() => search.find({ text: 'bonjour', limit: 20 }), search.status])
+      await expect(asked()).rejects.toMatchObject({
+        code: 'DATABASE_PERMISSION',
+        hint: expect.stringMatching(/callsync grants .* schema calls, SELECT on all its tables/),
+      });
+    await admin.query(
+      `GRANT SELECT ON ALL TABLES IN SCHEMA calls TO ${role}; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA calls TO ${role}`,
+    );
+    expect(await search.find({ text: 'bonjour', limit: 20 })).toMatchObject({ calls: [{ callId: 'a' }] });
+  } finally {
+    await admin.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+  }
+});
+
 test('who may only read searches what is indexed, and is told how many calls are pending', async () => {
   await loadOnly(says('a', 'bonjour'));
   await indexPending();
