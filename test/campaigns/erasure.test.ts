@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import { openBigqueryTarget } from '../pipeline/erase/bigquery-target.ts';
-import { eraseUnderRestores, restorablePostgres } from '../pipeline/erase/erasure-cases.ts';
+import { eraseUnderRestores, openPostgresTarget } from '../pipeline/erase/erasure-cases.ts';
 import { openPipeline, register } from '../support/pipeline.ts';
 
 test('nothing of erased persons is found anywhere, and receipts verify', async () => {
@@ -13,7 +13,7 @@ test('nothing of erased persons is found anywhere, and receipts verify', async (
   try {
     const bigquery = await openBigqueryTarget();
     await register(pipeline.store, 'bigquery');
-    const figures = await eraseUnderRestores(pipeline, [restorablePostgres(pipeline), bigquery], {
+    const figures = await eraseUnderRestores(pipeline, [await openPostgresTarget(pipeline), bigquery], {
       erased: people,
       others: Math.ceil(people / 5),
       events: people * 10,

@@ -32,6 +32,8 @@ export interface RestorableTarget {
   backUp(): Promise<() => Promise<void>>;
   /** Everything that it holds. */
   read(): AsyncIterable<string>;
+  /** Calls that a search in its index finds; undefined where it has none. */
+  readonly search?: (text: string) => Promise<readonly string[]>;
 }
 
 export interface ErasureFigures {
@@ -39,7 +41,7 @@ export interface ErasureFigures {
   readonly events: number;
   /** Texts with a value of an erased person, after each step. */
   readonly found: Readonly<Record<string, number>>;
-  /** Calls of persons that nobody erased, after each step: expected, and in each warehouse. */
+  /** Calls of persons that nobody erased, after each step: expected, in each warehouse, and found by each search index. */
   readonly kept: Readonly<Record<string, readonly number[]>>;
   readonly receipts: Readonly<
     Record<string, { readonly verified: number; readonly broken: number; readonly cut: number }>
@@ -49,6 +51,8 @@ export interface ErasureFigures {
 }
 
 const proofKeys = createProofKeys(Buffer.from('a key of the proof chain'));
+/** Of each a search finds a few calls. */
+const peoplePerSearch = 50;
 const comparison = compareValues(['FR'], () => []);
 
 export const eraseUnderRestores = async (
@@ -144,6 +148,20 @@ export const eraseUnderRestores = async (
     });
     return receipt.erased;
   };
+  /** Calls that a search finds by what persons `from` up to `to` said. */
+  const findSaid = async (
+    searchFor: NonNullable<RestorableTarget['search']>,
+    from: number,
+    to: number,
+  ): Promise<ReadonlySet<string>> => {
+    const found = new Set<string>();
+    for (let at = from; at < to; at += peoplePerSearch) {
+      const some = Array.from({ length: Math.min(peoplePerSearch, to - at) }, (_, index) => personOf(at + index));
+      const said = [some.map(({ email }) => email), some.map(({ phone }) => `"${inGroups(phone)}"`)];
+      for (const texts of said) for (const callId of await searchFor(texts.join(' or '))) found.add(callId);
+    }
+    return found;
+  };
   const look = async (step: string): Promise<void> => {
     await merge();
     await load();
@@ -158,9 +176,18 @@ export const eraseUnderRestores = async (
       count += found.length;
       result.examples.push(...found.slice(0, 2).map((one) => `${step}, ${place}: ${one}`));
     }
-    result.found[step] = count;
     const counts = [input.others * callsPerPerson];
     for (const { target } of targets) counts.push(Number((await target.warehouse.countRows()).calls));
+    for (const { target, search: searchFor } of targets) {
+      if (searchFor === undefined) continue;
+      const found = await findSaid(searchFor, 0, input.erased);
+      count += found.size;
+      result.examples.push(
+        ...[...found].slice(0, 2).map((one) => `${step}, search in ${target.warehouse.name}: ${one}`),
+      );
+      counts.push((await findSaid(searchFor, input.erased, people)).size);
+    }
+    result.found[step] = count;
     result.kept[step] = counts;
     const { verdicts, broken, cut } = await verifyReceipts(store, proof);
     result.receipts[step] = { verified: verdicts, broken: broken.length, cut: cut.length };
@@ -241,12 +268,22 @@ export const eraseUnderRestores = async (
   }
 };
 
-/** The Postgres warehouse of the pipeline. */
-export const restorablePostgres = (pipeline: Pipeline): RestorableTarget => ({
+/** The Postgres warehouse of the pipeline, with a search index. */
+export const openPostgresTarget = async (pipeline: Pipeline): Promise<RestorableTarget> => {
+  await pipeline.warehouse.search.create();
+  return restorablePostgres(pipeline);
+};
+
+const restorablePostgres = (pipeline: Pipeline): RestorableTarget => ({
   target: pipeline.target,
   backUp: async () => {
     const restore = await backUp(pipeline.store.pool, 'wh_main');
     return () => restore();
   },
   read: () => readSchemas(pipeline.store.pool, ['wh_main']),
+  search: async (text) => {
+    const { calls, more, pending } = await pipeline.warehouse.search.find({ text, limit: 1_000 });
+    if (more || pending > 0) throw new Error('a search does not show everything');
+    return calls.map(({ callId }) => callId);
+  },
 });

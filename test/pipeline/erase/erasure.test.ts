@@ -1,12 +1,12 @@
 /** Erasures under load and restores, in seconds; `npm run campaign -- erasure` has a thousand persons and BigQuery. */
 import { expect, test } from 'vitest';
 import { openPipeline } from '../../support/pipeline.ts';
-import { eraseUnderRestores, restorablePostgres } from './erasure-cases.ts';
+import { eraseUnderRestores, openPostgresTarget } from './erasure-cases.ts';
 
 test('nothing of erased persons is found after late events, restores and a lost ledger, and receipts verify', async () => {
   const pipeline = await openPipeline({ documents: true });
   try {
-    const figures = await eraseUnderRestores(pipeline, [restorablePostgres(pipeline)], {
+    const figures = await eraseUnderRestores(pipeline, [await openPostgresTarget(pipeline)], {
       erased: 8,
       others: 4,
       events: 120,
