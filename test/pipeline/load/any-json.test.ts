@@ -153,6 +153,8 @@ test('every batch is folded and loaded whole, and reads back as flatten made it'
   let next = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(document, { minLength: 20, maxLength: 40 }), async (documents) => {
+      // Whole tables are read: of this batch alone.
+      await pipeline.clear();
       const ids = documents.map(() => `${'漢'.repeat(next % 3 === 0 ? 500 : 1)}${next++}`);
       const observations = documents.map((fields, n) =>
         observationOf(ids[n] as string, 1, { ...fields, unique_id: ids[n] }, 'webhook'),
@@ -172,7 +174,7 @@ test('every batch is folded and loaded whole, and reads back as flatten made it'
             for (const row of rows) yield row.filter((_, index) => digestedColumns(name)[index]?.type !== 'words');
           })();
         const stored: (readonly unknown[])[] = [];
-        for await (const row of pipeline.warehouse.rowsOf(name)) if (ids.includes(row[0] as string)) stored.push(row);
+        for await (const row of pipeline.warehouse.rowsOf(name)) stored.push(row);
         expect(await digestRows(columns, select(stored))).toBe(await digestRows(columns, select(expected)));
       }
     }),

@@ -14,7 +14,7 @@ import { type StartedReceiver, startReceiver, testSecret } from '../../webhook/s
 import { until } from '../../webhook/support/until.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
 
-const calls = 1_000;
+const calls = 500;
 let here: Installation;
 let receiver: StartedReceiver;
 let digests: Record<string, string>;
@@ -38,7 +38,13 @@ beforeAll(async () => {
   here = await openInstallation({
     simulator: {
       seed: 6,
-      calls: { count: calls, utterances: 4, to, from: new Date(Date.parse(to) - 12 * 86_400_000).toISOString() },
+      calls: {
+        count: calls,
+        utterances: 4,
+        words: 4,
+        to,
+        from: new Date(Date.parse(to) - 12 * 86_400_000).toISOString(),
+      },
     },
   });
   receiver = await startReceiver({ databaseUrl: here.url });
