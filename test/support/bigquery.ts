@@ -3,14 +3,18 @@
  *
  *   const bigquery = await useBigQuery();      // in beforeAll: { restUrl, grpcAddress, project, dataset }
  */
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { startBigQueryEmulator } from '../../src/local/bigquery/emulator.ts';
 import { locateEmulator } from '../../src/local/bigquery/locate-emulator.ts';
+import { cacheFolderOf } from '../../src/local/locate-program.ts';
 import { knock, openDoor } from './shared-server.ts';
 
 declare module 'vitest' {
@@ -38,11 +42,37 @@ export const useBigQuery = async (): Promise<TestBigQuery> => {
 /** Writes a program into a folder that is the emulator with cheaper parsing. Returns its path, for CALLSYNC_BQEMULATOR. */
 export const makeCheapEmulator = async (folder: string): Promise<string> => {
   const { program, home } = await locateEmulator({ log: console.error });
-  const settings = { PYTHONPATH: join(import.meta.dirname, 'emulator'), ...(home === undefined ? {} : { HOME: home }) };
+  const parser = home === undefined ? undefined : await installCompiledParser(join(dirname(program), 'python'));
+  const settings = {
+    PYTHONPATH: join(import.meta.dirname, 'emulator'),
+    ...(home === undefined ? {} : { HOME: home }),
+    ...(parser === undefined ? {} : { COMPILED_SQLGLOT: parser }),
+  };
   const exported = Object.entries(settings).map(([name, value]) => `export ${name}='${value}'\n`);
   const path = join(folder, 'bqemulator');
   await writeFile(path, `#!/bin/sh\n${exported.join('')}exec '${program}' "$@"\n`, { mode: 0o755 });
   return path;
+};
+
+/** The folder of the compiled parser of the emulator's own version, installed once into the cache; undefined where there is none. */
+const installCompiledParser = async (python: string): Promise<string | undefined> => {
+  const run = promisify(execFile);
+  try {
+    const { stdout } = await run(python, ['-c', 'import importlib.metadata as m; print(m.version("sqlglot"))']);
+    const version = stdout.trim();
+    const folder = cacheFolderOf(`sqlglotc-${version}`, process.env);
+    if (existsSync(folder)) return folder;
+    const partial = await mkdtemp(`${folder}-`);
+    const options = ['--quiet', '--no-input', '--disable-pip-version-check', '--no-compile', '--no-deps'];
+    const wheel = ['--only-binary', ':all:', '--target', partial, `sqlglotc==${version}`];
+    await run(python, ['-m', 'pip', 'install', ...options, ...wheel]);
+    // Another run may have been quicker.
+    await rename(partial, folder).catch(() => rm(partial, { recursive: true, force: true }));
+    return folder;
+  } catch (error) {
+    console.warn(`The local BigQuery parses without its compiled parser: ${(error as Error).message.split('\n')[0]}`);
+    return undefined;
+  }
 };
 
 /** vitest's globalSetup. */
