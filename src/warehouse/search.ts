@@ -61,7 +61,10 @@ export interface TranscriptSearch {
   /** Removes the index; nothing else changes. */
   drop(): Promise<void>;
   status(): Promise<SearchIndexStatus>;
-  /** Finds what is committed when it begins, but for `pending` calls. @throws CallsyncError SEARCH_INDEX_MISSING, USAGE_SEARCH */
+  /**
+   * Finds what is committed when it begins, but for `pending` calls.
+   * @throws CallsyncError SEARCH_INDEX_MISSING; USAGE_SEARCH where nothing but stop words, or no word, is to be found
+   */
   find(request: SearchRequest): Promise<SearchResult>;
 }
 
@@ -103,6 +106,25 @@ export const readSearchText = (text: string): SearchText => {
   };
 };
 
+/**
+ * Punctuation, symbols and blanks beyond ASCII, as the inside of a class of characters that JavaScript and PostgreSQL read alike. Listed,
+ * since an index must not change with a version of Unicode. PostgreSQL's parser takes them for letters where the character type
+ * of the database is C, as that of the embedded server is, and for blanks elsewhere.
+ */
+export const separatorClass = [
+  String.raw`\u0080-\u00A9\u00AB-\u00B1\u00B4\u00B6-\u00B8\u00BB\u00BF\u00D7\u00F7\u02B0-\u02FF`,
+  String.raw`\u037E\u0387\u055A-\u055F\u0589\u058A\u05BE\u05C0\u05C3\u05F3\u05F4\u060C\u060D\u061B\u061E\u061F\u066A-\u066D\u06D4\u0964\u0965`,
+  String.raw`\u1680\u2000-\u206F\u20A0-\u20CF\u2190-\u245F\u2500-\u2BFF\u2E00-\u2E7F\u3000-\u3004\u3008-\u3020\u3030`,
+  String.raw`\uE000\uE001\uFE00-\uFE1F\uFE30-\uFE6F\uFEFF\uFF01-\uFF0F\uFF1A-\uFF20\uFF3B-\uFF40\uFF5B-\uFF65\uFFE0-\uFFFD`,
+].join('');
+/** Those beyond 16 bits, which each of both writes in its own way. */
+const pictures = ['1F000', '1FAFF'] as const;
+const separators = new RegExp(`[${separatorClass}${pictures.map((code) => `\\u{${code}}`).join('-')}]`, 'gu');
+
+/** A text with a blank for each separator, as SQL. A less-than sign would begin a tag, which may swallow words and boundaries. */
+export const separatedSql = (text: string): string =>
+  `regexp_replace(${text}, '[<${separatorClass}${pictures.map((code) => `\\U${code.padStart(8, '0')}`).join('-')}]', ' ', 'g')`;
+
 /** The searches that `or` stands between, where one of them has a phrase; else the text alone. */
 export const readAlternatives = (text: string): readonly string[] => {
   const terms = readTerms(text);
@@ -117,13 +139,15 @@ export const readAlternatives = (text: string): readonly string[] => {
 };
 
 /**
- * Typographic apostrophes are read as plain ones, letters like apostrophes separate words, and a less-than sign begins no tag.
- * A dash that stands alone would exclude the word after it.
+ * Typographic quotes are read as plain ones, marks and letters like apostrophes separate words, and a less-than sign begins no
+ * tag. A dash that stands alone would exclude the word after it.
  */
 const readTerms = (text: string): readonly string[] => {
   const plain = text
-    .replace(/[\u2018\u2019\u201B\u2032\uFF07]/gu, "'")
-    .replace(/[\p{Lm}\p{Sk}\p{Cc}\\ŉ<\u2216\uFE68\uFF3C]/gu, ' ');
+    .replace(/[\u00AB\u00BB\u201C-\u201F\u300C-\u300F\uFF02]/gu, '"')
+    .replace(/\u2212/gu, '-')
+    .replace(separators, ' ')
+    .replace(/[\p{Lm}\p{Sk}\p{Cc}\\ŉ<]/gu, ' ');
   return (plain.match(/-?"[^"]*"?|[^\s"]+/gu) ?? []).filter(hasWord);
 };
 
@@ -136,17 +160,21 @@ const isOr = (term: string): boolean => term.toLowerCase() === 'or';
 /** Around what was found, on its way out of the database: private-use characters, which transcripts do not hold. */
 export const marks = { start: '\uE000', end: '\uE001' } as const;
 
-/** Takes the marks out of a text and says where they were. */
-export const readMarks = (marked: string): Pick<SearchHit, 'text' | 'highlights'> => {
+/**
+ * Where the marks stand in a marked text, as places in the text as it was.
+ * @param marked the text with marks, in which one character stands for each of the text's.
+ */
+export const readMarks = (marked: string, text: string): Pick<SearchHit, 'text' | 'highlights'> => {
   const highlights: [number, number][] = [];
-  let text = '';
+  const characters = text[Symbol.iterator]();
+  let at = 0;
   let start: number | undefined;
-  for (const part of marked.split(/([\uE000\uE001])/u)) {
-    if (part === marks.start) start = text.length;
-    else if (part === marks.end) {
-      if (start !== undefined && start < text.length) highlights.push([start, text.length]);
+  for (const character of marked) {
+    if (character === marks.start) start = at;
+    else if (character === marks.end) {
+      if (start !== undefined && start < at) highlights.push([start, at]);
       start = undefined;
-    } else text += part;
+    } else at += characters.next().value?.length ?? 0;
   }
   return { text, highlights };
 };

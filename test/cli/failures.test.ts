@@ -49,6 +49,13 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     await empty.remove();
   });
 
+  test('a range that ends before it begins', async () => {
+    await folder.configure(configOf());
+    const range = ['--from', '2025-02-01', '--to', '2025-01-01'];
+    expectFailure(await folder.run(['search', 'contrat', ...range]), 2, /The range is empty/);
+    expectFailure(await folder.run(['export', 'out', ...range]), 2, /The range is empty/);
+  });
+
   test('a wrong key names the key, and what may be meant', async () => {
     await folder.configure({ ...configOf(), stor: { url: 'x' }, sync: { interval: 'soon' } });
     const result = await folder.run(['status']);

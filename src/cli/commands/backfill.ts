@@ -31,6 +31,12 @@ export const parseTimestampArgument = (text: string): number => {
   return micros;
 };
 
+/** @throws CallsyncError USAGE_RANGE */
+export const refuseEmptyRange = ({ from, to }: { readonly from?: number; readonly to?: number }): void => {
+  if (from !== undefined && to !== undefined && from >= to)
+    throw terminal('USAGE_RANGE', 'The range is empty: --from must be before --to.');
+};
+
 const toJson = (name: string, { startedAt, ...progress }: BackfillProgress): unknown =>
   tellTimes({ backfill: name, ...progress, startedAt: new Date(startedAt) });
 

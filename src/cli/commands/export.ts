@@ -5,7 +5,7 @@ import { type CommonOptions, print, untilStopped, withCommonOptions, withStore }
 import { exitCodes } from '../exit-codes.ts';
 import { processedFieldOf } from '../services/activity-deps.ts';
 import { readVersion } from '../version.ts';
-import { parseTimestampArgument } from './backfill.ts';
+import { parseTimestampArgument, refuseEmptyRange } from './backfill.ts';
 
 interface ExportOptions extends CommonOptions {
   readonly format: ExportFormat;
@@ -15,6 +15,7 @@ interface ExportOptions extends CommonOptions {
 
 const run = (folder: string, options: ExportOptions): Promise<void> =>
   withStore(options, async (store, services) => {
+    refuseEmptyRange(options);
     const { signal } = untilStopped();
     const { format, from, to = Date.now() * 1000 } = options;
     const processedField = processedFieldOf(services.config);

@@ -3,7 +3,7 @@ import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.
 import { type CommonOptions, print, wholeNumber, withCommonOptions, withStore } from '../command.ts';
 import { openWarehouse } from '../services/open-warehouse.ts';
 import { iso } from '../tell-times.ts';
-import { parseTimestampArgument } from './backfill.ts';
+import { parseTimestampArgument, refuseEmptyRange } from './backfill.ts';
 
 interface SearchOptions extends CommonOptions {
   readonly from?: number;
@@ -36,10 +36,18 @@ const renderCall = (call: FoundCall): string =>
     ),
   ].join('\n');
 
-const render = ({ calls, more, pending }: SearchResult): string =>
+/** Sides that the service is known to send. */
+const knownSides = ['in', 'out'];
+
+const renderNone = (side: string | undefined): string =>
+  side === undefined || knownSides.includes(side)
+    ? 'No call has it.'
+    : `No call has it, said by side “${side}”. Sides are named as they were sent, mostly ${knownSides.join(' and ')}.`;
+
+const render = ({ calls, more, pending }: SearchResult, side: string | undefined): string =>
   [
     ...calls.map(renderCall),
-    calls.length === 0 ? 'No call has it.' : `${calls.length} calls${more ? ', and more: --limit shows them' : ''}`,
+    calls.length === 0 ? renderNone(side) : `${calls.length} calls${more ? ', and more: --limit shows them' : ''}`,
     ...(pending === 0 ? [] : [`${pending} loaded calls are not indexed yet: they were not searched.`]),
   ].join('\n');
 
@@ -79,10 +87,11 @@ BigQuery compares whole words as they are written; the local one cannot search. 
     )
     .action((words: readonly string[], options: SearchOptions) =>
       withStore(options, async (store, services) => {
+        refuseEmptyRange(options);
         const warehouse = openWarehouse(services, store, options.warehouse);
         const { from, to, side, limit } = options;
         const result = await warehouse.search.find({ text: words.join(' '), from, to, side, limit });
-        print(options, toJson(result), render(result));
+        print(options, toJson(result), render(result, side));
       }),
     );
 };

@@ -4,6 +4,7 @@
  * (`search-catch-up.ts`). The triggers belong to the database, so that no load passes them by, whatever version of callsync
  * runs it, from the moment at which the index is created to the moment at which it is dropped.
  */
+import { separatedSql } from '../search.ts';
 import { type Layout, qualified, quote } from './layout.ts';
 import {
   boundary,
@@ -17,7 +18,7 @@ import {
 } from './search-language.ts';
 
 /** Raised when what is stored changes its meaning; an index of another number is made again. */
-const definition = 'Search index of callsync, definition 5.';
+const definition = 'Search index of callsync, definition 6.';
 
 const triggers = ['insert', 'update', 'delete', 'truncate'] as const;
 
@@ -46,9 +47,6 @@ SELECT t.call_id, t.side, t.call_timestamp, t.language, d.document, d.clipped
  CROSS JOIN LATERAL ${document}(t.language, t.content) d`;
 };
 
-/** A less-than sign would begin a tag, which may swallow words and boundaries. */
-export const asText = (content: string): string => `replace(${content}, '<', ' ')`;
-
 /** Letters of Latin, Greek and Cyrillic whose form without accents is not empty, no longer, and needs no quoting. */
 const plainLetters = String.raw`\u0020-\u007E\u00C0-\u0148\u014A-\u024F\u0370-\u052F`;
 
@@ -68,7 +66,7 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
   any_letters regdictionary := ${stemmer('language')};
   latin_letters regdictionary := ${latinStemmer('language')};
-  said tsvector := to_tsvector(${everyWord(layout)}, ${asText('content')});
+  said tsvector := to_tsvector(${everyWord(layout)}, ${separatedSql('content')});
   written text;
   short boolean := length(content) < 16383;
 BEGIN

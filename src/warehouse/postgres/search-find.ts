@@ -61,17 +61,21 @@ export const joinResults = (results: readonly FoundCalls[], limit: number): Foun
   return { calls: sorted.slice(0, limit), more: sorted.length > limit || results.some((result) => result.more) };
 };
 
-/** @returns the newest calls of all languages that match; the transaction's settings are left changed */
+/**
+ * The newest calls of all languages that match; undefined where every language that there is takes all words for stop words, outside
+ * phrases. The transaction's settings are left changed.
+ */
 export const findCalls = async (
   client: pg.PoolClient,
   layout: Layout,
   request: SearchRequest,
   text: SearchText,
-): Promise<FoundCalls> => {
+): Promise<FoundCalls | undefined> => {
   const { rows: languages } = await client.query<LanguageRow>(languageQueriesSql(layout), [
     ...languageParameters(text),
   ]);
   const queries = languages.flatMap((row) => toLanguageQuery(row) ?? []);
+  if (languages.length > 0 && queries.length === 0) return undefined;
   // One more call tells whether there are more.
   const wanted = request.limit + 1;
   const range = { from: request.from ?? null, to: request.to ?? null, side: request.side ?? null, limit: 2 * wanted };
@@ -110,7 +114,7 @@ export const findCalls = async (
       query.wantedSequences,
     ]);
     for (const row of rows) {
-      const hit = { utteranceIndex: row.utterance_index, side: row.side, ...readMarks(row.marked) };
+      const hit = { utteranceIndex: row.utterance_index, side: row.side, ...readMarks(row.marked, row.content) };
       calls.get(row.call_id)?.hits.push(hit);
     }
   }

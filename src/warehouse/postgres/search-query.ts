@@ -1,9 +1,9 @@
 /** Searching: one query a language, because each stems in its own way. */
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import type { SearchText } from '../search.ts';
-import { hitsPerCall, marks } from '../search.ts';
+import { hitsPerCall, marks, separatedSql } from '../search.ts';
 import { type Layout, qualified } from './layout.ts';
-import { asText, quotedLexeme, ranOut } from './search-ddl.ts';
+import { quotedLexeme, ranOut } from './search-ddl.ts';
 import { boundary, everyWord, stopMark, wordsThatCount } from './search-language.ts';
 
 /** A search as one language reads it; tsquery as text. */
@@ -75,7 +75,7 @@ const spelled = (layout: Layout, language: string, text: string): string => {
   const said = `(ts_lexize('simple', p.token))[1]`;
   const stop = `'${stopMark}' || ${said} || coalesce(E'\\x02' || ${lexized(`${fold}(${said})`)}, '')`;
   return `(SELECT ${fold}(E'\\x01' || string_agg(coalesce(${lexized('p.token')}, ${stop}), E'\\x01' ORDER BY p.ordinality) || E'\\x01')
-     FROM ts_parse('default', ${asText(text)}) WITH ORDINALITY p
+     FROM ts_parse('default', ${separatedSql(text)}) WITH ORDINALITY p
      JOIN pg_ts_config_map m ON m.mapcfg = ${wordsThatCount(layout, language)} AND m.mapseqno = 1 AND m.maptokentype = p.tokid)`;
 };
 
@@ -243,11 +243,11 @@ export const hitsSql = (layout: Layout): string => {
   const marked = (
     configuration: string,
     lexeme: string,
-  ) => `(SELECT ts_headline(${configuration}, h.content, q.query, 'HighlightAll=true, StartSel=${marks.start}, StopSel=${marks.end}')
+  ) => `(SELECT ts_headline(${configuration}, h.said, q.query, 'HighlightAll=true, StartSel=${marks.start}, StopSel=${marks.end}')
      FROM (SELECT string_agg(${quotedLexeme('w.lexeme')}, ' | ')::tsquery AS query
-             FROM unnest(to_tsvector(${configuration}, h.content)) w WHERE ${lexeme} = ANY($5::text[])) q)`;
-  return `SELECT s.call_id, h.utterance_index, h.side,
-       coalesce(${marked(wordsThatCount(layout, '$3::text'), `${fold}(w.lexeme)`)}, ${marked(everyWord(layout), `'${stopMark}' || ${fold}(w.lexeme)`)}, h.content) AS marked
+             FROM unnest(to_tsvector(${configuration}, h.said)) w WHERE ${lexeme} = ANY($5::text[])) q)`;
+  return `SELECT s.call_id, h.utterance_index, h.side, h.content,
+       coalesce(${marked(wordsThatCount(layout, '$3::text'), `${fold}(w.lexeme)`)}, ${marked(everyWord(layout), `'${stopMark}' || ${fold}(w.lexeme)`)}, h.said) AS marked
   FROM unnest($1::text[], $2::text[]) AS s(call_id, side)
  CROSS JOIN LATERAL (
    WITH told AS MATERIALIZED (
@@ -266,7 +266,7 @@ export const hitsSql = (layout: Layout): string => {
        FROM ${qualified(layout, 'utterances')} u
       WHERE u.call_id = s.call_id AND coalesce(u.side, '') = s.side AND u.content <> ''
    )
-   SELECT u.utterance_index, u.side, u.content
+   SELECT u.utterance_index, u.side, u.content, ${separatedSql('u.content')} AS said
      FROM numbered u
     WHERE CASE WHEN NOT EXISTS (SELECT FROM told WHERE ${ranOut('told.positions')}) THEN u.place IN (SELECT place FROM found)
                ELSE (${document}($3::text, u.content)).document @@ $4::tsquery

@@ -224,7 +224,13 @@ const find = async (
       const { calls, more } = joinResults(results, request.limit);
       const oldest = more ? (calls.at(-1)?.callTimestamp ?? undefined) : undefined;
       const from = oldest === undefined ? request.from : Math.max(oldest, request.from ?? oldest);
-      results.push(await findCalls(client, layout, { ...request, from }, text));
+      const found = await findCalls(client, layout, { ...request, from }, text);
+      if (found !== undefined) results.push(found);
+    }
+    if (results.length === 0) {
+      throw terminal('USAGE_SEARCH', 'The search has stop words alone: they are in nearly every call.', {
+        hint: 'Put them into a phrase, such as "votre contrat", where they count, or add a word that is rarer.',
+      });
     }
     return { ...joinResults(results, request.limit), pending };
   });

@@ -121,6 +121,49 @@ test('accents, inflections in French and English, phrases, exclusions, sides and
   ]);
 });
 
+test('words are found beside typographic marks, as spoken and as typed, and shown with them', async () => {
+  await load(
+    {
+      callId: 'marks',
+      minute: 1,
+      says: [
+        ['out', 'Allô… «pamplemousse» “ornithorynque” l’hippopotame\u202F; aujourd’hui—demain'],
+        ['in', 'École 😊girafe\u{1F600}\u{1F600} zèbre€ ‹okapi› „Über“ été\u00A0!'],
+      ],
+    },
+    { callId: 'plain', minute: 2, says: [['out', `Allo... "pamplemousse", l'hippopotame ; aujourd'hui - demain`]] },
+  );
+  await warehouse.search.create();
+  for (const text of ['allô', 'pamplemousse', "l'hippopotame", 'l’hippopotame', 'aujourd’hui demain', 'allo…']) {
+    expect(await find(text), text).toEqual(['plain', 'marks']);
+  }
+  for (const text of [
+    '«hippopotame aujourd’hui»',
+    '“l’hippopotame, aujourd’hui—demain”',
+    '"hippopotame aujourd hui demain"',
+  ]) {
+    expect(await find(text), text).toEqual(['plain', 'marks']);
+  }
+  for (const text of [
+    'ornithorynque',
+    'ecole',
+    'ÉCOLE',
+    'girafe',
+    'zebre',
+    'okapi',
+    'uber',
+    '"über été"',
+    '"girafe zèbre" –okapi',
+  ])
+    expect(await find(text), text).toEqual(['marks']);
+  expect(await find('école -okapi')).toEqual([]);
+  expect(await find('école −okapi')).toEqual([]);
+  const [found] = (await search({ text: 'girafes okapi', limit: 1 })).calls;
+  const [hit] = found?.hits ?? [];
+  expect(hit?.text).toBe('École 😊girafe\u{1F600}\u{1F600} zèbre€ ‹okapi› „Über“ été\u00A0!');
+  expect(hit?.highlights.map(([start, end]) => hit.text.slice(start, end))).toEqual(['girafe', 'okapi']);
+});
+
 test('words that the index cannot hold break nothing, and phrases are found where positions ran out', async () => {
   const often = Array.from({ length: 300 }, () => 'bonjour').join(' ');
   await load({
@@ -149,7 +192,9 @@ test('words that the index cannot hold break nothing, and phrases are found wher
   }
   expect(await find("resume ŉ \u02BC ' \\")).toEqual(['odd']);
   await expect(find('-seul')).rejects.toMatchObject({ code: 'USAGE_SEARCH' });
-  expect(await find('le la')).toEqual([]);
+  await expect(find('le la')).rejects.toMatchObject({ code: 'USAGE_SEARCH' });
+  expect(await find('le la or resume')).toEqual(['odd']);
+  expect(await find('le la or "et resume" or bonjour')).toEqual(['odd']);
 });
 
 test('a stop word is not found by another word of its letters or stem, and has its accents or not', async () => {
@@ -431,7 +476,7 @@ test('an index that is absent, unfinished, of another definition or unkept is no
   const harms = [
     'DROP INDEX calls.transcript_search_document',
     "DROP TABLE calls.transcript_search_pending; UPDATE calls.transcript_search SET document = ''",
-    "COMMENT ON TABLE calls.transcript_search IS 'Search index of callsync, definition 4.'; UPDATE calls.transcript_search SET document = ''",
+    "COMMENT ON TABLE calls.transcript_search IS 'Search index of callsync, definition 5.'; UPDATE calls.transcript_search SET document = ''",
     "ALTER TABLE calls.utterances DISABLE TRIGGER transcript_search_insert; UPDATE calls.transcript_search SET document = ''",
     "DROP TRIGGER transcript_search_delete ON calls.utterances; UPDATE calls.transcript_search SET document = ''",
   ];
