@@ -111,7 +111,7 @@ export const readSearchText = (text: string): SearchText => {
  * since an index must not change with a version of Unicode. PostgreSQL's parser takes them for letters where the character type
  * of the database is C, as that of the embedded server is, and for blanks elsewhere.
  */
-export const separatorClass = [
+const separatorClass = [
   String.raw`\u0080-\u00A9\u00AB-\u00B1\u00B4\u00B6-\u00B8\u00BB\u00BF\u00D7\u00F7\u02B0-\u02FF`,
   String.raw`\u037E\u0387\u055A-\u055F\u0589\u058A\u05BE\u05C0\u05C3\u05F3\u05F4\u060C\u060D\u061B\u061E\u061F\u066A-\u066D\u06D4\u0964\u0965`,
   String.raw`\u1680\u2000-\u206F\u20A0-\u20CF\u2190-\u245F\u2500-\u2BFF\u2E00-\u2E7F\u3000-\u3004\u3008-\u3020\u3030`,
