@@ -22,7 +22,7 @@ import { type Installation, install } from '../support/installation.ts';
 import { openPipeline, type Pipeline } from '../support/pipeline.ts';
 
 const day = 86_400_000;
-const none = { lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
+const none = { erased: 0, lost: 0, duplicated: 0, stale: 0, mismatched: 0 };
 
 /** More than the cap of 1,000 where there is one; elsewhere more than two pages, and no round number. */
 const capped = new Set(['silent_cap', 'page_capped']);

@@ -268,7 +268,7 @@ const compareTruth = async (
       control,
       warehouse,
       ({ callId, status }) => listed.includes(status) && !erased.has(callId),
-      (entry, wrong) => tell({ entry, wrong, warehouse }),
+      { tell: (entry, wrong) => tell({ entry, wrong, warehouse }) },
     );
   }
   return reports;

@@ -29,10 +29,10 @@ const renderSummary = async (demo: RunningDemo, staysUp: boolean): Promise<strin
     renderTable(Object.entries(result.rows).map(([table, rows]) => ({ table, rows }))),
   ];
   for (const { title, sql } of analystQueries) lines.push('', title, renderTable(await warehouse.query(sql)));
-  const { lost, duplicated, stale, mismatched, calls } = result.truth;
+  const { lost, duplicated, stale, mismatched, erased, calls } = result.truth;
   lines.push(
     '',
-    `Truth check over ${calls} calls: lost ${lost}, duplicated ${duplicated}, stale ${stale}, mismatched ${mismatched}`,
+    `Truth check over ${calls} calls: lost ${lost}, duplicated ${duplicated}, stale ${stale}, mismatched ${mismatched}${erased > 0 ? `; ${erased} erased, kept out` : ''}`,
     ...(result.equal === undefined ? [] : ['', ...renderEqual(result.equal)]),
     `Webhook deliveries: ${Object.entries(result.deliveries)
       .map(([name, n]) => `${n} ${name}`)

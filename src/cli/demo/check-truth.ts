@@ -10,6 +10,8 @@ import type { Row, Warehouse } from '../../warehouse/warehouse.ts';
 
 export interface TruthReport {
   readonly calls: number;
+  /** Erased here, and kept out although the service still has them. */
+  readonly erased: number;
   readonly lost: number;
   readonly duplicated: number;
   readonly stale: number;
@@ -88,20 +90,27 @@ const isSame = (callId: string, found: Fingerprint, document: CallDocument): boo
   );
 };
 
+interface Aids {
+  /** Those of some calls that were erased for good; without it none. */
+  readonly findErased?: (callIds: readonly string[]) => Promise<ReadonlySet<string>>;
+  /** Told of each call that is not as it should be. */
+  readonly tell?: (entry: TruthEntry, wrong: Wrong) => void;
+}
+
 /**
- * Lost: known to the service, absent here. Duplicated: more than one row in calls. Stale: an earlier version of the
+ * Lost: known to the service, neither here nor erased here. Duplicated: more than one row in calls. Stale: an earlier version of the
  * call. Mismatched: no version of it.
  * @param wanted which calls of the truth count, such as those whose status the list filter lets through
- * @param tell of each call that is not as it should be
  */
 export const checkTruth = async (
   control: SimulatorControl,
   warehouse: Warehouse,
   wanted: (entry: TruthEntry) => boolean,
-  tell: (entry: TruthEntry, wrong: Wrong) => void = () => undefined,
+  { findErased = async () => new Set(), tell = () => undefined }: Aids = {},
 ): Promise<TruthReport> => {
   const { prints, duplicated } = await fingerprintWarehouse(warehouse);
   const report = { calls: 0, lost: 0, stale: 0, mismatched: 0 };
+  const absent: TruthEntry[] = [];
   const count = (entry: TruthEntry, wrong: Wrong): void => {
     report[wrong] += 1;
     tell(entry, wrong);
@@ -111,7 +120,7 @@ export const checkTruth = async (
     report.calls += 1;
     const found = prints.get(entry.callId);
     if (found === undefined) {
-      count(entry, 'lost');
+      absent.push(entry);
       continue;
     }
     if (isSame(entry.callId, found, entry.document)) continue;
@@ -122,5 +131,7 @@ export const checkTruth = async (
     }
     count(entry, earlier ? 'stale' : 'mismatched');
   }
-  return { ...report, duplicated };
+  const erased = await findErased(absent.map(({ callId }) => callId));
+  for (const entry of absent) if (!erased.has(entry.callId)) count(entry, 'lost');
+  return { ...report, erased: erased.size, duplicated };
 };

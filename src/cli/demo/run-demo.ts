@@ -14,6 +14,7 @@ import type { SimulatorControl } from '../../simulator/control/control.ts';
 import { createRemoteControl } from '../../simulator/control/remote-control.ts';
 import { defaultAxis } from '../../source/list/list-query.ts';
 import { applyPreset } from '../../source/presets/presets.ts';
+import { findTombstones } from '../../store/ledger/ledger-windows.ts';
 import { summarizeStore } from '../../store/status/summary.ts';
 import type { Store } from '../../store/store.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
@@ -222,6 +223,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
       control,
       warehouse,
       (entry) => statuses.has(entry.status) || entry.deliveredByWebhook,
+      { findErased: (callIds) => findTombstones(store, callIds) },
     );
     endPhase('check');
     const psql = psqlLine(config, store.url);
