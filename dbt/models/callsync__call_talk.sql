@@ -78,7 +78,14 @@ SELECT
     WHEN s.speech IS NULL THEN 'no utterance has a side and times'
     ELSE 'ok'
   END AS talk_status,
-  CASE WHEN s.agent_side IS NULL THEN 'side unknown: set analytics.agent_side' ELSE 'ok' END AS agent_status,
+  CASE
+    WHEN s.agent_side IS NULL THEN 'side unknown: set analytics.agent_side'
+    WHEN {{ callsync.callsync_factor("utterance_start") }} IS NULL OR {{ callsync.callsync_factor("utterance_duration") }} IS NULL
+      THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
+    WHEN s.utterance_count = 0 THEN 'no transcript'
+    WHEN s.speech IS NULL THEN 'no utterance has a side and times'
+    ELSE 'ok'
+  END AS agent_status,
   COALESCE(n.turns, 0) AS turns,
   COALESCE(n.words, 0) AS words,
   ROUND((s.talk_in) * 1000000) / 1000000 + 0 AS talk_in_seconds,

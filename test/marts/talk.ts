@@ -23,6 +23,7 @@ export const talkOf = (utterances: readonly Utterance[], agentSide: string, unit
   if (utterances.length === 0)
     return {
       talk_status: 'no transcript',
+      agent_status: 'no transcript',
       turns: 0,
       words: 0,
       speech_seconds: null,

@@ -20,6 +20,15 @@ const numberRuns = (columns: string, partition: string, name: string): string =>
   FROM marked
 )`;
 
+/** Why a call has no figures in seconds, as branches of a CASE. */
+const talkStatus = (
+  d: Dialect,
+): string => `WHEN ${d.factor('utterance_start')} IS NULL OR ${d.factor('utterance_duration')} IS NULL
+      THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
+    WHEN s.utterance_count = 0 THEN 'no transcript'
+    WHEN s.speech IS NULL THEN 'no utterance has a side and times'
+    ELSE 'ok'`;
+
 export const speechIntervals: Mart = {
   name: 'speech_intervals',
   intermediate: true,
@@ -229,13 +238,12 @@ SELECT
   s.agent,
   s.agent_side,
   CASE
-    WHEN ${d.factor('utterance_start')} IS NULL OR ${d.factor('utterance_duration')} IS NULL
-      THEN 'unit unknown: set analytics.units.utterance_start and utterance_duration (callsync calibrate)'
-    WHEN s.utterance_count = 0 THEN 'no transcript'
-    WHEN s.speech IS NULL THEN 'no utterance has a side and times'
-    ELSE 'ok'
+    ${talkStatus(d)}
   END AS talk_status,
-  CASE WHEN s.agent_side IS NULL THEN 'side unknown: set analytics.agent_side' ELSE 'ok' END AS agent_status,
+  CASE
+    WHEN s.agent_side IS NULL THEN 'side unknown: set analytics.agent_side'
+    ${talkStatus(d)}
+  END AS agent_status,
   COALESCE(n.turns, 0) AS turns,
   COALESCE(n.words, 0) AS words,
   ${toMicroseconds('s.talk_in')} AS talk_in_seconds,
