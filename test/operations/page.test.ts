@@ -82,6 +82,19 @@ test('calls proven only what every warehouse has without a gap', () => {
   expect(provenThrough([warehouse, { ...warehouse, days: [day('2026-01-02', 'unproven')] }])).toBeNull();
 });
 
+test('tells which days are proven behind one that is not', () => {
+  const proven = ['2026-01-03', '2026-01-04'].map((date) => day(date, 'proven'));
+  const days = [day('2026-01-01', 'unread'), day('2026-01-02', 'unproven'), ...proven];
+  const sentence = (...more: (typeof warehouse)['days'][]) =>
+    sumUp({ ...calm, warehouses: [days, ...more].map((one) => ({ ...warehouse, days: one })) }).sentence;
+  expect(sentence()).toContain('; 2 days are proven, but not 2026-01-02 before.');
+  // A day counts where every warehouse has it.
+  expect(sentence([day('2026-01-01', 'unproven'), ...proven.slice(0, 1)])).toContain(
+    '; 1 day is proven, but not 2026-01-01 before.',
+  );
+  expect(sentence([day('2026-01-02', 'unproven')])).toContain('; no day is proven yet.');
+});
+
 test('escapes whatever is put into HTML', () => {
   expect(html`<p title="${evil}">${[evil, html`<b>${evil}</b>`, null, false, 3]}</p>`.text).toBe(
     '<p title="&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&#39;&amp;">&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&#39;&amp;<b>&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&#39;&amp;</b>3</p>',

@@ -22,13 +22,26 @@ export const provenThrough = (warehouses: PageState['warehouses']): string | nul
   return last.includes(null) ? null : ((last as string[]).sort()[0] ?? null);
 };
 
+const isProven = ({ state }: PageDay): boolean => state === 'proven' || state === 'healed';
+
 const lastProven = (days: readonly PageDay[]): string | null => {
   let last: string | null = null;
-  for (const { state, date } of days) {
-    if (state === 'proven' || state === 'healed') last = date;
-    else if (last !== null || state !== 'unread') break;
+  for (const day of days) {
+    if (isProven(day)) last = day.date;
+    else if (last !== null || day.state !== 'unread') break;
   }
   return last;
+};
+
+/** Where some warehouse lacks a proof of the first day that was read. */
+const describeGap = (warehouses: PageState['warehouses']): string => {
+  const [first, ...others] = warehouses.map(({ days }) => days.filter(isProven).map(({ date }) => date));
+  const proven = (first ?? []).filter((date) => others.every((dates) => dates.includes(date))).length;
+  const gaps = warehouses.flatMap(
+    ({ days }) => days.find((day) => day.state !== 'unread' && !isProven(day))?.date ?? [],
+  );
+  if (proven === 0) return 'no day is proven yet';
+  return `${proven} ${proven === 1 ? 'day is' : 'days are'} proven, but not ${gaps.sort()[0]} before`;
 };
 
 export const sumUp = (state: PageState): Summary => {
@@ -80,7 +93,7 @@ const describeProgress = (state: PageState): Omit<Summary, 'command'> => {
     newest.length === 0
       ? 'No call is visible yet'
       : `The newest visible call is ${formatSpan(Math.max(0, (state.at - Math.min(...newest)) / 1000))} old`;
-  const proven = through === null ? 'no day is proven yet' : `all is proven through ${through}`;
+  const proven = through === null ? describeGap(state.warehouses) : `all is proven through ${through}`;
   if (state.sync === null) {
     return { mood: 'working', word: 'Not started', sentence: `Continuous sync has not begun. ${age}; ${proven}.` };
   }
