@@ -130,7 +130,7 @@ export const errorNotes: Readonly<Record<string, ErrorNote>> = {
     todo: 'Check source.auth_url and source.realm; a token endpoint that is down is asked again.',
   },
   USAGE_ERASE: {
-    todo: 'Give --key with --by metadata, and not otherwise.',
+    todo: 'Give --key with --by metadata, and not otherwise; write the key as calls have it, and whole telephone numbers.',
   },
   USAGE_KEY: {
     todo: 'Name one that callsync webhook keys lists.',

@@ -8,7 +8,8 @@ import type { Comparison, ErasureRequest } from '../pipeline/erase/match-calls.t
 import { compareValues } from '../privacy/compare-values.ts';
 import { subjectOf } from '../privacy/subjects.ts';
 import type { Store } from '../store/store.ts';
-import { type CommonOptions, withCommonOptions, withServices } from './command.ts';
+import { checkMetadataKey, checkValues } from './check-request.ts';
+import { type CommonOptions, say, withCommonOptions, withServices } from './command.ts';
 import { readValues } from './read-values.ts';
 import { openPrivacy } from './services/open-privacy.ts';
 import { openStoreService } from './services/open-store.ts';
@@ -35,27 +36,42 @@ const readPersonRequest = async ({ by, key, file }: PersonOptions): Promise<Eras
     throw terminal('USAGE_ERASE', '--key names the metadata key of --by metadata, and goes with it alone.');
   }
   const values = await readValues(file, by === 'phone' ? 'Telephone number' : by === 'call' ? 'Call id' : 'Value');
-  return key === undefined ? { kind: by as 'call' | 'phone', values } : { kind: 'metadata', key, values };
+  const request: ErasureRequest =
+    key === undefined ? { kind: by as 'call' | 'phone', values } : { kind: 'metadata', key, values };
+  checkValues(request);
+  return request;
 };
 
-/** Runs a command with the request that its options make, and the store. */
+/**
+ * Runs a command with the request that its options make, and the store.
+ * @param mayCome whether the command also concerns calls that come later.
+ */
 export const withPerson = (
   options: PersonOptions,
+  { mayCome }: { readonly mayCome: boolean },
   work: (person: {
     readonly request: ErasureRequest;
     readonly store: Store;
     readonly services: Services;
+    readonly comparison: PersonComparison;
   }) => Promise<void>,
 ): Promise<void> =>
   withServices(options, async (services) => {
     const request = await readPersonRequest(options);
-    await work({ request, store: await openStoreService(services), services });
+    const store = await openStoreService(services);
+    const comparison = openComparison(services.config);
+    await checkMetadataKey(store, request, { comparison: comparison.comparison, mayCome, tell: say });
+    await work({ request, store, services, comparison });
   });
 
-/** How values are compared, and what names a person in the erasure log, by the configured countries and rules. */
-export const openComparison = (
-  config: Pick<Config, 'privacy' | 'store'>,
-): { readonly comparison: Comparison; readonly personOf: (kind: 'phone' | 'metadata', value: string) => string } => {
+interface PersonComparison {
+  readonly comparison: Comparison;
+  /** What names a person in the erasure log. */
+  readonly personOf: (kind: 'phone' | 'metadata', value: string) => string;
+}
+
+/** How values are compared, by the configured countries and rules. */
+const openComparison = (config: Pick<Config, 'privacy' | 'store'>): PersonComparison => {
   const privacy = openPrivacy(config);
   const countries = config.privacy.countries.filter((country) => isSupportedCountry(country));
   return {

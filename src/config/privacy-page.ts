@@ -65,10 +65,12 @@ them back; backups and what platforms keep of deleted rows end as after an erasu
 
 const requests = `## Requests of persons
 
-**Erasure.** \`callsync erase --by phone\` counts the calls that are meant; with \`--yes\` it erases them: the documents, the bodies of
-their deliveries, what quarantine, rereads and frames hold of them, and their rows in every warehouse with its next load. Values
-are asked for, or read from a file or standard input. The receipt (\`--json\`) names the values by keyed hashes, says what a search
-afterwards found and until when platforms keep copies, and is signed: \`callsync verdicts verify\` checks all of them. A tombstone and the
+**Erasure.** \`callsync erase --by phone\` counts the calls that are meant: how many are stored here, were erased before,
+or were never seen, such as a mistyped id. The receipt has the same counts. With \`--yes\` it erases them: the documents, the bodies of
+their deliveries, what quarantine, rereads and frames hold of them, and their rows in every warehouse with its next load. A call that was
+never seen is kept out, should it come. Values are asked for, or read from a file or standard input. The receipt (\`--json\`) names
+the values by keyed hashes, says what a search afterwards found and until when platforms keep copies, and is signed:
+\`callsync verdicts verify\` checks all of them. A tombstone and the
 erasure log keep the call away whatever arrives later or is restored; the log has the receipts too, so that a store which was
 restored has them again. A number is found however it is written, in transcripts also as words. Records that cannot be read and
 that name an erased call or value are not kept. Aliases of the person's tokens go too. Sealed records cannot be searched. What needs the values is
@@ -99,7 +101,7 @@ person in contacts or metadata. Damaged files stay for \`webhook.spool.damaged_r
 metadata become tombstones when they are met.
 
 **Access.** \`callsync privacy export --by phone\` prints the calls that an erasure would mean, as they are stored: one JSON document
-a line. The warehouse's tables hold the same.
+a line. Erased ones are counted and left out. The warehouse's tables hold the same.
 
 **Retention.** \`privacy.retention\` says how long words, transcripts, free fields and whole calls are kept, counted from the call's
 own time; maintenance takes what is older from the ledger and, with the next loads, from every warehouse, and what comes in is cut

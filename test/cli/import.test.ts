@@ -91,6 +91,58 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
     expect(checked.code).toBe(0);
   });
 
+  test('a request that finds less than it names says so, and one that can find nothing is refused', async () => {
+    const ask = (args: readonly string[], ...values: readonly string[]) =>
+      folder.run(args, { input: values.join('\n') });
+    await json(['import', await folder.write('three.ndjson', line('call-known'))]);
+    const named = ['call-to-erase', 'call-known', 'mistyped'] as const;
+    const dry = await ask(['erase', '--by', 'call'], ...named);
+    expect(dry.stdout).toContain(
+      '3 calls are meant: 1 stored here, 1 erased before, 1 never seen here. Nothing was erased',
+    );
+    expect(dry.stdout).toContain('Check the id of a call that was never seen.');
+    expect((await ask(['erase', '--by', 'call'], named[0])).stdout).toContain(
+      '1 erased before. Nothing is left to erase.',
+    );
+    const exported = await ask(['privacy', 'export', '--by', 'call'], ...named);
+    expect(
+      exported.stdout
+        .trimEnd()
+        .split('\n')
+        .map((text) => JSON.parse(text).unique_id),
+    ).toEqual(['call-known']);
+    expect(exported.stderr).toContain('1 call; 1 erased; 1 never seen here.');
+
+    const why = ['--reason', 'case 18'];
+    const refused = await ask(['privacy', 'hold', 'add', '--by', 'call', ...why], named[0]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('nothing is left of them to be kept') });
+    const held = await json(['privacy', 'hold', 'add', '--by', 'call', ...why], 'call-known');
+    const mixed = await ask(['erase', '--by', 'call'], ...named);
+    expect(mixed.stdout).toContain('1 of them is under a legal hold, so --yes refuses all');
+    expect(mixed.stdout).toContain('With --except-held it erases the others.');
+    expect((await ask(['erase', '--by', 'call', '--except-held'], ...named)).stdout).toContain('legal hold and stays');
+    await json(['privacy', 'hold', 'remove', held.result.hold.id, ...why]);
+    const { result } = await json(['erase', '--by', 'call', '--yes'], named.join('\n'));
+    expect(result).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 2 });
+    const verified = await json(['verdicts', 'verify']);
+    expect(verified.code).toBe(0);
+
+    for (const value of ['abc', '12']) {
+      const short = await ask(['erase', '--by', 'phone'], '+33611223344', value);
+      expect(short).toMatchObject({ code: 2, stdout: '' });
+      expect(short.stderr).toContain('Value 2 of 2 is no telephone number');
+      expect(short.stderr).not.toContain(value);
+    }
+    const mistyped = ['--by', 'metadata', '--key', 'Clientid'];
+    for (const command of [['erase'], ['erase', '--yes'], ['privacy', 'export']]) {
+      const unknown = await ask([...command, ...mistyped], 'sample');
+      expect(unknown).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Did you mean ClientID?') });
+    }
+    const later = await ask(['erase', '--keep-out', ...mistyped], 'nobody');
+    expect(later).toMatchObject({ code: 0, stderr: expect.stringContaining('Did you mean ClientID?') });
+    expect((await ask(['erase', '--by', 'metadata', '--key', 'ClientID'], 'nobody')).stderr).not.toContain('key');
+  });
+
   test('a new key of tokens is made, and the former one forgotten once the configuration no longer has it', async () => {
     const base = { source: { base_url: 'http://127.0.0.1:9' }, store: { url: database.url } };
     const rules = { profile: 'pseudonymous', unreadable: 'drop' };

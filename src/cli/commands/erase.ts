@@ -10,7 +10,7 @@ import { print, say, untilStopped } from '../command.ts';
 import { describeErasure } from '../describe-erasure.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { followWorkflow } from '../follow-workflow.ts';
-import { openComparison, type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
+import { type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
 import { ingestDeps } from '../services/activity-deps.ts';
 import { openProof } from '../services/open-proof.ts';
 import { findTemporal } from '../services/open-temporal.ts';
@@ -39,20 +39,20 @@ const showWaiting = () => {
 };
 
 const run = (options: EraseOptions): Promise<void> =>
-  withPerson(options, async ({ request, store, services }) => {
+  withPerson(options, { mayCome: options.keepOut === true }, async ({ request, store, services, comparison }) => {
     const targets = await openWarehouses(services, store);
     const parts = { store, targets };
-    const comparison = openComparison(services.config);
+    const exceptHeld = options.exceptHeld === true;
     if (options.yes !== true) {
       const receipt = await previewErasure(parts, request, comparison);
-      print(options, receipt, describeErasure(receipt));
+      print(options, receipt, describeErasure(receipt, { exceptHeld }));
       return;
     }
     const deps = { ...ingestDeps(services, parts), proof: openProof(services.config) };
     const requestId = await beginErasure(parts, request, {
       ...comparison,
       keepOut: options.keepOut === true,
-      exceptHeld: options.exceptHeld === true,
+      exceptHeld,
       merge: async () => {
         for (let more = true; more; ) ({ more } = await mergeInbox(deps));
       },

@@ -5,7 +5,7 @@ import { addHold, type HoldReceipt, removeHold } from '../../pipeline/erase/hold
 import { type ListedHold, listHolds } from '../../store/ledger/holds.ts';
 import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { withExamples } from '../help.ts';
-import { openComparison, type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
+import { type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
 import { openProof } from '../services/open-proof.ts';
 
 interface ReasonOptions {
@@ -35,8 +35,8 @@ const describeListed = ({ id, kind, calls, actor, at, reason }: ListedHold): str
   `${id}  ${at.toISOString()}  by ${kind.padEnd(8)}  ${String(calls).padStart(8)} calls  ${actor}: ${reason}`;
 
 const add = (options: PersonOptions & ReasonOptions): Promise<void> =>
-  withPerson(options, async ({ request, store, services: { config } }) => {
-    const means = { ...openComparison(config), proof: openProof(config) };
+  withPerson(options, { mayCome: true }, async ({ request, store, services: { config }, comparison }) => {
+    const means = { ...comparison, proof: openProof(config) };
     const receipt = await addHold(store, request, { ...means, reason: options.reason, actor: readActor() });
     print(options, receipt, describe(receipt));
   });

@@ -11,7 +11,7 @@ import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices
 import { describeErasure } from '../describe-erasure.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withExamples } from '../help.ts';
-import { openComparison, type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
+import { type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
 import { ingestDeps, openAges } from '../services/activity-deps.ts';
 import { openRules } from '../services/open-privacy.ts';
 import { openProof } from '../services/open-proof.ts';
@@ -103,13 +103,19 @@ const apply = (options: CommonOptions): Promise<void> =>
 
 /** Answers a request for access: the documents of the calls that an erasure would mean. */
 const exportPerson = (options: PersonOptions): Promise<void> =>
-  withPerson(options, async ({ request, store, services }) => {
-    const ids = await findCalls(store, request, openComparison(services.config).comparison);
-    for (const id of ids) {
-      const document = (await readRows(store, [id])).get(id)?.document;
-      if (document != null) process.stdout.write(`${JSON.stringify(document)}\n`);
+  withPerson(options, { mayCome: false }, async ({ request, store, services, comparison: { comparison } }) => {
+    let [found, erased, unseen] = [0, 0, 0];
+    for (const id of await findCalls(store, request, comparison)) {
+      const row = (await readRows(store, [id])).get(id);
+      if (row === undefined) unseen += 1;
+      else if (row.tombstone) erased += 1;
+      else {
+        found += 1;
+        process.stdout.write(`${JSON.stringify(row.document)}\n`);
+      }
     }
-    services.say(`${ids.length} calls.`);
+    const others = [...(erased > 0 ? [`${erased} erased`] : []), ...(unseen > 0 ? [`${unseen} never seen here`] : [])];
+    services.say(`${found} ${found === 1 ? 'call' : 'calls'}${others.map((one) => `; ${one}`).join('')}.`);
   });
 
 interface RetentionOptions extends CommonOptions {

@@ -6,6 +6,7 @@ import { openErasure } from '../../store/erasure/erasure-requests.ts';
 import { listCallIds, notePersons } from '../../store/ledger/erased-keys.ts';
 import { findHeldCalls, haveHolds } from '../../store/ledger/holds.ts';
 import { readDocuments, type StoredDocument } from '../../store/ledger/ledger.ts';
+import { countStates } from '../../store/ledger/ledger-windows.ts';
 import { findIndexed, indexOthers } from '../../store/ledger/subject-index.ts';
 import type { Store } from '../../store/store.ts';
 import type { Proof } from '../../store/windows/verdicts.ts';
@@ -87,8 +88,10 @@ interface Carried {
   /** Calls that are tombstones now. */
   readonly ids: readonly string[];
   /** Calls that a hold keeps. */
-  readonly held: number;
+  readonly held: readonly string[];
   readonly erased: number;
+  /** Of the erased, those that were never seen. */
+  readonly unseen: number;
   readonly purged: Purged;
 }
 
@@ -106,6 +109,7 @@ const eraseAll = async (
   const ids = new Set<string>();
   const seen = new Set<string>();
   let erased = 0;
+  let unseen = 0;
   let purged: Purged = { inbox: 0, quarantine: 0, rereads: 0, frames: 0, aliases: 0 };
   for (let round = 0; round < mostRounds; round += 1) {
     await merge();
@@ -117,8 +121,9 @@ const eraseAll = async (
     let fresh = 0;
     for (let start = 0; start < meant.length; start += rowsAtOnce) {
       const page = meant.slice(start, start + rowsAtOnce);
-      const { calls, ids: gone, ...taken } = await eraseCalls(store, page, names, texts);
+      const { calls, unseen: strange, ids: gone, ...taken } = await eraseCalls(store, page, names, texts);
       fresh += calls;
+      unseen += strange;
       purged = addPurged(purged, taken);
       for (const id of gone) ids.add(id);
     }
@@ -126,7 +131,7 @@ const eraseAll = async (
     erased += fresh;
     if (fresh === 0) break;
   }
-  return { ids: [...ids], held: seen.size - ids.size, erased, purged };
+  return { ids: [...ids], held: [...seen].filter((id) => !ids.has(id)), erased, unseen, purged };
 };
 
 const addPurged = (a: Purged, b: Purged): Purged => ({
@@ -198,10 +203,13 @@ export const previewErasure = async (
 ): Promise<ErasureReceipt> => {
   const at = new Date();
   const meant = await findCalls(store, request, comparison, onProgress);
+  const { stored, tombstones } = await countStates(store, meant);
   return {
     ...describeRequest(store, request, at),
     dryRun: true,
     calls: meant.length,
+    known: stored,
+    erasedBefore: tombstones,
     erased: 0,
     held: (await findHeldCalls(store, meant, store.keyOf)).size,
     purged: undefined,
@@ -227,15 +235,18 @@ export const beginErasure = async (
   const described = describeRequest(store, request, new Date());
   if (!options.exceptHeld) await refuseHeld(store, merge, find);
   await notePersonsOf(store, request, options);
-  const { ids, held, erased, purged } = await eraseAll(store, names, merge, find);
+  const { ids, held, erased, unseen, purged } = await eraseAll(store, names, merge, find);
   const isMeant = request.kind === 'call' ? undefined : createTextMatcher(request, comparison);
   const taken = await purgeMeantTexts(store, { isMeant, callIds: ids });
+  const kept = await countStates(store, held);
   const draft: ErasureDraft = {
     ...described,
     dryRun: false,
-    calls: ids.length + held,
+    calls: ids.length + held.length,
+    known: erased - unseen + kept.stored,
+    erasedBefore: ids.length - erased + kept.tombstones,
     erased,
-    held,
+    held: held.length,
     purged: addPurged(purged, { inbox: 0, rereads: 0, ...taken }),
     sealed: await countSealed(store),
     texts: await countMeantTexts(store, { isMeant, callIds: ids }),

@@ -72,6 +72,7 @@ export const addHold = async (store: Store, request: ErasureRequest, options: Ho
     await addHoldKeys(store, logged);
   };
   const { calls, gone } = await withoutDeletions(store, async () => {
+    if (kind === 'call') await refuseGone(store, request.values);
     const named = listSubjects(request, options).map(store.keyOf);
     // A hold without a key is noted too: it is listed, and can be taken off.
     for (const subjects of named.length === 0 ? [[]] : pagesOf(named)) await note({ calls: [], subjects });
@@ -116,6 +117,12 @@ export const removeHold = async (
     persons: 0,
   };
   return { ...receipt, proof: await addReceipt(store, proof, receipt) };
+};
+
+/** A hold of calls that are all gone would keep nothing, now or later. @throws CallsyncError USAGE_HOLD */
+const refuseGone = async (store: Store, ids: readonly string[]): Promise<void> => {
+  if ((await readGone(store, ids)).size < new Set(ids).size) return;
+  throw terminal('USAGE_HOLD', 'All of these calls were erased before: nothing is left of them to be kept.');
 };
 
 /** Those of some calls that were erased before the hold was on, by erasures that ran beside it too: they are over by now. */

@@ -14,7 +14,11 @@ export interface ErasureReceipt {
   readonly requestId?: string;
   /** Calls that the request means. */
   readonly calls: number;
-  /** Of them, those that were not erased before. */
+  /** Of them, those that were stored here before; older receipts do not say it. A call that was neither stored nor erased is unknown here. */
+  readonly known?: number;
+  /** Of them, those that had been erased before, or had gone for their age; older receipts do not say it. */
+  readonly erasedBefore?: number;
+  /** Of them, those that became tombstones now, unknown ones too. */
   readonly erased: number;
   /** Of them, those that a legal hold keeps. */
   readonly held: number;

@@ -11,6 +11,8 @@ import type { Store } from '../store.ts';
 export interface Erased extends Purged {
   /** Calls that were no tombstones before. */
   readonly calls: number;
+  /** Of them, those that the ledger had never seen. */
+  readonly unseen: number;
 }
 
 export interface ErasedFree extends Erased {
@@ -105,6 +107,8 @@ const buryCalls = async (
   const purged = await purgeCalls(tx, calls, warehouses);
   return {
     calls: erased.length,
+    // Any other had a revision before that of its tombstone.
+    unseen: erased.filter(({ revision }) => revision === 1).length,
     ...purged,
     ...(await purgeNamedTexts(tx, texts, callIds, () => readFreeMatcher(tx, store))),
     aliases: 0,

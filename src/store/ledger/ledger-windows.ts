@@ -47,6 +47,20 @@ export const findTombstones = async (db: Queryable, callIds: readonly string[]):
   return new Set(rows.map(({ id }) => id));
 };
 
+/** Of some calls, how many are stored, and how many are tombstones; the ledger knows no other. */
+export const countStates = async (
+  db: Queryable,
+  callIds: readonly string[],
+): Promise<{ readonly stored: number; readonly tombstones: number }> => {
+  const [row] = await db.query<{ stored: number; tombstones: number }>(
+    `SELECT count(*) FILTER (WHERE revision > 0 AND NOT tombstone)::int AS stored,
+            count(*) FILTER (WHERE tombstone)::int AS tombstones
+       FROM ledger WHERE call_id = ANY($1)`,
+    [callIds],
+  );
+  return row ?? { stored: 0, tombstones: 0 };
+};
+
 /** Times of calls, in microseconds; calls without one are left out. */
 export const readCallTimes = async (
   db: Queryable,
