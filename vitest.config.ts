@@ -30,8 +30,6 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'servers',
-          // No file changes what another one sees here either: starting a worker and loading all modules takes a second and more.
-          isolate: false,
           // One more than there are cores: many of these tests wait for processes to start or for time to pass.
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
