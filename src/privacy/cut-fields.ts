@@ -2,6 +2,7 @@
  * The fields of a JSON object by their places in it. It finds where values end and does not check them: what a rule acts on is
  * parsed, and text that is no JSON between braces that agree is found by whoever reads the record.
  */
+import { isEscaped } from '../calls/quoted-texts.ts';
 
 /** JSON as it came: its bytes, and the same as Latin-1, in which places are those of the bytes and which is searched faster. */
 export interface JsonBytes {
@@ -72,13 +73,6 @@ export const skipString = (text: string, at: number): number => {
   let end = text.indexOf('"', at + 1);
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end === -1 ? text.length + 1 : end + 1;
-};
-
-/** Whether backslashes before a quote within a string, or at its end, make it a part of the string. */
-const isEscaped = (text: string, at: number): boolean => {
-  let from = at;
-  while (text.charCodeAt(from - 1) === backslash) from -= 1;
-  return (at - from) % 2 === 1;
 };
 
 const skipInner = new RegExp(inner, 'y');

@@ -1,5 +1,6 @@
 /** Which stored calls a request to erase means. Pure. */
 import { isObject } from '../../calls/field-reader.ts';
+import { createQuotedFinder } from '../../calls/quoted-texts.ts';
 import { metadataText } from '../../calls/subject-text.ts';
 
 /** What a request names: calls by id, or all calls with a telephone number or with the value of a metadata key. */
@@ -99,11 +100,16 @@ export const createTextMatcher = (request: RequestByValue, comparison: Compariso
   const tokens = new Set(request.values.flatMap(tokensOf));
   const digits = new Set(request.values.flatMap((value) => listWritten(request, value, comparison)));
   const parts = listParts(request, comparison);
+  const findQuoted = createQuotedFinder(new Set(listQuoted(request)));
   return (text) => {
     if (tokens.size > 0 && text.includes('ph_'))
       for (const [found] of text.matchAll(tokenPattern)) if (tokens.has(found)) return true;
     if (digits.size > 0) for (const found of listDialled(text)) if (digits.has(found)) return true;
-    return parts.some((part) => text.includes(part));
+    let isQuoted = false;
+    findQuoted(text, () => {
+      isQuoted = true;
+    });
+    return isQuoted || parts.some((part) => text.includes(part));
   };
 };
 
@@ -115,7 +121,13 @@ const listWritten = (
 ): readonly string[] => (kind === 'phone' ? writtenDigits(normalize(value) ?? '') : []);
 
 /** What is searched for as a part of any text, because it is no number. */
-const listParts = (request: RequestByValue, comparison: Comparison): string[] =>
-  request.values
-    .filter((value) => value.length >= leastText && listWritten(request, value, comparison).length === 0)
-    .map((value) => (request.kind === 'phone' ? value : JSON.stringify(value)));
+const listParts = (request: RequestByValue, comparison: Comparison): readonly string[] =>
+  request.kind === 'metadata'
+    ? []
+    : request.values.filter(
+        (value) => value.length >= leastText && listWritten(request, value, comparison).length === 0,
+      );
+
+/** What is searched for in quotes. */
+const listQuoted = ({ kind, values }: RequestByValue): readonly string[] =>
+  kind === 'metadata' ? values.filter(({ length }) => length >= leastText) : [];

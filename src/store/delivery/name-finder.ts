@@ -1,47 +1,27 @@
-/** Finds which of many calls a text names: one look at its bytes, however many they are. Pure. */
+/** Finds which of many calls a text names: one look at it, however many they are. Pure. */
+import { createQuotedFinder, isCallId, listNumericIds } from '../../calls/quoted-texts.ts';
 
 /** A shorter id may be any other value. */
 const leastText = 6;
-const quote = 0x22;
-
-interface Started {
-  /** In bytes, each once. */
-  readonly lengths: Set<number>;
-  /** Written form, a character a byte → call id. */
-  readonly ids: Map<string, string>;
-}
 
 /**
- * @param ids of calls. An id is found in quotes, as JSON writes it; a short one only as the value of `unique_id`.
+ * @param ids of calls. An id is found in quotes, however JSON writes it, in place of the whole text, in quotes or not, and as a number in
+ *   place of `unique_id`; a short one in quotes only as the value of `unique_id`.
  * @returns ids that the bytes name, each once.
  */
 export const createNameFinder = (ids: readonly string[]): ((text: Buffer) => readonly string[]) => {
-  const byStart = new Map<number, Started>();
-  let leastLength = Number.POSITIVE_INFINITY;
-  for (const id of ids) {
-    const written = writtenForm(id);
-    leastLength = Math.min(leastLength, written.length);
-    const start = written.readInt32LE(1);
-    const started = byStart.get(start) ?? { lengths: new Set(), ids: new Map() };
-    byStart.set(start, started);
-    started.lengths.add(written.length);
-    started.ids.set(written.toString('latin1'), id);
-  }
-  return (text) => {
+  const known = new Set(ids);
+  const findQuoted = createQuotedFinder(known);
+  return (bytes) => {
+    if (known.size === 0) return [];
     const found = new Set<string>();
-    const last = text.length - leastLength;
-    for (let at = 0; at <= last; at += 1) {
-      if (text[at] !== quote) continue;
-      const started = byStart.get(text.readInt32LE(at + 1));
-      if (started === undefined) continue;
-      for (const length of started.lengths) {
-        const id = started.ids.get(text.toString('latin1', at, at + length));
-        if (id !== undefined) found.add(id);
-      }
-    }
+    const text = bytes.toString('utf8');
+    const bare = text.trim();
+    findQuoted(text, (id, start, end) => {
+      const isWhole = end - start + 2 === bare.length;
+      if (id.length >= leastText || isWhole || isCallId(text, start - 1)) found.add(id);
+    });
+    for (const id of [bare, ...listNumericIds(text)]) if (known.has(id)) found.add(id);
     return [...found];
   };
 };
-
-const writtenForm = (id: string): Buffer =>
-  Buffer.from(`${id.length < leastText ? '"unique_id":' : ''}${JSON.stringify(id)}`);

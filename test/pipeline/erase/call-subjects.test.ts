@@ -12,7 +12,7 @@ import {
   listRequestSubjects,
   listWrittenSubjects,
 } from '../../../src/pipeline/erase/call-subjects.ts';
-import { createMatcher, type ErasureRequest } from '../../../src/pipeline/erase/match-calls.ts';
+import { createMatcher, createTextMatcher, type ErasureRequest } from '../../../src/pipeline/erase/match-calls.ts';
 import { compareValues } from '../../../src/privacy/compare-values.ts';
 import { versionOfRules } from '../../../src/privacy/rules-version.ts';
 import { rotatedKeys } from '../../support/rotated-keys.ts';
@@ -229,4 +229,19 @@ test('fractions, identifiers and times are nobody’s number', () => {
   expect(ids.map((id) => matches({ id }))).toEqual([true, true, false, false]);
   const times = ['20250301', '2025-03-01', '2025-03-01T10:00:00.123Z', 'le 2025-03-01'];
   expect(times.map((at) => matches({ at }))).toEqual([true, false, false, true]);
+});
+
+test('a value of metadata is found in a text however JSON writes it, whole and in quotes', () => {
+  const matches = createTextMatcher(
+    { kind: 'metadata', key: 'client', values: ['CLIÉNT/47', 'say "hi"', 'short'] },
+    compareValues(['FR'], () => []),
+  );
+  for (const text of [
+    '"CLIÉNT/47"',
+    '{"a":"","b":"CLI\\u00c9NT\\/47"',
+    '"x,"b":"CLIÉNT/47"',
+    JSON.stringify('say "hi"'),
+  ])
+    expect([text, matches(text)]).toEqual([text, true]);
+  for (const text of ['CLIÉNT/47', '"CLIÉNT/471"', '"short"', '']) expect([text, matches(text)]).toEqual([text, false]);
 });
