@@ -21,7 +21,8 @@ const isWrittenIn = (id: string, text: string): boolean => {
   for (let from = text.indexOf('"'); from !== -1; from = text.indexOf('"', from + 1))
     for (let to = text.indexOf('"', from + 1); isNear(from, to); to = text.indexOf('"', to + 1)) {
       const written = text.slice(from + 1, to);
-      if (written === id || parseQuietly(Buffer.from(`"${written}"`)) === id) return true;
+      if (written === id) return true;
+      if (written.includes('\\') && parseQuietly(Buffer.from(`"${written}"`)) === id) return true;
     }
   return false;
 };

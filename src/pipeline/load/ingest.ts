@@ -204,7 +204,10 @@ const tryAge = (
 
 const tooDeep = 'nested too deeply to be written as JSON';
 
-/** Without the bytes: the id, by which the call can be asked for again, as JSON writes it, so that a search for its name finds it. */
+/**
+ * Without the bytes: the id, by which the call can be asked for again, as JSON writes it, so that a search for its name finds it. In an
+ * object a replay would take it for the whole record.
+ */
 const refuseById =
   (origin: string) =>
   ({ callId, source }: Observation, reason: string): RejectedRecord => ({
