@@ -6,6 +6,7 @@ import { Client, Connection } from '@temporalio/client';
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { transient } from '../errors.ts';
 import { openSecret } from '../secret.ts';
+import { repeatWhileOpen } from './retry-calls.ts';
 
 export const connectTimeoutMs = 10_000;
 
@@ -52,6 +53,7 @@ export const connectClient = async (
       // Asked for at each call, so that a key that was changed in its file takes effect.
       apiKey: apiKeyOf(config),
       connectTimeout: connectTimeoutMs,
+      interceptors: [repeatWhileOpen],
     });
     return { connection, client: new Client({ connection, namespace: config.namespace }) };
   } catch (cause) {
