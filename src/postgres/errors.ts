@@ -65,9 +65,14 @@ export const isDriverError = (cause: unknown): boolean => {
   return typeof message === 'string' && lostConnection.test(message);
 };
 
+const stateOf = (error: unknown): unknown =>
+  error instanceof CallsyncError ? (error.cause as { readonly code?: unknown } | undefined)?.code : undefined;
+
+/** SQLSTATE serialization_failure and deadlock_detected: the transaction was ended so that another one could go on. */
+export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(String(stateOf(error)));
+
 /** SQLSTATE lock_not_available: somebody held what was wanted for longer than `lock_timeout`. */
-export const isLocked = (error: unknown): boolean =>
-  error instanceof CallsyncError && (error.cause as { readonly code?: unknown } | undefined)?.code === '55P03';
+export const isLocked = (error: unknown): boolean => stateOf(error) === '55P03';
 
 /** The statement may still be on its way: nothing else can be sent behind it. */
 export const isUnanswered = (error: unknown): error is Error =>

@@ -110,7 +110,7 @@ test('a search holds few bytes at once, however long the texts are, and misses n
     query: watched(store),
     transaction: (work) => store.transaction((tx) => work({ ...tx, query: watched(tx) })),
   };
-  expect((await findNamedTexts(db, ['named-1'])).quarantine.size).toBe(3);
+  expect((await findNamedTexts(db, ['named-1'], store)).quarantine.size).toBe(3);
   expect(await purgeTexts(db, async (_, texts) => texts.map(() => true))).toEqual({ quarantine: 105, frames: 0 });
   // By itself: together they are longer than 16 MiB.
   expect(most).toBe(longest);

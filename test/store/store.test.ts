@@ -5,14 +5,14 @@ import type { RejectedRecord } from '../../schemas/observation.ts';
 import { joinCounters, readCounters, repairCounters } from '../../src/store/counters.ts';
 import { listRereads, requestRereads, settleReplayed, settleRereads } from '../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
-import { purgeBodiesBefore } from '../../src/store/delivery/purge.ts';
-import { quarantineRecords } from '../../src/store/delivery/quarantine.ts';
+import { purgeBodiesBefore, purgeTexts } from '../../src/store/delivery/purge.ts';
+import { quarantineRecords, settleQuarantine } from '../../src/store/delivery/quarantine.ts';
 import { resanitizeInbox, sealQuarantine } from '../../src/store/delivery/resanitize.ts';
-import { eraseCalls } from '../../src/store/erasure/erase.ts';
+import { eraseCalls, eraseKnown, expireCalls } from '../../src/store/erasure/erase.ts';
 import { issueEpoch } from '../../src/store/loads/epochs.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { expireRows } from '../../src/store/retention.ts';
-import { openStore } from '../../src/store/store.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
 import { deliver, openPipeline, type Pipeline } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
 
@@ -220,6 +220,103 @@ describe('deliveries and texts are locked in one order', () => {
     );
     await expect(both).resolves.toHaveLength(2);
   }, 30_000);
+
+  test('by texts that are settled as by those that are erased', async () => {
+    await store().query(quarantineAs('open'));
+    const ids = (await store().query<{ id: number }>('SELECT id FROM quarantine ORDER BY id')).map(({ id }) => id);
+    // They lie in the table in the other order.
+    for (const id of ids.slice(0, 2).reverse())
+      await store().query(`UPDATE quarantine SET reason = 'm' WHERE id = $1`, [id]);
+    // Then it is read as a whole.
+    await store().query('ANALYZE quarantine');
+    const both = besideHolder(`quarantine WHERE id = ${ids[1]}`, 2, () =>
+      Promise.all([
+        purgeTexts(store(), async (_, texts) => texts.map(() => true)),
+        settleQuarantine(store(), ids, 'replayed'),
+      ]),
+    );
+    await expect(both).resolves.toHaveLength(2);
+  }, 30_000);
+
+  /** The store, with a count of its transactions: one that is repeated after a deadlock counts twice. */
+  const counting = (): { readonly counted: Store; readonly count: () => number } => {
+    let count = 0;
+    const transaction: Store['transaction'] = (work) => {
+      count += 1;
+      return store().transaction(work);
+    };
+    return { counted: { ...store(), transaction }, count: () => count };
+  };
+
+  const rereadIds = ['reread-1', 'reread-2', 'reread-3'];
+  const listed = rereadIds.map((callId) => ({ callId, requestedAt: 0 })).reverse();
+  test.each<[string, (db: Store) => Promise<unknown>]>([
+    ['are erased', (db) => eraseCalls(db, rereadIds, ['main'])],
+    ['are met', (db) => settleRereads(db, listed, [])],
+    ['fail', (db) => settleRereads(db, [], listed)],
+  ])(
+    'by requests to read again that %s as by those that are made',
+    async (_, settle) => {
+      // They lie in the table in the other order.
+      for (const id of [...rereadIds].reverse())
+        await store().query(`INSERT INTO rereads (call_id, reason, requested_at) VALUES ($1, 'r', 'epoch')`, [id]);
+      const { counted, count } = counting();
+      const both = besideHolder(`rereads WHERE call_id = 'reread-2'`, 2, async () => {
+        const settling = settle(counted);
+        while (!(await isWaiting(1)));
+        await Promise.all([settling, requestRereads(store(), rereadIds, 'again')]);
+      });
+      await expect(both).resolves.toBeUndefined();
+      expect(count()).toBeLessThan(2);
+    },
+    30_000,
+  );
+
+  test('by an erasure as by a merge, which refuses a text and then asks for a call to be read again', async () => {
+    const bad = Buffer.from('{"unique_id":17,"calls":["reread-1"]}');
+    const record: RejectedRecord = { body: bad, reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() };
+    await quarantineRecords(store(), [record]);
+    await requestRereads(store(), ['reread-1'], 'before');
+    const { counted, count } = counting();
+    let erasing: Promise<unknown> | undefined;
+    const merging = store().transaction(async (tx) => {
+      await quarantineRecords(tx, [record]);
+      erasing = eraseCalls(counted, ['reread-1'], ['main']);
+      while (!(await isWaiting(1)));
+      await requestRereads(tx, ['reread-1'], 'repeat');
+    });
+    await expect(merging).resolves.toBeUndefined();
+    await expect(erasing).resolves.toMatchObject({ calls: 1, quarantine: 1, rereads: 1 });
+    expect(count()).toBe(1);
+  }, 30_000);
+
+  test.each<[string, (db: Store) => Promise<unknown>]>([
+    ['an erasure', (db) => eraseCalls(db, ['again-1'], ['main'])],
+    ['an erasure that is known', (db) => eraseKnown(db, ['again-1'], ['main'])],
+    ['an age', (db) => expireCalls(db, ['again-1'], ['main'])],
+  ])('and %s that PostgreSQL ends all the same begins again', async (_, erase) => {
+    await store().query(`INSERT INTO ledger (call_id, revision, call_timestamp) VALUES ('again-1', 1, 'epoch')`);
+    let ended = 0;
+    const failing = (state: string, times: number): Store => ({
+      ...store(),
+      transaction: (work) =>
+        store().transaction(async (tx) => {
+          const done = await work(tx);
+          ended += 1;
+          if (ended <= times) await tx.query(`DO $$ BEGIN RAISE SQLSTATE '${state}'; END $$`);
+          return done;
+        }),
+    });
+    await erase(failing('40P01', 2));
+    expect(ended).toBe(3);
+    expect(await store().query('SELECT tombstone FROM ledger')).toEqual([{ tombstone: true }]);
+    ended = 0;
+    await expect(erase(failing('40001', 100))).rejects.toMatchObject({ code: 'DATABASE_ERROR', kind: 'transient' });
+    expect(ended).toBe(5);
+    ended = 0;
+    await expect(erase(failing('22012', 100))).rejects.toMatchObject({ kind: 'terminal' });
+    expect(ended).toBe(1);
+  });
 
   const quarantineAs = (state: string): string =>
     `INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash)

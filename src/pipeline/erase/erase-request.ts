@@ -117,6 +117,7 @@ const eraseAll = async (
     const texts = await findNamedTexts(
       store,
       meant.filter((id) => !seen.has(id)),
+      store,
     );
     let fresh = 0;
     for (let start = 0; start < meant.length; start += rowsAtOnce) {

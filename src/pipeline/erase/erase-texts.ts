@@ -4,7 +4,7 @@ import { createNameFinder } from '../../store/delivery/name-finder.ts';
 import { type ChooseTexts, countTexts, type Purged, purgeTexts } from '../../store/delivery/purge.ts';
 import { awaitTextFolds } from '../../store/ledger/fold-lock.ts';
 import { joinDeletions } from '../../store/ledger/hold-lock.ts';
-import { readFreeMatcher } from '../../store/ledger/holds.ts';
+import { findFree, readFreeMatcher } from '../../store/ledger/holds.ts';
 import { dropAliases, findAliases } from '../../store/loads/token-aliases.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -29,9 +29,10 @@ export const purgeMeantTexts = async (store: Store, meant: MeantTexts): Promise<
   const choose: ChooseTexts = async (tx, bodies) => {
     const found = bodies.map(isMeant);
     if (!found.includes(true)) return found;
-    await joinDeletions(tx);
-    const isFree = await readFreeMatcher(tx, store);
-    return bodies.map((body, at) => found[at] === true && isFree?.(body.toString('utf8')) !== false);
+    if (!(await joinDeletions(tx)).held) return found;
+    const meantTexts = bodies.filter((_, at) => found[at]).map((body) => body.toString('utf8'));
+    const isFree = (await findFree(tx, meantTexts, store)).values();
+    return found.map((isFound) => isFound && isFree.next().value === true);
   };
   const purged = await purgeTexts(store, choose);
   const aliases = await store.transaction(async (tx) => {

@@ -204,20 +204,27 @@ export const listRereads = async (db: Queryable, limit: number): Promise<Reread[
     [limit],
   );
 
-/** Ends requests that were met. One that was made again since it was listed stays: the answer may be older than it. */
+/**
+ * Ends requests that were met. One that was made again since it was listed stays: the answer may be older than it. In the order in
+ * which they are asked for, as all lock them.
+ */
 export const settleRereads = async (
   db: Queryable,
   done: readonly Reread[],
   failed: readonly Reread[],
 ): Promise<void> => {
   await db.query(
-    `DELETE FROM rereads r USING unnest($1::text[], $2::bigint[]) AS u(call_id, requested_at)
-      WHERE r.call_id = u.call_id AND ${toMicros('r.requested_at')} = u.requested_at`,
+    `DELETE FROM rereads WHERE call_id = ANY(ARRAY(
+       SELECT r.call_id FROM rereads r JOIN unnest($1::text[], $2::bigint[]) AS u(call_id, requested_at)
+              ON r.call_id = u.call_id AND ${toMicros('r.requested_at')} = u.requested_at
+        ORDER BY r.call_id FOR UPDATE OF r))`,
     [done.map((one) => one.callId), done.map((one) => one.requestedAt)],
   );
-  await db.query('UPDATE rereads SET attempts = attempts + 1 WHERE call_id = ANY($1)', [
-    failed.map((one) => one.callId),
-  ]);
+  await db.query(
+    `UPDATE rereads SET attempts = attempts + 1 WHERE call_id = ANY(ARRAY(
+       SELECT call_id FROM rereads WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE))`,
+    [failed.map((one) => one.callId)],
+  );
 };
 
 /**

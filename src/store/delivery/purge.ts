@@ -2,6 +2,9 @@
 import { erasedName } from '../../../schemas/erased-name.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
+import { isSealed } from '../../sealed.ts';
+import { findFree, findFreeKeyed, haveHolds, mayHold, startsOf } from '../ledger/holds.ts';
+import type { Subjects } from '../ledger/subjects.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
 import { firstBodiesSql } from './first-bodies.ts';
 import { lockRows } from './lock-rows.ts';
@@ -35,21 +38,43 @@ interface Text {
   readonly body: Buffer;
 }
 
-/** By table: ids of rows → the calls that their texts name. */
-export type NamedTexts = Readonly<Record<TextTable, ReadonlyMap<number, readonly string[]>>>;
+interface NamedText {
+  readonly callIds: readonly string[];
+  /** Starts of the keys of everything that it names; undefined where nothing was held, or where they took too much memory. */
+  readonly starts: string | undefined;
+}
+
+/** By table: ids of rows → what their texts name. */
+export type NamedTexts = Readonly<Record<TextTable, ReadonlyMap<number, NamedText>>>;
+
+/** Characters of starts in memory at once: of 200,000 texts of 300 bytes. */
+const mostStarts = 64 * 1024 * 1024;
 
 /**
- * Records in quarantine and frames that name one of some calls: each is read once, however many calls are asked for. Locks nothing, so
- * that a search of long texts keeps no fold waiting; what is stored after it is not among them.
+ * Records in quarantine and frames that name one of some calls: each is read once, however many calls are asked for. Where something is
+ * held, or a hold is being put on, it also notes under which keys they name what, so that nobody has to read them again. Locks nothing:
+ * a search of long texts keeps no fold waiting; what is stored after it is not among them.
  */
-export const findNamedTexts = async (db: Queryable, callIds: readonly string[]): Promise<NamedTexts> => {
+export const findNamedTexts = async (
+  db: Queryable,
+  callIds: readonly string[],
+  subjects: Subjects,
+): Promise<NamedTexts> => {
   const namesIn = createNameFinder(callIds);
-  const search = async (table: TextTable): Promise<ReadonlyMap<number, readonly string[]>> => {
-    const found = new Map<number, readonly string[]>();
+  const isHeld = callIds.length > 0 && (await mayHold(db));
+  let left = mostStarts;
+  const noteStarts = (body: Buffer): string | undefined => {
+    if (!isHeld || left <= 0) return undefined;
+    const starts = startsOf(body.toString('utf8'), subjects);
+    left -= starts.length;
+    return starts;
+  };
+  const search = async (table: TextTable): Promise<ReadonlyMap<number, NamedText>> => {
+    const found = new Map<number, NamedText>();
     if (callIds.length === 0) return found;
     for await (const { id, body } of listTexts(db, table)) {
       const named = namesIn(body);
-      if (named.length > 0) found.set(id, named);
+      if (named.length > 0) found.set(id, { callIds: named, starts: noteStarts(body) });
     }
     return found;
   };
@@ -57,41 +82,58 @@ export const findNamedTexts = async (db: Queryable, callIds: readonly string[]):
 };
 
 /**
- * Empties those records, and deletes those frames, that name one of some calls.
- * @param readFree whether a text goes that names one of them; asked for where one does. Where it is undefined all go, and none is read
- *   again.
+ * Empties those records, and deletes those frames, that name one of some calls and nothing that is held, in a transaction in which no
+ * hold can be put on. What a text names stays as it was found, for its bytes are never replaced but by nothing, or by the same sealed.
  */
 export const purgeNamedTexts = async (
   tx: Transaction,
   texts: NamedTexts,
   callIds: readonly string[],
-  readFree: () => Promise<((text: string) => boolean) | undefined>,
+  subjects: Subjects,
 ): Promise<Pick<Purged, 'frames' | 'quarantine'>> => {
   const meant = new Set(callIds);
-  const listNaming = (table: TextTable): readonly number[] =>
-    [...texts[table]].flatMap(([id, named]) => (named.some((one) => meant.has(one)) ? [id] : []));
-  const naming = { quarantine: listNaming('quarantine'), websocket_frames: listNaming('websocket_frames') };
-  const isFree = Object.values(naming).some((ids) => ids.length > 0) ? await readFree() : undefined;
   const purge = async (table: TextTable): Promise<number> => {
-    if (isFree === undefined) return await purgeRows(tx, table, naming[table]);
-    const free: number[] = [];
-    for await (const { id, body } of listTexts(tx, table, naming[table]))
-      if (isFree(body.toString('utf8'))) free.push(id);
-    return await purgeRows(tx, table, free);
+    const naming = [...texts[table]].filter(([, { callIds: named }]) => named.some((one) => meant.has(one)));
+    const isHeld = naming.length > 0 && (await haveHolds(tx));
+    const ids = isHeld ? await listFree(tx, table, naming, subjects) : naming.map(([id]) => id);
+    return await purgeRows(tx, table, ids);
   };
   return { quarantine: await purge('quarantine'), frames: await purge('websocket_frames') };
 };
 
+/** Only texts of which nothing was noted are read: a hold was put on since they were found, or they were too many. */
+const listFree = async (
+  tx: Transaction,
+  table: TextTable,
+  naming: readonly (readonly [number, NamedText])[],
+  subjects: Subjects,
+): Promise<readonly number[]> => {
+  const keyed = naming.flatMap(([id, { starts }]) => (starts === undefined ? [] : [{ id, starts }]));
+  const free = (await findFreeKeyed(tx, keyed)).map(({ id }) => id);
+  const unread = naming.flatMap(([id, { starts }]) => (starts === undefined ? [id] : []));
+  for await (const rows of listPages(tx, table, unread)) {
+    // What was sealed since cannot be looked into: it stays, for it may name something held.
+    const open = rows.filter(({ body }) => !isSealed(body));
+    const isFree = await findFree(
+      tx,
+      open.map(({ body }) => body.toString('utf8')),
+      subjects,
+    );
+    free.push(...open.filter((_, at) => isFree[at]).map(({ id }) => id));
+  }
+  return free;
+};
+
 /**
  * Bodies of the calls' deliveries are deleted, and a keyed hash takes the place of the call id, in the warehouses' table
- * `deliveries` too; rereads go. Waiting deliveries are left to the merge, which folds them to nothing: it holds them before it asks
+ * `deliveries` too. Waiting deliveries are left to the merge, which folds them to nothing: it holds them before it asks
  * for calls, so that waiting for them here could be for good.
  */
-export const purgeCalls = async (
+export const purgeDeliveries = async (
   tx: Transaction,
   calls: readonly ErasedCall[],
   warehouses: readonly string[],
-): Promise<Pick<Purged, 'inbox' | 'rereads'>> => {
+): Promise<number> => {
   const ids = calls.map(({ id }) => id);
   const settled = await lockRows(tx, 'inbox', `call_id = ANY($1) AND outcome <> 'pending'`, ids);
   await tx.query(
@@ -103,9 +145,18 @@ export const purgeCalls = async (
      SELECT c.warehouse, false, seq FROM (${concernedWarehouses('$3')}) AS c, purged ORDER BY 1, 3 ON CONFLICT DO NOTHING`,
     [ids, calls.map(({ key }) => erasedName(key)), [...warehouses], settled],
   );
-  const rereads = await tx.query('DELETE FROM rereads WHERE call_id = ANY($1) RETURNING 1', [ids]);
-  return { inbox: settled.length, rereads: rereads.length };
+  return settled.length;
 };
+
+/** Behind texts, as by a merge, which keeps what it refuses before it asks for rereads, in the same order. Returns how many went. */
+export const purgeRereads = async (tx: Transaction, callIds: readonly string[]): Promise<number> =>
+  (
+    await tx.query(
+      `DELETE FROM rereads WHERE call_id = ANY(ARRAY(
+         SELECT call_id FROM rereads WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE)) RETURNING 1`,
+      [callIds],
+    )
+  ).length;
 
 /** Which of some texts go; asked inside the transaction that takes them away, before it locks a row. */
 export type ChooseTexts = (tx: Transaction, texts: readonly Buffer[]) => Promise<readonly boolean[]>;
@@ -249,10 +300,20 @@ const readTexts = (db: Queryable, table: TextTable, after: number, ids?: readonl
     [after, bodiesAtOnce, bytesAtOnce, ids ?? null],
   );
 
-async function* listTexts(db: Queryable, table: TextTable, ids?: readonly number[]): AsyncGenerator<Text> {
-  for (let after: number | undefined = -1; after !== undefined; ) {
-    const rows = await readTexts(db, table, after, ids);
-    yield* rows;
-    after = rows.at(-1)?.id;
+/** By pages; of some ids each statement is sent no more than it can read. */
+async function* listPages(db: Queryable, table: TextTable, ids?: readonly number[]): AsyncGenerator<readonly Text[]> {
+  const sorted = ids === undefined ? undefined : [...ids].sort((a, b) => a - b);
+  for (let start = 0; sorted === undefined || start < sorted.length; start += bodiesAtOnce) {
+    const page = sorted?.slice(start, start + bodiesAtOnce);
+    for (let after: number | undefined = -1; after !== undefined; ) {
+      const rows = await readTexts(db, table, after, page);
+      if (rows.length > 0) yield rows;
+      after = rows.at(-1)?.id;
+    }
+    if (sorted === undefined) return;
   }
+}
+
+async function* listTexts(db: Queryable, table: TextTable): AsyncGenerator<Text> {
+  for await (const rows of listPages(db, table)) yield* rows;
 }

@@ -2,8 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import type { ObservationSource, RejectedRecord } from '../../../schemas/observation.ts';
-import type { Queryable } from '../../postgres/database.ts';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { firstBodiesSql } from './first-bodies.ts';
+import { lockRows } from './lock-rows.ts';
 
 export interface QuarantineEntry {
   readonly id: number;
@@ -116,15 +117,21 @@ export const readQuarantine = async (
   return row;
 };
 
+/**
+ * Those of some entries that are still open and have their bytes, locked until the transaction ends. What an erasure or somebody else
+ * takes meanwhile is not among them.
+ */
+export const lockOpen = (tx: Transaction, ids: readonly number[]): Promise<readonly number[]> =>
+  lockRows(tx, 'quarantine', `id = ANY($1) AND state = 'open' AND octet_length(body) > 0`, ids);
+
 /** Marks entries as replayed or dropped; returns how many were open. */
-export const settleQuarantine = async (
-  db: Queryable,
+export const settleQuarantine = (
+  db: Database,
   ids: readonly number[],
   state: 'replayed' | 'dropped',
-): Promise<number> => {
-  const rows = await db.query(
-    `UPDATE quarantine SET state = $2, settled_at = now() WHERE id = ANY($1) AND state = 'open' RETURNING id`,
-    [ids, state],
-  );
-  return rows.length;
-};
+): Promise<number> =>
+  db.transaction(async (tx) => {
+    const open = await lockRows(tx, 'quarantine', `id = ANY($1) AND state = 'open'`, ids);
+    await tx.query('UPDATE quarantine SET state = $2, settled_at = now() WHERE id = ANY($1)', [open, state]);
+    return open.length;
+  });

@@ -72,6 +72,10 @@ export const listHolds = async (db: Queryable): Promise<ListedHold[]> =>
        FROM holds h ORDER BY held_at, hold_id`,
   );
 
+/** Whether a hold is on, or is being put on: it is noted before what it names. */
+export const mayHold = async (db: Queryable): Promise<boolean> =>
+  (await db.query('SELECT 1 FROM holds UNION ALL SELECT 1 FROM held_keys LIMIT 1')).length > 0;
+
 /** Whether anything is held at all. */
 export const haveHolds = async (db: Queryable): Promise<boolean> =>
   (await db.query('SELECT 1 FROM held_keys LIMIT 1')).length > 0;
@@ -156,16 +160,71 @@ const withoutHeld = async (db: Queryable, callIds: readonly string[], keyOf: Key
 /** Those of some calls that are held, for whoever knows that something is. */
 const readHeld = async (db: Queryable, callIds: readonly string[], keyOf: KeyOf): Promise<ReadonlySet<string>> => {
   const idsByKey = new Map(callIds.map((id) => [keyOf(id), id]));
-  const rows = await db.query<{ key: string }>(
-    'SELECT DISTINCT held_key AS key FROM held_keys WHERE held_key = ANY($1)',
-    [[...idsByKey.keys()]],
-  );
-  return new Set(rows.map(({ key }) => idsByKey.get(key) as string));
+  const held = await findHeldKeys(db, [...idsByKey.keys()]);
+  return new Set([...held].map((key) => idsByKey.get(key) as string));
 };
 
 /** Whether one of these keys, of everything that a text may name, is held. */
 export const nameHeld = async (db: Queryable, keys: readonly string[]): Promise<boolean> =>
   (await db.query('SELECT 1 FROM held_keys WHERE held_key = ANY($1) LIMIT 1', [keys])).length > 0;
+
+/** Of a key, in what is noted of texts: two of them begin alike once in 2^64. */
+const startLength = 16;
+const separator = ',';
+
+/** How the keys of everything that a text names begin, in one string, of which hundreds of thousands may be kept in memory. */
+export const startsOf = (text: string, { subjectsIn, keyOf }: Subjects): string => {
+  const starts = new Set<string>();
+  for (const subject of subjectsIn(text)) starts.add(keyOf(subject).slice(0, startLength));
+  return [...starts].join(separator);
+};
+
+/** Characters of starts in one statement. */
+const startsAtOnce = 1_000_000;
+
+/** Those of some texts that name nothing held, by what `startsOf` said of them, in a transaction in which no hold can be put on. */
+export const findFreeKeyed = async <T extends { readonly starts: string }>(
+  tx: Transaction,
+  texts: readonly T[],
+): Promise<T[]> => {
+  const free: T[] = [];
+  for (let from = 0, to = 0; from < texts.length; from = to) {
+    for (let length = 0; to < texts.length && length < startsAtOnce; to += 1) length += texts[to]?.starts.length ?? 0;
+    const page = texts.slice(from, to);
+    const rows = await tx.query<{ start: string }>(
+      `SELECT DISTINCT left(held_key, ${startLength}) AS start FROM held_keys
+        WHERE left(held_key, ${startLength}) = ANY(string_to_array($1, '${separator}'))`,
+      [page.map(({ starts }) => starts).join(separator)],
+    );
+    const held = new Set(rows.map(({ start }) => start));
+    const isFree = ({ starts }: T): boolean => !starts.split(separator).some((start) => held.has(start));
+    free.push(...(held.size === 0 ? page : page.filter(isFree)));
+  }
+  return free;
+};
+
+/** Whether each of some texts names nothing that is held. It decides what goes only in a transaction in which no hold can be put on. */
+export const findFree = async (
+  db: Queryable,
+  texts: readonly string[],
+  { subjectsIn, keyOf }: Subjects,
+): Promise<readonly boolean[]> => {
+  const keys = texts.map((text) => Array.from(subjectsIn(text), keyOf));
+  const held = await findHeldKeys(db, [...new Set(keys.flat())]);
+  return keys.map((named) => !named.some((key) => held.has(key)));
+};
+
+const findHeldKeys = async (db: Queryable, keys: readonly string[]): Promise<ReadonlySet<string>> => {
+  const held = new Set<string>();
+  for (let start = 0; start < keys.length; start += heldKeysPerPage) {
+    const rows = await db.query<{ key: string }>(
+      'SELECT DISTINCT held_key AS key FROM held_keys WHERE held_key = ANY($1)',
+      [keys.slice(start, start + heldKeysPerPage)],
+    );
+    for (const { key } of rows) held.add(key);
+  }
+  return held;
+};
 
 /**
  * Whether a text names nothing that is held, by keys that are read once; undefined where nothing is held. It decides what goes only in

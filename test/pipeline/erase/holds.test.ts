@@ -9,6 +9,7 @@ import type { RejectedRecord } from '../../../schemas/observation.ts';
 import { createAges } from '../../../src/calls/age.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { eraseRequest, findCalls } from '../../../src/pipeline/erase/erase-request.ts';
+import { purgeMeantTexts } from '../../../src/pipeline/erase/erase-texts.ts';
 import { addHold, type HoldReceipt, removeHold } from '../../../src/pipeline/erase/hold-calls.ts';
 import type { ErasureRequest } from '../../../src/pipeline/erase/match-calls.ts';
 import { type AgedCounts, applyAges } from '../../../src/pipeline/load/apply-ages.ts';
@@ -19,10 +20,11 @@ import type { Queryable } from '../../../src/postgres/database.ts';
 import { compareValues } from '../../../src/privacy/compare-values.ts';
 import { subjectOf } from '../../../src/privacy/subjects.ts';
 import { quarantineRecords } from '../../../src/store/delivery/quarantine.ts';
+import { sealQuarantine } from '../../../src/store/delivery/resanitize.ts';
 import { eraseCalls, eraseKnown, expireCalls } from '../../../src/store/erasure/erase.ts';
 import { notePersons } from '../../../src/store/ledger/erased-keys.ts';
 import { joinDeletions, withoutDeletions } from '../../../src/store/ledger/hold-lock.ts';
-import { listHolds } from '../../../src/store/ledger/holds.ts';
+import { addHoldKeys, listHolds } from '../../../src/store/ledger/holds.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
 import { listEvents } from '../../../src/store/status/events.ts';
@@ -655,6 +657,100 @@ test('an erasure reads what is held as often for many texts that name its calls 
   const one = await countReads('read-1', 1);
   expect(await countReads('read-2', 20)).toBe(one);
 }, 60_000);
+
+test('an erasure beside a hold reads the texts that name its calls before it locks them, also those that are sealed meanwhile', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  const refuse = (...others: readonly string[]) =>
+    quarantineRecords(
+      pipeline.store,
+      others.map((other) => ({
+        ...{ reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() },
+        body: Buffer.from(JSON.stringify([{ unique_id: 'before-1' }, other])),
+      })),
+    );
+  const keep = (id: string) =>
+    addHoldKeys(pipeline.store, {
+      ...{ id, kind: 'call', reason: 'r', actor: 'a', at: new Date().toISOString(), subjects: [] },
+      calls: [pipeline.store.keyOf(id)],
+    });
+  const readsAfter = async (meanwhile: () => Promise<unknown>): Promise<readonly [number, string[]]> => {
+    let reads = 0;
+    let begun: Promise<unknown> | undefined;
+    const store: Store = {
+      ...pipeline.store,
+      transaction: async (work) => {
+        begun ??= meanwhile();
+        await begun;
+        return await pipeline.store.transaction((tx) =>
+          work({
+            ...tx,
+            query: async <R extends object>(sql: string, params?: readonly unknown[]) => {
+              const rows = await tx.query<R>(sql, params);
+              if (rows.some((row) => Buffer.isBuffer((row as { body?: unknown }).body))) reads += 1;
+              return rows;
+            },
+          }),
+        );
+      },
+    };
+    await eraseCalls(store, ['before-1'], ['main']);
+    const rows = await pipeline.store.query<{ reason: string }>(
+      `SELECT convert_from(body, 'UTF8') AS reason FROM quarantine WHERE octet_length(body) > 0 ORDER BY 1`,
+    );
+    return [reads, rows.map(({ reason }) => reason)];
+  };
+  const textOf = (other: string): string => JSON.stringify([{ unique_id: 'before-1' }, other]);
+  await keep('held-before');
+  await refuse('free', 'held-before', 'held-meanwhile');
+  expect(await readsAfter(() => keep('held-meanwhile'))).toEqual([0, ['held-before', 'held-meanwhile'].map(textOf)]);
+  // Sealed between the search and the transaction: what it names is known from before.
+  const sealed = 'CSX1'.padEnd(200, '.');
+  const seal = () => sealQuarantine(pipeline.store, () => Buffer.from(sealed));
+  expect(await readsAfter(seal)).toEqual([0, [sealed, sealed]]);
+  // Without a hold nothing is noted of texts: those that are sealed before one is on stay.
+  await pipeline.clear();
+  await removeAllHolds();
+  await refuse('free', 'held-late', 'sealed');
+  const sealSome = async () => {
+    await keep('held-late');
+    await sealQuarantine(pipeline.store, (body) => (body.includes('sealed') ? Buffer.from(sealed) : body));
+  };
+  expect(await readsAfter(sealSome)).toEqual([1, [sealed, textOf('held-late')]]);
+}, 60_000);
+
+test('texts that belong to no call are asked for what they name, not for all that is held', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  await pipeline.store.query(
+    `INSERT INTO held_keys SELECT 'f' || to_char(n, 'FM00000'), 'many', true FROM generate_series(1, 10001) AS n`,
+  );
+  await pipeline.store.query(`INSERT INTO held_keys VALUES ($1, 'many', true)`, [pipeline.store.keyOf('kept-1')]);
+  await quarantineRecords(
+    pipeline.store,
+    ['free', 'kept-1'].map((other) => ({
+      ...{ reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() },
+      body: Buffer.from(JSON.stringify(['asked-1', other])),
+    })),
+  );
+  let most = 0;
+  const store: Store = {
+    ...pipeline.store,
+    transaction: (work) =>
+      pipeline.store.transaction((tx) =>
+        work({
+          ...tx,
+          query: async <R extends object>(sql: string, params?: readonly unknown[]) => {
+            const rows = await tx.query<R>(sql, params);
+            if (/\bheld_keys\b/.test(sql)) most = Math.max(most, rows.length);
+            return rows;
+          },
+        }),
+      ),
+  };
+  expect(await purgeMeantTexts(store, { isMeant: undefined, callIds: ['asked-1'] })).toMatchObject({ quarantine: 1 });
+  expect(most).toBe(1);
+});
 
 test('a text that names several calls is counted once, also by erasures that go on at once', async () => {
   await pipeline.clear();

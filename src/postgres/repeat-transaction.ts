@@ -1,0 +1,19 @@
+/** Transactions that PostgreSQL ends for the sake of others: they run again. */
+import type { Database, Transaction } from './database.ts';
+import { isConflict } from './errors.ts';
+
+const mostAttempts = 5;
+
+/**
+ * As `db.transaction`; a deadlock, or a conflict with another transaction, makes it begin again, a few times.
+ * @param work may run several times: what it does outside the transaction must bear that.
+ */
+export const repeatTransaction = async <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> => {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await db.transaction(work);
+    } catch (error) {
+      if (attempt === mostAttempts || !isConflict(error)) throw error;
+    }
+  }
+};
