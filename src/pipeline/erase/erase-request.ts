@@ -143,6 +143,15 @@ const addPurged = (a: Purged, b: Purged): Purged => ({
   aliases: a.aliases + b.aliases,
 });
 
+/** Of two runs: the second meets again what is held, and no call that the first has erased. */
+const joinCarried = (first: Carried, second: Carried): Carried => ({
+  ids: [...new Set([...first.ids, ...second.ids])],
+  held: second.held,
+  erased: first.erased + second.erased,
+  unseen: first.unseen + second.unseen,
+  purged: addPurged(first.purged, second.purged),
+});
+
 /** @throws CallsyncError ERASURE_HELD where a legal hold keeps one of the calls; nothing is changed then. */
 const refuseHeld = async (
   store: Store,
@@ -236,9 +245,16 @@ export const beginErasure = async (
   const described = describeRequest(store, request, new Date());
   if (!options.exceptHeld) await refuseHeld(store, merge, find);
   await notePersonsOf(store, request, options);
-  const { ids, held, erased, unseen, purged } = await eraseAll(store, names, merge, find);
   const isMeant = request.kind === 'call' ? undefined : createTextMatcher(request, comparison);
-  const taken = await purgeMeantTexts(store, { isMeant, callIds: ids });
+  const eraseOnce = async (): Promise<Carried> => {
+    const carried = await eraseAll(store, names, merge, find);
+    const taken = await purgeMeantTexts(store, { isMeant, callIds: carried.ids });
+    return { ...carried, purged: addPurged(carried.purged, { inbox: 0, rereads: 0, ...taken }) };
+  };
+  const first = await eraseOnce();
+  // A replay may have made a call of a text after calls were searched for, and before the text was taken.
+  const isReplayed = isMeant !== undefined && first.purged.quarantine > 0;
+  const { ids, held, erased, unseen, purged } = isReplayed ? joinCarried(first, await eraseOnce()) : first;
   const kept = await countStates(store, held);
   const draft: ErasureDraft = {
     ...described,
@@ -248,7 +264,7 @@ export const beginErasure = async (
     erasedBefore: ids.length - erased + kept.tombstones,
     erased,
     held: held.length,
-    purged: addPurged(purged, { inbox: 0, rereads: 0, ...taken }),
+    purged,
     sealed: await countSealed(store),
     texts: await countMeantTexts(store, { isMeant, callIds: ids }),
   };

@@ -2,12 +2,15 @@
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { identifyRecord, webhookObservedAt } from '../../calls/record.ts';
 import { parseQuietly } from '../../parse-json.ts';
+import type { Transaction } from '../../postgres/database.ts';
 import { isSealed, sealedReason } from '../../sealed.ts';
 import { observeRecord } from '../../source/list/observe.ts';
 import { settleReplayed } from '../../store/delivery/inbox.ts';
-import { type QuarantinedRecord, readOpenBatch, settleQuarantine } from '../../store/delivery/quarantine.ts';
+import { lockOpen, type QuarantinedRecord, readOpenBatch, settleQuarantine } from '../../store/delivery/quarantine.ts';
+import { joinFolds, joinTextFolds } from '../../store/ledger/fold-lock.ts';
+import { lockCalls } from '../../store/ledger/lock-calls.ts';
 import type { IngestDeps } from '../deps.ts';
-import { ingest, loadFolded } from '../load/ingest.ts';
+import { ingest, loadFolded, tryPrepare } from '../load/ingest.ts';
 import { readImported } from './import-batch.ts';
 
 export interface ReplayInput {
@@ -60,22 +63,29 @@ const replayBatch = async (
   input: ReplayInput,
   batch: readonly QuarantinedRecord[],
 ): Promise<ReplayResult> => {
+  const read = batch.map((entry): ReadEntry => {
+    const one = readAgain(entry, { ...input, ...deps });
+    // One that will be refused leaves nothing of its call in the ledger.
+    const isFolded = 'observation' in one && tryPrepare(deps, one.observation, new Set()) !== undefined;
+    return { entry, ...one, folded: isFolded ? [one.observation.callId] : [] };
+  });
   const observed = new Map<Observation, QuarantinedRecord>();
-  const rejected: RejectedRecord[] = [];
-  for (const entry of batch) {
-    const read = readAgain(entry, { ...input, ...deps });
-    if ('reason' in read) rejected.push({ ...entry.record, reason: read.reason });
-    else observed.set(read.observation, entry);
-  }
-  const folded = await ingest(deps, {
-    observations: [...observed.keys()],
-    rejected,
-    origin: 'replay',
-    refuse: (observation, reason) => {
-      const entry = observed.get(observation) as QuarantinedRecord;
-      observed.delete(observation);
-      return { ...entry.record, reason };
-    },
+  const folded = await ingest(deps, async (tx) => {
+    const rejected: RejectedRecord[] = [];
+    for (const one of await lockEntries(tx, read)) {
+      if ('reason' in one) rejected.push({ ...one.entry.record, reason: one.reason });
+      else observed.set(one.observation, one.entry);
+    }
+    return {
+      observations: [...observed.keys()],
+      rejected,
+      origin: 'replay',
+      refuse: (observation, reason) => {
+        const entry = observed.get(observation) as QuarantinedRecord;
+        observed.delete(observation);
+        return { ...entry.record, reason };
+      },
+    };
   });
   await loadFolded(deps, folded);
   await settleReplayed(
@@ -89,6 +99,37 @@ const replayBatch = async (
   const ids = [...observed.values()].map((entry) => entry.id);
   await settleQuarantine(deps.store, ids, 'replayed');
   return { replayed: ids.length, refused: folded.rejected, changed: folded.changed.length };
+};
+
+/**
+ * Those of some entries that are still there, locked as by what erases them: calls before texts. Calls of the others get no row: they
+ * may have been erased under a value, by which no ledger knows them.
+ */
+const lockEntries = async (tx: Transaction, read: readonly ReadEntry[]): Promise<readonly ReadEntry[]> => {
+  // Before rows are locked that others have who share it.
+  await joinFolds(tx);
+  for (let left = read; ; ) {
+    await tx.query('SAVEPOINT entries');
+    await lockCalls(
+      tx,
+      left.flatMap(({ folded }) => folded),
+    );
+    await joinTextFolds(tx);
+    const ids = left.map(({ entry }) => entry.id);
+    const open = new Set(await lockOpen(tx, ids));
+    if (open.size === left.length) {
+      await tx.query('RELEASE SAVEPOINT entries');
+      return left;
+    }
+    await tx.query('ROLLBACK TO SAVEPOINT entries');
+    left = left.filter(({ entry }) => open.has(entry.id));
+  }
+};
+
+type ReadEntry = Read & {
+  readonly entry: QuarantinedRecord;
+  /** The call that it becomes, if any. */
+  readonly folded: readonly string[];
 };
 
 type Read = { readonly observation: Observation } | { readonly reason: string };

@@ -12,6 +12,7 @@ import { eraseRequest, findCalls } from '../../../src/pipeline/erase/erase-reque
 import { purgeMeantTexts } from '../../../src/pipeline/erase/erase-texts.ts';
 import { addHold, type HoldReceipt, removeHold } from '../../../src/pipeline/erase/hold-calls.ts';
 import type { ErasureRequest } from '../../../src/pipeline/erase/match-calls.ts';
+import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
 import { type AgedCounts, applyAges } from '../../../src/pipeline/load/apply-ages.ts';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
@@ -751,6 +752,55 @@ test('texts that belong to no call are asked for what they name, not for all tha
   expect(await purgeMeantTexts(store, { isMeant: undefined, callIds: ['asked-1'] })).toMatchObject({ quarantine: 1 });
   expect(most).toBe(1);
 });
+
+test('an erasure of a person finds the call that a replay made of a text while it erased', async () => {
+  await pipeline.clear();
+  await removeAllHolds();
+  const { store } = pipeline;
+  const refuse = () =>
+    quarantineRecords(store, [
+      {
+        ...{ reason: 'since mended', source: 'webhook', origin: 'inbox:1', receivedAt: new Date() },
+        body: Buffer.from('{"unique_id":"replayed-1","in":{"data":"0677665544"}}'),
+      },
+    ]);
+  const request: ErasureRequest = { kind: 'phone', values: ['0677665544'] };
+  const replay = (replaying: Store = store) =>
+    replayQuarantine({ ...pipeline.deps, store: replaying }, { carries: new Set() });
+  // Between the last search for calls and the purge of texts.
+  await refuse();
+  let isReplayed = false;
+  const replayed: Store = {
+    ...store,
+    transaction: async (work) => {
+      const keys = await store.query('SELECT FROM erased_keys WHERE call_key = $1', [
+        store.keyOf(subjectOf('phone', '0677665544', ['FR'])),
+      ]);
+      if (keys.length > 0 && !isReplayed) {
+        isReplayed = true;
+        await replay();
+      }
+      return await store.transaction(work);
+    },
+  };
+  expect(await erase(request, { store: replayed })).toMatchObject({ calls: 1, erased: 1, found: { quarantine: 0 } });
+  expect(isReplayed).toBe(true);
+  expect(await listKept(['replayed-1'])).toEqual([]);
+  // Read before the erasure, folded after it.
+  await pipeline.clear();
+  await refuse();
+  let erased: Promise<unknown> | undefined;
+  const beside: Store = {
+    ...store,
+    transaction: async (work) => {
+      erased ??= erase(request);
+      await erased;
+      return await store.transaction(work);
+    },
+  };
+  expect(await replay(beside)).toEqual({ replayed: 0, refused: 0, changed: 0 });
+  expect(await store.query('SELECT call_id FROM ledger')).toEqual([]);
+}, 60_000);
 
 test('a text that names several calls is counted once, also by erasures that go on at once', async () => {
   await pipeline.clear();

@@ -5,6 +5,7 @@ import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { listQuarantine, quarantineRecords, settleQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
 let pipeline: Pipeline;
@@ -124,6 +125,48 @@ test('many and large ones go in batches', async () => {
   }));
   await quarantineRecords(pipeline.store, small);
   expect(await replay()).toMatchObject({ replayed: 450, changed: 450 });
+});
+
+test('what is taken after it was read and before it is folded stays gone, and leaves no call', async () => {
+  await put('webhook', '{"unique_id":"gone"}');
+  await put('webhook', '{"unique_id":17,"n":"gone"}');
+  await put('webhook', '{"unique_id":"dropped"}');
+  await put('webhook', '{"unique_id":"kept"}');
+  const { store } = pipeline;
+  let isTaken = false;
+  const beside: Store = {
+    ...store,
+    transaction: async (work) => {
+      if (!isTaken) {
+        await store.query(
+          `UPDATE quarantine SET body = '', state = 'dropped' WHERE strpos(encode(body, 'escape'), 'gone') > 0`,
+        );
+        await store.query(
+          `UPDATE quarantine SET state = 'dropped' WHERE strpos(encode(body, 'escape'), 'dropped') > 0`,
+        );
+      }
+      isTaken = true;
+      return await store.transaction(work);
+    },
+  };
+  expect(await replayQuarantine({ ...pipeline.deps, store: beside }, { carries: new Set() })).toEqual({
+    replayed: 1,
+    refused: 0,
+    changed: 1,
+  });
+  expect(await store.query('SELECT call_id FROM ledger')).toEqual([{ call_id: 'kept' }]);
+  expect((await listQuarantine(store)).map(({ state }) => state)).toEqual([
+    'replayed',
+    'dropped',
+    'dropped',
+    'dropped',
+  ]);
+});
+
+test('what is nested too deeply leaves nothing of its call in the ledger', async () => {
+  await put('webhook', `{"unique_id":"deep-1","x":${'['.repeat(300)}${']'.repeat(300)}}`);
+  expect(await replay()).toMatchObject({ refused: 1 });
+  expect(await pipeline.store.query('SELECT call_id FROM ledger')).toEqual([]);
 });
 
 test('one that was interrupted after the fold is simply run again', async () => {
