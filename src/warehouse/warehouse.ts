@@ -93,7 +93,10 @@ export interface Warehouse {
   digestTables(): Promise<Record<string, string>>;
   /** Every row of one relation in the order of `digestedColumns`, values as flatten makes them; in no order. */
   rowsOf(name: DigestedName): AsyncIterable<Row>;
-  /** Runs one read-only query in the warehouse's own dialect; `calls` schema or dataset is the default. */
+  /**
+   * Runs one read-only query in the warehouse's own dialect; `calls` schema or dataset is the default. A column with the
+   * name of an earlier one is numbered (`count_2`).
+   */
   query(sql: string): Promise<Record<string, unknown>[]>;
   /** The guard and light content of calls in a range of call time, for reconcile. Streams in key order. */
   listGuards(range: GuardRange): AsyncIterable<CallGuard>;

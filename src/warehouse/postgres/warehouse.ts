@@ -12,6 +12,7 @@ import { listCallIds, listGuards, listOrphans } from './guards.ts';
 import type { Layout } from './layout.ts';
 import { createLoader } from './load.ts';
 import { createMigration } from './migrate.ts';
+import { queryRows } from './query.ts';
 import { readRows } from './read.ts';
 import { removeCalls, removeOrphans } from './remove.ts';
 import { createTranscriptSearch } from './search.ts';
@@ -78,13 +79,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     countRows: async () => (await runQuery<Record<string, number>>(slow, purpose, countSql(layout)))[0] ?? {},
     digestTables: () => digestTables(layout.documents, rowsOf),
     rowsOf,
-    query: (sql) =>
-      inTransaction(pool, purpose, async (client) => {
-        await client.query('SET TRANSACTION READ ONLY');
-        // The extended protocol takes one statement: a second one could end the transaction that only reads.
-        const query: pg.QueryConfig & { readonly queryMode: 'extended' } = { text: sql, queryMode: 'extended' };
-        return (await client.query<Record<string, unknown>>(query)).rows;
-      }),
+    query: (sql) => queryRows(pool, purpose, sql),
     listGuards: (range) => listGuards(slow, layout, range),
     removeCalls: (guards) => inTransaction(pool, purpose, (client) => removeCalls(client, layout, guards)),
     removeOrphans: (callIds) => inTransaction(pool, purpose, (client) => removeOrphans(client, layout, callIds)),

@@ -1,0 +1,32 @@
+/** `callsync query` as a person meets it, on PostgreSQL. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type CliFolder, openCliFolder } from '../support/cli.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let folder: CliFolder;
+let database: TestDatabase;
+
+beforeAll(async () => {
+  [folder, database] = await Promise.all([openCliFolder(), createDatabase()]);
+  await folder.configure({
+    source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
+    store: { url: database.url },
+    webhook: { enabled: false },
+  });
+});
+afterAll(async () => {
+  await folder.remove();
+  await database.drop();
+});
+
+const ask = async (sql: string): Promise<readonly Record<string, unknown>[]> => {
+  const { code, stdout, stderr } = await folder.run(['query', sql, '--json']);
+  expect(code, stderr).toBe(0);
+  return (JSON.parse(stdout) as { rows: Record<string, unknown>[] }).rows;
+};
+
+test('columns of the same name are all there, numbered past names that are taken', async () => {
+  const sql = 'SELECT count(*), count(*) FILTER (WHERE n > 1), 7 AS count_2 FROM (VALUES (1), (2), (3)) AS t (n)';
+  expect(await ask(sql)).toEqual([{ count: 3, count_3: 2, count_2: 7 }]);
+  expect((await folder.run(['query', sql])).stdout).toMatch(/^ {2}count +count_3 +count_2\n {2}3 +2 +7\n$/);
+});
