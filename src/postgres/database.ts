@@ -67,10 +67,16 @@ export const openDatabase = (options: PoolOptions): Database => {
 /** The URL as it is at this moment. */
 export const readUrl = (url: ConnectionUrl): URL => new URL(typeof url === 'string' ? url : url());
 
-/** bigint as numbers (all ours are safe), and a day as text, since no time zone may move it. */
-const parsers: Readonly<Record<number, (text: string) => unknown>> = { 20: Number, 1082: String };
+/** All of ours are safe; what a person asks for need not be, and must not come back rounded. */
+const readBigint = (text: string): number | string => {
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : text;
+};
 
-/** Opens a pool; nothing is connected until the first query. bigint columns read as numbers, days as `YYYY-MM-DD`. */
+/** A day stays text, since no time zone may move it. */
+const parsers: Readonly<Record<number, (text: string) => unknown>> = { 20: readBigint, 1082: String };
+
+/** Opens a pool; nothing is connected until the first query. bigint columns read as numbers (text beyond 2^53), days as `YYYY-MM-DD`. */
 export const openPool = (options: PoolOptions): pg.Pool => {
   const types = {
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>

@@ -95,7 +95,7 @@ export interface Warehouse {
   rowsOf(name: DigestedName): AsyncIterable<Row>;
   /**
    * Runs one read-only query in the warehouse's own dialect; `calls` schema or dataset is the default. A column with the
-   * name of an earlier one is numbered (`count_2`).
+   * name of an earlier one is numbered (`count_2`); a whole number that a double cannot hold is text.
    */
   query(sql: string): Promise<Record<string, unknown>[]>;
   /** The guard and light content of calls in a range of call time, for reconcile. Streams in key order. */

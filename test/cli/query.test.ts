@@ -30,3 +30,9 @@ test('columns of the same name are all there, numbered past names that are taken
   expect(await ask(sql)).toEqual([{ count: 3, count_3: 2, count_2: 7 }]);
   expect((await folder.run(['query', sql])).stdout).toMatch(/^ {2}count +count_3 +count_2\n {2}3 +2 +7\n$/);
 });
+
+test('a whole number that a double cannot hold is text, and no other', async () => {
+  const sql =
+    'SELECT 9007199254740993::bigint AS odd, -9007199254740993::bigint AS low, 9007199254740991::bigint AS most';
+  expect(await ask(sql)).toEqual([{ odd: '9007199254740993', low: '-9007199254740993', most: 9_007_199_254_740_991 }]);
+});
