@@ -3,7 +3,8 @@ export const renderTable = (rows: readonly Record<string, unknown>[]): string =>
   if (rows.length === 0) return '  (no rows)';
   const names = Object.keys(rows[0] as object);
   const cells = [names, ...rows.map((row) => names.map((name) => showValue(row[name])))];
-  const widths = names.map((_, index) => Math.max(...cells.map((row) => (row[index] as string).length)));
+  // Not by spreading: a call takes about 110,000 arguments.
+  const widths = names.map((_, index) => cells.reduce((most, row) => Math.max(most, (row[index] as string).length), 0));
   return cells
     .map(
       (row) =>

@@ -1,5 +1,7 @@
 /** `callsync query` as a person meets it, on PostgreSQL. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { renderTable } from '../../src/cli/render-table.ts';
+import { reportFailure } from '../../src/cli/report-failure.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
@@ -35,4 +37,19 @@ test('a whole number that a double cannot hold is text, and no other', async () 
   const sql =
     'SELECT 9007199254740993::bigint AS odd, -9007199254740993::bigint AS low, 9007199254740991::bigint AS most';
   expect(await ask(sql)).toEqual([{ odd: '9007199254740993', low: '-9007199254740993', most: 9_007_199_254_740_991 }]);
+});
+
+test('a result has as many rows as it likes', () => {
+  const rows = Array.from({ length: 200_000 }, (_, n) => ({ n }));
+  expect(renderTable(rows).split('\n')).toHaveLength(200_001);
+});
+
+test('words of a library end like a sentence before ours go on', () => {
+  const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  try {
+    reportFailure(new RangeError('Maximum call stack size exceeded'), false);
+    expect(write.mock.calls.join('')).toMatch(/: Maximum call stack size exceeded\. Run the command again/);
+  } finally {
+    write.mockRestore();
+  }
 });
