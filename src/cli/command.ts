@@ -10,7 +10,7 @@ import { openStoreService } from './services/open-store.ts';
 import { createServices, type Services } from './services/services.ts';
 
 export { say } from './say.ts';
-export { untilStopped } from './signals.ts';
+export { abortOnSignals, untilStopped } from './signals.ts';
 
 export interface CommonOptions {
   readonly config?: string;

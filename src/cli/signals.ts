@@ -29,3 +29,33 @@ export const untilStopped = (): { readonly stopped: Promise<void>; readonly sign
   });
   return { stopped, signal: controller.signal };
 };
+
+/** A server that is away must not keep a person who wants to leave. */
+const leaveMs = 5_000;
+
+/**
+ * Runs `work`, which Ctrl-C, SIGTERM and SIGHUP abort. The process ends as by that signal once `work` has ended, after 5 seconds
+ * at the latest; at a second signal at once.
+ */
+export const abortOnSignals = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+  const controller = new AbortController();
+  let leave = undefined as (() => never) | undefined;
+  const listeners = Object.entries(signals).map(([signal, number]) => {
+    const abort = (): void => {
+      if (leave !== undefined) leave();
+      leave = () => process.exit(128 + number);
+      controller.abort();
+      setTimeout(leave, leaveMs);
+    };
+    process.on(signal, abort);
+    return () => process.off(signal, abort);
+  });
+  stopsItself = true;
+  try {
+    return await work(controller.signal);
+  } finally {
+    leave?.();
+    for (const release of listeners) release();
+    stopsItself = false;
+  }
+};

@@ -96,8 +96,9 @@ export interface Warehouse {
   /**
    * Runs one read-only query in the warehouse's own dialect; `calls` schema or dataset is the default. A column with the
    * name of an earlier one is numbered (`count_2`); a whole number that a double cannot hold is text.
+   * @param signal ends the query where it runs; the promise is rejected then
    */
-  query(sql: string): Promise<Record<string, unknown>[]>;
+  query(sql: string, signal?: AbortSignal): Promise<Record<string, unknown>[]>;
   /** The guard and light content of calls in a range of call time, for reconcile. Streams in key order. */
   listGuards(range: GuardRange): AsyncIterable<CallGuard>;
   /**

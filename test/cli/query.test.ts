@@ -1,10 +1,16 @@
 /** `callsync query` as a person meets it, on PostgreSQL. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { renderTable } from '../../src/cli/render-table.ts';
 import { reportFailure } from '../../src/cli/report-failure.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
+import { until } from '../support/installation.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
+const program = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 let folder: CliFolder;
 let database: TestDatabase;
 
@@ -51,5 +57,29 @@ test('words of a library end like a sentence before ours go on', () => {
     expect(write.mock.calls.join('')).toMatch(/: Maximum call stack size exceeded\. Run the command again/);
   } finally {
     write.mockRestore();
+  }
+});
+
+test('Ctrl-C ends the query on the server too', async () => {
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  const child = spawn(process.execPath, [program, 'query', "SELECT 'watched', pg_sleep(100)"], {
+    cwd: folder.path,
+    stdio: 'ignore',
+  });
+  try {
+    const count = async (): Promise<number> => {
+      const sql = `SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT ''watched''%'`;
+      return Number((await client.query(sql)).rows[0].n);
+    };
+    await until('the query runs', async () => (await count()) === 1);
+    child.kill('SIGINT');
+    const [code] = await once(child, 'exit');
+    expect(code).toBe(130);
+    // Its answer was waited for: nothing is left to wait for.
+    expect(await count()).toBe(0);
+  } finally {
+    child.kill('SIGKILL');
+    await client.end();
   }
 });

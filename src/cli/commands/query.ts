@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { terminal } from '../../errors.ts';
-import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
+import { abortOnSignals, type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { renderTable } from '../render-table.ts';
 import { openWarehouse } from '../services/open-warehouse.ts';
 
@@ -29,7 +29,8 @@ callsync itself.`,
     .action((sql: string, options: QueryOptions) =>
       withStore(options, async (store, services) => {
         const warehouse = openWarehouse(services, store, options.warehouse);
-        const rows = await warehouse.query(await readSql(sql)).catch(explain);
+        const text = await readSql(sql);
+        const rows = await abortOnSignals((signal) => warehouse.query(text, signal)).catch(explain);
         print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
       }),
     );

@@ -11,6 +11,8 @@ export interface Query {
   readonly parameters?: Readonly<Record<string, string | number | readonly string[]>>;
   /** Type of each parameter: `STRING`, `INT64` or `ARRAY<STRING>`. */
   readonly types?: Readonly<Record<string, string>>;
+  /** Cancels the job. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Queries {
@@ -73,11 +75,29 @@ export const createQueries = (deps: {
 }): Queries => {
   const { config, rest, jobs, pause } = deps;
 
+  /** Nobody waits for the job any more, and it would be billed. Where BigQuery does not hear it, the job ends by its time limit. */
+  const cancelAt = (signal: AbortSignal | undefined, jobId: string): (() => void) => {
+    signal?.throwIfAborted();
+    const request = { method: 'POST', path: `/jobs/${jobId}/cancel`, query: { location: config.location } } as const;
+    const cancel = (): void => void rest(request).catch(() => undefined);
+    signal?.addEventListener('abort', cancel, { once: true });
+    return () => signal?.removeEventListener('abort', cancel);
+  };
+
   const runJob = async (query: Query): Promise<string> => {
     const configuration = queryConfiguration(config, query);
     const submit = async (): Promise<string> => {
       const jobId = `callsync_${config.dataset}_query_${randomUUID()}`;
-      await jobs.run({ jobId, configuration });
+      const release = cancelAt(query.signal, jobId);
+      try {
+        await jobs.run({ jobId, configuration });
+      } catch (cause) {
+        // A cancelled job reads as one that another attempt may finish.
+        query.signal?.throwIfAborted();
+        throw cause;
+      } finally {
+        release();
+      }
       return jobId;
     };
     return await retry(pause, submit, { meanings: ['again'] }).catch(failTo('run a query'));

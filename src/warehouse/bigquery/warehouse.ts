@@ -116,12 +116,12 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     },
     digestTables: () => digestTables(config.documents, (table) => rowsOf(reading, table)),
     rowsOf: (table) => rowsOf(reading, table),
-    async query(sql) {
+    async query(sql, signal) {
       const type = await queries.statementTypeOf(sql);
       if (type !== 'SELECT') {
         throw terminal('QUERY_REFUSED', 'Only a single SELECT can be run here.', { hint: 'Send one query.' });
       }
-      return await queries.run({ sql }, 'plain');
+      return await queries.run({ sql, signal }, 'plain');
     },
     listGuards: (range) => listGuards(queries, dataset, config, range),
     removeOrphans: (callIds) => runRemoval(callIds, (some) => removeOrphansScript(dataset, config, some)),

@@ -3,26 +3,32 @@ import type pg from 'pg';
 import { inTransaction } from '../../postgres/database.ts';
 
 /**
- * Rows of one statement in a transaction that only reads.
+ * Rows of one statement in a transaction that only reads. When `signal` comes, the server ends the statement.
  * @throws CallsyncError DATABASE_…
  */
 export const queryRows = (
   pool: pg.Pool,
   purpose: string,
   sql: string,
+  signal?: AbortSignal,
 ): Promise<Record<string, unknown>[]> =>
   inTransaction(pool, purpose, async (client) => {
     await client.query('SET TRANSACTION READ ONLY');
-    // The extended protocol takes one statement: a second one could end the transaction that only reads.
-    const query: pg.QueryArrayConfig & { readonly queryMode: 'extended' } = {
-      text: sql,
-      queryMode: 'extended',
-      // As an object, a row would keep one of two columns of the same name.
-      rowMode: 'array',
-    };
-    const { fields, rows } = await client.query<unknown[]>(query);
-    const names = distinctNames(fields.map(({ name }) => name));
-    return rows.map((row) => Object.fromEntries(names.map((name, index) => [name, row[index]])));
+    const release = signal === undefined ? undefined : await cancelAt(signal, pool, client);
+    try {
+      // The extended protocol takes one statement: a second one could end the transaction that only reads.
+      const query: pg.QueryArrayConfig & { readonly queryMode: 'extended' } = {
+        text: sql,
+        queryMode: 'extended',
+        // As an object, a row would keep one of two columns of the same name.
+        rowMode: 'array',
+      };
+      const { fields, rows } = await client.query<unknown[]>(query);
+      const names = distinctNames(fields.map(({ name }) => name));
+      return rows.map((row) => Object.fromEntries(names.map((name, index) => [name, row[index]])));
+    } finally {
+      release?.();
+    }
   });
 
 /** Names for the columns of a result: what has the name of an earlier column gets a number, so that a row can be an object. */
@@ -40,4 +46,18 @@ const distinctNames = (names: readonly string[]): string[] => {
     taken.add(own);
     return own;
   });
+};
+
+const ownTransaction = `SELECT pid, xact_start::text AS since FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
+/** Not the process alone: behind a pooler it may serve somebody else by then. */
+const cancelSql = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND xact_start = $2::timestamptz`;
+
+/** A server looks for its client only when it answers: without a word from us, it would work on a query that nobody waits for. */
+const cancelAt = async (signal: AbortSignal, pool: pg.Pool, client: pg.PoolClient): Promise<() => void> => {
+  const { rows } = await client.query<{ pid: number; since: string }>(ownTransaction);
+  signal.throwIfAborted();
+  // Where it cannot be told, the server's own time limit ends the statement.
+  const cancel = (): void => void pool.query(cancelSql, [rows[0]?.pid, rows[0]?.since]).catch(() => undefined);
+  signal.addEventListener('abort', cancel, { once: true });
+  return () => signal.removeEventListener('abort', cancel);
 };

@@ -79,7 +79,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     countRows: async () => (await runQuery<Record<string, number>>(slow, purpose, countSql(layout)))[0] ?? {},
     digestTables: () => digestTables(layout.documents, rowsOf),
     rowsOf,
-    query: (sql) => queryRows(pool, purpose, sql),
+    query: (sql, signal) => queryRows(pool, purpose, sql, signal),
     listGuards: (range) => listGuards(slow, layout, range),
     removeCalls: (guards) => inTransaction(pool, purpose, (client) => removeCalls(client, layout, guards)),
     removeOrphans: (callIds) => inTransaction(pool, purpose, (client) => removeOrphans(client, layout, callIds)),

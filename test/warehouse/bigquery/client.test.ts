@@ -122,3 +122,24 @@ test.each([
     hint: expect.stringContaining('key_file'),
   });
 });
+
+test('a query that nobody waits for any more is cancelled, and not sent again', async () => {
+  const leave = new AbortController();
+  const sent = (part: RegExp) => requests.filter(({ path, body }) => part.test(`${path} ${body}`)).length;
+  respond = (path) => {
+    if (requests.at(-1)?.body.includes('dryRun')) {
+      return { status: 200, body: { statistics: { query: { statementType: 'SELECT' } } } };
+    }
+    if (path.includes('/cancel')) return { status: 200, body: {} };
+    const isCancelled = sent(/\/jobs\/[^ /]+\/cancel/) > 0;
+    const status = isCancelled ? { state: 'DONE', errorResult: { reason: 'stopped' } } : { state: 'RUNNING' };
+    // Once the job is looked at, it runs.
+    if (/\/jobs\/\w/.test(path)) leave.abort();
+    return { status: 200, body: { status } };
+  };
+  const pause = (): Promise<void> => new Promise((done) => setTimeout(done, 2));
+  const warehouse = createBigqueryWarehouse({ name: 'bq', config: configOf({ api_endpoint: url }), pause });
+  await expect(warehouse.query('SELECT 1', leave.signal)).rejects.toMatchObject({ name: 'AbortError' });
+  expect(sent(/cancel/)).toBe(1);
+  expect(sent(/SELECT 1/) - sent(/dryRun/)).toBe(1);
+});
