@@ -60,6 +60,22 @@ test('words of a library end like a sentence before ours go on', () => {
   }
 });
 
+test('what a query does to values is told in words of ours, with the place', async () => {
+  const wrong: readonly (readonly [string, RegExp])[] = [
+    ['SELECT 1 / 0', /cannot compute the query: division by zero\. Change/],
+    ["SELECT 'ä😀',\n  'private'::integer", /a text cannot be read as a value of its type \(line 2, character 3\)/],
+    ["SELECT 'ä😀', 'private'::date", /a text cannot be read as a date or time \(line 1, character 14\)/],
+    ["SELECT '2025-02-30'::date", /a date or time is out of range \(line 1, character 8\)/],
+    ['SELECT 70000::smallint', /a number is out of the range of its type\. /],
+    ['SELECT\n  privte', /refuses the query: column "privte" does not exist \(line 2, character 3\)\. /],
+  ];
+  for (const [sql, sentence] of wrong) {
+    const { code, stderr } = await folder.run(['query', sql]);
+    expect({ sql, code, stderr }).toEqual({ sql, code: 3, stderr: expect.stringMatching(sentence) });
+    expect(stderr).not.toContain('private');
+  }
+});
+
 test('Ctrl-C ends the query on the server too', async () => {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();

@@ -30,7 +30,7 @@ callsync itself.`,
       withStore(options, async (store, services) => {
         const warehouse = openWarehouse(services, store, options.warehouse);
         const text = await readSql(sql);
-        const rows = await abortOnSignals((signal) => warehouse.query(text, signal)).catch(explain);
+        const rows = await abortOnSignals((signal) => warehouse.query(text, signal)).catch(explainAt(text));
         print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
       }),
     );
@@ -47,12 +47,61 @@ const readSql = async (argument: string): Promise<string> => {
 /** SQLSTATE of syntax, names and rights: the server's words repeat the query, and no value of a row. */
 const refusals = /^(42...|0A...|25006)$/;
 
+/** SQLSTATE of what happens to values: the server's words may repeat one, so these are ours. */
+const conditions: Readonly<Record<string, string>> = {
+  '21000': 'a subquery that stands for one value gave several rows',
+  '22001': 'a text is too long for its type',
+  '22003': 'a number is out of the range of its type',
+  '22004': 'a value is NULL where none may be',
+  '22007': 'a text cannot be read as a date or time',
+  '22008': 'a date or time is out of range',
+  '22011': 'a substring has a negative length',
+  '22012': 'division by zero',
+  '22023': 'an argument of a function has a value that it does not take',
+  '22P02': 'a text cannot be read as a value of its type',
+  '2201B': 'a regular expression is not valid',
+  '2201E': 'a logarithm of zero or of a negative number',
+  '2201F': 'a power that is no real number',
+  '2201W': 'LIMIT is negative',
+  '2201X': 'OFFSET is negative',
+  '22033': 'a subscript of JSON is out of range',
+  '22035': 'JSON Path found no item',
+  '54001': 'it is nested too deeply',
+  '57014': 'it took longer than a query may, or was cancelled on the server',
+};
+
+interface DriverError {
+  readonly code?: string;
+  readonly message?: string;
+  /** Of a character in the query, from 1; absent where an error is not one of the text. */
+  readonly position?: string;
+}
+
 /** What PostgreSQL says of a query that a person wrote is of use to that person. */
-const explain = (error: Error): never => {
-  const { code = '', message = '' } = (error.cause ?? {}) as { readonly code?: string; readonly message?: string };
-  if (!refusals.test(code)) throw error;
-  throw terminal('QUERY_REFUSED', `PostgreSQL refuses the query: ${message}.`, {
-    hint: 'Send one query that only reads; docs/tables.md has the tables, docs/marts.md the views in schema calls_marts, with every column.',
-    cause: error,
-  });
+const explainAt =
+  (sql: string) =>
+  (error: Error): never => {
+    const { code = '', message = '', position } = (error.cause ?? {}) as DriverError;
+    const condition = conditions[code];
+    if (condition !== undefined) {
+      throw terminal('QUERY_FAILED', `PostgreSQL cannot compute the query: ${condition}${place(sql, position)}.`, {
+        hint: 'Change the query, or leave out the rows for which it cannot be computed.',
+        cause: error,
+      });
+    }
+    if (!refusals.test(code)) throw error;
+    throw terminal('QUERY_REFUSED', `PostgreSQL refuses the query: ${message}${place(sql, position)}.`, {
+      hint: 'Send one query that only reads; docs/tables.md has the tables, docs/marts.md the views in schema calls_marts, with every column.',
+      cause: error,
+    });
+  };
+
+/** PostgreSQL counts characters, not units of UTF-16. */
+const place = (sql: string, position: string | undefined): string => {
+  if (position === undefined) return '';
+  const before = [...sql]
+    .slice(0, Number(position) - 1)
+    .join('')
+    .split('\n');
+  return ` (line ${before.length}, character ${[...(before.at(-1) as string)].length + 1})`;
 };
