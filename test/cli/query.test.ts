@@ -76,6 +76,17 @@ test('what a query does to values is told in words of ours, with the place', asy
   }
 });
 
+test('a query or a search that begins with a dash says how it is given', async () => {
+  const sql = '-- how many\nSELECT 1 AS one';
+  const refused = await folder.run(['query', sql]);
+  expect(refused).toMatchObject({ code: 2, stdout: '' });
+  expect(refused.stderr).toMatch(/begins with a dash comes last, after --: callsync query -- '-…'/);
+  expect((await folder.run(['search', '-facture'])).stderr).toMatch(/callsync search -- '-…'/);
+  expect((await folder.run(['status', '-facture'])).stderr).not.toMatch(/dash/);
+  const { code, stdout } = await folder.run(['query', '--json', '--', sql]);
+  expect({ code, rows: JSON.parse(stdout).rows }).toEqual({ code: 0, rows: [{ one: 1 }] });
+});
+
 test('Ctrl-C ends the query on the server too', async () => {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
