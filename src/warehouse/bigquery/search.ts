@@ -19,13 +19,14 @@ import type { Queries } from './queries.ts';
 
 export const createTranscriptSearch = (
   queries: Queries,
-  config: Pick<BigqueryWarehouseConfig, 'project' | 'dataset'>,
+  config: Pick<BigqueryWarehouseConfig, 'project' | 'dataset' | 'api_endpoint'>,
 ): TranscriptSearch => {
   const dataset = `${config.project}.${config.dataset}`;
+  const run = (sql: string) => queries.run({ sql }).catch(explainMissingIndexes(config.api_endpoint !== undefined));
   return {
-    create: async () => void (await queries.run({ sql: createSearchIndexSql(dataset) })),
-    drop: async () => void (await queries.run({ sql: dropSearchIndexSql(dataset) })),
-    status: async () => toStatus(await queries.run({ sql: searchStatusSql(dataset) })),
+    create: async () => void (await run(createSearchIndexSql(dataset))),
+    drop: async () => void (await run(dropSearchIndexSql(dataset))),
+    status: async () => toStatus(await run(searchStatusSql(dataset))),
     find: (request) => find(queries, dataset, request),
   };
 };
@@ -97,14 +98,23 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
 
 /** The local BigQuery lacks the function, and names it as it names a missing table. */
 const explainMissingSearch = (cause: unknown): never => {
-  if (cause instanceof CallsyncError && /function not found: search/i.test(cause.message)) {
-    throw terminal('SEARCH_UNSUPPORTED', 'This BigQuery has no SEARCH function: it is a local stand-in.', {
-      hint: 'Search a Postgres warehouse, or BigQuery itself; callsync query can compare with LIKE.',
-      cause,
-    });
-  }
+  if (cause instanceof CallsyncError && /function not found: search/i.test(cause.message)) throw cannotSearch(cause);
   throw cause;
 };
+
+/** It knows neither the statements of search indexes nor the view that lists them. */
+const explainMissingIndexes =
+  (isLocal: boolean) =>
+  (cause: unknown): never => {
+    const isUnknown = cause instanceof CallsyncError && /parser error|search_indexes/i.test(cause.message);
+    throw isLocal && isUnknown ? cannotSearch(cause) : cause;
+  };
+
+const cannotSearch = (cause: unknown): CallsyncError =>
+  terminal('SEARCH_UNSUPPORTED', 'This BigQuery has no SEARCH function: it is a local stand-in.', {
+    hint: 'Search a Postgres warehouse, or BigQuery itself; callsync query can compare with LIKE.',
+    cause,
+  });
 
 const toHit = (hit: Record<string, unknown>, text: SearchText): SearchHit => {
   const content = String(hit.content);

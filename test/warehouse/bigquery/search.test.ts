@@ -17,3 +17,17 @@ test('a stand-in without SEARCH is told from a table that is missing', async () 
   });
   await expect(searchFailing('Table not found: utterances')).rejects.toMatchObject({ code: 'BIGQUERY_NOT_FOUND' });
 });
+
+test('a stand-in without search indexes says so, and a table that is missing in BigQuery is still told', async () => {
+  const indexFailing = (message: string, api_endpoint?: string) => {
+    const run: Queries['run'] = () => Promise.reject(errorOf({ reason: 'invalidQuery', message }, 'run a query'));
+    return createTranscriptSearch({ run } as Queries, { project: 'acme', dataset: 'calls', api_endpoint });
+  };
+  const local = indexFailing(`Parser Error: syntax error at or near "SEARCH" in CREATE SEARCH INDEX`, 'http://local');
+  for (const ask of [() => local.create(), () => local.drop(), () => local.status()])
+    await expect(ask()).rejects.toMatchObject({ code: 'SEARCH_UNSUPPORTED', kind: 'terminal' });
+  await expect(indexFailing('Parser Error: at "x"').create()).rejects.toMatchObject({ code: 'BIGQUERY_REFUSED' });
+  await expect(indexFailing('no such table', 'http://local').create()).rejects.toMatchObject({
+    code: 'BIGQUERY_REFUSED',
+  });
+});
