@@ -128,6 +128,14 @@ describe('a second start finds its data again, stays up, and', () => {
     expect(refused.said).toMatch(/read-only/);
   });
 
+  test('refuses a third one in its folder before anything is started', async () => {
+    const third = start(['demo', '--exit', '--calls', '150', '--data-dir', folder]);
+    expect({ code: await third.ended, said: third.stderr() }).toEqual({
+      code: 3,
+      said: expect.stringMatching(/^callsync: A demo runs in the folder \S+\. End it, or .*--data-dir/),
+    });
+  });
+
   test('shows its state again and again for as long as somebody reads', async () => {
     const config = join(folder, 'demo/callsync.yaml');
     const line = `'${process.execPath}' '${main}' status --watch 0.1 --config '${config}' | head -n 1`;

@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { checkConfig } from '../../config/load.ts';
 import { mergeRaw, type Raw } from '../../config/raw.ts';
-import { transient } from '../../errors.ts';
+import { CallsyncError, terminal, transient } from '../../errors.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
 import { createRegistry } from '../../metrics/registry.ts';
 import type { SimulatorControl } from '../../simulator/control/control.ts';
@@ -21,6 +21,7 @@ import { ensureSchedules } from '../../temporal/schedules.ts';
 import { startBackfill } from '../../temporal/workflow-client.ts';
 import type { Difference } from '../../warehouse/compare.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
+import { lockSpool, type SpoolLock } from '../../webhook/spool/spool-lock.ts';
 import { type CommonOptions, say, servicesFor } from '../command.ts';
 import { openOperations } from '../open-operations.ts';
 import { openPage } from '../open-page.ts';
@@ -143,6 +144,16 @@ const operationsFor = async (options: DemoOptions, passwordFile: string): Promis
   return { port: wishedPorts.operations, actors: [{ name: 'demo', token_file: passwordFile }] };
 };
 
+/** Before anything is started: the receiver would notice another demo too, but after seconds, and as that of its own folder. */
+const lockFolder = (dir: string): Promise<SpoolLock> =>
+  lockSpool(dir, { waitMs: 0 }).catch((cause: unknown) => {
+    if (!(cause instanceof CallsyncError) || cause.code !== 'SPOOL_IN_USE') throw cause;
+    throw terminal('DEMO_RUNS', `A demo runs in the folder ${dir}.`, {
+      hint: 'End it, or give this one another folder by --data-dir.',
+      cause,
+    });
+  });
+
 const folders = { postgres: 'demo', bigquery: 'demo-bigquery', both: 'demo-both' } as const;
 
 /** Runs the main job to its truth check. What it started keeps running until `services` are closed. */
@@ -156,10 +167,11 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
   };
 
   const { to } = await readOrMakeSetting(dir);
+  const lock = await lockFolder(dir);
   say('Starting the simulated service, PostgreSQL, Temporal, receiver and worker …');
   const startedAt = new Date();
   const passwordFile = join(dir, 'status-page.password');
-  const closers: (() => Promise<unknown>)[] = [];
+  const closers: (() => Promise<unknown>)[] = [() => lock.release()];
   const simulator = await startSimulatorProcess(demoCalls({ count: options.calls, to }));
   closers.push(() => simulator.stop());
   const raw = demoConfig({
