@@ -77,9 +77,11 @@ describe('a second start finds its data again, stays up, and', () => {
   let taken: Server[] = [];
   beforeAll(async () => {
     taken = takeWishedPorts();
-    second = start(['demo', '--calls', '150', '--data-dir', folder]);
-    await until('the summary', async () => /password in \S+\)/.test(second.stdout()), 250_000);
-    const said = second.stdout();
+    second = start(['demo', '--json', '--calls', '150', '--data-dir', folder]);
+    await until('the summary', async () => /password in \S+\)/.test(second.stderr()), 250_000);
+    // Standard output has the result alone, once it ends.
+    expect(second.stdout()).toBe('');
+    const said = second.stderr();
     expect(said).toMatch(/over \d+ calls: lost 0, duplicated 0, stale 0, mismatched 0/);
     const [, page = '', file = ''] = /Status page: (\S+) .*password in (\S+)\)/.exec(said) ?? [];
     expect(page).not.toMatch(/:9464/);
@@ -107,6 +109,7 @@ describe('a second start finds its data again, stays up, and', () => {
     second?.child.kill('SIGINT');
     // Ctrl-C finishes what is under way and keeps the data.
     expect(await second?.ended).toBe(0);
+    expect(JSON.parse(second.stdout()).truth).toMatchObject({ lost: 0 });
   }, 120_000);
 
   test('answers in SQL, and only reads', async () => {

@@ -79,6 +79,8 @@ export const addDemo = (command: Command): void => {
       const { stopped } = untilStopped();
       try {
         if (options.json !== true) print({}, null, await renderSummary(demo, options.exit !== true));
+        // Standard output has the result alone, once the demo ends; until then somebody uses it.
+        else if (options.exit !== true) say(await renderSummary(demo, true));
         const { lost, duplicated, stale, mismatched } = demo.result.truth;
         const different = countDifferent({ equal: demo.result.equal ?? {} });
         if (lost + duplicated + stale + mismatched + different > 0) process.exitCode = exitCodes.incomplete;
