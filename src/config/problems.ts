@@ -59,7 +59,7 @@ const describeUnknown = (unknown: string, path: readonly PropertyKey[]): string 
   const known = knownKeys(nodesAt(path)) ?? [];
   const meant = suggest(unknown, known);
   const key = showPath([...path, unknown]);
-  if (meant !== undefined) return `${key} is not a key; did you mean ${meant}?`;
+  if (meant !== undefined) return `${key} is not a key (did you mean ${meant}?)`;
   return `${key} is not a key; allowed there: ${known.join(', ')}`;
 };
 

@@ -135,8 +135,8 @@ describe('environment', () => {
 
 describe('errors', () => {
   const cases: readonly [string, string, string][] = [
-    ['an unknown key', `${minimal}  relam: x\n`, 'source.relam is not a key; did you mean realm?'],
-    ['an unknown section', `${minimal}stroe: {}\n`, 'stroe is not a key; did you mean store?'],
+    ['an unknown key', `${minimal}  relam: x\n`, 'source.relam is not a key (did you mean realm?).'],
+    ['an unknown section', `${minimal}stroe: {}\n`, 'stroe is not a key (did you mean store?).'],
     ['nothing like a key', `${minimal}zzzzzz: {}\n`, 'allowed there: source, webhook, store'],
     ['a missing key', 'store: {}\n', 'source is required'],
     ['a wrong type', `${minimal}  limits: { requests: many }\n`, 'source.limits.requests must be a number'],
