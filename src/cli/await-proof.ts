@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Range } from '../../schemas/orchestration.ts';
 import type { ReconcileProgress } from '../../workflows/messages.ts';
+import { countOf } from '../count-of.ts';
 import { CallsyncError, transient } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import { findUnproven, listBehind, type ProofLevel } from '../store/windows/proven-ranges.ts';
@@ -123,8 +124,8 @@ const followUntil = async <Result>(
 };
 
 const complaintOf = ({ totals: { unreachable, failed } }: ReconcileProgress): string | undefined => {
-  if (unreachable > 0) return `${unreachable} times a warehouse did not answer.`;
-  return failed > 0 ? `${failed} windows failed; the log of the worker says why.` : undefined;
+  if (unreachable > 0) return `A warehouse did not answer ${countOf(unreachable, 'time')}.`;
+  return failed > 0 ? `${countOf(failed, 'window')} failed; the log of the worker says why.` : undefined;
 };
 
 /** What an activity fails with that is tried again and again; the messages of our activities hold no call data. */

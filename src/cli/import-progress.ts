@@ -1,5 +1,6 @@
 /** Progress of an import on standard error: a bar on a terminal where the size is known, else a line now and then. */
 import { SingleBar } from 'cli-progress';
+import { countOf } from '../count-of.ts';
 import type { ImportProgress } from '../pipeline/import/import-file.ts';
 
 const lineEveryMs = 5_000;
@@ -24,7 +25,7 @@ export const createImportView = (name: string) => {
       if (Date.now() - last < lineEveryMs) return;
       last = Date.now();
       const share = size === null || size === 0 ? '' : `${Math.round((bytes / size) * 100)} %, `;
-      process.stderr.write(`${name}: ${share}${records} records, ${refused} refused\n`);
+      process.stderr.write(`${name}: ${share}${countOf(records, 'record')}, ${refused} refused\n`);
     },
     stop: (): void => bar?.stop(),
   };

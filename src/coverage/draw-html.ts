@@ -1,4 +1,5 @@
 /** Coverage as one HTML file with a picture (inline SVG) and the figures as a table; it loads nothing. Pure. */
+import { nounOf } from '../count-of.ts';
 import { type Coverage, type CoverageDay, type CoverageState, coverageStates } from './coverage.ts';
 import { describeDay, describeDeliveries, formatCount, formatDay, formatShare, stateNames } from './draw-text.ts';
 
@@ -23,7 +24,7 @@ const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character
 const round = (value: number): number => Math.round(value * 100) / 100;
 
 const describe = (one: CoverageDay): string =>
-  `${formatDay(one.from)}: ${describeDay(one)}, ${formatCount(one.deliveries.calls)} calls`;
+  `${formatDay(one.from)}: ${describeDay(one)}, ${formatCount(one.deliveries.calls)} ${nounOf(one.deliveries.calls, 'call')}`;
 
 /** The least round number that is not below: the top of a scale that reads well. */
 const roundUp = (value: number): number => {

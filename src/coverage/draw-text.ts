@@ -1,4 +1,5 @@
 /** Coverage as text for a terminal: a bar a day, as long as the day has calls. Pure. */
+import { nounOf } from '../count-of.ts';
 import { type Coverage, type CoverageDay, type CoverageState, coverageStates } from './coverage.ts';
 
 const blocks: Readonly<Record<CoverageState, string>> = {
@@ -45,10 +46,12 @@ const drawBar = (shares: CoverageDay['shares'], length: number): string => {
 export const describeDay = (one: CoverageDay): string =>
   one.keptOutCalls === 0
     ? describeState(one)
-    : `${describeState(one)}, ${number.format(one.keptOutCalls)} calls aged out or erased`;
+    : `${describeState(one)}, ${formatCalls(one.keptOutCalls)} aged out or erased`;
+
+const formatCalls = (count: number): string => `${number.format(count)} ${nounOf(count, 'call')}`;
 
 const describeState = (one: CoverageDay): string => {
-  if (one.state === 'healed') return `healed (${number.format(one.healedCalls)} calls)`;
+  if (one.state === 'healed') return `healed (${formatCalls(one.healedCalls)})`;
   if (one.state !== 'unproven' || one.shares.unread === 0) return stateNames[one.state];
   return `unproven, ${formatShare(one.shares.unread, 1)} unread`;
 };
@@ -95,7 +98,7 @@ export const describeDeliveries = ({ deliveries, webhooks }: Coverage): string[]
   return [
     ...lines,
     `Webhooks since ${since} UTC: ${formatShare(webhooks.lost, webhooks.expected)} lost ` +
-      `(${number.format(webhooks.lost)} of ${number.format(webhooks.expected)} calls), ` +
+      `(${number.format(webhooks.lost)} of ${formatCalls(webhooks.expected)}), ` +
       `lag p50 ${formatSeconds(webhooks.lagP50)}, p95 ${formatSeconds(webhooks.lagP95)}`,
   ];
 };

@@ -1,5 +1,6 @@
 /** What is wrong now, from the figures of the store. Pure. */
 import type { Condition } from '../../schemas/config/notifications.ts';
+import { countOf } from '../count-of.ts';
 
 export interface Wrong {
   readonly condition: Condition;
@@ -51,9 +52,13 @@ export const findConditions = ({ store, verdicts, usages }: ConditionInput): Wro
   }
   const waits = store.inbox.oldestAge ?? 0;
   if (waits > inboxAfter)
-    add('inbox_stalled', '', `${store.inbox.count} deliveries wait, the oldest since ${minutes(waits)}.`);
+    add(
+      'inbox_stalled',
+      '',
+      `In the inbox: ${countOf(store.inbox.count, 'delivery')}, the oldest waiting since ${minutes(waits)}.`,
+    );
   if (store.quarantine.count > 0) {
-    add('quarantine_open', '', `${store.quarantine.count} records in quarantine wait for a decision.`);
+    add('quarantine_open', '', `In quarantine, to be decided on: ${countOf(store.quarantine.count, 'record')}.`);
   }
   for (const { name, liveOldestAge, lastError } of store.warehouses) {
     if ((liveOldestAge ?? 0) > staleAfter) {
@@ -70,12 +75,13 @@ export const findConditions = ({ store, verdicts, usages }: ConditionInput): Wro
     }
   }
   for (const { warehouse, unproven, suspiciousEmpty } of verdicts) {
-    if (unproven > 0) add('unproven', warehouse, `${unproven} windows of warehouse ${warehouse} are not proven.`);
+    if (unproven > 0)
+      add('unproven', warehouse, `Not proven in warehouse ${warehouse}: ${countOf(unproven, 'window')}.`);
     if (suspiciousEmpty > 0) {
       add(
         'suspicious_empty',
         warehouse,
-        `The service lists far fewer calls than are known: ${suspiciousEmpty} windows.`,
+        `The service lists far fewer calls than are known: ${countOf(suspiciousEmpty, 'window')}.`,
       );
     }
   }

@@ -91,6 +91,17 @@ describe('coverage', () => {
     `);
   });
 
+  test('names one call in the singular', () => {
+    const one = buildCoverage({
+      ...input,
+      verdicts: [verdict('main', 0, 'healed', 1, 1), verdict('second', 0, 'proven')],
+      webhooks: { ...input.webhooks, expected: 1, lost: 1, lossRate: 1 },
+    });
+    const drawn = drawCoverage(one);
+    expect(drawn).toMatch(/healed \(1 call\)/);
+    expect(drawn).toMatch(/\(1 of 1 call\)/);
+  });
+
   test('draws one HTML file that loads nothing, with names escaped', () => {
     const html = drawCoverageHtml({ ...coverage, warehouses: ['<script>', 'second'] });
     expect(html).not.toMatch(/<script|https?:(?!\/\/www\.w3\.org\/2000\/svg)|src=|href=/);

@@ -73,7 +73,7 @@ test('finds what is wrong, and nothing in an installation with a backlog alone',
     store: {
       sync: { lag: 1_200, lastError: 'SERVICE_UNREACHABLE' },
       inbox: { count: 7, oldestAge: 600 },
-      quarantine: { count: 2 },
+      quarantine: { count: 1 },
       warehouses: [{ name: 'main', liveOldestAge: 1_800, lastError: null }],
     },
     verdicts: [{ warehouse: 'main', unproven: 3, suspiciousEmpty: 1 }],
@@ -89,6 +89,9 @@ test('finds what is wrong, and nothing in an installation with a backlog alone',
     'suspicious_empty:main',
   ]);
   expect(wrong[0]?.summary).toBe('New calls are not read since 20 min (SERVICE_UNREACHABLE).');
+  expect(wrong[1]?.summary).toMatch(/7 deliveries,/);
+  expect(wrong[2]?.summary).toMatch(/1 record\.$/);
+  expect(wrong[5]?.summary).toMatch(/3 windows\.$/);
 });
 
 test('signs what it posts, and sends Slack text that mentions nobody', async () => {

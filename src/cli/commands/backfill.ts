@@ -2,6 +2,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
 import { parseTimestamp } from '../../calls/values.ts';
+import { countOf } from '../../count-of.ts';
 import { terminal } from '../../errors.ts';
 import { axisOf, defaultAxis } from '../../source/list/list-query.ts';
 import { backfillHandle, startBackfill } from '../../temporal/workflow-client.ts';
@@ -43,9 +44,9 @@ const toJson = (name: string, { startedAt, ...progress }: BackfillProgress): unk
 export const describeBackfill = (name: string, progress: BackfillProgress): string =>
   [
     `backfill ${name}: ${progress.state}, ${Math.floor(shareOf(progress) * 100)} % of ${iso(progress.range.from)} … ${iso(progress.range.to)} (${progress.axis})`,
-    `  ${progress.totals.calls} calls in ${progress.totals.windows} windows, ${progress.totals.changed} written, ${progress.totals.requests} requests`,
+    `  ${countOf(progress.totals.calls, 'call')} in ${countOf(progress.totals.windows, 'window')}, ${progress.totals.changed} written, ${countOf(progress.totals.requests, 'request')}`,
     ...(progress.totals.problems > 0
-      ? [`  ${progress.totals.problems} windows could not be shown to be complete: see callsync status`]
+      ? [`  ${countOf(progress.totals.problems, 'window')} could not be shown to be complete: see callsync status`]
       : []),
   ].join('\n');
 

@@ -1,6 +1,7 @@
 /** `callsync privacy hold`: what neither erasures nor ages may take. */
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
+import { countOf } from '../../count-of.ts';
 import { addHold, type HoldReceipt, removeHold } from '../../pipeline/erase/hold-calls.ts';
 import { type ListedHold, listHolds } from '../../store/ledger/holds.ts';
 import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
@@ -23,7 +24,7 @@ const readActor = (): string => {
 
 const describe = ({ hold: { id, action }, calls, gone, persons, proof }: HoldReceipt): string =>
   [
-    `Hold ${id} is ${action} ${calls} calls.`,
+    `Hold ${id} is ${action} ${countOf(calls, 'call')}.`,
     ...(gone > 0 ? [`${gone} were erased before: nothing is left of them to be kept.`] : []),
     ...(persons > 0
       ? [`An erasure of ${persons} of the numbers was asked for before: what it took cannot be kept.`]

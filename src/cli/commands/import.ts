@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
+import { countOf } from '../../count-of.ts';
 import { terminal } from '../../errors.ts';
 import { type ImportResult, importFile } from '../../pipeline/import/import-file.ts';
 import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../command.ts';
@@ -21,7 +22,7 @@ interface FileResult extends ImportResult {
 }
 
 const describe = ({ file, alreadyDone, records, refused, changed }: FileResult): string => {
-  const counts = `${records} records, ${changed} calls new or changed${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
+  const counts = `${countOf(records, 'record')}, ${countOf(changed, 'call')} new or changed${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
   return alreadyDone ? `${file}: imported before (${counts}); --restart reads it again` : `${file}: ${counts}`;
 };
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import { describeShape } from '../../calls/describe-shape.ts';
+import { countOf } from '../../count-of.ts';
 import { terminal } from '../../errors.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
 import { createOpener } from '../../sealed.ts';
@@ -100,7 +101,11 @@ const replay = (ids: readonly number[], options: ReplayOptions): Promise<void> =
       open: key && createOpener(key.readBytes()),
     });
     const { replayed, refused, changed } = result;
-    print(options, result, `${replayed} replayed (${changed} calls new or changed), ${refused} still refused.`);
+    print(
+      options,
+      result,
+      `${replayed} replayed (${countOf(changed, 'call')} new or changed), ${refused} still refused.`,
+    );
     if (refused > 0) process.exitCode = exitCodes.incomplete;
     if (options.all !== true) tellAbsent(services, ids.length - replayed - refused);
   });

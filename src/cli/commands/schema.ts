@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { countOf } from '../../count-of.ts';
 import { listAgents } from '../../store/delivery/agents.ts';
 import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/drift.ts';
 import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
@@ -13,7 +14,7 @@ const kinds = {
 } as const;
 
 export const describeDrift = ({ source, field, kind, detail, seen, firstSeen, lastSeen }: RecordedDrift): string =>
-  `${source}: ${field} (${kinds[kind]}): ${detail}; in ${seen} records since ${firstSeen.toISOString()}, last ${lastSeen.toISOString()}`;
+  `${source}: ${field} (${kinds[kind]}): ${detail}; in ${countOf(seen, 'record')} since ${firstSeen.toISOString()}, last ${lastSeen.toISOString()}`;
 
 const drift = (options: CommonOptions & { clear?: boolean }): Promise<void> =>
   withStore(options, async (store, services) => {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { countOf } from '../../count-of.ts';
 import type { SearchIndexStatus } from '../../warehouse/search.ts';
 import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
 import { withExamples } from '../help.ts';
@@ -9,7 +10,7 @@ const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 const describe = (name: string, { state, calls, pending, bytes }: SearchIndexStatus): string =>
   [
     `${name}: search index ${state}`,
-    ...(calls === null ? [] : [`${calls} calls`]),
+    ...(calls === null ? [] : [countOf(calls, 'call')]),
     ...(pending === null || pending === 0 ? [] : [`${pending} not indexed yet`]),
     ...(bytes === null ? [] : [megabytes(bytes)]),
   ].join(', ');

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
+import { countOf } from '../../count-of.ts';
 import { CallsyncError } from '../../errors.ts';
 import { type LateEditStatus, readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { versionOfRules } from '../../privacy/rules-version.ts';
@@ -38,8 +39,8 @@ const describeQuotas = async (services: Services, store: Store): Promise<Record<
 
 const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
   [
-    `ledger      ${summary.calls} calls, ${summary.tombstones} erased, epoch ${summary.epoch}`,
-    ...(summary.holds > 0 ? [`holds       ${summary.holds} legal holds: callsync privacy hold list`] : []),
+    `ledger      ${countOf(summary.calls, 'call')}, ${summary.tombstones} erased, epoch ${summary.epoch}`,
+    ...(summary.holds > 0 ? [`holds       ${countOf(summary.holds, 'legal hold')}: callsync privacy hold list`] : []),
     `inbox       ${summary.inbox.pending} waiting${summary.inbox.oldestPendingSeconds === null ? '' : `, oldest ${Math.round(summary.inbox.oldestPendingSeconds)} s`}; ${
       Object.entries(summary.inbox.outcomes)
         .map(([name, n]) => `${n} ${name}`)
@@ -58,7 +59,7 @@ const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
     `quarantine  ${summary.quarantineOpen} open${summary.quarantineOpen > 0 ? ': callsync quarantine list' : ''}`,
     `rereads     ${summary.rereadsWaiting} waiting${summary.rereadsUnanswered === 0 ? '' : `, ${summary.rereadsUnanswered} without an answer: not in the list where they were looked for`}`,
     ...(summary.drift.length > 0
-      ? [`drift       ${summary.drift.length} differences of records: callsync schema drift`]
+      ? [`drift       ${countOf(summary.drift.length, 'difference')} of records: callsync schema drift`]
       : []),
     ...summary.agents
       .filter(({ isNew }) => isNew)
@@ -104,7 +105,7 @@ const readRules = async ({ config }: Services, store: Store): Promise<Shapes['ru
 };
 
 const describeRules = ({ version, callsUnderOthers: calls }: NonNullable<Shapes['rules']>): string =>
-  `privacy     rules ${version}${calls === 0 ? '' : `; ${calls} calls are under others: callsync privacy apply brings them to these`}`;
+  `privacy     rules ${version}${calls === 0 ? '' : `; ${countOf(calls, 'call')} under others: callsync privacy apply brings them to these`}`;
 
 const defaultSeconds = 2;
 

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { countOf } from '../../count-of.ts';
 import type { Database } from '../../postgres/database.ts';
 import { openSecret } from '../../secret.ts';
 import { backUpStore } from '../../store/backup/back-up-store.ts';
@@ -40,11 +41,11 @@ const backUp = (folder: string, options: CommonOptions): Promise<void> =>
     const { tables, migrations, made_at } = await backUpStore(store, {
       folder: resolve(folder),
       version: readVersion(),
-      onTable: ({ name, rows }) => services.say(`${name}: ${rows} rows`),
+      onTable: ({ name, rows }) => services.say(`${name}: ${countOf(rows, 'row')}`),
     });
     const rows = Object.fromEntries(tables.map((one) => [one.name, one.rows]));
     const result = { folder: resolve(folder), made_at, migrations: migrations.length, rows };
-    print(options, result, `${rows.ledger ?? 0} calls in ${folder}, as of ${made_at}.`);
+    print(options, result, `${countOf(rows.ledger ?? 0, 'call')} in ${folder}, as of ${made_at}.`);
   });
 
 interface RestoreOptions extends CommonOptions {
@@ -58,11 +59,11 @@ const restore = (folder: string, options: RestoreOptions): Promise<void> =>
       replace: options.replace === true,
       onTable: (name) => services.say(`${name} …`),
     });
-    const newer = migrated.length === 0 ? '' : ` ${migrated.length} newer migrations were applied.`;
+    const newer = migrated.length === 0 ? '' : ` Newer migrations applied: ${migrated.length}.`;
     print(
       options,
       { rows, migrated, receivers },
-      `${rows.ledger ?? 0} calls are restored.${newer} Workers notice it and issue a new epoch: callsync status.`,
+      `Restored: ${countOf(rows.ledger ?? 0, 'call')}.${newer} Workers notice it and issue a new epoch: callsync status.`,
     );
   });
 

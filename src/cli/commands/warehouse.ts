@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { countOf } from '../../count-of.ts';
 import { countPending } from '../../store/loads/pending.ts';
 import { requestWalk, walkToEnd } from '../../store/loads/walk.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
@@ -20,7 +21,7 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
     await requestWalk(store, { warehouse: name, rewrite: force });
     const requested = await walkToEnd(store, name);
     const temporal = await openTemporal(services);
-    services.say(`${name}: loading what is pending${force ? ` (${requested} calls again)` : ''} …`);
+    services.say(`${name}: loading what is pending${force ? ` (${countOf(requested, 'call')} again)` : ''} …`);
     const origin = force ? 'rebuild' : 'fill';
     const { signal } = untilStopped();
     let changed = 0;
@@ -47,12 +48,12 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
       changed += followed.result.changed;
       left = await countPending(store, name);
       if (left >= before) {
-        services.say(`${left} calls are still pending: callsync status says what the last load met.`);
+        services.say(`${countOf(left, 'call')} still pending: callsync status says what the last load met.`);
         process.exitCode = exitCodes.incomplete;
         break;
       }
     }
-    print(options, { warehouse: name, origin, changed }, `${name}: ${changed} calls written`);
+    print(options, { warehouse: name, origin, changed }, `${name}: ${countOf(changed, 'call')} written`);
   });
 
 export const addWarehouse = (command: Command): void => {

@@ -1,5 +1,6 @@
 /** Going live without a gap: receiver first, then the past, then both held against each other, then the schedules. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { countOf } from '../../count-of.ts';
 import { terminal, transient } from '../../errors.ts';
 import { defaultAxis } from '../../source/list/list-query.ts';
 import {
@@ -67,8 +68,8 @@ export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLi
     await keep({ catchUp: { to, calls, problems } });
   }
   const { to, calls = 0, problems = 0 } = state.catchUp as NonNullable<GoLiveState['catchUp']>;
-  const unsure = problems > 0 ? `, ${problems} windows not shown to be complete: callsync status` : '';
-  say(`2 catch-up   ${iso(input.from)} … ${iso(to)}: ${calls} calls${unsure}.`);
+  const unsure = problems > 0 ? `, ${countOf(problems, 'window')} not shown to be complete: callsync status` : '';
+  say(`2 catch-up   ${iso(input.from)} … ${iso(to)}: ${countOf(calls, 'call')}${unsure}.`);
 
   if (state.overlap === undefined) {
     const overlap = await compareOverlap(deps, input, state.receiver?.at as number);
@@ -156,13 +157,13 @@ const describeOverlap = ({ from, to, both, webhookOnly, pollOnly }: Overlap): st
   const lost =
     pollOnly === 0
       ? ''
-      : `; ${pollOnly} listed calls did not come by webhook (campaigns that are not subscribed, or lost deliveries): the schedules bring such calls`;
-  return `${span}: ${both} calls came both ways, ${webhookOnly} by webhook alone${lost}.`;
+      : `; ${countOf(pollOnly, 'listed call')} did not come by webhook (campaigns that are not subscribed, or lost deliveries): the schedules bring such calls`;
+  return `${span}: ${countOf(both, 'call')} came both ways, ${webhookOnly} by webhook alone${lost}.`;
 };
 
 const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, rejections: readonly string[]): void => {
   if (overlap.webhookOnly > 0) {
-    throw transient('GO_LIVE_OVERLAP', `The list does not show ${overlap.webhookOnly} calls that came by webhook.`, {
+    throw transient('GO_LIVE_OVERLAP', `The list lacks calls that came by webhook: ${overlap.webhookOnly}.`, {
       hint: 'Check source.list.params and what the credentials may see (callsync probe), then run the same command again.',
     });
   }
@@ -172,7 +173,7 @@ const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, reject
     });
   }
   if (overlap.both === 0 && overlap.pollOnly > 0) {
-    const message = `None of ${overlap.pollOnly} calls came by webhook`;
+    const message = `None of ${countOf(overlap.pollOnly, 'call')} came by webhook`;
     if (rejections.length > 0) {
       throw transient('GO_LIVE_REJECTED', `${message}: deliveries were rejected (${rejections.join(', ')}).`, {
         hint: 'Check webhook.secrets and webhook.header_prefix against what the service sends, then run the same command again.',

@@ -1,6 +1,7 @@
 /** Puts legal holds on calls and takes them off: outside the store first, then in it, then into the chain of receipts. */
 import { randomBytes } from 'node:crypto';
 import { metadataSubject } from '../../calls/subject-text.ts';
+import { countOf } from '../../count-of.ts';
 import { terminal } from '../../errors.ts';
 import type { LoggedHold } from '../../store/erasure-log.ts';
 import { countNoted } from '../../store/ledger/erased-keys.ts';
@@ -83,7 +84,11 @@ export const addHold = async (store: Store, request: ErasureRequest, options: Ho
     return { calls: left.length, gone: isGone.size };
   });
   const persons = await countSought(store, request, options.personOf);
-  await recordEvent(store, { kind: 'hold', what: `Hold ${hold.id} put on ${calls} calls, by ${kind}`, actor });
+  await recordEvent(store, {
+    kind: 'hold',
+    what: `Hold ${hold.id} put on ${countOf(calls, 'call')}, by ${kind}`,
+    actor,
+  });
   const keys = request.values.map((value) => selectorKey(store, kind, value));
   const receipt = {
     at,
@@ -108,7 +113,7 @@ export const removeHold = async (
   await store.erasures.log.appendUnheld(id);
   await dropHolds(store, [id]);
   const { calls, kind } = hold;
-  await recordEvent(store, { kind: 'hold', what: `Hold ${id} taken off ${calls} calls`, actor });
+  await recordEvent(store, { kind: 'hold', what: `Hold ${id} taken off ${countOf(calls, 'call')}`, actor });
   const receipt = {
     at: new Date().toISOString(),
     hold: { id, action: 'taken off' as const, kind, reason, actor, keys: [] },
