@@ -140,7 +140,7 @@ export const recreateStore = async (store: Store): Promise<boolean> => {
   const [found] = await store.query<{ dropped: boolean; busy: boolean }>(
     `SELECT to_regclass('callsync.migrations') IS NULL AS dropped,
             EXISTS (SELECT FROM pg_stat_activity
-                     WHERE datname = current_database() AND application_name NOT LIKE 'callsync%' AND state <> 'idle'
+                     WHERE datname = current_database() AND backend_type = 'client backend' AND application_name NOT LIKE 'callsync%' AND state <> 'idle'
                        AND pid <> pg_backend_pid()) AS busy`,
   );
   if (found?.dropped !== true || found.busy) return false;

@@ -80,6 +80,19 @@ describe('startTemporalDevServer', () => {
     await rm(folder, { recursive: true });
   });
 
+  test('starts again where the server found no port for itself, and tells of another panic before its stack', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'callsync-no-port-'));
+    const cliPath = join(folder, 'temporal');
+    const panic = (reason: string) =>
+      `echo "panic: ${reason}"; echo; echo "goroutine 1 [running]:"; echo "main.go:18 +0x96"; exit 2`;
+    const first = `if mkdir '${folder}/ran'; then ${panic('failed assigning ephemeral port: taken')}; fi`;
+    await writeFile(cliPath, `#!/bin/sh\n${first}\n${panic('out of luck')}\n`, { mode: 0o755 });
+    await expect(startTemporalDevServer({ dataDir: folder, cliPath })).rejects.toMatchObject({
+      message: 'The Temporal development server did not start: panic: out of luck',
+    });
+    await rm(folder, { recursive: true });
+  });
+
   test('says why it did not start', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'callsync-no-server-'));
     const cliPath = join(folder, 'temporal');

@@ -108,7 +108,9 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
   const probe = async () => (await isReady(port, options)) || undefined;
   const outcome = await startServer({ program, args, cwd: home, logFile }, { ...stopRules, startDeadlineMs, probe });
   if ('failure' in outcome) {
-    const reason = (await readFile(logFile, 'utf8')).trim().split('\n').at(-1) || outcome.failure;
+    const lines = (await readFile(logFile, 'utf8')).trim().split('\n');
+    // A panic is told before its stack.
+    const reason = lines.find((line) => line.startsWith('panic:')) || lines.at(-1) || outcome.failure;
     if (reason.includes('SQLITE_BUSY') || isOtherPort(reason, [options.port, options.uiPort])) return undefined;
     throw startError(home, reason);
   }
@@ -121,9 +123,10 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
   return ports;
 };
 
-/** Whether a port is taken that nobody asked for: it was free a moment ago. */
+/** Whether a port is taken that nobody asked for, such as one of the server's own choice: it was free a moment ago. */
 const isOtherPort = (reason: string, asked: readonly (number | undefined)[]): boolean =>
-  reason.includes('address already in use') && !asked.some((port) => port && reason.includes(`:${port}:`));
+  reason.includes('assigning ephemeral port') ||
+  (reason.includes('address already in use') && !asked.some((port) => port && reason.includes(`:${port}:`)));
 
 /** Whether every namespace answers and knows every search attribute. */
 const isReady = async (port: number, options: TemporalDevServerOptions): Promise<boolean> => {
