@@ -1,7 +1,7 @@
 /** The receipt of an erasure in sentences. */
+import { countOf } from '../count-of.ts';
 import type { ErasureReceipt } from '../pipeline/erase/receipt.ts';
 
-const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 const are = (n: number): string => (n === 1 ? 'is' : 'are');
 
 /** Of calls that were neither stored nor erased; older receipts do not tell. */
@@ -16,7 +16,7 @@ const describeMeant = (receipt: ErasureReceipt): string => {
     ...(erasedBefore > 0 ? [`${erasedBefore} erased before`] : []),
     ...(unseen > 0 ? [`${unseen} never seen here`] : []),
   ];
-  return `${count(calls, 'call')} ${are(calls)} meant${parts.length > 1 ? `: ${parts.join(', ')}` : ''}`;
+  return `${countOf(calls, 'call')} ${are(calls)} meant${parts.length > 1 ? `: ${parts.join(', ')}` : ''}`;
 };
 
 const describeUnseen = (receipt: ErasureReceipt): string[] => {
@@ -63,7 +63,7 @@ export const describeErasure = (receipt: ErasureReceipt, { exceptHeld = false } 
     ...found.warehouses.map(({ name, erased: gone, waiting }) =>
       gone === null
         ? `${name}: did not answer; its rows go with its next load.`
-        : `${name}: has ${count(gone, 'tombstone')}${waiting > 0 ? `, ${waiting} with its next load` : ''}.`,
+        : `${name}: has ${countOf(gone, 'tombstone')}${waiting > 0 ? `, ${waiting} with its next load` : ''}.`,
     ),
     ...(sealed > 0 ? [`${sealed} sealed records in quarantine cannot be searched: replay or drop them.`] : []),
     ...copies.map(({ of, until, why }) => `${of}: ${why}${until === null ? '' : `; until ${until}`}.`),

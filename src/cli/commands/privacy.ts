@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { countOf } from '../../count-of.ts';
 import { terminal } from '../../errors.ts';
 import { findCalls } from '../../pipeline/erase/erase-request.ts';
 import { finishErasure } from '../../pipeline/erase/finish-erasure.ts';
@@ -115,7 +116,7 @@ const exportPerson = (options: PersonOptions): Promise<void> =>
       }
     }
     const others = [...(erased > 0 ? [`${erased} erased`] : []), ...(unseen > 0 ? [`${unseen} never seen here`] : [])];
-    services.say(`${found} ${found === 1 ? 'call' : 'calls'}${others.map((one) => `; ${one}`).join('')}.`);
+    services.say(`${countOf(found, 'call')}${others.map((one) => `; ${one}`).join('')}.`);
   });
 
 interface RetentionOptions extends CommonOptions {

@@ -1,4 +1,5 @@
 /** The state of everything in one sentence. Pure. */
+import { countOf } from '../../count-of.ts';
 import { formatSpan } from './format.ts';
 import type { PageDay, PageState } from './page-state.ts';
 
@@ -41,7 +42,7 @@ const describeGap = (warehouses: PageState['warehouses']): string => {
     ({ days }) => days.find((day) => day.state !== 'unread' && !isProven(day))?.date ?? [],
   );
   if (proven === 0) return 'no day is proven yet';
-  return `${proven} ${proven === 1 ? 'day is' : 'days are'} proven, but not ${gaps.sort()[0]} before`;
+  return `${countOf(proven, 'day')} ${proven === 1 ? 'is' : 'are'} proven, but not ${gaps.sort()[0]} before`;
 };
 
 export const sumUp = (state: PageState): Summary => {

@@ -1,7 +1,7 @@
 /** Keeps deletions away while a hold is put on: the search for what it names may take minutes, for which no fold waits. */
-import { CallsyncError, transient } from '../../errors.ts';
+import { type CallsyncError, transient } from '../../errors.ts';
 import type { Database, Transaction } from '../../postgres/database.ts';
-import { postgresError } from '../../postgres/errors.ts';
+import { isCanceled, isLocked, postgresError } from '../../postgres/errors.ts';
 import { type NotedKeys, readNoted } from './fold-lock.ts';
 
 /** Advisory lock: shared by deletions, exclusive while a hold is put on; that takes it before the lock of folds. */
@@ -62,10 +62,4 @@ const underWay = (cause: unknown): CallsyncError =>
     cause,
   });
 
-const lockNotAvailable = '55P03';
-const queryCanceled = '57014';
-
-const isWaitOver = (error: unknown): boolean => {
-  const cause = error instanceof CallsyncError ? (error.cause as { readonly code?: unknown } | undefined) : undefined;
-  return cause?.code === lockNotAvailable || cause?.code === queryCanceled;
-};
+const isWaitOver = (error: unknown): boolean => isLocked(error) || isCanceled(error);

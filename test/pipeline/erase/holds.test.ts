@@ -405,6 +405,22 @@ test('a hold that is put on when an age has looked keeps calls, words and bodies
   expect(bodies).toHaveLength(3);
 }, 60_000);
 
+/** The store, whose transactions tell of each statement that has ended. */
+const watchStatements = (onEnd: (sql: string, rows: readonly object[]) => Promise<void> | void): Store => ({
+  ...pipeline.store,
+  transaction: (work) =>
+    pipeline.store.transaction((tx) =>
+      work({
+        ...tx,
+        query: async <R extends object>(sql: string, values?: readonly unknown[]) => {
+          const rows = await tx.query<R>(sql, values);
+          await onEnd(sql, rows);
+          return rows;
+        },
+      }),
+    ),
+});
+
 /** Begins `act` after a statement of the fold of a call; the fold goes on when something waits for it, or `act` has ended. */
 const actInFold = async <T>(
   isAfter: (sql: string) => boolean,
@@ -426,20 +442,9 @@ const actInFold = async <T>(
     });
     while (!isDone && !(await isAwaited()));
   };
-  const store: Store = {
-    ...pipeline.store,
-    transaction: (work) =>
-      pipeline.store.transaction((tx) =>
-        work({
-          ...tx,
-          query: async <R extends object>(sql: string, values?: readonly unknown[]) => {
-            const rows = await tx.query<R>(sql, values);
-            if (isAfter(sql)) await actBeside();
-            return rows;
-          },
-        }),
-      ),
-  };
+  const store = watchStatements(async (sql) => {
+    if (isAfter(sql)) await actBeside();
+  });
   await ingest(
     { ...pipeline.deps, store },
     { observations: [observationOf(id, Date.UTC(2026, 0, 1) * 1_000, fields)], rejected, origin: 'test' },
@@ -735,20 +740,9 @@ test('texts that belong to no call are asked for what they name, not for all tha
     })),
   );
   let most = 0;
-  const store: Store = {
-    ...pipeline.store,
-    transaction: (work) =>
-      pipeline.store.transaction((tx) =>
-        work({
-          ...tx,
-          query: async <R extends object>(sql: string, params?: readonly unknown[]) => {
-            const rows = await tx.query<R>(sql, params);
-            if (/\bheld_keys\b/.test(sql)) most = Math.max(most, rows.length);
-            return rows;
-          },
-        }),
-      ),
-  };
+  const store = watchStatements((sql, rows) => {
+    if (/\bheld_keys\b/.test(sql)) most = Math.max(most, rows.length);
+  });
   expect(await purgeMeantTexts(store, { isMeant: undefined, callIds: ['asked-1'] })).toMatchObject({ quarantine: 1 });
   expect(most).toBe(1);
 });
