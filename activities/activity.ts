@@ -1,7 +1,7 @@
 /** What makes a use case an activity: heartbeats, cancellation, and our errors as Temporal's. */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { CallsyncError } from '../src/errors.ts';
+import { CallsyncError } from '../src/lib/errors.ts';
 
 /** What Temporal gives a running activity. */
 export interface ActivityRun<P> {

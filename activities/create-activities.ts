@@ -6,10 +6,10 @@ import type {
   ReconcileTotals,
   RereadTotals,
 } from '../schemas/orchestration.ts';
-import { carryOnErasure } from '../src/pipeline/erase/finish-erasure.ts';
 import { type LoadPendingInput, listPending, loadPending } from '../src/pipeline/load/load-pending.ts';
 import { type MaintenanceDeps, runMaintenance } from '../src/pipeline/load/maintenance.ts';
 import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
+import { carryOnErasure } from '../src/pipeline/persons/erase.ts';
 import { countRange } from '../src/pipeline/read/count-range.ts';
 import { asSync, finishSync, planSync, type SyncDeps } from '../src/pipeline/read/plan-sync.ts';
 import {

@@ -7,12 +7,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { bigqueryWarehouseSchema } from '../schemas/config/warehouses.ts';
 import { simulatorOptionsSchema } from '../schemas/simulator.ts';
 import { flattenCall } from '../src/calls/flatten.ts';
 import { startBigQueryEmulator } from '../src/local/bigquery/emulator.ts';
 import { generateCall } from '../src/simulator/calls/generate-call.ts';
 import { createClient, createRest } from '../src/warehouse/bigquery/client.ts';
+import { bigqueryWarehouseSchema } from '../src/warehouse/bigquery/config.ts';
 import { encodeBatch } from '../src/warehouse/bigquery/encode.ts';
 import { createJobs } from '../src/warehouse/bigquery/jobs.ts';
 import { pause } from '../src/warehouse/bigquery/retry.ts';
@@ -106,7 +106,8 @@ function makeCalls(count: number): CallLoad[] {
       changedAt: from * 1000,
       missingSince: null,
     });
-    const changes = [[callId, flat.callTimestamp, '*', 1, 'poll', from * 1000]];
+    const keys = { call_id: callId, call_timestamp: flat.callTimestamp };
+    const changes = [{ ...keys, field: '*', revision: 1, source: 'poll', observed_at: from * 1000 }];
     return {
       callId,
       revision: 1,
@@ -118,10 +119,10 @@ function makeCalls(count: number): CallLoad[] {
   });
 }
 
-const batchOf = (calls: readonly CallLoad[], loadId: string): LoadBatch => {
+function batchOf(calls: readonly CallLoad[], loadId: string): LoadBatch {
   const keyOf = (callId: string): string => `key-${callId}`;
   return { loadId, epoch: 1, flattenVersion: 1, origin: 'bench', calls, tombstones: [], logs: {}, keyOf };
-};
+}
 
 async function loadBare(
   dataset: string,

@@ -9,18 +9,19 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { sourceOf, startSimulatorProcess } from '../src/cli/demo/simulator-process.ts';
-import { openReceiver } from '../src/cli/open-receiver.ts';
-import { activityDeps } from '../src/cli/services/activity-deps.ts';
-import { openSource } from '../src/cli/services/open-source.ts';
-import { openStoreService } from '../src/cli/services/open-store.ts';
-import { openWarehouses } from '../src/cli/services/open-warehouses.ts';
-import { createServices } from '../src/cli/services/services.ts';
+import { activityDeps } from '../src/cli/parts/activity-deps.ts';
+import { openReceiver } from '../src/cli/parts/open-receiver.ts';
+import { openSource } from '../src/cli/parts/open-source.ts';
+import { openStoreService } from '../src/cli/parts/open-store.ts';
+import { openWarehouses } from '../src/cli/parts/open-warehouses.ts';
+import { createServices } from '../src/cli/parts/services.ts';
 import { loadConfig } from '../src/config/load.ts';
 import { startEmbeddedPostgres } from '../src/local/postgres/embedded-postgres.ts';
 import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
 import { readRangePart } from '../src/pipeline/read/read-range-part.ts';
 import { createRemoteControl } from '../src/simulator/control/remote-control.ts';
+import { sourceOf, startSimulatorProcess } from '../src/simulator/demo/simulator-process.ts';
+import { listenToInbox } from '../src/store/delivery/listen-inbox.ts';
 import { compareRuns, type Difference, type EnteredFunction, startRecorder } from './functions/entered.ts';
 import { makeCallBodies } from './webhook/bodies.ts';
 
@@ -95,10 +96,10 @@ try {
   let woken = () => {};
   const receiver = await openReceiver(services, {
     storeUrl: store.url,
-    wake: async () => woken(),
     log: { info: () => {}, warn: console.error, error: console.error },
   });
 
+  services.defer(listenToInbox(store.pool, () => woken()).stop);
   const url = `${receiver.address}${config.webhook.path}`;
 
   const listed: { readonly callId: string; readonly time: number }[] = [];

@@ -10,6 +10,7 @@ umask 022
 random() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }
 keep() { [ -s "$1" ] || printf '%s\n' "$2" > "$1"; }
 
+keep store_admin_password "$(random)"
 keep store_password "$(random)"
 keep store_url "postgres://callsync:$(cat store_password)@postgres:5432/callsync"
 keep receiver_password "$(random)"
@@ -17,6 +18,9 @@ keep receiver_url "postgres://callsync_receiver:$(cat receiver_password)@postgre
 keep temporal_password "$(random)"
 # Under it erased calls stay known: keep a copy of it outside the backups of the databases.
 keep tombstone_key "$(random)"
+# They sign verdicts, and make the tokens of privacy rules: every worker needs the same, receivers the second one too.
+keep proof_key "$(random)"
+keep privacy_key "$(random)"
 for name in client_secret signing_secret; do
   [ -e "$name" ] || : > "$name"
   [ -s "$name" ] || echo "Write the $name of your account manager into deploy/secrets/$name"

@@ -6,6 +6,7 @@
  * flatten, which stores null and an entry in `issues`; they never refuse a record.
  */
 import { z } from 'zod';
+import { tableOf } from './tables.ts';
 
 const wordSchema = z.looseObject({
   score: z.number().optional(),
@@ -73,7 +74,12 @@ export const callRecordSchema = z.looseObject({
 /** A record as parsed from JSON: nothing is known of its fields until they have been looked at. */
 export type CallDocument = Record<string, unknown>;
 
-/** The top-level fields of a webhook record (§2.1); what goes beyond them in a record is `extra`. */
-export const knownCallFields: readonly string[] = Object.keys(callRecordSchema.shape);
+/** The top-level fields of a record that have a place: those of §2.1 and those that a column is read from. The rest is `extra`. */
+export const knownCallFields: readonly string[] = [
+  ...new Set([
+    ...Object.keys(callRecordSchema.shape),
+    ...tableOf('calls').columns.flatMap(({ from }) => (typeof from === 'string' ? (from.split('.')[0] ?? []) : [])),
+  ]),
+];
 /** Longest `unique_id` that is taken; a longer one goes to quarantine (keys must fit an index entry). */
 export const maxCallIdLength = 512;

@@ -1,7 +1,6 @@
 /** The whole configuration, composed of its sections. Example file, JSON Schema and reference derive from this. */
 import { z } from 'zod';
 import { analyticsConfigSchema } from './config/analytics.ts';
-import { lineageConfigSchema } from './config/lineage.ts';
 import { notificationsConfigSchema } from './config/notifications.ts';
 import { operationsConfigSchema } from './config/operations.ts';
 import { privacyConfigSchema } from './config/privacy.ts';
@@ -23,7 +22,6 @@ export const configSchema = z
     operations: operationsConfigSchema.prefault({}),
     analytics: analyticsConfigSchema.prefault({}),
     privacy: privacyConfigSchema.prefault({}),
-    lineage: lineageConfigSchema.prefault({}),
     notifications: notificationsConfigSchema.prefault({}),
   })
   .describe('Configuration of callsync.');

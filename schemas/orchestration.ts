@@ -14,6 +14,8 @@ export interface ReadTotals {
   readonly changed: number;
   readonly requests: number;
   readonly problems: number;
+  /** So much of the range was read before and shown complete, and was passed over; results of older workers lack it. */
+  readonly skippedSeconds?: number;
 }
 
 export const emptyTotals: ReadTotals = { windows: 0, calls: 0, changed: 0, requests: 0, problems: 0 };
@@ -24,6 +26,7 @@ export const addTotals = (a: ReadTotals, b: ReadTotals): ReadTotals => ({
   changed: a.changed + b.changed,
   requests: a.requests + b.requests,
   problems: a.problems + b.problems,
+  skippedSeconds: (a.skippedSeconds ?? 0) + (b.skippedSeconds ?? 0),
 });
 
 /** What is compared with the service: ids alone, the fields that a summary listing carries, or whole records. */

@@ -31,6 +31,8 @@ export const faultKinds = [
   'refused_400',
   'forbidden_403',
   'missing_404',
+  'refused_416',
+  'refused_422',
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 

@@ -1,5 +1,5 @@
 /** What is stored where, for how long, and what of it is about persons. The page on privacy derives from this. */
-import type { TableName } from './tables.ts';
+import { type Column, columnsOf, tables, withTheCall } from './tables.ts';
 
 export interface StoredData {
   readonly holds: string;
@@ -7,8 +7,6 @@ export interface StoredData {
   readonly personal: 'yes' | 'keyed' | 'call ids' | 'no';
   readonly kept: string;
 }
-
-const withTheCall = 'until the call is erased, or `privacy.retention.calls`';
 
 /** Tables of the operational store (schema `callsync`). */
 export const storeTables: Readonly<Record<string, StoredData>> = {
@@ -22,7 +20,7 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
   quarantine: {
     holds: 'records that could not be read; sealed where there are privacy rules',
     personal: 'yes',
-    kept: '`store.quarantine_retention`',
+    kept: '`store.quarantine_retention` where the call came in since; else until somebody replays or drops them, and 30 days',
   },
   websocket_frames: { holds: 'frames of `callsync tap`', personal: 'yes', kept: '`store.frame_retention`' },
   ledger: {
@@ -35,8 +33,11 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
     personal: 'yes',
     kept: withTheCall,
   },
-  warehouse_calls: { holds: 'what each warehouse has of each call', personal: 'call ids', kept: 'for good' },
-  warehouse_days: { holds: 'days whose rows changed, by warehouse', personal: 'no', kept: 'until loaded' },
+  warehouse_calls: {
+    holds: 'what each warehouse has of each call',
+    personal: 'call ids',
+    kept: 'for good; of a removed warehouse `store.delivery_retention`',
+  },
   warehouses: { holds: 'names and progress of warehouses', personal: 'no', kept: 'for good' },
   loads: { holds: 'commits into warehouses', personal: 'no', kept: '`store.load_retention`' },
   load_calls: { holds: 'calls of loads under way', personal: 'call ids', kept: 'until committed' },
@@ -65,12 +66,7 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
     personal: 'keyed',
     kept: 'until the hold is taken off',
   },
-  token_aliases: {
-    holds: 'tokens of former keys, with the newest ones',
-    personal: 'keyed',
-    kept: 'until the person is erased, or the key is forgotten',
-  },
-  unloaded_aliases: { holds: 'aliases that a warehouse does not have yet', personal: 'keyed', kept: 'until loaded' },
+  token_keys: { holds: 'fingerprints of keys', personal: 'no', kept: 'for good' },
   epochs: { holds: 'epochs of the ledger', personal: 'no', kept: 'for good' },
   windows: { holds: 'windows that were read, with counts', personal: 'no', kept: 'for good' },
   window_problems: { holds: 'windows that could not be read', personal: 'no', kept: 'until resolved' },
@@ -78,47 +74,26 @@ export const storeTables: Readonly<Record<string, StoredData>> = {
   verdicts: { holds: 'outcomes of reconciling, with counts', personal: 'no', kept: '`store.verdict_retention`' },
   drift: { holds: 'names of unknown fields, counted', personal: 'no', kept: 'for good' },
   request_limits: { holds: 'times of requests', personal: 'no', kept: 'seconds' },
-  events: { holds: 'what operators did, and changes of version', personal: 'no', kept: 'for good' },
+  events: { holds: 'what operators did, and changes of version', personal: 'no', kept: '`store.delivery_retention`' },
   notified_conditions: { holds: 'what is wrong now, as somebody was told', personal: 'no', kept: 'until it is right' },
   notification_messages: { holds: 'messages that are not sent yet', personal: 'no', kept: 'a day at most' },
   counters: { holds: 'numbers of rows', personal: 'no', kept: 'for good' },
   meta: { holds: 'single values of the store', personal: 'no', kept: 'for good' },
-  migrations: { holds: 'which migrations ran', personal: 'no', kept: 'for good' },
+  migrations: { holds: 'which version made the tables', personal: 'no', kept: 'for good' },
+};
+
+const personalOf = (columns: readonly Column[]): StoredData['personal'] => {
+  if (columns.some(({ personal }) => personal === undefined)) return 'yes';
+  return columns.some(({ personal }) => personal === 'id') ? 'call ids' : 'no';
 };
 
 /** Tables of every warehouse; staging tables of BigQuery hold the same rows for at most a day. */
-export const warehouseTables: Readonly<Record<TableName, StoredData>> = {
-  calls: { holds: 'one row a call with its free fields', personal: 'yes', kept: withTheCall },
-  utterances: {
-    holds: 'transcripts, with their words',
-    personal: 'yes',
-    kept: `${withTheCall}; \`privacy.retention.transcripts\`, words \`privacy.retention.words\``,
-  },
-  tags: { holds: 'tags', personal: 'yes', kept: withTheCall },
-  metadata: {
-    holds: 'metadata, every key',
-    personal: 'yes',
-    kept: `${withTheCall}; \`privacy.retention.free_fields\``,
-  },
-  udfs: { holds: 'user-defined fields', personal: 'yes', kept: withTheCall },
-  contacts: { holds: 'telephone numbers or their tokens', personal: 'yes', kept: withTheCall },
-  redactions: {
-    holds: 'where privacy rules replaced words of transcripts, and by which detector',
-    personal: 'no',
-    kept: `${withTheCall}; \`privacy.retention.transcripts\``,
-  },
-  documents: { holds: 'whole documents, where `documents` is on', personal: 'yes', kept: withTheCall },
-  changes: { holds: 'which field of a call changed when; no values', personal: 'call ids', kept: withTheCall },
-  deliveries: { holds: 'deliveries with call ids; a keyed hash once erased', personal: 'call ids', kept: 'for good' },
-  loads: { holds: 'commits', personal: 'no', kept: 'for good' },
-  verdicts: { holds: 'outcomes of reconciling', personal: 'no', kept: 'for good' },
-  token_aliases: {
-    holds: 'tokens of former keys, with the newest ones',
-    personal: 'keyed',
-    kept: 'until the person is erased, or the key is forgotten',
-  },
-  sync_state: { holds: 'how far syncs are', personal: 'no', kept: 'for good' },
-};
+export const warehouseTables: Readonly<Record<string, StoredData>> = Object.fromEntries(
+  tables.map((table) => {
+    const [holds = ''] = table.description.split(/[.:;] /);
+    return [table.name, { holds, personal: personalOf(columnsOf(table)), kept: table.kept ?? withTheCall }];
+  }),
+);
 
 /** Tables of a Postgres warehouse while it has a search index. */
 export const searchTables: Readonly<Record<string, StoredData>> = {
@@ -126,11 +101,6 @@ export const searchTables: Readonly<Record<string, StoredData>> = {
     holds: 'words of transcripts with their positions, where there is a search index in Postgres',
     personal: 'yes',
     kept: 'as the utterances that they are of',
-  },
-  transcript_search_pending: {
-    holds: 'calls that are not indexed for search yet',
-    personal: 'call ids',
-    kept: 'until indexed or erased, moments after their load',
   },
 };
 

@@ -1,6 +1,7 @@
 /**
- * The warehouse tables: names, grain, columns and their descriptions, written once. DDL, column comments, the data
- * dictionary and the column order of flatten's rows derive from here. Types are logical; each warehouse maps them.
+ * The warehouse tables: names, grain, columns, where their values come from and who may read them, written once. DDL, comments,
+ * the readers of flatten, the restricted role's rights, the data contract and the pages derive from here. Types are logical;
+ * each warehouse maps them.
  */
 
 export type ColumnType =
@@ -20,9 +21,39 @@ export type ColumnType =
 export interface Column {
   readonly name: string;
   readonly type: ColumnType;
-  readonly required?: true;
   readonly description: string;
+  readonly required?: true;
+  /** The restricted role may read it; without this it is closed. */
+  readonly open?: true;
+  /** `no`: nothing about a person. `id`: only the identifier of a call. Without this it is about persons. */
+  readonly personal?: 'no' | 'id';
+  /** Absent where code makes the rows whole: metadata, logs, the guard. */
+  readonly from?: From;
 }
+
+/** Where flatten reads a value: a dotted path, read as the column's type says; or something that it works out. */
+export type From =
+  | string
+  | { readonly position: true }
+  | { readonly count: 'utterances' | 'tags' | 'words' }
+  | { readonly derive: Derived };
+
+/** Values that code works out (`src/calls/flatten.ts`). */
+export type Derived =
+  | 'call_id'
+  | 'call_timestamp'
+  | 'processed_at'
+  | 'extra'
+  | 'issues'
+  | 'first_seen_at'
+  | 'last_seen_at'
+  | 'missing_since'
+  | 'words'
+  | 'value_bool'
+  | 'value_number'
+  | 'value_text'
+  | 'side'
+  | 'phone';
 
 export interface Table {
   readonly name: TableName;
@@ -35,10 +66,13 @@ export interface Table {
    */
   readonly kind: 'call' | 'child' | 'history' | 'log' | 'state';
   readonly key: readonly string[];
-  /** Of a log table: a row that comes without a value of this column removes the one of its key. */
-  readonly removedWithout?: string;
   readonly columns: readonly Column[];
+  /** How long its rows are kept; as long as their call where it is absent. */
+  readonly kept?: string;
 }
+
+/** Values by the names of columns, as flatten makes them: timestamps in microseconds, JSON and decimals as text. */
+export type Row = Readonly<Record<string, unknown>>;
 
 export interface WordArrays {
   readonly value: readonly (string | null)[];
@@ -49,17 +83,34 @@ export interface WordArrays {
 
 const sentUnit = 'Unit not stated by the service; stored as sent.';
 
-const callId: Column = {
-  name: 'call_id',
-  type: 'text',
+const column =
+  (type: ColumnType) =>
+  (name: string, description: string, more: Omit<Column, 'name' | 'type' | 'description'> = {}): Column => ({
+    name,
+    type,
+    description,
+    ...more,
+  });
+const [text, timestamp, float, int] = [column('text'), column('timestamp'), column('float'), column('int')];
+const [bool, json, decimal, words] = [column('bool'), column('json'), column('decimal'), column('words')];
+
+const open = { open: true, personal: 'no' } as const;
+const always = { ...open, required: true } as const;
+const openId = { open: true, personal: 'id' } as const;
+const closed = { personal: 'no' } as const;
+
+const callId = text('call_id', "Identifier of the call: the record's unique_id.", {
+  from: { derive: 'call_id' },
+  ...openId,
   required: true,
-  description: "Identifier of the call: the record's unique_id.",
-};
-const callTimestamp: Column = {
-  name: 'call_timestamp',
-  type: 'timestamp',
-  description: "The call's own time (UTC), repeated from calls so that child tables can be pruned by it.",
-};
+});
+const callTimestamp = timestamp(
+  'call_timestamp',
+  "The call's own time (UTC), repeated from calls so that child tables can be pruned by it.",
+  { from: { derive: 'call_timestamp' }, ...open },
+);
+const { open: _id, ...closedCallId } = callId;
+const { open: _time, ...closedCallTimestamp } = callTimestamp;
 
 export const tableNames = [
   'calls',
@@ -74,7 +125,6 @@ export const tableNames = [
   'deliveries',
   'loads',
   'verdicts',
-  'token_aliases',
   'sync_state',
 ] as const;
 export type TableName = (typeof tableNames)[number];
@@ -84,32 +134,18 @@ export const allFields = '*';
 
 /** Columns that the loader fills in; flatten's rows end before them. */
 export const guardColumns: readonly Column[] = [
-  {
-    name: 'ledger_epoch',
-    type: 'int',
-    required: true,
-    description: 'Epoch of the ledger that sent the row; first part of the guard.',
-  },
-  {
-    name: 'revision',
-    type: 'int',
-    required: true,
-    description: "The call's revision in the ledger; second part of the guard.",
-  },
-  {
-    name: 'flatten_version',
-    type: 'int',
-    required: true,
-    description: 'Version of the flattening that made the row; third part of the guard.',
-  },
-  { name: 'load_id', type: 'text', required: true, description: 'The load that wrote the row (table loads).' },
-  {
-    name: 'content_hash',
-    type: 'text',
-    description:
-      'Hash over all columns and child rows of the call as it was written, documents left out; null for rows of callsync before it had one.',
-  },
+  int('ledger_epoch', 'Epoch of the ledger that sent the row; first part of the guard.', always),
+  int('revision', "The call's revision in the ledger; second part of the guard.", always),
+  int('flatten_version', 'Version of the flattening that made the row; third part of the guard.', always),
+  text('load_id', 'The load that wrote the row (table loads).', always),
+  text(
+    'content_hash',
+    'Hash over all columns and child rows of the call as it was written, documents left out; null for rows of callsync before it had one.',
+    closed,
+  ),
 ];
+
+export const withTheCall = 'until the call is erased, or `privacy.retention.calls`';
 
 export const tables: readonly Table[] = [
   {
@@ -121,81 +157,76 @@ export const tables: readonly Table[] = [
     columns: [
       callId,
       { ...callTimestamp, description: "The call's own time (UTC); null when it was not sent or is not a date-time." },
-      {
-        name: 'processed_at',
-        type: 'timestamp',
-        description: 'End of processing (field qualified), where the service sends it.',
-      },
-      { name: 'status', type: 'text', description: 'Status of the call, such as qualified or void.' },
-      { name: 'campaign', type: 'text', description: 'Campaign identifier.' },
-      { name: 'duration', type: 'float', description: `Duration of the call, parsed from its text. ${sentUnit}` },
-      { name: 'ivr_end', type: 'float', description: `End of the interactive voice response part. ${sentUnit}` },
-      { name: 'audio_state', type: 'text', description: 'State of the audio, such as AVAILABLE.' },
-      { name: 'lang', type: 'text', description: 'Language code of the transcript (transcript_json.meta.lang).' },
-      { name: 'asr_model', type: 'text', description: 'Speech-recognition model (transcript_json.meta.asr_model).' },
-      { name: 'obfuscated', type: 'bool', description: 'Whether the transcript is obfuscated, parsed from its text.' },
-      {
-        name: 'transcript_call_id',
-        type: 'text',
-        description: 'transcript_json.callUniqueId; may be an empty string.',
-      },
-      { name: 'in_label', type: 'text', description: 'Label of the inbound contact.' },
-      {
-        name: 'in_data',
-        type: 'text',
-        description: 'Data of the inbound contact, a telephone number when its type is PHONE.',
-      },
-      { name: 'in_type', type: 'text', description: 'Type of the inbound contact, such as PHONE.' },
-      { name: 'out_label', type: 'text', description: 'Label of the outbound contact.' },
-      {
-        name: 'out_data',
-        type: 'text',
-        description: 'Data of the outbound contact, a telephone number when its type is PHONE.',
-      },
-      { name: 'out_type', type: 'text', description: 'Type of the outbound contact, such as PHONE.' },
-      { name: 'client_id', type: 'text', description: 'metadata.ClientID.' },
-      { name: 'agent', type: 'text', description: 'metadata.Agent.' },
-      { name: 'direction', type: 'text', description: 'metadata.Direction.' },
-      { name: 'dept', type: 'text', description: 'metadata.Dept.' },
-      { name: 'ani', type: 'text', description: 'metadata.ANI.' },
-      {
-        name: 'client_capture_date',
-        type: 'text',
-        description: 'metadata.ClientCaptureDate as sent (its time zone is not stated).',
-      },
-      { name: 'audio_file_location', type: 'text', description: 'metadata.AudioFileLocation.' },
-      { name: 'visit', type: 'json', description: 'Object visit as sent; its shape is not specified.' },
-      { name: 'tracking_info', type: 'json', description: 'Object tracking_info as sent; its shape is not specified.' },
-      { name: 'qualification', type: 'json', description: 'Object qualification as sent, where the service sends it.' },
-      {
-        name: 'extra',
-        type: 'json',
-        description: 'Object of all top-level fields that callsync does not know, as sent.',
-      },
-      { name: 'utterance_count', type: 'int', required: true, description: 'Number of rows in utterances.' },
-      { name: 'word_count', type: 'int', required: true, description: 'Number of words over all utterances.' },
-      { name: 'tag_count', type: 'int', required: true, description: 'Number of rows in tags.' },
-      {
-        name: 'issues',
-        type: 'json',
-        description: 'Array of {field, reason}: fields that could not be typed and are null here; null if none.',
-      },
-      {
-        name: 'first_seen_at',
-        type: 'timestamp',
-        description: "Service time of the earliest observation of the call, as of this revision's load.",
-      },
-      {
-        name: 'last_seen_at',
-        type: 'timestamp',
-        description:
-          'Service time of the latest observation that changed the call. One that repeats what is known does not move it, so the same observations in another order may leave another time: never later than the last observation.',
-      },
-      {
-        name: 'missing_since',
-        type: 'timestamp',
-        description: 'Since when the service no longer lists the call; null while it does.',
-      },
+      timestamp('processed_at', 'End of processing (field qualified), where the service sends it.', {
+        from: { derive: 'processed_at' },
+        ...open,
+      }),
+      text('status', 'Status of the call, such as qualified or void.', { from: 'status', ...open }),
+      text('campaign', 'Campaign identifier.', { from: 'campaign', ...open }),
+      float('duration', `Duration of the call, parsed from its text. ${sentUnit}`, { from: 'duration', ...open }),
+      float('ivr_end', `End of the interactive voice response part. ${sentUnit}`, { from: 'ivr_end', ...open }),
+      text('audio_state', 'State of the audio, such as AVAILABLE.', { from: 'audio_state', ...open }),
+      text('lang', 'Language code of the transcript (transcript_json.meta.lang).', {
+        from: 'transcript_json.meta.lang',
+        ...open,
+      }),
+      text('asr_model', 'Speech-recognition model (transcript_json.meta.asr_model).', {
+        from: 'transcript_json.meta.asr_model',
+        ...open,
+      }),
+      bool('obfuscated', 'Whether the transcript is obfuscated, parsed from its text.', {
+        from: 'transcript_json.meta.obfuscated',
+        ...open,
+      }),
+      text('transcript_call_id', 'transcript_json.callUniqueId; may be an empty string.', {
+        from: 'transcript_json.callUniqueId',
+      }),
+      text('in_label', 'Label of the inbound contact.', { from: 'in.label' }),
+      text('in_data', 'Data of the inbound contact, a telephone number when its type is PHONE.', { from: 'in.data' }),
+      text('in_type', 'Type of the inbound contact, such as PHONE.', { from: 'in.type', ...open }),
+      text('out_label', 'Label of the outbound contact.', { from: 'out.label' }),
+      text('out_data', 'Data of the outbound contact, a telephone number when its type is PHONE.', {
+        from: 'out.data',
+      }),
+      text('out_type', 'Type of the outbound contact, such as PHONE.', { from: 'out.type', ...open }),
+      text('client_id', 'metadata.ClientID.', { from: 'metadata.ClientID' }),
+      text('agent', 'metadata.Agent.', { from: 'metadata.Agent', open: true }),
+      text('direction', 'metadata.Direction.', { from: 'metadata.Direction', ...open }),
+      text('dept', 'metadata.Dept.', { from: 'metadata.Dept', ...open }),
+      text('ani', 'metadata.ANI.', { from: 'metadata.ANI' }),
+      text('client_capture_date', 'metadata.ClientCaptureDate as sent (its time zone is not stated).', {
+        from: 'metadata.ClientCaptureDate',
+      }),
+      text('audio_file_location', 'metadata.AudioFileLocation.', { from: 'metadata.AudioFileLocation' }),
+      json('visit', 'Object visit as sent; its shape is not specified.', { from: 'visit' }),
+      json('tracking_info', 'Object tracking_info as sent; its shape is not specified.', { from: 'tracking_info' }),
+      json('qualification', 'Object qualification as sent, where the service sends it.', { from: 'qualification' }),
+      json('extra', 'Object of all top-level fields that callsync does not know, as sent.', {
+        from: { derive: 'extra' },
+      }),
+      int('utterance_count', 'Number of rows in utterances.', {
+        from: { count: 'utterances' },
+        ...open,
+        required: true,
+      }),
+      int('word_count', 'Number of words over all utterances.', { from: { count: 'words' }, ...open, required: true }),
+      int('tag_count', 'Number of rows in tags.', { from: { count: 'tags' }, ...open, required: true }),
+      json('issues', 'Array of {field, reason}: fields that could not be typed and are null here; null if none.', {
+        from: { derive: 'issues' },
+      }),
+      timestamp('first_seen_at', "Service time of the earliest observation of the call, as of this revision's load.", {
+        from: { derive: 'first_seen_at' },
+        ...open,
+      }),
+      timestamp(
+        'last_seen_at',
+        'Service time of the latest observation that changed the call. One that repeats what is known does not move it, so the same observations in another order may leave another time: never later than the last observation.',
+        { from: { derive: 'last_seen_at' }, ...open },
+      ),
+      timestamp('missing_since', 'Since when the service no longer lists the call; null while it does.', {
+        from: { derive: 'missing_since' },
+        ...open,
+      }),
     ],
   },
   {
@@ -204,17 +235,22 @@ export const tables: readonly Table[] = [
     description: 'One row per utterance of the transcript, in the order sent, with its words as arrays.',
     kind: 'child',
     key: ['call_id', 'utterance_index'],
+    kept: `${withTheCall}; \`privacy.retention.transcripts\`, words \`privacy.retention.words\``,
     columns: [
       callId,
       callTimestamp,
-      { name: 'utterance_index', type: 'int', required: true, description: 'Position in the transcript, from 0.' },
-      { name: 'side', type: 'text', description: 'Speaker side (field from), such as out.' },
-      { name: 'content', type: 'text', description: 'The text of the utterance.' },
-      { name: 'start_offset', type: 'float', description: `Start of the utterance (field datetime). ${sentUnit}` },
-      { name: 'duration', type: 'float', description: `Duration of the utterance. ${sentUnit}` },
-      { name: 'score', type: 'float', description: 'Score of the utterance, where sent.' },
-      { name: 'word_count', type: 'int', required: true, description: 'Number of its words.' },
-      { name: 'words', type: 'words', description: `The words: value, start, length, score. ${sentUnit}` },
+      int('utterance_index', 'Position in the transcript, from 0.', {
+        from: { position: true },
+        ...open,
+        required: true,
+      }),
+      text('side', 'Speaker side (field from), such as out.', { from: 'from', ...open }),
+      text('content', 'The text of the utterance.', { from: 'content' }),
+      float('start_offset', `Start of the utterance (field datetime). ${sentUnit}`, { from: 'datetime', ...open }),
+      float('duration', `Duration of the utterance. ${sentUnit}`, { from: 'duration', ...open }),
+      float('score', 'Score of the utterance, where sent.', { from: 'score', ...open }),
+      int('word_count', 'Number of its words.', { from: { count: 'words' }, ...open, required: true }),
+      words('words', `The words: value, start, length, score. ${sentUnit}`, { from: { derive: 'words' } }),
     ],
   },
   {
@@ -226,15 +262,15 @@ export const tables: readonly Table[] = [
     columns: [
       callId,
       callTimestamp,
-      { name: 'tag_index', type: 'int', required: true, description: 'Position in the list of tags, from 0.' },
-      { name: 'tag_id', type: 'text', description: 'Identifier of the tag (its unique_id).' },
-      { name: 'display_name', type: 'text', description: 'Name of the tag.' },
-      { name: 'confidence', type: 'float', description: 'Confidence as sent.' },
-      { name: 'type', type: 'text', description: 'Type of the value, such as bool.' },
-      { name: 'value_bool', type: 'bool', description: 'The value when it is a boolean.' },
-      { name: 'value_number', type: 'float', description: 'The value when it is a number.' },
-      { name: 'value_text', type: 'text', description: 'The value when it is text.' },
-      { name: 'value', type: 'json', description: 'The value as sent.' },
+      int('tag_index', 'Position in the list of tags, from 0.', { from: { position: true }, ...open, required: true }),
+      text('tag_id', 'Identifier of the tag (its unique_id).', { from: 'unique_id', ...open }),
+      text('display_name', 'Name of the tag.', { from: 'display_name', ...open }),
+      float('confidence', 'Confidence as sent.', { from: 'confidence', ...open }),
+      text('type', 'Type of the value, such as bool.', { from: 'type', ...open }),
+      bool('value_bool', 'The value when it is a boolean.', { from: { derive: 'value_bool' }, ...open }),
+      float('value_number', 'The value when it is a number.', { from: { derive: 'value_number' } }),
+      text('value_text', 'The value when it is text.', { from: { derive: 'value_text' } }),
+      json('value', 'The value as sent.', { from: 'value' }),
     ],
   },
   {
@@ -243,11 +279,12 @@ export const tables: readonly Table[] = [
     description: 'One row per metadata key of a call, every key as sent.',
     kind: 'child',
     key: ['call_id', 'key'],
+    kept: `${withTheCall}; \`privacy.retention.free_fields\``,
     columns: [
-      callId,
-      callTimestamp,
-      { name: 'key', type: 'text', required: true, description: 'Key as sent by the client.' },
-      { name: 'value', type: 'text', description: 'Value as text; values that are not text are written as JSON.' },
+      closedCallId,
+      closedCallTimestamp,
+      text('key', 'Key as sent by the client.', { required: true }),
+      text('value', 'Value as text; values that are not text are written as JSON.'),
     ],
   },
   {
@@ -257,28 +294,17 @@ export const tables: readonly Table[] = [
     kind: 'child',
     key: ['call_id', 'kind', 'udf_index'],
     columns: [
-      callId,
-      callTimestamp,
-      { name: 'kind', type: 'text', required: true, description: 'num or text.' },
-      {
-        name: 'udf_index',
-        type: 'int',
-        required: true,
-        description: 'The two-digit index nn of the key, as a number.',
-      },
-      {
-        name: 'value_number',
-        type: 'decimal',
-        description: 'UDF_num_nn as an exact number; null when it cannot be parsed.',
-      },
-      { name: 'value_text', type: 'text', description: 'The text as sent, of either kind.' },
-      {
-        name: 'unparsable',
-        type: 'bool',
-        required: true,
-        description:
-          'True for a UDF_num_nn whose text is not a number (empty text counts as no value, not as unparsable).',
-      },
+      closedCallId,
+      closedCallTimestamp,
+      text('kind', 'num or text.', { ...closed, required: true }),
+      int('udf_index', 'The two-digit index nn of the key, as a number.', { ...closed, required: true }),
+      decimal('value_number', 'UDF_num_nn as an exact number; null when it cannot be parsed.'),
+      text('value_text', 'The text as sent, of either kind.'),
+      bool(
+        'unparsable',
+        'True for a UDF_num_nn whose text is not a number (empty text counts as no value, not as unparsable).',
+        { ...closed, required: true },
+      ),
     ],
   },
   {
@@ -290,16 +316,15 @@ export const tables: readonly Table[] = [
     columns: [
       callId,
       callTimestamp,
-      { name: 'side', type: 'text', required: true, description: 'in or out.' },
-      { name: 'label', type: 'text', description: 'Label of the contact.' },
-      { name: 'data', type: 'text', description: 'Data as sent, a telephone number when type is PHONE.' },
-      { name: 'type', type: 'text', description: 'Type of the contact, such as PHONE.' },
-      {
-        name: 'phone',
-        type: 'text',
-        description:
-          'When type is PHONE: the number without separators, with a leading + if it had one or began with 00.',
-      },
+      text('side', 'in or out.', { from: { derive: 'side' }, ...open, required: true }),
+      text('label', 'Label of the contact.', { from: 'label' }),
+      text('data', 'Data as sent, a telephone number when type is PHONE.', { from: 'data' }),
+      text('type', 'Type of the contact, such as PHONE.', { from: 'type', ...open }),
+      text(
+        'phone',
+        'When type is PHONE: the number without separators, with a leading + if it had one or began with 00.',
+        { from: { derive: 'phone' } },
+      ),
     ],
   },
   {
@@ -309,39 +334,20 @@ export const tables: readonly Table[] = [
       'What privacy rules replaced in transcripts: one row per replaced span, its place and what found it, never the value. Empty for calls without such rules.',
     kind: 'child',
     key: ['call_id', 'redaction_index'],
+    kept: `${withTheCall}; \`privacy.retention.transcripts\``,
     columns: [
       callId,
       callTimestamp,
-      {
-        name: 'redaction_index',
-        type: 'int',
-        required: true,
-        description: 'Position among the redactions of the call, in the order of its words, from 0.',
-      },
-      {
-        name: 'utterance_index',
-        type: 'int',
-        required: true,
-        description: 'Position of the utterance in the transcript, from 0.',
-      },
-      {
-        name: 'first_word',
-        type: 'int',
-        description:
-          'Position of the first replaced word in its utterance, from 0; null where text and words differed, so that all of the utterance was replaced, or where it has no words.',
-      },
-      { name: 'last_word', type: 'int', description: 'Position of the last replaced word; null as first_word.' },
-      {
-        name: 'detector',
-        type: 'text',
-        required: true,
-        description: 'What found it, such as phone or card, or the name of a configured pattern.',
-      },
-      {
-        name: 'detector_version',
-        type: 'int',
-        description: 'Version of the detector; null for a configured pattern.',
-      },
+      int('redaction_index', 'Position among the redactions of the call, in the order of its words, from 0.', always),
+      int('utterance_index', 'Position of the utterance in the transcript, from 0.', always),
+      int(
+        'first_word',
+        'Position of the first replaced word in its utterance, from 0; null where text and words differed, so that all of the utterance was replaced, or where it has no words.',
+        open,
+      ),
+      int('last_word', 'Position of the last replaced word; null as first_word.', open),
+      text('detector', 'What found it, such as phone or card, or the name of a configured pattern.', always),
+      int('detector_version', 'Version of the detector; null for a configured pattern.', open),
     ],
   },
   {
@@ -351,9 +357,9 @@ export const tables: readonly Table[] = [
     kind: 'child',
     key: ['call_id'],
     columns: [
-      callId,
-      callTimestamp,
-      { name: 'document', type: 'json', required: true, description: 'The whole call record as JSON.' },
+      closedCallId,
+      closedCallTimestamp,
+      json('document', 'The whole call record as JSON.', { required: true }),
     ],
   },
   {
@@ -366,32 +372,18 @@ export const tables: readonly Table[] = [
     columns: [
       callId,
       { ...callTimestamp, description: "The call's own time (UTC), as the load that added the row knew it." },
-      {
-        name: 'field',
-        type: 'text',
-        required: true,
-        description:
-          'Name of the top-level field; * for all fields of the first revision; extra for names longer than 64 characters or with other characters than letters, digits, _, - and the dot.',
-      },
-      {
-        name: 'revision',
-        type: 'int',
-        required: true,
-        description: "The call's revision in the ledger with which the field changed; 1 where field is *.",
-      },
-      {
-        name: 'source',
-        type: 'text',
-        required: true,
-        description: 'What brought the observation: webhook, poll or import.',
-      },
-      {
-        name: 'observed_at',
-        type: 'timestamp',
-        required: true,
-        description:
-          'Service time of the observation; where field is *, of the earliest one that was known when the row was added.',
-      },
+      text(
+        'field',
+        'Name of the top-level field; * for all fields of the first revision; extra for names longer than 64 characters or with other characters than letters, digits, _, - and the dot.',
+        always,
+      ),
+      int('revision', "The call's revision in the ledger with which the field changed; 1 where field is *.", always),
+      text('source', 'What brought the observation: webhook, poll or import.', always),
+      timestamp(
+        'observed_at',
+        'Service time of the observation; where field is *, of the earliest one that was known when the row was added.',
+        always,
+      ),
     ],
   },
   {
@@ -400,31 +392,22 @@ export const tables: readonly Table[] = [
     description: 'Every webhook delivery that reached the receiver and what became of it.',
     kind: 'log',
     key: ['arrival_id'],
+    kept: 'for good',
     columns: [
-      { name: 'seq', type: 'int', required: true, description: 'Number of the delivery in the inbox.' },
-      {
-        name: 'arrival_id',
-        type: 'text',
-        required: true,
-        description: 'UUID given on arrival; unlike seq, no other delivery ever gets it, also after a restore.',
-      },
-      { name: 'delivery_id', type: 'text', description: 'Delivery header as sent (not under the signature).' },
-      { name: 'hook_id', type: 'text', description: 'Identifier of the webhook.' },
-      { name: 'agent', type: 'text', description: 'User-agent of the sender, with its version.' },
-      { name: 'received_at', type: 'timestamp', required: true, description: 'Arrival at the receiver.' },
-      {
-        name: 'signing_key',
-        type: 'text',
-        description: 'Name of the secret that verified the signature; null if none did.',
-      },
-      { name: 'call_id', type: 'text', description: 'The call it brought, once read.' },
-      {
-        name: 'outcome',
-        type: 'text',
-        required: true,
-        description: 'accepted, duplicate, repeat, quarantined or rejected.',
-      },
-      { name: 'reason', type: 'text', description: 'Why, for outcomes other than accepted.' },
+      int('seq', 'Number of the delivery in the inbox.', always),
+      text(
+        'arrival_id',
+        'UUID given on arrival; unlike seq, no other delivery ever gets it, also after a restore.',
+        always,
+      ),
+      text('delivery_id', 'Delivery header as sent (not under the signature).', closed),
+      text('hook_id', 'Identifier of the webhook.', open),
+      text('agent', 'User-agent of the sender, with its version.', open),
+      timestamp('received_at', 'Arrival at the receiver.', always),
+      text('signing_key', 'Name of the secret that verified the signature; null if none did.', open),
+      text('call_id', 'The call it brought, once read.', openId),
+      text('outcome', 'accepted, duplicate, repeat, quarantined or rejected.', always),
+      text('reason', 'Why, for outcomes other than accepted.', closed),
     ],
   },
   {
@@ -433,24 +416,15 @@ export const tables: readonly Table[] = [
     description: 'Every commit into this warehouse.',
     kind: 'log',
     key: ['load_id'],
+    kept: 'for good',
     columns: [
-      { name: 'load_id', type: 'text', required: true, description: 'Identifier of the load.' },
-      { name: 'ledger_epoch', type: 'int', required: true, description: 'Epoch of the ledger that made it.' },
-      { name: 'flatten_version', type: 'int', required: true, description: 'Version of the flattening.' },
-      {
-        name: 'origin',
-        type: 'text',
-        required: true,
-        description: 'What asked for it: read, inbox, pending, rebuild, ….',
-      },
-      { name: 'calls_sent', type: 'int', required: true, description: 'Calls in the load.' },
-      {
-        name: 'calls_changed',
-        type: 'int',
-        required: true,
-        description: 'Calls whose guard was higher and whose rows were written.',
-      },
-      { name: 'loaded_at', type: 'timestamp', required: true, description: 'When it was committed.' },
+      text('load_id', 'Identifier of the load.', always),
+      int('ledger_epoch', 'Epoch of the ledger that made it.', always),
+      int('flatten_version', 'Version of the flattening.', always),
+      text('origin', 'What asked for it: read, inbox, pending, rebuild, ….', always),
+      int('calls_sent', 'Calls in the load.', always),
+      int('calls_changed', 'Calls whose guard was higher and whose rows were written.', always),
+      timestamp('loaded_at', 'When it was committed.', always),
     ],
   },
   {
@@ -459,90 +433,50 @@ export const tables: readonly Table[] = [
     description: 'What was proven complete: the recorded outcome of reconciling one window.',
     kind: 'log',
     key: ['digest'],
+    kept: 'for good',
     columns: [
-      { name: 'verdict_id', type: 'int', required: true, description: 'Number of the verdict.' },
-      { name: 'axis', type: 'text', required: true, description: 'Axis of the window.' },
-      { name: 'window_from', type: 'timestamp', required: true, description: 'Start of the window, inclusive.' },
-      { name: 'window_to', type: 'timestamp', required: true, description: 'End of the window, exclusive.' },
-      {
-        name: 'level',
-        type: 'text',
+      int('verdict_id', 'Number of the verdict.', always),
+      text('axis', 'Axis of the window.', always),
+      timestamp('window_from', 'Start of the window, inclusive.', always),
+      timestamp('window_to', 'End of the window, exclusive.', always),
+      text('level', 'ids, fields or records: what was compared with the service.', { ...closed, required: true }),
+      text('warehouse_level', 'guards or rows: what was compared in this warehouse.', closed),
+      int('calls_listed', 'Calls that the service listed.', { ...closed, required: true }),
+      int('calls_found', 'Of those, calls found equal in this warehouse before healing.', {
+        ...closed,
         required: true,
-        description: 'ids, fields or records: what was compared with the service.',
-      },
-      {
-        name: 'warehouse_level',
-        type: 'text',
-        description: 'guards or rows: what was compared in this warehouse.',
-      },
-      { name: 'calls_listed', type: 'int', required: true, description: 'Calls that the service listed.' },
-      {
-        name: 'calls_found',
-        type: 'int',
+      }),
+      int('missing', 'Calls that were missing here, or new to the ledger.', always),
+      int('different', 'Calls that differed.', always),
+      int('healed', 'Calls healed.', always),
+      int('gone', 'Calls of the window that the service no longer lists.', open),
+      int('surplus', 'Calls found here of which the ledger knows nothing.', open),
+      int(
+        'kept_out',
+        'Listed calls that may be nowhere: they were erased, or are too old to be kept. Null in verdicts of earlier versions.',
+        closed,
+      ),
+      text(
+        'confirmed',
+        'How the listing was shown to be complete: total, one_response, second_listing, overlap, or none.',
+        open,
+      ),
+      text('outcome', 'proven, healed, unproven or suspicious_empty.', always),
+      timestamp('compared_at', 'When it was compared.', always),
+      int('ledger_epoch', 'Epoch of the ledger that was compared.', closed),
+      int('flatten_version', 'Version of the flattening that was compared.', closed),
+      text(
+        'revisions_digest',
+        'SHA-256 over the ids and ledger revisions of the calls of the window after healing.',
+        closed,
+      ),
+      text('compared_by', 'Version of callsync that compared.', closed),
+      text('digest', 'HMAC-SHA-256 over this verdict and the digest before it, under the key of key_id.', {
+        ...closed,
         required: true,
-        description: 'Of those, calls found equal in this warehouse before healing.',
-      },
-      {
-        name: 'missing',
-        type: 'int',
-        required: true,
-        description: 'Calls that were missing here, or new to the ledger.',
-      },
-      { name: 'different', type: 'int', required: true, description: 'Calls that differed.' },
-      { name: 'healed', type: 'int', required: true, description: 'Calls healed.' },
-      { name: 'gone', type: 'int', description: 'Calls of the window that the service no longer lists.' },
-      { name: 'surplus', type: 'int', description: 'Calls found here of which the ledger knows nothing.' },
-      {
-        name: 'kept_out',
-        type: 'int',
-        description:
-          'Listed calls that may be nowhere: they were erased, or are too old to be kept. Null in verdicts of earlier versions.',
-      },
-      {
-        name: 'confirmed',
-        type: 'text',
-        description: 'How the listing was shown to be complete: total, one_response, second_listing, overlap, or none.',
-      },
-      { name: 'outcome', type: 'text', required: true, description: 'proven, healed, unproven or suspicious_empty.' },
-      { name: 'compared_at', type: 'timestamp', required: true, description: 'When it was compared.' },
-      { name: 'ledger_epoch', type: 'int', description: 'Epoch of the ledger that was compared.' },
-      { name: 'flatten_version', type: 'int', description: 'Version of the flattening that was compared.' },
-      {
-        name: 'revisions_digest',
-        type: 'text',
-        description: 'SHA-256 over the ids and ledger revisions of the calls of the window after healing.',
-      },
-      { name: 'compared_by', type: 'text', description: 'Version of callsync that compared.' },
-      {
-        name: 'digest',
-        type: 'text',
-        required: true,
-        description: 'HMAC-SHA-256 over this verdict and the digest before it, under the key of key_id.',
-      },
-      { name: 'key_id', type: 'text', description: 'Identifies the key of the digest; the key itself is in no store.' },
-      { name: 'previous_digest', type: 'text', description: 'Digest of the verdict before it; null for the first.' },
-    ],
-  },
-  {
-    name: 'token_aliases',
-    grain: 'token of a former key',
-    description:
-      'After a change of the key of tokens: what leads from a former token to the newest one of the same value. Empty where there are no former keys.',
-    kind: 'log',
-    key: ['old_token'],
-    removedWithout: 'new_token',
-    columns: [
-      {
-        name: 'old_token',
-        type: 'text',
-        required: true,
-        description: 'Token that a former key made (`privacy.former_keys`), as rows of earlier calls have it.',
-      },
-      {
-        name: 'new_token',
-        type: 'text',
-        description: 'The newest token of the same value; it is never in old_token, so that one join leads to it.',
-      },
+      }),
+      text('key_id', 'Identifies the key of the digest; the key itself is in no store.', closed),
+      text('previous_digest', 'Digest of the verdict before it; null for the first.', closed),
     ],
   },
   {
@@ -552,43 +486,30 @@ export const tables: readonly Table[] = [
       'How fresh and how proven this warehouse is: one row, kept also while no call arrives, so that a quiet night does not look like a standstill.',
     kind: 'state',
     key: ['warehouse'],
+    kept: 'for good',
     columns: [
-      { name: 'warehouse', type: 'text', required: true, description: 'Name of the warehouse in the configuration.' },
-      {
-        name: 'watermark',
-        type: 'timestamp',
-        description: 'Everything before it was read, on the axis of continuous sync; null before the first sync.',
-      },
-      {
-        name: 'newest_call',
-        type: 'timestamp',
-        description: 'Time of the newest call that this warehouse holds; null while it lacks the newest 500.',
-      },
-      {
-        name: 'proven_axis',
-        type: 'text',
-        description: 'Axis of the verdicts behind proven_through; null before the first verdict.',
-      },
-      {
-        name: 'proven_through',
-        type: 'timestamp',
-        description:
-          'Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.',
-      },
-      { name: 'pending', type: 'int', required: true, description: 'Calls that wait to be loaded here.' },
-      { name: 'last_load_at', type: 'timestamp', description: 'When the last load was committed.' },
-      {
-        name: 'last_error',
-        type: 'text',
-        description: 'Code of what the last run of continuous sync failed with; null once one succeeded.',
-      },
-      { name: 'ledger_epoch', type: 'int', required: true, description: 'Epoch of the ledger that keeps the row.' },
-      {
-        name: 'heartbeat_at',
-        type: 'timestamp',
-        required: true,
-        description: 'When this row was last brought up to date.',
-      },
+      text('warehouse', 'Name of the warehouse in the configuration.', always),
+      timestamp(
+        'watermark',
+        'Everything before it was read, on the axis of continuous sync; null before the first sync.',
+        open,
+      ),
+      timestamp(
+        'newest_call',
+        'Time of the newest call that this warehouse holds; null while it lacks the newest 500.',
+        open,
+      ),
+      text('proven_axis', 'Axis of the verdicts behind proven_through; null before the first verdict.', open),
+      timestamp(
+        'proven_through',
+        'Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.',
+        open,
+      ),
+      int('pending', 'Calls that wait to be loaded here.', always),
+      timestamp('last_load_at', 'When the last load was committed.', open),
+      text('last_error', 'Code of what the last run of continuous sync failed with; null once one succeeded.', open),
+      int('ledger_epoch', 'Epoch of the ledger that keeps the row.', always),
+      timestamp('heartbeat_at', 'When this row was last brought up to date.', always),
     ],
   },
 ];
@@ -613,7 +534,7 @@ export type CallTableName =
   | 'contacts'
   | 'redactions'
   | 'documents';
-export type LogTableName = 'deliveries' | 'loads' | 'verdicts' | 'token_aliases';
+export type LogTableName = 'deliveries' | 'loads' | 'verdicts';
 
 /** A view over tables, with the same columns in every warehouse. */
 export interface TableView extends Pick<Table, 'grain' | 'description' | 'key' | 'columns'> {
@@ -631,12 +552,23 @@ export const wordsView: TableView = {
   columns: [
     callId,
     callTimestamp,
-    { name: 'utterance_index', type: 'int', required: true, description: 'Position of the utterance, from 0.' },
-    { name: 'word_index', type: 'int', required: true, description: 'Position of the word in its utterance, from 0.' },
-    { name: 'side', type: 'text', description: 'Speaker side of the utterance.' },
-    { name: 'value', type: 'text', description: 'The word.' },
-    { name: 'start_offset', type: 'float', description: `Start of the word. ${sentUnit}` },
-    { name: 'length', type: 'float', description: `Length of the word. ${sentUnit}` },
-    { name: 'score', type: 'float', description: 'Score of the word.' },
+    int('utterance_index', 'Position of the utterance, from 0.', always),
+    int('word_index', 'Position of the word in its utterance, from 0.', always),
+    text('side', 'Speaker side of the utterance.', open),
+    text('value', 'The word.'),
+    float('start_offset', `Start of the word. ${sentUnit}`, open),
+    float('length', `Length of the word. ${sentUnit}`, open),
+    float('score', 'Score of the word.', open),
   ],
 };
+
+/** Columns of a relation as analysts see them: those of table calls end with the guard. */
+export const columnsOf = ({ kind, columns }: Table | TableView): readonly Column[] =>
+  kind === 'call' ? [...columns, ...guardColumns] : columns;
+
+/** The open columns of each relation that has any: the restricted role reads these and nothing else. */
+export const openColumns: Readonly<Partial<Record<TableName | 'words', readonly string[]>>> = Object.fromEntries(
+  [...tables, wordsView]
+    .map((table) => [table.name, columnsOf(table).flatMap((one) => (one.open === true ? [one.name] : []))] as const)
+    .filter(([, names]) => names.length > 0),
+);

@@ -5,7 +5,7 @@
 import { stringify } from 'yaml';
 import type { CallDocument } from '../schemas/call.ts';
 import { simulatorOptionsSchema } from '../schemas/simulator.ts';
-import { type ColumnType, callTables, type TableName, tableOf, type WordArrays } from '../schemas/tables.ts';
+import { type ColumnType, callTables, type Row, type TableName, tableOf, type WordArrays } from '../schemas/tables.ts';
 import { flattenCall, flattenVersion } from '../src/calls/flatten.ts';
 import { dataType } from '../src/marts/dbt-properties.ts';
 import { marts } from '../src/marts/marts.ts';
@@ -109,9 +109,7 @@ const renderSource = (source: Source, calls: readonly CallDocument[]): string =>
   );
 };
 
-type NamedRow = Readonly<Record<string, unknown>>;
-
-const rowsOf = (source: Source, calls: readonly CallDocument[]): readonly NamedRow[] => {
+const rowsOf = (source: Source, calls: readonly CallDocument[]): readonly Row[] => {
   if (source.name === 'words') return wordRows(calls);
   return callTables.some(({ name }) => name === source.name)
     ? flattenRows(source, calls)
@@ -121,19 +119,16 @@ const rowsOf = (source: Source, calls: readonly CallDocument[]): readonly NamedR
 const cellOf = (value: unknown, type: ColumnType): unknown =>
   type === 'timestamp' && typeof value === 'number' ? new Date(value / 1000).toISOString() : value;
 
-const flattenRows = (table: Source, calls: readonly CallDocument[]): readonly NamedRow[] =>
+const flattenRows = (table: Source, calls: readonly CallDocument[]): readonly Row[] =>
   calls.flatMap((document) => {
     const seen = { firstSeenAt: micros(3), changedAt: micros(3), missingSince: null };
     const { rows } = flattenCall({ callId: document.unique_id as string, document, ...seen });
     const found = Object.entries(rows).find(([name]) => name === table.name)?.[1] ?? [];
-    return found.map((row) => ({
-      ...Object.fromEntries(table.columns.map(({ name }, index) => [name, row[index]])),
-      ...(table.kind === 'call' ? guard : {}),
-    }));
+    return found.map((row) => ({ ...row, ...(table.kind === 'call' ? guard : {}) }));
   });
 
 /** What the view over the arrays says. */
-const wordRows = (calls: readonly CallDocument[]): readonly NamedRow[] =>
+const wordRows = (calls: readonly CallDocument[]): readonly Row[] =>
   flattenRows(tableOf('utterances'), calls).flatMap(({ words, content: _content, ...utterance }) => {
     const { value, start, length, score } = words as WordArrays;
     return value.map((word, at) => ({
@@ -146,7 +141,7 @@ const wordRows = (calls: readonly CallDocument[]): readonly NamedRow[] =>
 const micros = (days: number): number => (firstMs + days * dayMs) * 1000;
 
 /** Rows of the tables that no call makes; a table that is not here has none. */
-const logRows = (calls: readonly CallDocument[]): Partial<Record<TableName, readonly NamedRow[]>> => ({
+const logRows = (calls: readonly CallDocument[]): Partial<Record<TableName, readonly Row[]>> => ({
   verdicts: seedVerdicts.map(({ from, to, outcome }, index) => ({
     verdict_id: index + 1,
     axis: 'timestamp',

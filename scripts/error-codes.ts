@@ -86,7 +86,12 @@ export const findErrorCodes = (root: string): readonly ErrorCode[] => {
   return [...found].map(([code, one]) => ({ code, ...one })).sort((a, b) => (a.code < b.code ? -1 : 1));
 };
 
-const again = (kinds: ErrorCode['kinds']): string => {
+/** Commands end with their errors; jobs are tried again. */
+const ofCommands = /^src\/(cli|simulator|pipeline\/go-live)\b/;
+
+const again = ({ kinds, files }: ErrorCode): string => {
+  if (kinds.has('transient') && [...files].every((file) => ofCommands.test(file)))
+    return 'It may pass: run the command again.';
   if (kinds.size === 2) return 'Depends on its cause: the message says whether it is tried again.';
   return kinds.has('transient') ? 'Tried again by itself: it may pass.' : 'Stays until somebody changes something.';
 };
@@ -104,17 +109,18 @@ const noteOf = (code: string): readonly string[] => {
 };
 
 export const renderTroubleshooting = (root: string): string => {
-  const entries = findErrorCodes(root).map(({ code, kinds, messages, hints }) =>
-    [
+  const entries = findErrorCodes(root).map((one) => {
+    const { code, kinds, messages, hints } = one;
+    return [
       `## ${code}`,
       '',
-      ...(kinds.size === 0 ? [] : [again(kinds), '']),
+      ...(kinds.size === 0 ? [] : [again(one), '']),
       ...[...messages].map((message) => `- It says: ${plain(message)}`),
       ...[...hints].map((hint) => `- What to do: ${plain(hint)}`),
       ...noteOf(code),
       '',
-    ].join('\n'),
-  );
+    ].join('\n');
+  });
   return `# Troubleshooting
 
 Every error has a code. \`callsync doctor\` checks each dependency and says how to repair what is wrong; this page lists the

@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { renderGeneratedFiles } from '../src/config/generated-files.ts';
+import { renderAlertRules } from './alert-rules.ts';
 import { renderCookbookPage } from './cookbook-page.ts';
 import { renderDbtSeeds } from './dbt-seeds.ts';
 import { renderTroubleshooting } from './error-codes.ts';
@@ -11,6 +12,7 @@ const root = resolve(import.meta.dirname, '../..');
 const files = {
   ...renderGeneratedFiles(),
   ...renderDbtSeeds(),
+  'deploy/monitoring/callsync.rules.yaml': renderAlertRules(),
   'docs/cookbook.md': renderCookbookPage(root),
   'docs/troubleshooting.md': renderTroubleshooting(root),
 };

@@ -1,6 +1,7 @@
 /**
- * `npm run bench -- NAME [options]` and `npm run campaign -- NAME`: each file of bench/ and each test file of
- * test/campaigns is one name. Its first comment says what it does and, after "About", how long that takes.
+ * `npm run bench -- NAME [options]` and `npm run campaign -- NAME [CASE …]`: each file of bench/ and each test file of
+ * test/campaigns is one name. Its first comment says what it does and, after "About", how long that takes. The cases
+ * of a campaign are its outermost `describe` blocks; without a case, all of them run.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,24 +10,30 @@ import { basename, join, resolve } from 'node:path';
 
 const root = resolve(import.meta.dirname, '../..');
 
+interface Program {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 interface Kind {
   readonly folder: string;
   readonly ending: string;
-  command(name: string): { program: string; args: readonly string[]; env?: Readonly<Record<string, string>> };
+  command(name: string, args: readonly string[]): Program;
 }
 
 const kinds: Readonly<Record<string, Kind>> = {
   bench: {
     folder: 'bench',
     ending: '.ts',
-    command: (name) => ({ program: process.execPath, args: [join(root, 'dist/bench', `${name}.js`)] }),
+    command: (name, args) => ({ program: process.execPath, args: [join(root, 'dist/bench', `${name}.js`), ...args] }),
   },
   campaign: {
     folder: 'test/campaigns',
     ending: '.test.ts',
-    command: (name) => ({
+    command: (name, cases) => ({
       program: join(root, 'node_modules/.bin/vitest'),
-      args: ['run', `test/campaigns/${name}.test.ts`],
+      args: ['run', `test/campaigns/${name}.test.ts`, ...(cases.length > 0 ? ['-t', `^(${cases.join('|')}) `] : [])],
       env: { CALLSYNC_CAMPAIGNS: '1' },
     }),
   },
@@ -36,6 +43,7 @@ interface Entry {
   readonly name: string;
   readonly does: string;
   readonly takes: string;
+  readonly cases: readonly string[];
 }
 
 const listEntries = async ({ folder, ending }: Kind): Promise<readonly Entry[]> => {
@@ -45,25 +53,36 @@ const listEntries = async ({ folder, ending }: Kind): Promise<readonly Entry[]> 
       const text = await readFile(join(root, folder, file), 'utf8');
       const comment = /^\/\*\*([\s\S]*?)\*\//.exec(text)?.[1] ?? '';
       const words = comment.replaceAll(/\s*\n \*\s*/g, ' ').trim();
+      const cases = [...text.matchAll(/^describe\('([^']+)'/gm)].map((match) => match[1] ?? '');
       const does = /^(.*?\.)(\s|$)/.exec(words)?.[1] ?? '';
-      return { name: basename(file, ending), does, takes: /About ([^.,;]+)/.exec(words)?.[1] ?? '' };
+      return { name: basename(file, ending), does, takes: /About ([^.,;]+)/.exec(words)?.[1] ?? '', cases };
     }),
   );
 };
 
 const describeEntries = (kind: string, entries: readonly Entry[]): string => {
   const width = Math.max(...entries.map(({ name }) => name.length));
-  const lines = entries.map(({ name, does, takes }) => `  ${name.padEnd(width)}  ${does} (${takes})`);
-  return [`npm run ${kind} -- NAME [options], with one of:`, ...lines, ''].join('\n');
+  const lines = entries.map(({ name, does, takes, cases }) => {
+    const line = `  ${name.padEnd(width)}  ${does} (${takes})`;
+    return cases.length > 1 ? `${line}\n  ${' '.repeat(width)}  cases: ${cases.join(', ')}` : line;
+  });
+  return [`npm run ${kind} -- NAME [${kind === 'bench' ? 'options' : 'CASE …'}], with one of:`, ...lines, ''].join(
+    '\n',
+  );
 };
 
 const [kindName = '', name, ...args] = process.argv.slice(2);
 const kind = kinds[kindName];
 if (kind === undefined) throw new Error('Call this by npm run bench or npm run campaign.');
 const entries = await listEntries(kind);
-if (entries.some((entry) => entry.name === name)) {
-  const { program, args: own, env } = kind.command(name as string);
-  const child = spawn(program, [...own, ...args], { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
+const entry = entries.find((one) => one.name === name);
+const unknown = entry && kindName === 'campaign' ? args.find((arg) => !entry.cases.includes(arg)) : undefined;
+if (unknown !== undefined) {
+  process.stderr.write(`The campaign ${name} has no case ${unknown}. Its cases: ${entry?.cases.join(', ')}.\n`);
+  process.exitCode = 2;
+} else if (entry) {
+  const { program, args: own, env } = kind.command(entry.name, args);
+  const child = spawn(program, own, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
   const [code] = (await once(child, 'exit')) as [number | null];
   process.exitCode = code ?? 1;
 } else {

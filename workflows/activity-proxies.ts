@@ -5,11 +5,17 @@ import type { TaskQueues } from './messages.ts';
 
 const retry = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' } as const;
 
+/**
+ * A list that cannot be cut is one window, and an attempt that ended before it would begin at its first page again. A
+ * request that hangs ends by a time-out of its own, and a worker that died is noticed by its heartbeat.
+ */
+const reading = '1d';
+
 /** A worker that died is noticed after the heartbeat time-out: another one goes on within half a minute. */
 export const liveActivities = (queues: TaskQueues) =>
   proxyActivities<LiveActivities>({
     taskQueue: queues.live,
-    startToCloseTimeout: '15m',
+    startToCloseTimeout: reading,
     heartbeatTimeout: '20s',
     retry: { ...retry, maximumInterval: '15s' },
   });
@@ -17,7 +23,7 @@ export const liveActivities = (queues: TaskQueues) =>
 export const readActivities = (queues: TaskQueues) =>
   proxyActivities<ReadActivities>({
     taskQueue: queues.read,
-    startToCloseTimeout: '30m',
+    startToCloseTimeout: reading,
     heartbeatTimeout: '30s',
     retry,
   });
@@ -26,15 +32,6 @@ export const loadActivities = (queues: TaskQueues) =>
   proxyActivities<LoadActivities>({
     taskQueue: queues.load,
     startToCloseTimeout: '15m',
-    heartbeatTimeout: '30s',
-    retry,
-  });
-
-/** Re-reading and reconciling; reading one whole window of many calls may take its time. */
-export const reconcileActivities = (queues: TaskQueues) =>
-  proxyActivities<ReadActivities>({
-    taskQueue: queues.read,
-    startToCloseTimeout: '2h',
     heartbeatTimeout: '30s',
     retry,
   });

@@ -1,11 +1,11 @@
 import { continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
 import { addReconcileTotals, emptyReconcileTotals } from '../schemas/orchestration.ts';
-import { reconcileActivities } from './activity-proxies.ts';
+import { readActivities } from './activity-proxies.ts';
 import { type ReconcileInput, type ReconcileProgress, reconcileProgressQuery } from './messages.ts';
 
 /** Compares windows in the API, the ledger and every warehouse, heals what differs, and leaves a verdict of each. */
 export const reconcile = async (input: ReconcileInput): Promise<ReconcileProgress> => {
-  const { planReconcile, reconcileWindows } = reconcileActivities(input.queues);
+  const { planReconcile, reconcileWindows } = readActivities(input.queues);
   let { done, totals } = input.resumed ?? { done: 0, totals: emptyReconcileTotals };
   let windows = done;
   const progress = (): ReconcileProgress => ({ done, windows, totals });

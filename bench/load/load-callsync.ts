@@ -8,7 +8,7 @@ import type { Client } from '@temporalio/client';
 import pg from 'pg';
 import { stringify } from 'yaml';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
-import { type SimulatorProcess, sourceOf } from '../../src/cli/demo/simulator-process.ts';
+import { type SimulatorProcess, sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { startBackfill } from '../../src/temporal/workflow-client.ts';
 import type { BackfillProgress } from '../../workflows/messages.ts';

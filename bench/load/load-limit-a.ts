@@ -6,7 +6,7 @@ import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { guardColumns, tableOf, type WordArrays } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import type { SimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
+import type { SimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
 import { contentHash } from '../../src/warehouse/content-hash.ts';
 import { listChanges } from '../../src/warehouse/postgres/ddl.ts';
 import { columnsOf, type Layout, qualified } from '../../src/warehouse/postgres/layout.ts';
@@ -92,21 +92,19 @@ export const prepareLimitA = async (input: { simulator: SimulatorProcess; folder
         if (name === 'words') continue;
         const columns = tableOf(name).columns;
         for (const row of rows[name]) {
-          const cells = columns.flatMap((column, index) =>
-            column.type === 'words' ? [] : [cell(row[index], column.type)],
-          );
+          const cells = columns.flatMap(({ name, type }) => (type === 'words' ? [] : [cell(row[name], type)]));
           const guard = name === 'calls' ? guardColumns.map((column) => guardCell(column.name, rows)) : [];
           write(name, `${[...cells, ...guard].join('\t')}\n`);
         }
       }
-      for (const [callId, at, utterance, side, , , , , , arrays] of rows.utterances) {
+      for (const { call_id, call_timestamp, utterance_index, side, words: arrays } of rows.utterances) {
         const { value, start, length, score } = arrays as WordArrays;
         words += value.length;
         for (let word = 0; word < value.length; word += 1) {
           const row = [
-            callId,
-            cell(at, 'timestamp'),
-            utterance,
+            call_id,
+            cell(call_timestamp, 'timestamp'),
+            utterance_index,
             word,
             side,
             value[word],

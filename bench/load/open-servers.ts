@@ -2,10 +2,11 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { type SimulatorProcess, startSimulatorProcess } from '../../src/cli/demo/simulator-process.ts';
 import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+import { type SimulatorProcess, startSimulatorProcess } from '../../src/simulator/demo/simulator-process.ts';
 
 export interface BenchServers {
   readonly folder: string;
@@ -40,6 +41,10 @@ export const openServers = async (): Promise<BenchServers> => {
   };
   try {
     const postgres = await started(startEmbeddedPostgres({ dataDir: join(folder, 'postgres') }));
+    const admin = new pg.Client({ connectionString: postgres.adminUrl });
+    await admin.connect();
+    // Contenders take turns in databases of their own, and each begins at a checkpoint.
+    await admin.query('ALTER ROLE callsync CREATEDB; GRANT pg_checkpoint TO callsync').finally(() => admin.end());
     return {
       folder,
       postgresUrl: postgres.url,

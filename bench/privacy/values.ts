@@ -28,6 +28,8 @@ const makePhone = (random: Random): Say => {
   const [first = '', ...rest] = groups;
   return grouped(groups, {
     international: `+33 ${first.slice(1)} ${rest.join(' ')}`,
+    colons: groups.join(':'),
+    underscored: groups.join('_'),
     'fr-plus': `plus trente-trois ${numberStyles['fr-pairs']?.([first.slice(1), ...rest])}`,
   });
 };
@@ -81,7 +83,7 @@ const makeNir = (random: Random): Say => {
     String(1 + below(random, 998)).padStart(3, '0'),
   ];
   if (groups[3] === '20') groups[3] = '21';
-  return grouped([...groups, two(97 - mod97(groups.join('')))]);
+  return grouped([...groups, two(97 - mod97(groups.join('')))], { short: groups.join(' ') });
 };
 
 const makeBirth = (random: Random): Say => {
@@ -118,7 +120,14 @@ const makeEmail = (random: Random): Say => {
     'fr-spelled': spoken('arobase', 'point', 'tiret', letters),
     'en-spelled': spoken('at', 'dot', 'dash', letters),
   };
-  return (style) => forms[style] as string;
+  forms.encoded = `${local}${pick(random, ['%40', '[at]', ' (at) '])}${host}`;
+  /** What is said before the sign, the sign, and what is said behind it. */
+  const splits: Record<string, RegExp> = { 'fr-spoken': /^(.*) (arobase?) (.*)$/, 'en-spoken': /^(.*) (at) (.*)$/ };
+  return (style, groups) => {
+    const form = forms[style] as string;
+    const parts = groups && splits[style]?.exec(form)?.slice(1);
+    return parts === undefined ? form : parts.slice((groups?.[0] ?? 1) - 1, groups?.[1]).join(' ');
+  };
 };
 
 export const makeValue: Readonly<Record<string, (random: Random) => Say>> = {

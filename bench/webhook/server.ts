@@ -10,7 +10,7 @@ import { Registry } from 'prom-client';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { webhookConfigSchema } from '../../schemas/config/webhook.ts';
 import { openPool } from '../../src/postgres/database.ts';
-import { openAdmitThreads } from '../../src/privacy/admit-threads.ts';
+import { openCleaner } from '../../src/privacy/threads.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
 import { createReceiver } from '../../src/webhook/server/receiver.ts';
 import { openSigningKeys } from '../../src/webhook/server/signature.ts';
@@ -54,7 +54,7 @@ const startDurable = async (url: string, spoolDir: string, secret: string, rules
   const config = webhookConfigSchema.parse({ port: 0, secrets });
   const privacy = rulesOf[rules ?? ''];
   const keys = { token: Buffer.alloc(32, 7), seal: undefined };
-  const threads = privacy && openAdmitThreads(privacyConfigSchema.parse(privacy), keys);
+  const threads = privacy && openCleaner(privacyConfigSchema.parse(privacy), keys);
   const pool = openPool({ url, schema: 'callsync', application: 'bench', purpose: 'operational store', max: 4 });
   const receiver = createReceiver({
     config,
@@ -64,7 +64,7 @@ const startDurable = async (url: string, spoolDir: string, secret: string, rules
     registry: new Registry(),
     log,
     wake: async () => {},
-    admit: threads?.admit,
+    admit: threads?.clean,
   });
   await receiver.listen();
   const operations = await serveStatusPage(pool);

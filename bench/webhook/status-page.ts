@@ -1,10 +1,10 @@
 /** An operations port with a status page of the usual size, in the process of the receiver, as `callsync up` has it. */
 import type pg from 'pg';
 import { Registry } from 'prom-client';
-import { createAccess } from '../../src/operations/page/access.ts';
-import { createPage } from '../../src/operations/page/page.ts';
-import type { PageState } from '../../src/operations/page/page-state.ts';
-import { type OperationsServer, serveOperations } from '../../src/operations/server.ts';
+import { createAccess } from '../../src/health/page/access.ts';
+import { createPage } from '../../src/health/page/page.ts';
+import { type OperationsServer, serveOperations } from '../../src/health/page/server.ts';
+import type { PageState } from '../../src/health/page/state.ts';
 
 const shownDays = 35;
 const shownEvents = 40;
@@ -14,29 +14,47 @@ const dayMs = 86_400_000;
 const readState = async (pool: pg.Pool): Promise<PageState> => {
   const at = Date.now();
   const { rows } = await pool.query<{ n: string }>(`SELECT count(*) AS n FROM inbox WHERE outcome = 'pending'`);
-  const rest = { liveOldestAge: 2, lastLoadAge: 1, lastError: null, newestVisible: at - 1_000 };
+  const nothing = { count: 0, oldestAge: null };
+  const names = ['postgres', 'bigquery'];
+  const days = Array.from({ length: shownDays }, (_, index) => ({
+    date: new Date(at - (shownDays - index) * dayMs).toISOString().slice(0, 10),
+    state: 'proven' as const,
+    calls: 4_000,
+  }));
   return {
     at,
     version: 'bench',
-    storeAnswers: true,
-    sync: { lag: 2, watermarkAge: 2, lastError: null },
-    calls: 1_000_000,
-    warehouses: ['postgres', 'bigquery'].map((name) => ({
-      name,
-      pending: 3,
-      ...rest,
-      days: Array.from({ length: shownDays }, (_, index) => ({
-        date: new Date(at - (shownDays - index) * dayMs).toISOString().slice(0, 10),
-        state: 'proven',
-        calls: 4_000,
+    health: {
+      at,
+      epoch: 1,
+      calls: 1_000_000,
+      tombstones: 0,
+      holds: 0,
+      inbox: { count: Number(rows[0]?.n), oldestAge: 1, outcomes: {} },
+      quarantine: nothing,
+      rereads: { ...nothing, unanswered: 0 },
+      warehouses: names.map((name) => ({
+        name,
+        pending: 3,
+        liveOldestAge: 2,
+        erasureOldestAge: null,
+        lastLoadAt: at - 1_000,
+        lastError: null,
+        newestVisible: at - 1_000,
       })),
-    })),
-    waiting: [{ what: 'Inbox', count: Number(rows[0]?.n), oldestAge: 1, command: 'callsync status' }],
+      sync: { lag: 2, watermarkAge: 2, lastError: null, failedAt: null },
+      watermarks: {},
+      openProblems: 0,
+      grantedRequests: 20,
+      refused: { ...nothing, newestAge: null },
+      workerAge: 1,
+    },
+    days: Object.fromEntries(names.map((name) => [name, days])),
+    spool: nothing,
     funnel: [{ step: 'Arrival to ledger', calls: 1_000, p50: 0.2, p95: 1.5 }],
     ways: { both: 900_000, pollOnly: 90_000, webhookOnly: 9_000, importOnly: 1_000 },
     backfills: [],
     limits: [{ what: 'Requests to the service', used: 20, limit: 40, note: 'in any 10 s, by all workers' }],
-    openProblems: 0,
     events: Array.from({ length: shownEvents }, (_, index) => ({
       at: at - index * 60_000,
       kind: 'backfill',

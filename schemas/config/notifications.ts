@@ -10,6 +10,8 @@ export const conditions = [
   'quarantine_open',
   'unproven',
   'suspicious_empty',
+  'webhook_refused',
+  'worker_gone',
 ] as const;
 export type Condition = (typeof conditions)[number];
 

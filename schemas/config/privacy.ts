@@ -85,13 +85,13 @@ export const privacyConfigSchema = z
       .min(1)
       .optional()
       .describe(
-        'File with the key of tokens, at least 16 bytes; receivers and workers need the same. Default: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store: anyone who has both can try numbers out.',
+        'File with the key of tokens, at least 16 bytes; receivers and workers need the same. `callsync serve` and `callsync worker` require it. Default elsewhere: `privacy.key` in `store.data_dir`, made at the first start. Keep it outside the store: anyone who has both can try numbers out.',
       ),
     former_keys: z
       .array(formerKeySchema)
       .default([])
       .describe(
-        'Keys that tokens were made with before, the oldest first, as `callsync privacy rotate-key` prints them. While a key is here, table `token_aliases` leads from its tokens to those of the present key as values recur, erasures and objections find what is stored under it, and repeated deliveries are still known. Removing it, and `callsync privacy forget-key`, unlinks its tokens for good.',
+        'Keys that tokens were made with before, the oldest first, as `callsync privacy rotate-key` prints them. While a key is here, erasures, objections, holds and exports find what is stored under its tokens, and repeated deliveries are still known.',
       ),
     unreadable: z
       .enum(['seal', 'drop'])
@@ -105,6 +105,12 @@ export const privacyConfigSchema = z
       .optional()
       .describe(
         'File with the public key (X25519, PEM) that seals; the private one stays elsewhere. Made by `openssl genpkey -algorithm x25519 -out private.pem` and `openssl pkey -in private.pem -pubout`.',
+      ),
+    former_seal_key_files: z
+      .array(z.string().min(1))
+      .default([])
+      .describe(
+        'Files with public keys that sealed before: with them, `seal_key_file` may be another key than before.',
       ),
   })
   .refine(

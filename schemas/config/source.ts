@@ -97,6 +97,10 @@ export const sourceConfigSchema = z.strictObject({
     .url({ protocol: /^https?$/ })
     .optional()
     .describe('Address of the identity provider, {auth_url} of the interface.'),
+  allow_http: z
+    .boolean()
+    .default(false)
+    .describe('Allow plain HTTP to other hosts than this one: token and client secret are then readable on the way.'),
   realm: z.string().optional().describe('Realm of the token endpoint.'),
   token_url: z
     .url({ protocol: /^https?$/ })

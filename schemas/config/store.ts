@@ -64,7 +64,9 @@ export const storeConfigSchema = z
       ),
     quarantine_retention: durationSchema
       .prefault('90d')
-      .describe('How long records wait in quarantine for a replay before they are deleted.'),
+      .describe(
+        'How long records wait in quarantine for a replay. Then those go whose call came in since, and that no legal hold names; others wait on.',
+      ),
     frame_retention: durationSchema.prefault('30d').describe('How long WebSocket frames of `callsync tap` are kept.'),
     load_retention: durationSchema
       .prefault('30d')

@@ -1,8 +1,8 @@
 /** What may be kept of a call of its age, by class: words, transcripts, free fields, and the call itself. Pure. */
 import type { CallDocument } from '../../schemas/call.ts';
 import type { Observation } from '../../schemas/observation.ts';
+import { parseTimestamp } from '../lib/timestamps.ts';
 import { isObject } from './field-reader.ts';
-import { parseTimestamp } from './values.ts';
 
 /** Milliseconds since the time of the call, by class; undefined = no limit. */
 export interface AgeLimits {
@@ -35,7 +35,7 @@ const fixed = new Set(
  */
 export const createAges = (limits: AgeLimits, now: () => number = Date.now): Ages => {
   const ageOf = (fields: CallDocument): number => {
-    const at = typeof fields.timestamp === 'string' ? parseTimestamp(fields.timestamp) : undefined;
+    const at = parseTimestamp(fields.timestamp);
     return at === undefined || at === null ? Number.NEGATIVE_INFINITY : now() - at / 1_000;
   };
   const isBeyond = (age: number, limit: number | undefined): boolean => limit !== undefined && age > limit;
@@ -55,9 +55,13 @@ export const createAges = (limits: AgeLimits, now: () => number = Date.now): Age
       const wordless = dropWords(said);
       if (kept.length === names.length && wordless === said) return observation;
       const { encoded, ...rest } = observation;
-      const fields: CallDocument = {};
-      for (const name of kept)
-        fields[name] = name === 'transcript_json' && wordless !== said ? wordless : observation.fields[name];
+      // Built from pairs, so that `__proto__` is a field.
+      const fields: CallDocument = Object.fromEntries(
+        kept.map((name) => [
+          name,
+          name === 'transcript_json' && wordless !== said ? wordless : observation.fields[name],
+        ]),
+      );
       const left = [...(encoded ?? [])].filter(([name]) => name !== 'transcript_json' && kept.includes(name));
       return { ...rest, fields, ...(left.length === 0 ? {} : { encoded: new Map(left) }) };
     },

@@ -1,7 +1,8 @@
 /** Reads single fields of a document into typed values and remembers what could not be typed. */
-import { cleanJson, cleanText, maxJsonDepth, parseNumber, parseTimestamp } from './values.ts';
+import { parseTimestamp } from '../lib/timestamps.ts';
+import { cleanJson, cleanText, maxJsonDepth, parseNumber } from './values.ts';
 
-export interface Issue {
+interface Issue {
   readonly field: string;
   readonly reason: string;
 }
@@ -23,11 +24,18 @@ const holdsRounded = (value: unknown, depth: number): boolean => {
 
 /** Null and absent read as null without an issue. Reasons name types, never values: those may be personal. */
 export class FieldReader {
-  readonly issues: Issue[] = [];
+  private readonly issues: Issue[] = [];
 
   note(field: string, reason: string): null {
-    if (this.issues.length < maxIssues) this.issues.push({ field, reason });
+    this.issues.push({ field, reason });
     return null;
+  }
+
+  /** The issues as JSON, null without any. Sorted, so that they do not depend on the order in which fields were read. */
+  issuesText(): string | null {
+    if (this.issues.length === 0) return null;
+    const texts = this.issues.map((issue) => JSON.stringify(issue)).sort();
+    return `[${texts.slice(0, maxIssues).join(',')}]`;
   }
 
   private wrong(field: string, expected: string, value: unknown): null {
@@ -67,9 +75,10 @@ export class FieldReader {
 
   /** Microseconds since the epoch. */
   timestamp(value: unknown, field: string): number | null {
-    if (typeof value !== 'string') return value == null ? null : this.wrong(field, 'a date-time', value);
-    if (value === '') return null;
-    return parseTimestamp(value) ?? this.note(field, 'not an ISO 8601 date-time');
+    if (value == null || value === '') return null;
+    const at = parseTimestamp(value);
+    if (at !== undefined) return at;
+    return typeof value === 'string' ? this.note(field, 'not a date-time') : this.wrong(field, 'a date-time', value);
   }
 
   object(value: unknown, field: string): Record<string, unknown> | undefined {

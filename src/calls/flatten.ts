@@ -1,13 +1,20 @@
-/** Flatten: folded call → rows of every warehouse table, in the column order of `schemas/tables.ts`. Pure. */
+/** Flatten: folded call → rows of every warehouse table, as `schemas/tables.ts` says where columns come from. Pure. */
 import { hash } from 'node:crypto';
 import { type CallDocument, knownCallFields } from '../../schemas/call.ts';
-import { type CallTableName, tableOf, type WordArrays } from '../../schemas/tables.ts';
+import {
+  type CallTableName,
+  type Column,
+  type Derived,
+  type Row,
+  tableOf,
+  type WordArrays,
+} from '../../schemas/tables.ts';
 import { FieldReader, isObject } from './field-reader.ts';
 import { readRedactions, redactionsField } from './redactions.ts';
 import { cleanText, normalizePhone, parseDecimal } from './values.ts';
 
 /** Raised whenever the rows of an unchanged document would change; every call then becomes pending. */
-export const flattenVersion = 2;
+export const flattenVersion = 3;
 
 /** What rows are made of: a row of the ledger, or as much of one. Times are microseconds since the epoch. */
 export interface FlattenInput {
@@ -32,159 +39,182 @@ export interface FlattenOptions {
 export interface FlatCall {
   /** Microseconds since the epoch; null when absent or unreadable. */
   readonly callTimestamp: number | null;
-  readonly rows: Readonly<Record<CallTableName, readonly (readonly unknown[])[]>>;
+  readonly rows: Readonly<Record<CallTableName, readonly Row[]>>;
 }
 
-const promotedMetadata = ['ClientID', 'Agent', 'Direction', 'Dept', 'ANI', 'ClientCaptureDate', 'AudioFileLocation'];
 const known = new Set(knownCallFields.filter((name) => name !== 'qualified'));
-const issuesIndex = tableOf('calls').columns.findIndex((column) => column.name === 'issues');
 
 /** When the call was, as its rows have it: microseconds since the epoch, null where it cannot be read. */
 export const callTimestampOf = (document: CallDocument): number | null =>
   new FieldReader().timestamp(document.timestamp, 'timestamp');
+
+/** What cells of a call's rows are made of besides their item. */
+interface Call {
+  readonly input: FlattenInput;
+  readonly document: CallDocument;
+  readonly processedField: string;
+  readonly read: FieldReader;
+  readonly at: number | null;
+  /** Rows that `calls` counts, and the words of all utterances. */
+  readonly counts: { readonly utterances: number; readonly tags: number; readonly words: number };
+}
+
+/** What one row is made of: paths of its columns begin at `value`. */
+interface Item {
+  readonly value: Readonly<Record<string, unknown>>;
+  /** The path of `value`, for issues. */
+  readonly field: string;
+  readonly index: number;
+  readonly words?: Words;
+}
+
+/** The value of one column. `row` has the columns before it. */
+type Cell = (item: Item, call: Call, row: Row) => unknown;
+
+const derivedCells: Readonly<Record<Derived, Cell>> = {
+  call_id: (_, { input }) => input.callId,
+  call_timestamp: (_, { at }) => at,
+  processed_at: (_, { document, read, processedField }) => read.timestamp(document[processedField], processedField),
+  extra: (_, call) => extraOf(call),
+  issues: (_, { read }) => read.issuesText(),
+  first_seen_at: (_, { input }) => input.firstSeenAt,
+  last_seen_at: (_, { input }) => input.changedAt,
+  missing_since: (_, { input }) => input.missingSince,
+  words: ({ words }) => words,
+  value_bool: ({ value: { value } }) => (typeof value === 'boolean' ? value : null),
+  value_number: ({ value: { value }, field }, { read }) =>
+    typeof value === 'number' ? read.number(value, `${field}.value`) : null,
+  value_text: ({ value: { value }, field }, { read }) =>
+    typeof value === 'string' ? read.text(value, `${field}.value`) : null,
+  side: ({ field }) => field,
+  phone: (_item, _call, { type, data }) =>
+    type === 'PHONE' && typeof data === 'string' ? (normalizePhone(data) ?? null) : null,
+};
+
+/** How a value under a path is read, by the type of its column. */
+const readers = {
+  text: 'text',
+  float: 'numberText',
+  bool: 'boolText',
+  timestamp: 'timestamp',
+  json: 'freeJson',
+} as const satisfies Partial<Record<Column['type'], keyof FieldReader>>;
+
+const cellOf = ({ name, type, from }: Column): Cell => {
+  if (typeof from === 'object' && 'position' in from) return ({ index }) => index;
+  if (typeof from === 'object' && 'derive' in from) return derivedCells[from.derive];
+  if (typeof from === 'object') {
+    const { count } = from;
+    return ({ words }, { counts }) => words?.value.length ?? counts[count];
+  }
+  if (from === undefined || !(type in readers)) throw new Error(`column ${name} says not where it comes from`);
+  const method = readers[type as keyof typeof readers];
+  const path = from.split('.');
+  return ({ value, field }, { read }) => read[method](valueAt(value, path), field === '' ? from : `${field}.${from}`);
+};
+
+const valueAt = (value: Readonly<Record<string, unknown>>, path: readonly string[]): unknown => {
+  let at: unknown = value;
+  for (const name of path) at = isObject(at) ? at[name] : undefined;
+  return at;
+};
+
+/** Makes a row of a table; the cells are compiled once. */
+const rowMaker = (name: CallTableName): ((item: Item, call: Call) => Row) => {
+  const cells = tableOf(name).columns.map((column) => [column.name, cellOf(column)] as const);
+  return (item, call) => {
+    const row: Record<string, unknown> = {};
+    for (const [column, cell] of cells) row[column] = cell(item, call, row);
+    return row;
+  };
+};
+
+const callRow = rowMaker('calls');
+const utteranceRow = rowMaker('utterances');
+const tagRow = rowMaker('tags');
+const contactRow = rowMaker('contacts');
 
 /** A field of the wrong type becomes null with an entry in `issues`; nothing makes it throw. */
 export const flattenCall = (
   input: FlattenInput,
   { processedField = 'qualified', documents = false }: FlattenOptions = {},
 ): FlatCall => {
-  const { callId } = input;
   const document = input.document ?? {};
   const read = new FieldReader();
   const at = read.timestamp(document.timestamp, 'timestamp');
-  const processedAt = read.timestamp(document[processedField], processedField);
+  const call = { input, document, processedField, read, at, counts: { utterances: 0, tags: 0, words: 0 } };
+  const keys = { call_id: input.callId, call_timestamp: at };
   const transcript = read.object(document.transcript_json, 'transcript_json');
   const meta = read.object(transcript?.meta, 'transcript_json.meta');
-  const details = flattenDetails(callId, at, document, transcript, read);
-  const { incoming, outgoing } = details;
-  const extra = Object.fromEntries(
-    Object.keys(document)
-      .filter((name) => !known.has(name) && name !== processedField)
-      .map((name) => [name, document[name]]),
-  );
-  for (const name of Object.keys(extra)) read.noteRounded(extra[name], `extra.${name}`);
-
-  const calls = [
-    callId,
-    at,
-    processedAt,
-    read.text(document.status, 'status'),
-    read.text(document.campaign, 'campaign'),
-    read.numberText(document.duration, 'duration'),
-    read.numberText(document.ivr_end, 'ivr_end'),
-    read.text(document.audio_state, 'audio_state'),
-    read.text(meta?.lang, 'transcript_json.meta.lang'),
-    read.text(meta?.asr_model, 'transcript_json.meta.asr_model'),
-    read.boolText(meta?.obfuscated, 'transcript_json.meta.obfuscated'),
-    read.text(transcript?.callUniqueId, 'transcript_json.callUniqueId'),
-    incoming?.[3] ?? null,
-    incoming?.[4] ?? null,
-    incoming?.[5] ?? null,
-    outgoing?.[3] ?? null,
-    outgoing?.[4] ?? null,
-    outgoing?.[5] ?? null,
-    ...promotedMetadata.map((key) => details.metadataValues.get(key) ?? null),
-    read.freeJson(document.visit, 'visit'),
-    read.freeJson(document.tracking_info, 'tracking_info'),
-    read.freeJson(document.qualification, 'qualification'),
-    Object.keys(extra).length === 0 ? null : read.json(extra, 'extra'),
-    details.utterances.length,
-    details.words,
-    details.tags.length,
-    null,
-    input.firstSeenAt,
-    input.changedAt,
-    input.missingSince,
-  ];
-  const whole = documents ? [[callId, at, read.json(document, 'document') ?? '{}']] : [];
-  calls[issuesIndex] = read.issues.length === 0 ? null : JSON.stringify(read.issues);
+  const spoken = readUtterances(transcript?.callData, read);
+  const utterances = spoken.map((item) => utteranceRow(item, call));
+  const tags = read.array(document.tags, 'tags').map((tag, index) => {
+    const field = `tags[${index}]`;
+    return tagRow({ value: read.element(tag, field), field, index }, call);
+  });
+  const values = readMetadata(document.metadata, read);
+  const metadata = [...values].map(([key, value]) => ({ ...keys, key, value }));
+  const sides = ['in', 'out'].flatMap((field, index) => {
+    const value = read.object(document[field], field);
+    return value === undefined ? [] : [{ value, field, index }];
+  });
+  const contacts = sides.map((side) => contactRow(side, call));
+  const words = spoken.reduce((sum, one) => sum + one.words.value.length, 0);
+  // Parts that have rows of their own were read: what the call's row takes of them is taken as it is there.
+  const value = {
+    ...document,
+    transcript_json: { ...transcript, meta },
+    metadata: Object.fromEntries(values),
+    ...Object.fromEntries(contacts.map((row) => [row.side, row])),
+  };
+  const counts = { utterances: utterances.length, tags: tags.length, words };
+  const whole = documents ? [{ ...keys, document: read.json(document, 'document') ?? '{}' }] : [];
   return {
     callTimestamp: at,
     rows: {
-      calls: [calls],
-      utterances: details.utterances,
-      tags: details.tags,
-      metadata: details.metadata,
-      udfs: details.udfs,
-      contacts: [incoming, outgoing].filter((row) => row !== null),
-      redactions: (input.rules ?? null) === null ? [] : flattenRedactions(callId, at, transcript),
+      calls: [callRow({ value, field: '', index: 0 }, { ...call, counts })],
+      utterances,
+      tags,
+      metadata,
+      udfs: metadata.flatMap((row) => udfOf(row)),
+      contacts,
+      redactions: (input.rules ?? null) === null ? [] : flattenRedactions(keys, transcript),
       documents: whole,
     },
   };
 };
 
-/** Rows of the tables below `calls`: utterances, tags, metadata, udfs and contacts (interface §2.2 to §2.5). */
-interface CallDetails {
-  readonly utterances: unknown[][];
-  /** Words of all utterances. */
-  readonly words: number;
-  readonly tags: unknown[][];
-  readonly metadata: unknown[][];
-  readonly udfs: unknown[][];
-  /** Metadata by key, as its rows have it. */
-  readonly metadataValues: ReadonlyMap<string, string | null>;
-  /** One row each, or null when the call has no such contact. */
-  readonly incoming: ContactRow | null;
-  readonly outgoing: ContactRow | null;
-}
-
-type ContactRow = readonly (string | number | null)[];
-
-/** @param at the call's time in microseconds, which every row carries. What cannot be typed is noted by `read`. */
-const flattenDetails = (
-  callId: string,
-  at: number | null,
-  document: CallDocument,
-  transcript: Readonly<Record<string, unknown>> | undefined,
-  read: FieldReader,
-): CallDetails => {
-  const { rows: utterances, words } = flattenUtterances(callId, at, transcript?.callData, read);
-  const tags = flattenTags(callId, at, document.tags, read);
-  const { rows: metadata, udfs, values: metadataValues } = flattenMetadata(callId, at, document.metadata, read);
-  const incoming = flattenContact(callId, at, 'in', document.in, read);
-  const outgoing = flattenContact(callId, at, 'out', document.out, read);
-  return { utterances, words, tags, metadata, udfs, metadataValues, incoming, outgoing };
+/** The fields of a call that callsync does not know, as JSON. */
+const extraOf = ({ document, processedField, read }: Call): string | null => {
+  const names = Object.keys(document).filter((name) => !known.has(name) && name !== processedField);
+  for (const name of names) read.noteRounded(document[name], `extra.${name}`);
+  return names.length === 0
+    ? null
+    : read.json(Object.fromEntries(names.map((name) => [name, document[name]])), 'extra');
 };
 
-const flattenRedactions = (
-  callId: string,
-  at: number | null,
-  transcript: Readonly<Record<string, unknown>> | undefined,
-): unknown[][] =>
-  readRedactions(transcript?.[redactionsField]).map((redaction, index) => [callId, at, index, ...redaction]);
+const flattenRedactions = (keys: Row, transcript: Readonly<Record<string, unknown>> | undefined): Row[] =>
+  readRedactions(transcript?.[redactionsField]).map(
+    ([utterance_index, first_word, last_word, detector, version], index) => ({
+      ...keys,
+      redaction_index: index,
+      utterance_index,
+      first_word,
+      last_word,
+      detector,
+      detector_version: version,
+    }),
+  );
 
 type Words = { -readonly [K in keyof WordArrays]: unknown[] };
 
-/** Rows of `utterances` with their words as arrays (interface §2.2), and the number of words in all. */
-const flattenUtterances = (
-  callId: string,
-  at: number | null,
-  callData: unknown,
-  read: FieldReader,
-): { readonly rows: unknown[][]; readonly words: number } => {
-  const rows: unknown[][] = [];
-  let total = 0;
-  const list = read.array(callData, 'transcript_json.callData');
-  for (let index = 0; index < list.length; index += 1) {
+/** Utterances with their words as arrays (interface §2.2). */
+const readUtterances = (callData: unknown, read: FieldReader): (Item & { readonly words: Words })[] =>
+  read.array(callData, 'transcript_json.callData').map((utterance, index) => {
     const field = `transcript_json.callData[${index}]`;
-    const utterance = read.element(list[index], field);
-    const words = wordArrays(read.array(utterance.words, `${field}.words`), field, read);
-    total += words.value.length;
-    rows.push([
-      callId,
-      at,
-      index,
-      read.text(utterance.from, `${field}.from`),
-      read.text(utterance.content, `${field}.content`),
-      read.numberText(utterance.datetime, `${field}.datetime`),
-      read.numberText(utterance.duration, `${field}.duration`),
-      read.numberText(utterance.score, `${field}.score`),
-      words.value.length,
-      words,
-    ]);
-  }
-  return { rows, words: total };
-};
+    const value = read.element(utterance, field);
+    return { value, field, index, words: wordArrays(read.array(value.words, `${field}.words`), field, read) };
+  });
 
 /** The hot loop of flatten: most of a call is words, so the common case takes no function call per field. */
 const wordArrays = (words: readonly unknown[], field: string, read: FieldReader): Words => {
@@ -215,26 +245,6 @@ const wordArrays = (words: readonly unknown[], field: string, read: FieldReader)
 /** A finite number other than zero, whose sign could be negative and differ between warehouses. */
 const isPlain = (value: unknown): value is number => typeof value === 'number' && value !== 0 && Number.isFinite(value);
 
-const flattenTags = (callId: string, at: number | null, tags: unknown, read: FieldReader): unknown[][] =>
-  read.array(tags, 'tags').map((item, index) => {
-    const field = `tags[${index}]`;
-    const tag = read.element(item, field);
-    const value = tag.value;
-    return [
-      callId,
-      at,
-      index,
-      read.text(tag.unique_id, `${field}.unique_id`),
-      read.text(tag.display_name, `${field}.display_name`),
-      read.numberText(tag.confidence, `${field}.confidence`),
-      read.text(tag.type, `${field}.type`),
-      typeof value === 'boolean' ? value : null,
-      typeof value === 'number' ? read.number(value, `${field}.value`) : null,
-      typeof value === 'string' ? read.text(value, `${field}.value`) : null,
-      read.freeJson(value, `${field}.value`),
-    ];
-  });
-
 /** Longest metadata key that is kept whole: an index entry of the call id and the key has at most 2,704 bytes. */
 const maxKeyLength = 512;
 const maxKeyBytes = 1_024;
@@ -248,14 +258,9 @@ const cutKey = (key: string): string => {
 };
 const udfKey = /^UDF_(num|text)_(\d\d)$/;
 
-const flattenMetadata = (
-  callId: string,
-  at: number | null,
-  metadata: unknown,
-  read: FieldReader,
-): { readonly rows: unknown[][]; readonly udfs: unknown[][]; readonly values: ReadonlyMap<string, string | null> } => {
+/** Metadata by key. In key order: which of two keys that are cut or cleaned to the same text stays must not depend on the sender. */
+const readMetadata = (metadata: unknown, read: FieldReader): ReadonlyMap<string, string | null> => {
   const values = new Map<string, string | null>();
-  // In key order: which of two keys that are cut or cleaned to the same text stays must not depend on the sender.
   const given = read.object(metadata, 'metadata') ?? {};
   for (const rawKey of Object.keys(given).sort()) {
     const rawValue = given[rawKey];
@@ -271,31 +276,15 @@ const flattenMetadata = (
       typeof rawValue === 'string' ? read.clean(rawValue, 'metadata value') : read.freeJson(rawValue, 'metadata value'),
     );
   }
-  const rows: unknown[][] = [];
-  const udfs: unknown[][] = [];
-  for (const [key, value] of values) {
-    rows.push([callId, at, key, value]);
-    const match = udfKey.exec(key);
-    if (match === null) continue;
-    const kind = match[1] as string;
-    const number = kind === 'num' && value !== null && value.trim() !== '' ? parseDecimal(value) : null;
-    udfs.push([callId, at, kind, Number(match[2]), number ?? null, value, number === undefined]);
-  }
-  return { rows, udfs, values };
+  return values;
 };
 
-/** One row, or null when the call has no such contact. */
-const flattenContact = (
-  callId: string,
-  at: number | null,
-  side: 'in' | 'out',
-  contact: unknown,
-  read: FieldReader,
-): ContactRow | null => {
-  if (contact == null) return null;
-  if (!isObject(contact)) return read.note(side, 'expected an object');
-  const data = read.text(contact.data, `${side}.data`);
-  const type = read.text(contact.type, `${side}.type`);
-  const phone = type === 'PHONE' && data !== null ? (normalizePhone(data) ?? null) : null;
-  return [callId, at, side, read.text(contact.label, `${side}.label`), data, type, phone];
+/** The row of `udfs` that a row of `metadata` has, if its key is that of a user-defined field. */
+const udfOf = ({ key, value, ...keys }: { readonly key: string; readonly value: string | null }): Row[] => {
+  const match = udfKey.exec(key);
+  if (match === null) return [];
+  const kind = match[1] as string;
+  const number = kind === 'num' && value !== null && value.trim() !== '' ? parseDecimal(value) : null;
+  const udf = { kind, udf_index: Number(match[2]), value_number: number ?? null, value_text: value };
+  return [{ ...keys, ...udf, unparsable: number === undefined }];
 };

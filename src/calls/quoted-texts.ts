@@ -2,14 +2,12 @@
 
 const backslash = 0x5c;
 const blank = 0x20;
-/** Characters with which JSON may write one. */
-const mostEscaped = '\\u0000'.length;
 
 /** Takes what is between two quotes, by offsets. */
 type Visit = (start: number, end: number) => void;
 
 /** Whether backslashes before a quote make it a part of the text around it. */
-export const isEscaped = (text: string, at: number): boolean => {
+const isEscaped = (text: string, at: number): boolean => {
   let from = at;
   while (text.charCodeAt(from - 1) === backslash) from -= 1;
   return (at - from) % 2 === 1;
@@ -84,28 +82,15 @@ const readBetween = (text: string, start: number, end: number): string => {
   }
 };
 
-/** Strings of JSON. Of any other text more than its strings: what is between any two neighbouring quotes. None that is empty. */
-export const visitQuoted = (text: string, visit: (value: string) => void): void => {
+/**
+ * Strings of JSON. Of any other text more than its strings: what is between any two neighbouring quotes. None that is empty.
+ * @param visit takes a string and the offset at which it begins.
+ */
+export const visitQuoted = (text: string, visit: (value: string, start: number) => void): void => {
   const read: Visit = (start, end) => {
-    if (end > start) visit(readBetween(text, start, end));
+    if (end > start) visit(readBetween(text, start, end), start);
   };
   if (!visitStrings(text, read)) visitBetweenQuotes(text, read);
-};
-
-/** @returns a search of texts, JSON or not, for any of some values in quotes, however JSON writes them; `found` is told each by its offset. */
-export const createQuotedFinder = (
-  values: ReadonlySet<string>,
-): ((text: string, found: (value: string, start: number, end: number) => void) => void) => {
-  let longest = 0;
-  for (const { length } of values) longest = Math.max(longest, length * mostEscaped);
-  return (text, found) => {
-    if (values.size === 0) return;
-    visitBetweenQuotes(text, (start, end) => {
-      if (end - start > longest) return;
-      const value = readBetween(text, start, end);
-      if (values.has(value)) found(value, start, end);
-    });
-  };
 };
 
 const idName = '"unique_id"';

@@ -1,7 +1,8 @@
 /** Which call a record is of, and when it was observed. All times in microseconds since the epoch. */
 import { maxCallIdLength } from '../../schemas/call.ts';
+import { parseTimestamp } from '../lib/timestamps.ts';
 import { isObject } from './field-reader.ts';
-import { cleanText, parseTimestamp } from './values.ts';
+import { cleanText } from './values.ts';
 
 export type Identified =
   | { readonly callId: string; readonly record: Record<string, unknown> }
@@ -62,7 +63,7 @@ export const importObservedAt = (
 ): number | undefined => {
   if (rules.given !== undefined) return rules.given;
   for (const value of [record[rules.processedField], record.timestamp]) {
-    const at = typeof value === 'string' ? parseTimestamp(value) : undefined;
+    const at = parseTimestamp(value);
     if (at !== undefined && at <= rules.now + rules.clockSkew) return at;
   }
   return undefined;

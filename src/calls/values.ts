@@ -25,36 +25,6 @@ export const cleanJson = (value: unknown, depth = 0): unknown => {
   return value;
 };
 
-const isoDateTime =
-  /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9})\d*)?)?\s*(Z|z|[+-]\d\d(?::?\d\d)?)?$/;
-
-/**
- * ISO 8601 date-time → microseconds since the epoch. Without an offset it is UTC (interface §2.1); finer fractions
- * are cut. Years 1685 to 2254, the range that stays exact.
- */
-export const parseTimestamp = (text: string): number | undefined => {
-  const match = isoDateTime.exec(text);
-  if (match === null) return undefined;
-  const [, year, month, day, hour, minute, second = '0', fraction = '', zone = 'Z'] = match;
-  const at = new Date(0);
-  at.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-  if (at.getUTCMonth() !== Number(month) - 1 || at.getUTCDate() !== Number(day)) return undefined;
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
-  at.setUTCHours(Number(hour), Number(minute), Number(second));
-  const offset = zone === 'Z' || zone === 'z' ? 0 : offsetMinutes(zone);
-  if (offset === undefined) return undefined;
-  const micros = (at.getTime() - offset * 60_000) * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
-  return Number.isSafeInteger(micros) ? micros : undefined;
-};
-
-const offsetMinutes = (zone: string): number | undefined => {
-  const digits = zone.slice(1).replace(':', '');
-  const hours = Number(digits.slice(0, 2));
-  const minutes = Number(digits.slice(2) || 0);
-  if (hours > 23 || minutes > 59) return undefined;
-  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes);
-};
-
 const decimal = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
 /** Digits on each side of the point that every warehouse's decimal type holds. */
 const maxDecimalDigits = 38;

@@ -1,7 +1,7 @@
 /** A call as a vCon. Pure. */
 import { hash } from 'node:crypto';
 import type { Unit } from '../../schemas/config/analytics.ts';
-import { type TableName, tableOf } from '../../schemas/tables.ts';
+import type { Row } from '../../schemas/tables.ts';
 import type { Vcon } from '../../schemas/vcon.ts';
 import { type FlattenInput, flattenCall } from './flatten.ts';
 
@@ -11,8 +11,6 @@ export interface VconUnits {
   readonly utterance_duration: Unit;
 }
 
-type Row = Readonly<Record<string, unknown>>;
-
 /**
  * Every utterance as a text of its party, and the whole record as analyses: `transcript` and `tags` as they were sent,
  * `call_record` with all other fields. Undefined for a call without a time, which every utterance needs.
@@ -21,8 +19,7 @@ export const toVcon = (input: FlattenInput, units: VconUnits): Vcon | undefined 
   const { callId } = input;
   const { callTimestamp, rows } = flattenCall(input);
   if (callTimestamp === null) return undefined;
-  const contacts = named('contacts', rows.contacts);
-  const utterances = named('utterances', rows.utterances).filter(({ content }) => content !== null);
+  const utterances = rows.utterances.filter(({ content }) => content !== null);
   const sides = [...new Set(['in', 'out', ...utterances.flatMap(({ side }) => (side === null ? [] : [String(side)]))])];
   const dialog = utterances.map((utterance): Vcon['dialog'][number] => {
     const offset = toSeconds(utterance.start_offset, units.utterance_start) ?? 0;
@@ -37,14 +34,14 @@ export const toVcon = (input: FlattenInput, units: VconUnits): Vcon | undefined 
     };
   });
   const { transcript_json: transcript, tags, ...record } = input.document ?? {};
-  const [call] = named('calls', rows.calls);
+  const [call] = rows.calls;
   const product = textOf(call?.asr_model);
   return {
     vcon: '0.4.0',
     uuid: uuidOf(callId),
     created_at: toIso(input.firstSeenAt ?? callTimestamp) ?? '',
     updated_at: input.changedAt === null ? undefined : toIso(input.changedAt),
-    parties: sides.map((side) => partyOf(side, contacts)),
+    parties: sides.map((side) => partyOf(side, rows.contacts)),
     dialog,
     analysis: [
       ...(transcript === undefined
@@ -63,12 +60,6 @@ const analysis = (type: Vcon['analysis'][number]['type'], body: unknown): Vcon['
   body,
   encoding: 'json',
 });
-
-/** Rows of a table by the names of its columns. */
-const named = (table: TableName, rows: readonly (readonly unknown[])[]): Row[] => {
-  const { columns } = tableOf(table);
-  return rows.map((row) => Object.fromEntries(columns.map(({ name }, index) => [name, row[index] ?? null])));
-};
 
 const partyOf = (side: string, contacts: readonly Row[]): Vcon['parties'][number] => {
   if (side !== 'in' && side !== 'out') return { name: side };

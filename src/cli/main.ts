@@ -1,8 +1,7 @@
 #!/usr/bin/env node
-import { limitHeapGrowth } from './memory.ts';
-import { allowReaderToLeave, endOutput } from './output.ts';
-import { runProgram } from './run-program.ts';
-import { exitOnSignals } from './signals.ts';
+import { allowReaderToLeave, endOutput } from './shell/output.ts';
+import { runProgram } from './shell/program.ts';
+import { exitOnSignals, limitHeapGrowth } from './shell/signals.ts';
 
 allowReaderToLeave();
 limitHeapGrowth();

@@ -1,13 +1,20 @@
 /** The data contract of the warehouse tables after the Open Data Contract Standard, from the one definition of the tables. */
 import { stringify } from 'yaml';
-import { restrictedColumns } from '../../schemas/restricted-columns.ts';
-import { type Column, type ColumnType, guardColumns, type Table, tables, wordsView } from '../../schemas/tables.ts';
+import {
+  type Column,
+  type ColumnType,
+  columnsOf,
+  type Table,
+  type TableView,
+  tables,
+  wordsView,
+} from '../../schemas/tables.ts';
 
 /**
  * The contract's own version. A change of tables or columns raises it, which its test holds: the second number for what
  * is added, the first one where something is no longer as it was.
  */
-const contractVersion = '1.1.0';
+const contractVersion = '2.0.0';
 
 const logicalTypes: Readonly<Record<ColumnType, string>> = {
   text: 'string',
@@ -20,7 +27,7 @@ const logicalTypes: Readonly<Record<ColumnType, string>> = {
   words: 'array',
 };
 
-const property = (column: Column, key: readonly string[], open: readonly string[]) => {
+const property = (column: Column, key: readonly string[]) => {
   const position = key.indexOf(column.name);
   return {
     name: column.name,
@@ -29,30 +36,18 @@ const property = (column: Column, key: readonly string[], open: readonly string[
     required: column.required === true,
     ...(position < 0 ? {} : { primaryKey: true, primaryKeyPosition: position + 1 }),
     // Transcripts, telephone numbers and free fields are what the restricted role does not read.
-    classification: open.includes(column.name) ? 'internal' : 'restricted',
+    classification: column.open === true ? 'internal' : 'restricted',
     ...(column.type === 'words' ? { items: { logicalType: 'object' } } : {}),
   };
 };
 
-const tableObject = (table: Table) => {
-  const open = restrictedColumns[table.name] ?? [];
-  const columns = table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns;
-  return {
-    name: table.name,
-    physicalType: 'table',
-    description: table.description,
-    dataGranularityDescription: `One row per ${table.grain}.`,
-    properties: columns.map((column) => property(column, table.key, open)),
-  };
-};
-
-const viewObject = {
-  name: wordsView.name,
-  physicalType: 'view',
-  description: wordsView.description,
-  dataGranularityDescription: `One row per ${wordsView.grain}.`,
-  properties: wordsView.columns.map((column) => property(column, wordsView.key, restrictedColumns.words ?? [])),
-};
+const relation = (table: Table | TableView) => ({
+  name: table.name,
+  physicalType: table.kind === 'view' ? 'view' : 'table',
+  description: table.description,
+  dataGranularityDescription: `One row per ${table.grain}.`,
+  properties: columnsOf(table).map((column) => property(column, table.key)),
+});
 
 export const renderContract = (): string =>
   `# Written by npm run generate from schemas/tables.ts. Servers, team and prices are yours to add in a copy.\n${stringify(
@@ -69,7 +64,7 @@ export const renderContract = (): string =>
           'The same tables, columns and meanings in both warehouses; each uses its own types. Columns are added, never removed or renamed. Table verdicts and sync_state say what is proven complete.',
         limitations: 'Units that the service does not state are stored as sent.',
       },
-      schema: [...tables.map(tableObject), viewObject],
+      schema: [...tables, wordsView].map(relation),
     },
     { lineWidth: 0, aliasDuplicateObjects: false },
   )}`;

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { terminal } from '../errors.ts';
+import { terminal } from '../lib/errors.ts';
 
 /** Root's home is closed to the account that PostgreSQL then runs as, so root gets the place of system services. */
 export const resolveDataDir = (configured: string | undefined, env: NodeJS.ProcessEnv = process.env): string => {

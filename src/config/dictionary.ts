@@ -1,5 +1,5 @@
 /** The data dictionary of the warehouse tables as Markdown, from their definitions. */
-import { type Column, guardColumns, type Table, type TableView, tables, wordsView } from '../../schemas/tables.ts';
+import { type Column, columnsOf, type Table, type TableView, tables, wordsView } from '../../schemas/tables.ts';
 
 const typeNames: Readonly<Record<Column['type'], { readonly postgres: string; readonly bigquery: string }>> = {
   text: { postgres: 'text', bigquery: 'STRING' },
@@ -18,17 +18,19 @@ const typeNames: Readonly<Record<Column['type'], { readonly postgres: string; re
 const columnRow = (column: Column): string =>
   `| ${column.name} | ${typeNames[column.type].postgres} | ${typeNames[column.type].bigquery} | ${column.required ? 'yes' : ''} | ${column.description} |`;
 
-const section = ({ name, description, grain, kind, key, columns }: Table | TableView): string =>
-  [
+const section = (table: Table | TableView): string => {
+  const { name, description, grain, key } = table;
+  return [
     `## ${name}`,
     '',
     `${description} Grain: ${grain}. Key: ${key.join(', ')}.`,
     '',
     '| column | Postgres | BigQuery | required | meaning |',
     '|---|---|---|---|---|',
-    ...[...columns, ...(kind === 'call' ? guardColumns : [])].map(columnRow),
+    ...columnsOf(table).map(columnRow),
     '',
   ].join('\n');
+};
 
 /** Every table and view that analysts see. */
 export const renderDictionary = (): string =>
@@ -38,7 +40,7 @@ export const renderDictionary = (): string =>
     'Generated from schemas/tables.ts by `npm run generate`; the warehouse carries the same text as comments and descriptions.',
     'Log tables hold their integers as bigint in Postgres.',
     'Beside them the schema has tables that are not for questions: `tombstones` (erased calls, by keyed hash of their id; no load',
-    'brings them back) and, in Postgres, `transcript_search` and `transcript_search_pending` while there is a [search index](search.md).',
+    'brings them back) and, in Postgres, `transcript_search` while there is a [search index](search.md).',
     '',
     ...[...tables, wordsView].map(section),
   ].join('\n');

@@ -4,7 +4,7 @@
  * else (numbers, lists, whole sections) as YAML, of which JSON is a part.
  */
 import { parse } from 'yaml';
-import { terminal } from '../errors.ts';
+import { terminal } from '../lib/errors.ts';
 import { isRaw, mergeRaw, type Raw } from './raw.ts';
 import { alternatives, childrenAt, configJsonSchema, knownKeys, type SchemaNode } from './schema-node.ts';
 import { suggest } from './suggest.ts';

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { type Config, configSchema, type ReceiverConfig, receiverConfigSchema } from '../../schemas/config.ts';
-import { terminal } from '../errors.ts';
+import { terminal } from '../lib/errors.ts';
 import { applyPreset } from '../source/presets/presets.ts';
 import { applyEnvironment } from './environment.ts';
 import { describeIssues } from './problems.ts';

@@ -22,7 +22,8 @@ changes nothing. \`callsync privacy preview\` shows what the rules make of a cal
 - \`redact\` replaces what the detectors find in any text: telephone numbers, e-mail addresses, IBANs, payment cards and French
   social security numbers by tokens, card verification values and dates of birth by their names in brackets. In transcripts, text
   and words are replaced alike and timings stay. The first word of a value holds its token, the others \`…\`; where text and
-  words of an utterance differ, all of it is replaced. Names of persons are not found.
+  words of an utterance differ, all of it is replaced. Names of persons are not found. An utterance of so many ambiguous numbers
+  that reading them takes too many steps is replaced as a whole by \`[unread]\`.
 - \`token\` replaces a whole value by \`ph_<key id>_<hash>\`. The same number has the same token in contacts, metadata and
   transcripts, so joins work without it. Who has the key can try numbers out: keep it away from the store.
 - What no rule can read is sealed with the public key of \`privacy.seal_key_file\`. \`callsync quarantine replay --key-file\` reads it
@@ -42,25 +43,11 @@ changes nothing. \`callsync privacy preview\` shows what the rules make of a cal
 ## Keys of tokens
 
 **A new key.** \`callsync privacy rotate-key\` makes one and prints what the configuration is to say: the new key as \`privacy.key_id\`
-and \`privacy.key_file\`, the one before in \`privacy.former_keys\`. Workers are restarted first, then receivers. What is stored keeps the
-tokens that it has. When a value comes again, in a delivery, a list, an import or under \`callsync privacy apply\`, table
-\`token_aliases\` gets the token that each former key made of it, with the present one; it always leads to the newest, so that one join
-follows any token there:
+and \`privacy.key_file\`, the one before in \`privacy.former_keys\`. Restart workers first, then receivers. Stored calls keep the tokens
+that they have, so the same number has one token for each key: joins across the change find no match.
 
-\`\`\`sql
-SELECT coalesce(a.new_token, c.ani) AS caller, count(*) AS calls
-  FROM calls c LEFT JOIN token_aliases a ON a.old_token = c.ani
- GROUP BY 1
-\`\`\`
-
-Values that have not come again since are not linked yet. While a key is in \`privacy.former_keys\`, erasures, objections and exports also
-find what is stored under its tokens, and a delivery that was folded before is still known when it comes again.
-
-**Destroying a key** unlinks what only its tokens name, for good: no number leads to them any more, no request of a person finds
-them, and a delivery from before counts as new if it comes again. Remove the key from \`privacy.former_keys\` everywhere, restart workers
-and receivers, delete its file and every copy of it, then run \`callsync privacy forget-key ID\`: aliases to and from its tokens go from
-store, bodies of deliveries and, with the next loads, from every warehouse. The erasure log says so, so that a restore does not bring
-them back; backups and what platforms keep of deleted rows end as after an erasure. A name of a key is not used twice.
+While a key is in \`privacy.former_keys\`, erasures, objections, holds and exports also find what is stored under its tokens, and a
+delivery that was folded before is still known when it comes again. Without the key, no request finds them any more.
 `;
 
 const requests = `## Requests of persons
@@ -73,23 +60,24 @@ the values by keyed hashes, says what a search afterwards found and until when p
 \`callsync verdicts verify\` checks all of them. A tombstone and the
 erasure log keep the call away whatever arrives later or is restored; the log has the receipts too, so that a store which was
 restored has them again. A number is found however it is written, in transcripts also as words. Records that cannot be read and
-that name an erased call or value are not kept. Aliases of the person's tokens go too. Sealed records cannot be searched. What needs the values is
+that name an erased call or value are not kept. Sealed records cannot be searched. What needs the values is
 done first, by the command: keyed hashes in the log, tombstones, texts; one that is interrupted there is carried to its end by the
 next. The rest is a workflow that is started with nothing but a name: it tries until every warehouse has its tombstones, however
-long one is away and whatever becomes of the command or a worker, and then signs the receipt. \`--no-wait\` leaves it, and
-\`callsync privacy receipt\` has the receipt later. Where no Temporal server answers, the command loads once itself and signs what it
-finds.
+long one is away and whatever becomes of the command or a worker, then looks for the person once more, and signs the receipt when nothing
+is left; texts that a legal hold keeps, and sealed ones that nobody could read, are counted apart. \`--no-wait\` leaves it, and
+\`callsync privacy receipt\` has the receipt later. Its signature is Ed25519: \`callsync privacy public-key\` prints the public key of the
+installation, with which anyone checks a receipt (\`callsync privacy check-receipt\`), without a secret. Where no Temporal server answers, the command tries once itself; if something is
+left, it signs nothing and ends with exit code 5.
 
-**Finding calls.** Erasures, exports and holds by number or value look up the calls in an index: beside each document the ledger keeps
-short keyed hashes (8 bytes, under the key of tombstones) of every value of its metadata with its key, every token, every number of at
-least seven digits in each grouping in which text has it, fields that are one number as a whole, and numbers that are said. Identifiers,
-times and fractions are no numbers. It is made of the document as the rules leave it, so it links nothing that the document does
-not: a new key of tokens changes none of it, the tokens of former keys are looked up too, and those of a key that was forgotten are
-looked up no more. What is found is read and compared before it counts. The index goes with the document: with each change of the
-call, its erasure and its age. It is written where there are privacy rules, as calls are folded where those redact transcripts;
-for others, and for calls of older versions, by the first request or by \`callsync privacy apply\`, which takes as long as
-reading them. Without rules, and for a value that is no number or is written with fewer digits, every call is read. Deliveries in the inbox are merged
-first; call ids need no index.
+**Finding calls.** Erasures, exports and holds by number or value look up calls, quarantined records and frames in one index: beside each
+of them callsync keeps short keyed hashes (8 bytes, under the key of tombstones) of what it names. Of a call these are every value of its
+metadata with its key, every token, every number of at least seven digits in each grouping in which text has it, fields that are one
+number as a whole, and numbers that are said; of a record or frame, every text in quotes and every number. A number with fewer than seven
+digits, and an address in place of a number, match whole values only. Identifiers, times and fractions of a call are no numbers. The index
+is made of the call as the rules leave it, so it links nothing that the call does not; of a record, before it is sealed. What the receiver
+has sealed has none. Tokens of former keys are looked up too, and those of a key that is no longer configured are not. The index goes
+with what it belongs to. Where privacy rules redact transcripts, it is written as calls are folded; elsewhere by the first request or by
+\`callsync privacy apply\`, which takes as long as reading the calls. Deliveries in the inbox are merged first; call ids need no index.
 
 **Spools.** Receivers spool deliveries on their own hosts while the store is away, and drain them into the inbox when it answers again;
 no erasure reaches into them. What they bring of an erased call is folded to nothing: neither a body nor the id is kept. Calls that
@@ -110,14 +98,14 @@ no age. Verdicts count listed calls of which nothing may be kept by themselves (
 \`callsync coverage\` names them. \`callsync privacy retention --dry-run\` counts. The keys named below say how long everything else is kept.
 
 **Legal hold.** \`callsync privacy hold add --by phone --reason "case 2026-17"\` stops erasure and retention for the calls that are
-meant, and for later ones that name a value in contacts or metadata. \`callsync erase\` then refuses (\`ERASURE_HELD\`) a request that
+meant, and for later ones that name a value anywhere. \`callsync erase\` then refuses (\`ERASURE_HELD\`) a request that
 means a held call, and says how many; \`--except-held\` erases the others. Of held calls nothing is too old: words, transcripts and free
 fields stay, in every warehouse too, and come in whole. A record in quarantine, or a frame, that names something held stays also when a
-free call goes that it names. Copies in inbox, quarantine and frames expire as ever, and
+free call goes that it names; in quarantine it outlasts its time too. Copies in inbox and frames expire as ever, and
 \`callsync privacy apply\` acts on held calls too. A hold outlasts a change of the key of tokens while the key before is in
 \`privacy.former_keys\`: what comes under the new one is still known. A person who objects and is held stays. What was erased before cannot
-be held, and \`hold add\` says so. A step of an erasure or an age that is under way ends first; further ones wait while the
-hold is put on (\`HOLD_UNDER_WAY\` after a minute: try again), and meet it. Holds are known by keyed hashes, are in the erasure log too, so
+be held, and \`hold add\` says so. A step of an erasure or an age that is under way ends first; further ones spare what the hold
+names, by what calls and texts name, before it has found them all. Holds are known by keyed hashes, are in the erasure log too, so
 that a store which was restored has them again, and putting one on or taking it off is an event with its signed receipt. \`callsync privacy hold list\` has them, \`callsync status\` counts them; after \`callsync privacy hold remove\` erasures
 and ages act on what it kept.
 `;

@@ -1,5 +1,5 @@
 /** How tables and marts hang together, as a diagram in Mermaid and as a drawing. */
-import { guardColumns, type Table, tables } from '../../schemas/tables.ts';
+import { columnsOf, tables } from '../../schemas/tables.ts';
 import { marts } from './marts.ts';
 
 interface Entity {
@@ -31,8 +31,6 @@ const entityOf = (one: {
     .filter(({ name }) => one.key.includes(name) || name === 'call_id')
     .map(({ name, type }) => ({ name, type, isKey: one.key.includes(name) })),
 });
-
-const columnsOf = (table: Table) => (table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns);
 
 const entities: readonly Entity[] = [
   ...tables.map((table) => entityOf({ ...table, columns: columnsOf(table), isMart: false })),

@@ -1,4 +1,5 @@
 /** What a mart is: one query, written once for both warehouses and for dbt, and the meaning of its columns. */
+import { type TableName, tableOf } from '../../schemas/tables.ts';
 import type { Dialect } from './dialect.ts';
 
 export type MartType = 'text' | 'int' | 'float' | 'bool' | 'date' | 'timestamp' | 'json';
@@ -7,6 +8,8 @@ export interface MartColumn {
   readonly name: string;
   readonly type: MartType;
   readonly description: string;
+  /** The restricted role may read it, in a mart whose key is open. */
+  readonly open?: true;
 }
 
 export interface Mart {
@@ -23,12 +26,27 @@ export interface Mart {
   readonly query: (d: Dialect) => string;
 }
 
-/** `name type description`, one a line; the description may hold anything. */
+/**
+ * A column a line: `name type description`, where the description may hold anything and a `+` before the name says that the
+ * column is open; or `table.name` for a column that is as in that table.
+ */
 export const columnsOf = (text: string): readonly MartColumn[] =>
   text
     .trim()
     .split('\n')
     .map((line) => {
-      const [, name, type, description] = /^\s*(\S+) (\S+) (.+)$/.exec(line) as unknown as string[];
-      return { name, type, description } as MartColumn;
+      const [, table, plain] = /^(\w+)\.(\w+)$/.exec(line) ?? [];
+      if (plain !== undefined) return plainColumn(table as TableName, plain);
+      const [, mark, name, type, description] = /^(\+?)(\S+) (\S+) (.+)$/.exec(line) as unknown as string[];
+      return { name, type, description, ...(mark === '+' ? { open: true } : {}) } as MartColumn;
     });
+
+const plainColumn = (table: TableName, wanted: string): MartColumn => {
+  const found = tableOf(table).columns.find(({ name }) => name === wanted);
+  if (found === undefined) throw new Error(`no column ${wanted} in table ${table}`);
+  const { name, type, description, open } = found;
+  return { name, type: type as MartType, description, ...(open === true ? { open } : {}) };
+};
+
+/** Lines of `columnsOf`, every column open. */
+export const openAll = (text: string): string => text.trim().replaceAll(/^(?=\w+ )/gm, '+');

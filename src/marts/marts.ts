@@ -28,3 +28,11 @@ export const marts: readonly Mart[] = [
   completenessDaily,
   deliveryDaily,
 ];
+
+/** The open columns of each mart that the restricted role reads; of the others it reads none, whatever columns they share. */
+export const openMartColumns: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  marts.flatMap(({ name, key, columns }) => {
+    const open = columns.filter((column) => column.open === true).map((column) => column.name);
+    return key.every((column) => open.includes(column)) ? [[name, open]] : [];
+  }),
+);

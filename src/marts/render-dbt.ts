@@ -3,14 +3,17 @@ import { stringify } from 'yaml';
 import {
   type Column,
   type ColumnType,
-  guardColumns,
+  columnsOf,
   type Table,
   type TableView,
   tables,
   wordsView,
 } from '../../schemas/tables.ts';
+import { bigqueryFragments } from '../warehouse/bigquery/fragments.ts';
+import type { Fragments } from '../warehouse/fragments.ts';
+import { postgresFragments } from '../warehouse/postgres/fragments.ts';
 import { dbtColumn, dbtDescription, modelProperties } from './dbt-properties.ts';
-import { bigqueryFragments, type Dialect, type Fragments, postgresFragments } from './dialect.ts';
+import type { Dialect } from './dialect.ts';
 import type { Mart } from './mart.ts';
 import { marts } from './marts.ts';
 
@@ -114,10 +117,8 @@ export const sources: readonly Source[] = [...tables, wordsView];
 type StagedColumn = Column & { readonly type: Exclude<ColumnType, 'words'> };
 
 /** Columns of a staging model: all but the arrays of words, whose layout differs between the warehouses; view words has them. */
-export const stagedColumns = ({ kind, columns }: Source): readonly StagedColumn[] =>
-  (kind === 'call' ? [...columns, ...guardColumns] : columns).filter(
-    (column): column is StagedColumn => column.type !== 'words',
-  );
+export const stagedColumns = (source: Source): readonly StagedColumn[] =>
+  columnsOf(source).filter((column): column is StagedColumn => column.type !== 'words');
 
 const stagingModel = (source: Source): string =>
   `-- ${notice}\nSELECT\n${stagedColumns(source)

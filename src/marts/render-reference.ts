@@ -1,8 +1,7 @@
 /** The marts in Markdown. */
-import { restrictedMartColumns } from '../../schemas/restricted-columns.ts';
 import { renderMermaid } from './er-diagram.ts';
 import type { Mart } from './mart.ts';
-import { marts } from './marts.ts';
+import { marts, openMartColumns } from './marts.ts';
 import { modelNameOf } from './render-dbt.ts';
 
 /** docs/marts.md. */
@@ -41,15 +40,14 @@ export const renderMartReference = (): string =>
     '',
     '```sh',
     '# cron: every night, at most two hours',
-    `5 2 * * *  callsync await --proven --from "$(date -u -d yesterday +\\%F)" --to "$(date -u +\\%F)" --timeout 2h && dbt build`,
+    `5 2 * * *  TZ=Europe/Paris; export TZ; callsync await --proven --from "$(date -d yesterday +\\%F)" --to "$(date +\\%F)" --timeout 2h && dbt build`,
     '```',
     '',
     'Cron starts in the home folder with few variables: in a clone, `cd` into it first, write `npx callsync`, and name the configuration',
     'with `--config`.',
     '',
-    'These are days of UTC, and so is `CURRENT_DATE` in SQL. A business day of another time zone (`analytics.time_zone`) is as proven as',
-    'the UTC days that it touches: the range is then from its first instant to its last,',
-    `such as \`--from "$(date -u -d 'TZ="Europe/Paris" yesterday 00:00' +%FT%TZ)" --to "$(date -u -d 'TZ="Europe/Paris" today 00:00' +%FT%TZ)"\`.`,
+    'Dates of `await` are business days of `analytics.time_zone`, as in the marts: give `date` the same zone. `--last-week` is the last',
+    'whole week of that zone, from Monday to Sunday. `CURRENT_DATE` in SQL is a day of the zone of the session, in BigQuery of UTC.',
     '',
     'Whether last week is complete: a day with neither calls nor verdicts has no row, so days are counted too.',
     '',
@@ -77,7 +75,7 @@ export const renderMartReference = (): string =>
 /** What `callsync grants` lets the restricted role read. */
 const openness = ({ name, columns, intermediate }: Mart): string => {
   if (intermediate === true) return '';
-  const open = restrictedMartColumns[name];
+  const open = openMartColumns[name];
   if (open === undefined) return ' The restricted role does not read it.';
   const closed = columns.filter((column) => !open.includes(column.name)).map((column) => column.name);
   const rest = [...closed, ...(name === 'calls_wide' ? ['the configured keys'] : [])];

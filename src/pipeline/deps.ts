@@ -24,6 +24,8 @@ export interface IngestDeps {
   readonly sanitize: ((observation: Observation) => Observation) | undefined;
   /** Version of the privacy rules in `sanitize`; absent where there are none. */
   readonly rulesVersion?: string;
+  /** Whether a version that a delivery came with is of another key of tokens under the name of one of ours. */
+  readonly isForeign?: ((version: string) => boolean) | undefined;
   /** What is kept of a record that no rule could read; as it is, where there are no rules. */
   readonly seal?: (record: RejectedRecord) => RejectedRecord;
   /** What may be kept by its age; absent where nothing has a limit. Applied after `sanitize`. */

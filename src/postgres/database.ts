@@ -3,7 +3,7 @@
  * to do. `openDatabase` binds the purpose; a transaction hands out the same `query` on one connection.
  */
 import pg from 'pg';
-import { terminal } from '../errors.ts';
+import { terminal } from '../lib/errors.ts';
 import { isDriverError, isUnanswered, postgresError } from './errors.ts';
 
 /** A connection URL, or where it can be read: then each new connection takes it as it is at that moment. */
@@ -20,6 +20,8 @@ export interface PoolOptions {
   readonly purpose: string;
   /** Longest time of one statement, in milliseconds; the connection is given up when the server does not end it. */
   readonly statementMs?: number | undefined;
+  /** Runs on each new connection before it is used; one on which it throws is closed, and its error reaches whoever asked. */
+  readonly onConnect?: ((client: pg.PoolClient) => Promise<void>) | undefined;
 }
 
 export interface Queryable {
@@ -92,11 +94,9 @@ export const openPool = (options: PoolOptions): pg.Pool => {
       connectionTimeoutMillis: 10_000,
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveMs,
-      statement_timeout: statementMs,
       query_timeout: statementMs + Math.min(graceMs, statementMs),
-      idle_in_transaction_session_timeout: statementMs + graceMs,
-      options: `-c search_path=${options.schema} -c timezone=UTC`,
       types: types as never,
+      onConnect: prepareSession(options, statementMs) as never,
     });
   } catch (cause) {
     throw terminal('DATABASE_URL_INVALID', `The connection URL of the ${options.purpose} cannot be read.`, {
@@ -108,6 +108,56 @@ export const openPool = (options: PoolOptions): pg.Pool => {
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
+};
+
+/** Settings of the session by a statement: as parameters of the start, poolers refuse or ignore them. */
+const settingsSql = `SELECT pg_backend_pid() AS pid, set_config('search_path', $1, false), set_config('TimeZone', 'UTC', false),
+  set_config('statement_timeout', $2, false), set_config('idle_in_transaction_session_timeout', $3, false)`;
+
+const prepareSession = (options: PoolOptions, statementMs: number) => {
+  let isOwn = false;
+  return async (client: pg.PoolClient & { readonly processID?: number }): Promise<void> => {
+    const values = [options.schema, String(statementMs), String(statementMs + graceMs)];
+    const { rows } = await client.query<{ pid: number }>(settingsSql, values);
+    const pid = rows[0]?.pid ?? 0;
+    // A pooler has ids of its own for connections.
+    if (!isOwn && pid !== client.processID) await refuseSharedSession(options, client, pid);
+    isOwn = true;
+    await options.onConnect?.(client);
+  };
+};
+
+/** A pooler at its limit makes others wait: then each has a session of its own. */
+const otherSessionMs = 2_000;
+
+/**
+ * Between two statements of a connection, another one begins a transaction: in transaction mode it gets the same server process, or the
+ * second statement gets another one. Locks and settings of a session would then be of whoever comes next.
+ */
+const refuseSharedSession = async (options: PoolOptions, client: pg.PoolClient, pid: number): Promise<void> => {
+  const pidSql = 'SELECT pg_backend_pid() AS pid';
+  const limits = { connectionTimeoutMillis: otherSessionMs, query_timeout: otherSessionMs };
+  const other = new pg.Client({
+    connectionString: readUrl(options.url).href,
+    application_name: options.application,
+    ...limits,
+  });
+  other.on('error', () => undefined);
+  try {
+    await other.connect();
+    await other.query('BEGIN');
+    const held = await other.query<{ pid: number }>(pidSql);
+    const again = await client.query<{ pid: number }>(pidSql);
+    if (again.rows[0]?.pid === pid && held.rows[0]?.pid !== pid) return;
+  } catch (error) {
+    if (!isDriverError(error)) throw error;
+    return;
+  } finally {
+    await other.end().catch(() => undefined);
+  }
+  throw terminal('DATABASE_POOLING', `The ${options.purpose} is behind a connection pooler that shares sessions.`, {
+    hint: 'Set pool_mode = session for this database in PgBouncer, or name PostgreSQL itself in the connection URL.',
+  });
 };
 
 /** Runs `work` in one transaction; rolls back when it throws, and maps the error when it is the driver's. */

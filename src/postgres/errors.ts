@@ -1,5 +1,5 @@
 /** Errors of the PostgreSQL driver as errors that say what to do. */
-import { CallsyncError, terminal, transient } from '../errors.ts';
+import { CallsyncError, terminal, transient } from '../lib/errors.ts';
 
 const connectionCodes = new Set([
   'ECONNREFUSED',
@@ -73,9 +73,6 @@ export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includ
 
 /** SQLSTATE lock_not_available: somebody held what was wanted for longer than `lock_timeout`. */
 export const isLocked = (error: unknown): boolean => stateOf(error) === '55P03';
-
-/** SQLSTATE query_canceled: it took longer than `statement_timeout`, or somebody ended it. */
-export const isCanceled = (error: unknown): boolean => stateOf(error) === '57014';
 
 /** The statement may still be on its way: nothing else can be sent behind it. */
 export const isUnanswered = (error: unknown): error is Error =>

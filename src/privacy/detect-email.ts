@@ -1,24 +1,31 @@
 /** E-mail addresses, written or spoken: "jean point dupont arobase gmail point com". */
-
-import type { Claims } from './detect-numbers.ts';
-import { spansOf } from './detect-numbers.ts';
+import { type Claims, isFree, spansOf } from './detect-numbers.ts';
 import type { Finding } from './finding.ts';
-import type { Piece } from './read-pieces.ts';
+import { addressDots, addressSigns, type Piece } from './read-pieces.ts';
 
-const written = /[\p{L}\p{N}._%+'-]+@[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*\.\p{L}{2,24}/gu;
+/** More than an address may have before its sign, and behind it. */
+const mostLocal = 64;
+const mostDomain = 255;
+const localCharacter = /[\p{L}\p{N}._%+'-]/u;
+const domain = /^@[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*\.\p{L}{2,24}/u;
 
-export const findWrittenEmails = (text: string, utterance: number): Finding[] =>
-  text.includes('@')
-    ? [...text.matchAll(written)].map((match) => ({
-        detector: 'email',
-        value: match[0].toLowerCase(),
-        spans: [{ utterance, start: match.index, end: match.index + match[0].length }],
-      }))
-    : [];
+export const findWrittenEmails = (text: string, utterance: number): Finding[] => {
+  const found: Finding[] = [];
+  let from = 0;
+  for (let sign = text.indexOf('@'); sign !== -1; sign = text.indexOf('@', sign + 1)) {
+    let start = sign;
+    while (start > from && start > sign - mostLocal && localCharacter.test(text.charAt(start - 1))) start -= 1;
+    const end = sign + (start < sign ? (domain.exec(text.slice(sign, sign + mostDomain))?.[0].length ?? 0) : 0);
+    if (end === sign) continue;
+    found.push({ detector: 'email', value: text.slice(start, end).toLowerCase(), spans: [{ utterance, start, end }] });
+    from = end;
+  }
+  return found;
+};
 
-const signs = new Set(['arobase', 'arrobase', 'arobas', 'arobaz', 'at', '@']);
+const signs = new Set([...addressSigns, '@']);
 const connectors = new Map([
-  ...['point', 'dot', '.'].map((word) => [word, '.'] as const),
+  ...[...addressDots, '.'].map((word) => [word, '.'] as const),
   ...['tiret', 'dash', 'hyphen', '-'].map((word) => [word, '-'] as const),
   ...['underscore', '_', 'souligne'].map((word) => [word, '_'] as const),
 ]);
@@ -43,19 +50,51 @@ const connectorOf = (piece: Said | undefined): string | undefined =>
 const isLetter = (piece: Said | undefined): boolean =>
   piece !== undefined && (piece.kind === 'number' || (piece.kind === 'word' && piece.key.length === 1));
 
-/** @param pieces of one utterance. */
+/** @param pieces of one utterance, or of several that follow each other. */
 export const claimSpokenEmails = (pieces: readonly Piece[], claims: Claims): void => {
   const said = pieces.filter((piece): piece is Said => piece.kind !== 'turn');
+  // Where only one piece stands there is no address.
+  if (said.length < 2) return;
   for (const [at, piece] of said.entries()) {
     if (piece.kind === 'number' || !signs.has(piece.key)) continue;
     const domain = readDomain(said, at + 1, piece.key === 'at');
-    const local = domain === undefined ? [] : readLocal(said, at - 1);
+    const local = domain === undefined ? [] : readLocal(said, skipHesitation(said, at));
     if (domain === undefined || local.length === 0) continue;
+    if (piece.key === 'at' && !isAddress(said, at, local, domain)) continue;
     const parts = [...local, piece, ...domain];
-    if (!parts.every(claims.isFree)) continue;
+    if (!isFree(claims, parts)) continue;
     const value = `${local.map(toText).join('')}@${domain.map(toText).join('')}`;
     claims.add({ detector: 'email', value, spans: spansOf(parts) });
   }
+};
+
+/** Hosts that people have addresses at. */
+const hosts = new Set(
+  'gmail googlemail outlook hotmail yahoo live msn icloud proton protonmail aol gmx orange free laposte wanadoo sfr'.split(
+    ' ',
+  ),
+);
+const announcement = /^(?:e?mails?|mailto|courriel|address|contact|write|send|reach|inbox|login|username)$/;
+/** Words before "at" in which it may be announced. */
+const announcedWithin = 40;
+
+/** "I bought it at amazon dot com" is none: one word before "at" needs something that says so. */
+const isAddress = (said: readonly Said[], at: number, local: readonly Said[], host: readonly Said[]): boolean => {
+  if (local.length > 1) return true;
+  const [word] = local;
+  if (word === undefined || (word.kind === 'word' && before.has(word.key))) return false;
+  if (hosts.has(keyOf(host[0] as Said))) return true;
+  return said.slice(Math.max(0, at - announcedWithin), at).some((piece) => announcement.test(keyOf(piece)));
+};
+
+/** Where what stands before the sign ends: behind an interruption not with a word that only holds the floor. */
+const skipHesitation = (said: readonly Said[], at: number): number => {
+  let last = at - 1;
+  for (let piece = said[last]; piece?.kind === 'word' && piece.isFiller; piece = said[last]) {
+    if (piece.utterance === said[at]?.utterance || connectors.has(piece.key)) break;
+    last -= 1;
+  }
+  return last;
 };
 
 const toText = (piece: Said): string => connectorOf(piece) ?? keyOf(piece);

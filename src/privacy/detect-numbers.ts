@@ -1,6 +1,8 @@
 /** Values that are digits with a check of their own: IBAN, payment card, NIR, telephone number. */
+import isLuhn from 'fast-luhn';
+import { countrySpecs, isValidIBAN } from 'ibantools';
 import type { CountryCode } from 'libphonenumber-js/max';
-import { ibanLength, isCard, isIban, isNir } from './check-digits.ts';
+import type { Budget } from './budget.ts';
 import type { DetectorName, Finding, Span } from './finding.ts';
 import {
   type Atom,
@@ -9,102 +11,206 @@ import {
   interruptionWords,
   isFiller,
   leastDigits,
-  listAmbiguous,
   listCandidates,
+  type Manner,
   mostCharacters,
+  type Shape,
   textOf,
 } from './number-runs.ts';
-import { readDialled } from './phone-number.ts';
+import { mayBeDialled, readDialled } from './phone-number.ts';
 import type { Piece } from './read-pieces.ts';
 
 /** Characters that are already part of a value. */
-export interface Claims {
-  isFree(span: Span): boolean;
-  add(finding: Finding): void;
-  readonly findings: readonly Finding[];
+export class Claims {
+  readonly findings: Finding[] = [];
+  readonly #taken = new Map<number, Uint8Array>();
+  readonly #lengthOf: (utterance: number) => number;
+
+  /** @param lengthOf the text of an utterance, by its index. */
+  constructor(lengthOf: (utterance: number) => number) {
+    this.#lengthOf = lengthOf;
+  }
+
+  isFree({ utterance, start, end }: Span): boolean {
+    const taken = this.#taken.get(utterance);
+    return taken === undefined || !taken.subarray(start, end).includes(1);
+  }
+
+  add(finding: Finding): void {
+    this.findings.push(finding);
+    for (const { utterance, start, end } of finding.spans) {
+      const taken = this.#taken.get(utterance) ?? new Uint8Array(this.#lengthOf(utterance));
+      this.#taken.set(utterance, taken.fill(1, start, end));
+    }
+  }
 }
 
-export const createClaims = (): Claims => {
-  const findings: Finding[] = [];
-  const taken = new Map<number, Span[]>();
-  return {
-    findings,
-    isFree: ({ utterance, start, end }) =>
-      !(taken.get(utterance) ?? []).some((span) => start < span.end && span.start < end),
-    add(finding) {
-      findings.push(finding);
-      for (const span of finding.spans) {
-        const own = taken.get(span.utterance) ?? [];
-        taken.set(span.utterance, own);
-        own.push(span);
-      }
-    },
-  };
+type Read = (text: string, atoms: readonly Atom[]) => string | undefined;
+
+const card: Shape = {
+  least: 13,
+  most: 19,
+  mayBegin: (text) => /^(?:4|5|3[04-8]|3$|2[2-7]|2$|6)/.test(text),
 };
+const nir: Shape = { least: 15, most: 15, mayBegin: (text) => /^[1-478](?:\d|$)/.test(text) };
+const unkeyedNir: Shape = { ...nir, least: 13, most: 13 };
 
-/** Characters of a card or social security number, at least. */
-const leastChecked = 13;
+/** Words by which digits without a check of their own are a social security number. */
+const nirContext = /\bsecu\b|securite sociale|vitale|assure|matricule|immatricul|\bnir\b|ss\b/;
 
-const nirContext = /secu|vitale|assure|matricule|immatricul|\bnir\b|ss\b/;
+export interface NumberOptions {
+  readonly isOn: (name: DetectorName) => boolean;
+  readonly countries: readonly CountryCode[];
+  readonly budget: Budget;
+  /** Whether words near an utterance say that digits are a social security number. */
+  readonly namesNir: (utterance: number) => boolean;
+}
 
-export const detectNumbers = (
-  pieces: readonly Piece[],
-  options: { readonly isOn: (name: DetectorName) => boolean; readonly countries: readonly CountryCode[] },
-  claims: Claims,
-): void => {
-  const { isOn, countries } = options;
+/** Whether words say that digits are a social security number. @param text lower case without accents. */
+export const announcesNir = (text: string): boolean => nirContext.test(text);
+
+/** What is said in one breath comes first, then what is a value as a whole, then what only a part would be. */
+export const detectNumbers = (pieces: readonly Piece[], options: NumberOptions, claims: Claims): void => {
+  const { isOn, budget, namesNir } = options;
   // Most talk has no number at all.
   if (!pieces.some(({ kind }) => kind === 'number')) return;
   if (isOn('iban')) claimIbans(pieces, claims);
-  const runs = findRuns(joinCorsica(pieces), interruptionWords);
+  const corrected = dropCorrected(pieces);
+  if (corrected.length < pieces.length) detectNumbers(corrected, options, claims);
+  const joined = joinCorsica(pieces);
+  const runs = findRuns(joined, interruptionWords);
   const longest = runs.reduce((most, run) => Math.max(most, mostCharacters(run)), 0);
   if (longest < leastDigits) return;
-  const loose = longest < leastChecked ? [] : runs;
-  const readCard = (text: string) => (isOn('card') && isCard(text) ? text : undefined);
-  const readNir = (text: string) => (isOn('nir') && isNir(text, false) ? text.slice(0, 13) : undefined);
-  // What is a value as a whole comes before what only a part of it would be.
-  for (const list of [listCandidates, listAmbiguous]) {
-    for (const run of loose) {
-      const wholes = [...list(run, 13, 19)].filter(({ atoms }) => atoms.length === run.length);
-      claimFirst(claims, wholes, 'card', readCard);
-      claimFirst(claims, wholes, 'nir', readNir);
+  const loose = longest < unkeyedNir.least ? [] : runs;
+  const breaths = findRuns(joined, 'one breath');
+  const mayRead = readWholeBreaths(breaths);
+  const readCard: Read = (text, atoms) => (mayRead(atoms) && isCard(text) ? text : undefined);
+  const readNir: Read = (text, atoms) => (mayRead(atoms) && isNir(text, false) ? text.slice(0, 13) : undefined);
+  const readUnkeyed: Read = (text, atoms) =>
+    mayRead(atoms) && namesNir(atoms[0]?.utterance ?? 0) && isNir(text, true) ? text : undefined;
+  const claimEach = (among: readonly Atom[][], [detector, shape, read]: Wanted, manner: Manner): void => {
+    if (!isOn(detector)) return;
+    for (const run of among) claimFirst(claims, listCandidates(run, shape, manner, budget), detector, read);
+  };
+  const cards: Wanted = ['card', card, readCard];
+  const keyed: Wanted = ['nir', nir, readNir];
+  const unkeyed: Wanted = ['nir', unkeyedNir, readUnkeyed];
+  const long = loose.length === 0 ? [] : breaths;
+  for (const among of [long, loose]) {
+    for (const isAmbiguous of [false, true]) {
+      claimEach(among, cards, { isWhole: true, isAmbiguous });
+      claimEach(among, keyed, { isWhole: true, isAmbiguous });
     }
+    // Without its key it reads as a telephone number with something before it.
+    for (const isAmbiguous of [false, true]) claimEach(among, unkeyed, { isWhole: true, isAmbiguous });
+    if (isOn('phone') && among === long) claimPhones(breaths, mayRead, { isWhole: true }, options, claims);
   }
-  for (const run of loose) {
-    claimFirst(claims, listCandidates(run, 15, 15), 'nir', readNir);
-    claimFirst(claims, listCandidates(run, 13, 19), 'card', readCard);
-    claimFirst(claims, listAmbiguous(run, 15, 15), 'nir', readNir);
+  claimEach(loose, keyed, {});
+  claimEach(loose, unkeyed, {});
+  claimEach(loose, cards, {});
+  claimEach(loose, keyed, { isAmbiguous: true });
+  if (isOn('phone')) {
+    const phones = findRuns(joined, 0);
+    claimPhones(phones, mayRead, {}, options, claims);
+    // Ambiguous words are taken otherwise only where nothing else is said in one go: a trunk prefix proves little.
+    claimPhones(phones, mayRead, { isWhole: true, isAmbiguous: true }, options, claims);
   }
-  if (isOn('phone')) claimPhones(pieces, countries, claims);
-  if (loose.length === 0) return;
-  for (const run of loose) claimFirst(claims, listAmbiguous(run, 13, 19), 'card', readCard);
-  const isNamed = pieces.some((piece) => piece.kind === 'word' && nirContext.test(piece.key));
-  if (!isOn('nir') || !isNamed) return;
-  for (const run of loose) {
-    claimFirst(claims, listCandidates(run, 13, 13), 'nir', (text) => (isNir(text, true) ? text : undefined));
+  claimEach(loose, cards, { isAmbiguous: true });
+};
+
+const corrections = new Set('non pardon sorry correction plutot rather actually erreur no'.split(' '));
+
+/** Without numbers that the speaker takes back: "12 euh non 13" says 13, and so does "zero one sorry 13". */
+const dropCorrected = (pieces: readonly Piece[]): readonly Piece[] => {
+  const dropped = new Set<Piece>();
+  let before: Extract<Piece, { kind: 'number' }>[] = [];
+  let takenBack: Piece[] = [];
+  for (const [index, piece] of pieces.entries()) {
+    if (piece.kind === 'number') {
+      const last = takenBack.length === 0 ? [] : lastDigits(before, lengthBehind(pieces, index));
+      if (last.length > 0) for (const own of [...last, ...takenBack]) dropped.add(own);
+      before.push(piece);
+      takenBack = [];
+    } else if (piece.kind === 'word' && corrections.has(piece.key)) {
+      if (before.length > 0) takenBack.push(piece);
+    } else if (!isFiller(piece)) before = [];
+  }
+  return dropped.size === 0 ? pieces : pieces.filter((piece) => !dropped.has(piece));
+};
+
+/** Digits of a number, or of two that are said one by one. */
+const lengthBehind = (pieces: readonly Piece[], index: number): number => {
+  const [own, next] = [pieces[index], pieces[index + 1]].map((piece) =>
+    piece?.kind === 'number' ? piece.text.length : 0,
+  );
+  return own === 1 && next === 1 ? 2 : (own ?? 0);
+};
+
+/** The last numbers that have so many digits together; none where they do not end there. */
+const lastDigits = <T extends { readonly text: string }>(numbers: readonly T[], length: number): readonly T[] => {
+  let digits = 0;
+  let from = numbers.length;
+  while (from > 0 && digits < length) {
+    from -= 1;
+    digits += (numbers[from] as T).text.length;
+  }
+  return digits === length ? numbers.slice(from) : [];
+};
+
+type Wanted = readonly ['card' | 'nir', Shape, Read];
+
+/** Whether a value that is said over several breaths takes each of them whole: else numbers that are near each other make one. */
+const readWholeBreaths = (breaths: readonly Atom[][]): ((atoms: readonly Atom[]) => boolean) => {
+  const breathOf = new Map<Atom, number>();
+  for (const [index, breath] of breaths.entries()) for (const atom of breath) breathOf.set(atom, index);
+  return (atoms) => {
+    const [first, last] = [atoms[0], atoms.at(-1)];
+    if (first === undefined || last === undefined) return false;
+    const [from, to] = [breathOf.get(first) ?? -1, breathOf.get(last) ?? -1];
+    if (from === to) return true;
+    const isBroken = atoms.some((atom, index) => {
+      const before = atoms[index - 1];
+      return before?.utterance === atom.utterance && breathOf.get(before) !== breathOf.get(atom);
+    });
+    return !isBroken && breaths[from]?.[0] === first && breaths[to]?.at(-1) === last;
+  };
+};
+
+const claimPhones = (
+  runs: readonly Atom[][],
+  mayRead: (atoms: readonly Atom[]) => boolean,
+  manner: Manner,
+  { countries, budget }: NumberOptions,
+  claims: Claims,
+): void => {
+  const shape: Shape = {
+    least: leastDigits,
+    most: 17,
+    mayBegin: (text, { isInternational }) => isInternational || mayBeDialled(text, countries),
+  };
+  const read: Read = (text, atoms) => {
+    const [first] = atoms;
+    // Over several utterances only what is dialled within a country or behind a plus.
+    const isSure =
+      text.startsWith('0') || first?.isInternational === true || first?.utterance === atoms.at(-1)?.utterance;
+    if (first === undefined || !isSure || !mayRead(atoms) || !budget.spend(first.utterance, stepsOfParsing))
+      return undefined;
+    return readDialled(text, first.isInternational, countries);
+  };
+  for (const run of runs) {
+    const candidates = listCandidates(run, shape, manner, budget);
+    if (manner.isWhole === true) claimFirst(claims, candidates, 'phone', read);
+    else claimOverlapping(claims, candidates, read);
   }
 };
 
-/** Ambiguous words are taken otherwise only where nothing else is said in one go: a trunk prefix proves little. */
-const claimPhones = (pieces: readonly Piece[], countries: readonly CountryCode[], claims: Claims): void => {
-  const read = (text: string, [first]: readonly Atom[]) =>
-    readDialled(text, first?.isInternational === true, countries);
-  const runs = findRuns(pieces, 0);
-  for (const run of runs) claimOverlapping(claims, listCandidates(run, leastDigits, 17), read);
-  for (const run of runs) {
-    const wholes = [...listAmbiguous(run, leastDigits, 17)].filter(({ atoms }) => atoms.length === run.length);
-    claimFirst(claims, wholes, 'phone', read);
-  }
-};
+/** Numbers of most countries are read by a library, which takes so many times as long as a step. */
+const stepsOfParsing = 10;
 
 /**
  * Digits that are said before a number ("my 06 is …") make a second number of it and of them: all are covered, and the last counts.
  */
-const claimOverlapping = (
-  claims: Claims,
-  candidates: Iterable<Candidate>,
-  read: (text: string, atoms: readonly Atom[]) => string | undefined,
-): void => {
+const claimOverlapping = (claims: Claims, candidates: Iterable<Candidate>, read: Read): void => {
   let covered = new Set<Atom>();
   let value: string | undefined;
   const claim = (): void => {
@@ -113,7 +219,7 @@ const claimOverlapping = (
   };
   for (const { atoms, text } of candidates) {
     const found = read(text, atoms);
-    if (found === undefined || !atoms.every(claims.isFree)) continue;
+    if (found === undefined || !isFree(claims, atoms)) continue;
     if (!atoms.some((atom) => covered.has(atom))) claim();
     else if (atoms.every((atom) => covered.has(atom))) continue;
     value = found;
@@ -122,16 +228,13 @@ const claimOverlapping = (
   claim();
 };
 
+export const isFree = (claims: Claims, spans: readonly Span[]): boolean => spans.every((span) => claims.isFree(span));
+
 /** Claims candidates that are values, in their order. */
-const claimFirst = (
-  claims: Claims,
-  candidates: Iterable<Candidate>,
-  detector: DetectorName,
-  read: (text: string, atoms: readonly Atom[]) => string | undefined,
-): void => {
+const claimFirst = (claims: Claims, candidates: Iterable<Candidate>, detector: DetectorName, read: Read): void => {
   for (const { atoms, text } of candidates) {
     const value = read(text, atoms);
-    if (value !== undefined && atoms.every(claims.isFree)) claims.add({ detector, value, spans: spansOf(atoms) });
+    if (value !== undefined && isFree(claims, atoms)) claims.add({ detector, value, spans: spansOf(atoms) });
   }
 };
 
@@ -178,7 +281,7 @@ const claimIbans = (pieces: readonly Piece[], claims: Claims): void => {
     if (length === undefined) continue;
     const atoms = collectIban(pieces, at, length);
     const value = atoms === undefined ? undefined : textOf(atoms);
-    if (atoms !== undefined && value !== undefined && isIban(value) && atoms.every(claims.isFree))
+    if (atoms !== undefined && value !== undefined && isValidIBAN(value) && isFree(claims, atoms))
       claims.add({ detector: 'iban', value, spans: spansOf(atoms) });
   }
 };
@@ -205,3 +308,38 @@ const collectIban = (pieces: readonly Piece[], from: number, length: number): At
 };
 
 const wordOf = (piece: Piece): string | undefined => (piece.kind === 'word' ? piece.key.toUpperCase() : undefined);
+
+/** Beginnings and lengths that networks give out; one in ten of other digits has a right check digit too. */
+const networks: readonly (readonly [pattern: RegExp, lengths: readonly number[]])[] = [
+  [/^4/, [13, 16, 19]],
+  [/^(5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, [16]],
+  [/^3[47]/, [15]],
+  [/^3(0[0-5]|[68])/, [14]],
+  [/^(6011|64[4-9]|65|35(2[89]|[3-8])|62)/, [16, 19]],
+  [/^(5[06-8]|6[37])/, [16, 18, 19]],
+];
+
+const isCard = (digits: string): boolean =>
+  networks.some(([pattern, lengths]) => lengths.includes(digits.length) && pattern.test(digits)) && isLuhn(digits);
+
+/** Characters of a country's IBAN; undefined where it has none. */
+const ibanLength = (country: string): number | undefined =>
+  Object.hasOwn(countrySpecs, country) ? (countrySpecs[country]?.chars ?? undefined) : undefined;
+
+const nirPattern = /^([1-478])(\d\d)(\d\d)(\d\d|2[AB])(\d{3})(\d{3})(\d\d)?$/;
+
+/** With its key; without one only where the context says what it is. */
+const isNir = (text: string, isNamed: boolean): boolean => {
+  const match = nirPattern.exec(text);
+  if (match === null) return false;
+  const [, , , month = '', department = '', , , key] = match;
+  const value = Number(month);
+  if (!((value >= 1 && value <= 12) || (value >= 20 && value <= 42) || value >= 50) || department === '00')
+    return false;
+  if (key === undefined) return isNamed;
+  return key === nirKey(text.slice(0, 13));
+};
+
+/** 97 less the remainder; Corsica's letters count as 19 and 18 (2A, 2B). */
+const nirKey = (number: string): string =>
+  String(97n - (BigInt(number.replace('2A', '19').replace('2B', '18')) % 97n)).padStart(2, '0');

@@ -5,14 +5,16 @@
  * numbers, then what its context gives away, then configured patterns.
  */
 import type { CountryCode } from 'libphonenumber-js/max';
-import { claimBirths, claimCvvs } from './detect-context.ts';
+import { Budget } from './budget.ts';
+import { announces, claimBirths, claimCvvs } from './detect-context.ts';
 import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
-import { type Claims, createClaims, detectNumbers } from './detect-numbers.ts';
+import { announcesNir, Claims, detectNumbers } from './detect-numbers.ts';
 import type { DetectorName, Finding } from './finding.ts';
-import { type Heard, hear } from './hear.ts';
+import { chooseUtterances, lookAt } from './first-look.ts';
 import type { Reading } from './number-words.ts';
-import { chooseUtterances } from './prescan.ts';
-import { joinTurns, type Piece, type Spoken } from './read-pieces.ts';
+import { readPlain } from './plain-text.ts';
+import { joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
+import { readTokens, toKey } from './read-tokens.ts';
 
 export interface DetectOptions {
   /** Detectors that look; the others find nothing. */
@@ -25,39 +27,85 @@ export interface DetectOptions {
 
 /**
  * Finds the values in a conversation.
- * @param spoken pieces in the order in which they were said; findings name a piece by its index and the place in its text.
+ * @param conversation pieces in the order in which they were said; findings name a piece by its index and the place in its text.
+ * @param budget steps that each piece may take; one that takes more is a finding of its own, as a whole.
  * No two findings overlap.
  */
-export const detect = (spoken: readonly Spoken[], options: DetectOptions): readonly Finding[] =>
-  detectHeard(spoken.map(hear), options);
-
-/** As `detect`, for who asks again after a value was replaced: utterances that stayed are not read anew. */
-export const detectHeard = (spoken: readonly Heard[], options: DetectOptions): readonly Finding[] => {
-  const claims = createClaims();
-  const chosen = chooseUtterances(spoken, options.isOn);
-  if (chosen !== undefined) {
-    if (options.isOn('email')) {
-      for (const [index, { text }] of spoken.entries()) findWrittenEmails(text, index).forEach(claims.add);
-    }
-    let before: Pieces | undefined;
-    for (const reading of orderReadings(spoken)) {
-      const pieces = piecesOf(spoken, chosen, reading);
-      // The same pieces hold the same values, and those are claimed.
-      if (before === undefined || !before.every((own, index) => isCovered(pieces[index] ?? [], own)))
-        detectIn(spoken, pieces, options, claims);
-      before = pieces;
-    }
-  }
+export const detect = (
+  conversation: readonly Spoken[],
+  options: DetectOptions,
+  budget = new Budget(conversation),
+): readonly Finding[] => {
+  const plain = conversation.map(({ text }) => readPlain(text));
+  const spoken = conversation.map(({ speaker }, index) => ({ speaker, text: plain[index]?.text ?? '' }));
+  const claims = new Claims((utterance) => spoken[utterance]?.text.length ?? 0);
+  const isAnnouncing = options.isOn('cvv') || options.isOn('birth');
+  const looks = spoken.map(({ text }) => lookAt(text));
+  const chosen = chooseUtterances(
+    spoken,
+    looks,
+    (utterance) => isAnnouncing && announces(spoken[utterance]?.text ?? ''),
+  );
+  const hasSign = looks.some((look) => look.hasSign);
+  if (chosen !== undefined) readConversation(spoken, chosen, { ...options, budget, hasSign }, claims);
   for (const { name, pattern } of options.patterns) claimPattern(spoken, name, pattern, claims);
-  return claims.findings;
+  const findings = budget.over.size === 0 ? claims.findings : coverWhole(spoken, claims.findings, budget.over);
+  return findings.map((finding) => ({
+    ...finding,
+    spans: finding.spans.map((span) => plain[span.utterance]?.placeOf(span) ?? span),
+  }));
 };
+
+/** `hasSign`: somebody says or writes the sign of an address. */
+type ReadOptions = DetectOptions & { readonly budget: Budget; readonly hasSign: boolean };
+
+const readConversation = (
+  spoken: readonly Spoken[],
+  chosen: readonly boolean[],
+  options: ReadOptions,
+  claims: Claims,
+): void => {
+  if (options.isOn('email') && options.hasSign)
+    for (const [index, { text }] of spoken.entries())
+      for (const finding of findWrittenEmails(text, index)) claims.add(finding);
+  const tokens = spoken.map(({ text }, index) => (chosen[index] === true ? readTokens(text) : undefined));
+  let before: Pieces | undefined;
+  const readings = spoken.map(({ text }) => orderReadings(text));
+  for (const turn of [0, 1] as const) {
+    const pieces = tokens.map((own, utterance) => {
+      if (own !== undefined)
+        return readPieces(own, { utterance, reading: readings[utterance]?.[turn] ?? 'whole', budget: options.budget });
+      return spoken[utterance]?.text === '' ? [] : passedOver;
+    });
+    // The same pieces hold the same values, and those are claimed.
+    if (before === undefined || !before.every((own, index) => isCovered(pieces[index] ?? [], own)))
+      detectIn(spoken, pieces, options, claims);
+    before = pieces;
+  }
+};
+
+/** What took more steps than it may is replaced as a whole: what it holds is not known. */
+const coverWhole = (
+  spoken: readonly Spoken[],
+  findings: readonly Finding[],
+  over: ReadonlySet<number>,
+): readonly Finding[] => [
+  ...findings
+    .map((finding) => ({ ...finding, spans: finding.spans.filter(({ utterance }) => !over.has(utterance)) }))
+    .filter(({ spans }) => spans.length > 0),
+  ...[...over].map((utterance) => ({
+    detector: 'unread',
+    value: '',
+    spans: [{ utterance, start: 0, end: spoken[utterance]?.text.length ?? 0 }],
+  })),
+];
 
 const hyphened =
   /\b(?:vingt|trente|quarante|cinquante|soixante|dix|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)-\p{L}/iu;
 
 /** Where hyphens are written, words without one are numbers of their own. */
-const orderReadings = (spoken: readonly Spoken[]): readonly Reading[] =>
-  spoken.some(({ text }) => text.includes('-') && hyphened.test(text)) ? ['split', 'whole'] : ['whole', 'eager'];
+const orderReadings = (text: string): readonly [Reading, Reading] =>
+  text.includes('-') && hyphened.test(text) ? ['split', 'whole'] : ['whole', 'eager'];
 
 /** Of each utterance. */
 type Pieces = readonly (readonly Piece[])[];
@@ -66,12 +114,6 @@ type Pieces = readonly (readonly Piece[])[];
 const passedOver: readonly Piece[] = [
   { kind: 'mark', key: '', utterance: -1, start: 0, end: 0, isSpaced: false, isFiller: false },
 ];
-
-const piecesOf = (spoken: readonly Heard[], chosen: readonly boolean[], reading: Reading): Pieces =>
-  spoken.map((heard, utterance) => {
-    if (heard.text === '') return [];
-    return chosen[utterance] === true ? heard.piecesIn(reading) : passedOver;
-  });
 
 /** Whether pieces say nothing that another reading of the same utterance does not say too. */
 const isCovered = (pieces: readonly Piece[], other: readonly Piece[]): boolean =>
@@ -83,11 +125,15 @@ const isCovered = (pieces: readonly Piece[], other: readonly Piece[]): boolean =
     return piece.others.every((heard) => same.others.includes(heard));
   });
 
-const detectIn = (spoken: readonly Heard[], pieces: Pieces, options: DetectOptions, claims: Claims): void => {
+const detectIn = (spoken: readonly Spoken[], pieces: Pieces, options: ReadOptions, claims: Claims): void => {
   const { isOn } = options;
-  // Where only one piece stands there is no address.
-  if (isOn('email')) for (const own of pieces) if (own.length > 1) claimSpokenEmails(own, claims);
-  for (const stream of joinTurns(spoken, pieces)) detectNumbers(stream, options, claims);
+  const streams = joinTurns(spoken, pieces);
+  if (isOn('email') && options.hasSign) for (const stream of streams) claimSpokenEmails(stream, claims);
+  const named = spoken.map(({ text }) => announcesNir(toKey(text)));
+  /** By the same utterance, the next or one of three before. */
+  const namesNir = (utterance: number): boolean =>
+    named.slice(Math.max(0, utterance - 3), utterance + 2).includes(true);
+  for (const stream of streams) detectNumbers(stream, { ...options, namesNir }, claims);
   if (isOn('cvv')) claimCvvs(spoken, pieces, claims);
   if (isOn('birth')) claimBirths(spoken, pieces, claims);
 };

@@ -13,7 +13,8 @@ export const detectorVersions = {
 
 export type DetectorName = keyof typeof detectorVersions;
 
-const versions = new Map<string, number>(Object.entries(detectorVersions));
+/** `unread`: an utterance that takes more steps to read than it may. */
+const versions = new Map<string, number>(Object.entries({ ...detectorVersions, unread: 1 }));
 
 /** The present version of a detector; null for a configured pattern, which the version of the rules tells. */
 export const versionOf = (detector: string): number | null => versions.get(detector) ?? null;

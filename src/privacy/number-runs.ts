@@ -1,4 +1,5 @@
 /** Numbers that follow each other closely enough to be one value that is dictated in parts. */
+import type { Budget } from './budget.ts';
 import type { Piece } from './read-pieces.ts';
 
 /** A part of a value: digits, or letters where a value may have them. */
@@ -19,12 +20,15 @@ export const interruptionWords = 2;
 export const leastDigits = 7;
 
 /**
- * @param mostWords words other than fillers that may stand between two parts: none for values without a check digit.
+ * @param mostWords words other than fillers that may stand between two parts: none for values without a check digit. None, and no
+ * other utterance, in one breath.
  */
-export const findRuns = (pieces: readonly Piece[], mostWords: number): Atom[][] => {
+export const findRuns = (pieces: readonly Piece[], mostWords: number | 'one breath'): Atom[][] => {
+  const isBreath = mostWords === 'one breath';
+  const allowed = isBreath ? 0 : mostWords;
   const runs: Atom[][] = [];
   let run: Atom[] = [];
-  let left = mostWords;
+  let left = allowed;
   const end = (): void => {
     if (run.length > 0) runs.push(run);
     run = [];
@@ -32,9 +36,11 @@ export const findRuns = (pieces: readonly Piece[], mostWords: number): Atom[][] 
   for (const piece of pieces) {
     if (piece.kind === 'number') {
       run.push(piece);
-      left = mostWords;
-    } else if (piece.kind === 'turn') left = Math.max(left, interruptionWords);
-    else if (!piece.isFiller) {
+      left = allowed;
+    } else if (piece.kind === 'turn') {
+      if (isBreath) end();
+      left = isBreath ? 0 : Math.max(left, interruptionWords);
+    } else if (!piece.isFiller) {
       left -= 1;
       if (left < 0 || piece.kind === 'mark') end();
     }
@@ -50,33 +56,52 @@ export interface Candidate {
   readonly text: string;
 }
 
-/** Sequences looked at from one beginning: ambiguous words multiply. */
-const mostCandidates = 500;
-
-/** Every sequence of whole atoms with a length within the limits, in the first reading of each word, longest first from each beginning. */
-export function* listCandidates(run: readonly Atom[], least: number, most: number): Generator<Candidate> {
-  for (let from = 0; from < run.length; from += 1) {
-    const found: Candidate[] = [];
-    let text = '';
-    for (let to = from; to < run.length && text.length < most; to += 1) {
-      text += (run[to] as Atom).text;
-      if (text.length >= least && text.length <= most) found.push({ atoms: run.slice(from, to + 1), text });
-    }
-    yield* found.reverse();
-  }
+/** What is looked for in a run. */
+export interface Shape {
+  readonly least: number;
+  readonly most: number;
+  /** False where no value begins with these characters: nothing that goes on with them is read. */
+  mayBegin(text: string, first: Atom): boolean;
 }
 
-/** As `listCandidates`, in every reading of ambiguous words. */
-export function* listAmbiguous(run: readonly Atom[], least: number, most: number): Generator<Candidate> {
-  if (run.every(({ others }) => others.length === 0)) return;
-  for (let from = 0; from < run.length; from += 1) {
+export interface Manner {
+  /** In every reading of ambiguous words, else in the first of each. */
+  readonly isAmbiguous?: boolean;
+  /** The whole run only. */
+  readonly isWhole?: boolean;
+}
+
+/**
+ * Every sequence of whole atoms that may have the shape, longest first from each beginning. Each atom that is looked at is a step of
+ * its utterance's budget.
+ */
+export function* listCandidates(
+  run: readonly Atom[],
+  shape: Shape,
+  { isAmbiguous = false, isWhole = false }: Manner,
+  budget: Budget,
+): Generator<Candidate> {
+  if (isAmbiguous && run.every(({ others }) => others.length === 0)) return;
+  if (isAmbiguous && !run.every(({ utterance, others }) => budget.spend(utterance, others.length))) return;
+  const readingsOf = ({ text, others }: Atom): readonly string[] => (isAmbiguous ? [text, ...others] : [text]);
+  const [leastBehind, mostBehind] = [Math.min, Math.max].map((choose) => {
+    const behind = [0];
+    for (const atom of run.toReversed())
+      behind.push((behind.at(-1) as number) + choose(...readingsOf(atom).map(({ length }) => length)));
+    return behind.reverse();
+  }) as [number[], number[]];
+  for (let from = 0; from < (isWhole ? 1 : run.length); from += 1) {
+    const first = run[from] as Atom;
     const found: Candidate[] = [];
     const extend = (to: number, text: string): void => {
-      if (text.length > most || found.length > mostCandidates) return;
-      if (text.length >= least) found.push({ atoms: run.slice(from, to), text });
+      if (text.length > shape.most || text.length + (mostBehind[to] as number) < shape.least) return;
+      if (isWhole && text.length + (leastBehind[to] as number) > shape.most) return;
+      if (to > from && !shape.mayBegin(text, first)) return;
+      if (text.length >= shape.least && (!isWhole || to === run.length))
+        found.push({ atoms: run.slice(from, to), text });
       const atom = run[to];
-      if (atom === undefined) return;
-      for (const heard of [atom.text, ...atom.others]) extend(to + 1, text + heard);
+      if (atom === undefined || !budget.spend(atom.utterance)) return;
+      for (const heard of readingsOf(atom)) extend(to + 1, text + heard);
     };
     extend(from, '');
     yield* found.sort((a, b) => b.text.length - a.text.length);

@@ -77,19 +77,25 @@ export const readSpokenNumber = (
   return part === undefined ? undefined : { digits: String(part.value), next: part.next };
 };
 
-/** Every other way to hear the words from `at` to `next`: "soixante dix sept" as 60 17, 70 7 and 60 10 7. */
-export const readOtherwise = (tokens: readonly Token[], at: number, next: number): string[] => {
-  const hear = (from: number): string[] => {
-    if (from === next) return [''];
-    const heard: string[] = [];
-    for (let to = from + 1; to <= next; to += 1) {
-      if (from === at && to === next) continue;
-      const number = readSpokenNumber(tokens.slice(0, to), from, 'eager', false);
-      if (number?.next === to) heard.push(...hear(to).map((rest) => number.digits + rest));
+/**
+ * Every other way to hear the words from `at` to `next`: "soixante dix sept" as 60 17, 70 7 and 60 10 7.
+ * @param spend takes a step; false where there is none left.
+ */
+export const readOtherwise = (tokens: readonly Token[], at: number, next: number, spend: () => boolean): string[] => {
+  const own = tokens.slice(at, next);
+  const heardFrom = new Map<number, readonly string[]>([[own.length, ['']]]);
+  for (let from = own.length - 1; from >= 0; from -= 1) {
+    const heard = new Set<string>();
+    for (let to = from + 1; to <= own.length; to += 1) {
+      if (!spend()) return [];
+      const number =
+        from === 0 && to === own.length ? undefined : readSpokenNumber(own.slice(0, to), from, 'eager', false);
+      if (number?.next !== to) continue;
+      for (const rest of heardFrom.get(to) ?? []) if (spend()) heard.add(number.digits + rest);
     }
-    return heard;
-  };
-  return hear(at);
+    heardFrom.set(from, [...heard]);
+  }
+  return [...(heardFrom.get(0) ?? [])];
 };
 
 const readRepeated = (tokens: readonly Token[], at: number, times: number): SpokenNumber | undefined => {

@@ -8,6 +8,8 @@ const parse = (text: string, country?: CountryCode) =>
 
 /** Shorter national numbers are services, which are nobody's. */
 const leastNational = 9;
+/** Longer ones are not dialled within a country. */
+const mostNational = 13;
 
 /**
  * The number of these digits as they are dialled: international behind a plus or 00, else national with its trunk prefix, else
@@ -28,7 +30,7 @@ export const readDialled = (
     return isFrench.test(rest) ? readFrench(rest) : readInternational(rest);
   }
   if (countries.length === 1 && countries[0] === 'FR' && !digits.startsWith('330')) return readFrench(digits);
-  if (!mayBegin(digits, countries)) return undefined;
+  if (!mayBeDialled(digits, countries)) return undefined;
   for (const country of countries) {
     const phone = parse(digits, country);
     if (phone === undefined || phone.ext !== undefined || digitsOf(phone.formatNational()) !== digits) continue;
@@ -67,10 +69,14 @@ const dialsZero = (country: CountryCode): boolean => {
   return found;
 };
 
-/** Parsing costs far more than this look at the first digits. */
-const mayBegin = (digits: string, countries: readonly CountryCode[]): boolean =>
-  digits.startsWith('0') ||
-  countries.some((country) => digits.startsWith(getCountryCallingCode(country)) || !dialsZero(country));
+/** Whether digits that are dialled may begin so. Parsing costs far more than this look. */
+export const mayBeDialled = (beginning: string, countries: readonly CountryCode[]): boolean =>
+  beginning.startsWith('0')
+    ? !beginning.startsWith('000') && (beginning.startsWith('00') || beginning.length <= mostNational)
+    : countries.some((country) => {
+        const code = getCountryCallingCode(country);
+        return beginning.startsWith(code) || code.startsWith(beginning) || !dialsZero(country);
+      });
 
 /** "+33 (0)6 …" has the trunk prefix that no international number has. */
 const readInternational = (digits: string): string | undefined => {

@@ -5,31 +5,33 @@ import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
 import type { Observation, RejectedRecord } from '../../schemas/observation.ts';
 import { orderLength } from '../calls/fold.ts';
 import { identifyRecord } from '../calls/record.ts';
-import { terminal, unlessTooDeep } from '../errors.ts';
-import { parseQuietly } from '../parse-json.ts';
-import { createSealer, isSealed } from '../sealed.ts';
-import { admitBytes } from './admit-bytes.ts';
+import { infinityAsText } from '../calls/values.ts';
+import { terminal, unlessTooDeep } from '../lib/errors.ts';
+import { createSealer, isSealed } from '../lib/sealed.ts';
 import { aliasesFound, aliasField, takeAliases } from './aliases.ts';
-import { renderJson } from './render-json.ts';
-import { compileRules, profileRules, readsSpeech } from './rules.ts';
-import { versionOfRules } from './rules-version.ts';
-import { sanitizeRecord } from './sanitize-record.ts';
-import { type SanitizeOptions, tokensOf } from './sanitize-value.ts';
+import { type Cleaned, clean, type Fields, openRules } from './clean.ts';
+import { compileRules, profileRules, readsSpeech, versionOfRules } from './rules.ts';
+import { markOf } from './tokens.ts';
+import { parse, splitFields } from './untouched.ts';
 
 export interface Privacy {
-  /** Changes with every setting that changes what is stored, and with the detectors. */
+  /** Changes with every setting that changes what is stored, and with the detectors; ends with the key's id and fingerprint. */
   readonly version: string;
   /** Pure; doing it twice changes nothing more. Aliases of tokens come with the observation. @throws RangeError when a record is nested too deeply. */
   readonly sanitize: (observation: Observation) => Observation;
-  /** The fields of a record with the policies applied; told of each finding. */
-  readonly preview: (fields: Fields, onFinding: (detector: string) => void) => Fields;
+  /** The fields of a record with the rules applied, and what was found. @throws RangeError as `sanitize`. */
+  readonly preview: (fields: Fields) => Cleaned;
   readonly admit: (body: Buffer) => Admitted;
+  /** As `admit`, of a body that takes too long to read. */
+  readonly admitUnread: (body: Buffer) => Admitted;
   /** Whether detectors read what was said, which takes several times as long as all other rules. */
   readonly readsSpeech: boolean;
   /** The tokens of a whole field's value: that of the present key, then those of the former ones. */
   readonly tokensOf: (value: string) => readonly [string, ...string[]];
   /** What is stored of bytes that no rule could read; of such that were sealed before, the same. */
   readonly sealBytes: (body: Buffer) => Buffer;
+  /** Whether a version is of rules that had another key under the name of one of these keys. */
+  readonly isForeign: (version: string) => boolean;
   /** What is stored of a record that no rule could read. */
   readonly seal: (record: RejectedRecord) => RejectedRecord;
 }
@@ -50,7 +52,14 @@ export interface PrivacyKeys {
   readonly seal: Buffer | undefined;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+/** Bytes as another thread gets them. */
+export type Bytes = Uint8Array;
+
+export const asBuffer = ({ buffer, byteOffset, byteLength }: Bytes): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+/** Only such numbers can lie beyond a double's range; a replacer costs as much as all else. */
+const mayOverflow = /[eE]\+?\d{3}|\d{309}/;
 
 /** Stands for bytes that the configuration says to drop. */
 const dropped = Buffer.from('"dropped on arrival, for no privacy rule could read it"');
@@ -67,15 +76,15 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
   const disabled = new Set<string>(config.disabled_detectors);
   const rules = [...config.rules, ...profileRules[config.profile]];
   const former = (keys.former ?? []).map((bytes, index) => ({ id: config.former_keys[index]?.id ?? '', bytes }));
-  const options: SanitizeOptions = {
+  const options = openRules({
     isOn: (name) => !disabled.has(name),
     countries,
     patterns: config.patterns.map(({ name, pattern }) => ({ name, pattern: new RegExp(pattern, 'gu') })),
     rules: compileRules(rules),
     key: { id: config.key_id, bytes: keys.token },
     ...(former.length === 0 ? {} : { former: { keys: former, found: new Map() } }),
-  };
-  const version = versionOfRules(config) ?? '';
+  });
+  const version = `${versionOfRules(config) ?? ''}.${markOf(options.key)}`;
   const close = keys.seal === undefined ? () => dropped : createSealer(keys.seal);
   const sealBytes = (body: Buffer): Buffer => (isSealed(body) || body.equals(dropped) ? body : close(body));
   // The oldest key that there is: a body that is repeated after a change of the key has the same hash.
@@ -85,7 +94,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
   const sanitizeAll = ({ [aliasField]: carried, ...fields }: Fields): Fields => {
     options.former?.found.clear();
     takeAliases(carried, options);
-    return sanitizeRecord(fields, options);
+    return clean(fields, options).fields;
   };
 
   /** By the record as it came, which only those with the key can search for. */
@@ -109,15 +118,19 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     return { ...rest, order, fields: kept, ...(aliases === undefined ? {} : { aliases }) };
   };
 
-  /** Written anew: bytes may hold what their value does not. */
-  const admitValue = (body: Buffer): Buffer | undefined => {
-    const identified = identifyRecord(parseQuietly(body));
+  /** Parsed, cleaned and written anew: bytes may hold what their value does not. Undefined where no rule can read them. */
+  const cleanBody = (body: Buffer): Buffer | undefined => {
+    const text = body.toString().replace(/^\ufeff/, '');
+    const read = splitFields(text, options.rules, 'unique_id') ?? { record: parse(text), untouched: [] };
+    const identified = identifyRecord(read.record);
     if ('reason' in identified) return undefined;
     return unlessTooDeep(() => {
       const kept = sanitizeAll(identified.record);
       const aliases = aliasesFound(options);
       const carried = aliases === undefined ? {} : { [aliasField]: Object.fromEntries(aliases) };
-      return Buffer.from(renderJson({ ...kept, ...carried }, body.toString('latin1')));
+      const written = JSON.stringify({ ...kept, ...carried }, mayOverflow.test(text) ? infinityAsText : undefined);
+      if (read.untouched.length === 0) return Buffer.from(written);
+      return Buffer.from(`${written.slice(0, -1)},${read.untouched.join(',')}}`);
     });
   };
 
@@ -125,17 +138,23 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     version,
     readsSpeech: readsSpeech(options.rules.child('transcript_json')),
     sanitize,
-    preview: (fields, onFinding) => sanitizeRecord({ ...fields }, { ...options, onFinding }),
+    preview: (fields) => clean({ ...fields }, options),
     admit: (body) => ({
-      body: admitBytes(body, options) ?? admitValue(body) ?? sealBytes(body),
+      body: cleanBody(body) ?? sealBytes(body),
       bodyHash: hashBody(body),
       privacyVersion: version,
     }),
+    admitUnread: (body) => ({ body: sealBytes(body), bodyHash: hashBody(body), privacyVersion: version }),
     tokensOf: (value) => {
-      const tokens = tokensOf(value, options);
+      const tokens = options.tokensOf(value);
       return [tokens.token, ...tokens.former];
     },
     sealBytes,
+    isForeign: (other) => {
+      const mark = other.slice(other.indexOf('.') + 1);
+      const named = [options.key, ...former].find(({ id }) => mark.startsWith(`${id}.`));
+      return named !== undefined && markOf(named) !== mark;
+    },
     seal: (record) => ({
       ...record,
       body: sealBytes(record.body),

@@ -1,4 +1,5 @@
 /** What was said, as numbers and the words between them, over one utterance or a whole dictation. */
+import type { Budget } from './budget.ts';
 import { type Reading, readOtherwise, readSpokenNumber } from './number-words.ts';
 import type { Token } from './read-tokens.ts';
 
@@ -44,20 +45,26 @@ export const fillers = new Set(
     .split(/\s+/)
     .filter((word) => word !== ''),
 );
-const innerMarks = new Set([...`.,-/();'’"·–—+`]);
+/** Signs of an address that are said, and what is said for the dot in it. */
+export const addressSigns = new Set(['arobase', 'arrobase', 'arobas', 'arobaz', 'at']);
+export const addressDots = new Set(['point', 'dot']);
+const innerMarks = new Set([...`.,-/();'’"·+:_|*`]);
 
 /** A part of a token that begins with letters: its digits are no number of their own. */
 const isGlued = (tokens: readonly Token[], at: number): boolean => {
   const before = tokens[at - 1];
   const token = tokens[at];
   if (before === undefined || token === undefined || token.isSpaced) return false;
-  return before.text === '_' || (before.kind === 'word' && before.text.length > 4);
+  return (before.text === '_' && tokens[at - 2]?.kind === 'word') || (before.kind === 'word' && before.text.length > 4);
 };
 
 const isPlus = (token: Token | undefined): boolean => token?.text === '+' || token?.key === 'plus';
 
 /** The pieces of one utterance. */
-export const readPieces = (tokens: readonly Token[], utterance: number, reading: Reading): Piece[] => {
+export const readPieces = (
+  tokens: readonly Token[],
+  { utterance, reading, budget }: { readonly utterance: number; readonly reading: Reading; readonly budget: Budget },
+): Piece[] => {
   const pieces: Piece[] = [];
   let at = 0;
   let isAfterNumber = false;
@@ -69,7 +76,10 @@ export const readPieces = (tokens: readonly Token[], utterance: number, reading:
         : readSpokenNumber(tokens, at, reading, isAfterNumber);
     if (number !== undefined) {
       const isInternational = isPlus(tokens[at - 1]);
-      const others = number.next - at > 1 && reading === 'whole' ? readOtherwise(tokens, at, number.next) : [];
+      const others =
+        number.next - at > 1 && reading === 'whole'
+          ? readOtherwise(tokens, at, number.next, () => budget.spend(utterance))
+          : [];
       const start = (isInternational ? (tokens[at - 1] as Token) : token).start;
       const end = (tokens[number.next - 1] as Token).end;
       pieces.push({ kind: 'number', utterance, start, end, text: number.digits, others, isInternational });
@@ -96,23 +106,21 @@ export const longestInterruption = 3;
  * and ended by the other.
  */
 export const joinTurns = (spoken: readonly Spoken[], pieces: readonly (readonly Piece[])[]): Piece[][] => {
-  const speakers = new Set(spoken.map(({ speaker }) => speaker));
-  const streams: Piece[][] = [];
-  for (const wanted of [...speakers, undefined]) {
-    if (wanted === undefined && speakers.size === 1) continue;
-    let stream: Piece[] = [];
-    let last = 0;
-    for (const [index, { speaker }] of spoken.entries()) {
-      if (wanted !== undefined && speaker !== wanted) continue;
-      if (index - last > longestInterruption) {
-        streams.push(stream);
-        stream = [];
+  const streams: readonly [own: Piece[][], all: Piece[][]] = [[], []];
+  const openStreams = new Map<string | undefined, { last: number; pieces: Piece[] }>();
+  const isDialogue = spoken.some(({ speaker }) => speaker !== spoken[0]?.speaker);
+  for (const [index, { speaker }] of spoken.entries()) {
+    for (const key of isDialogue ? [speaker, undefined] : [speaker]) {
+      let stream = openStreams.get(key);
+      if (stream === undefined || index - stream.last > longestInterruption) {
+        stream = { last: index, pieces: [] };
+        openStreams.set(key, stream);
+        streams[key === undefined ? 1 : 0].push(stream.pieces);
       }
-      if (stream.length > 0) stream.push({ kind: 'turn' });
-      for (const piece of pieces[index] ?? []) stream.push(piece);
-      last = index;
+      if (stream.pieces.length > 0) stream.pieces.push({ kind: 'turn' });
+      for (const piece of pieces[index] ?? []) stream.pieces.push(piece);
+      stream.last = index;
     }
-    streams.push(stream);
   }
-  return streams.filter((stream) => stream.length > 0);
+  return streams.flat().filter((stream) => stream.length > 0);
 };

@@ -1,5 +1,7 @@
-/** Which policy acts on which field of a record. */
+/** Which policy acts on which field of a record, and the version of all of them, which needs no key. */
+import { createHash } from 'node:crypto';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
+import { detectorVersions } from './finding.ts';
 
 export type PrivacyAction = 'keep' | 'drop' | 'token' | 'last4' | 'redact';
 
@@ -96,4 +98,29 @@ export const compileRules = (rules: readonly PrivacyRule[]): RuleNode => {
     rules.map(({ path, action }) => ({ names: path.split('.').map(compileName), action })),
     0,
   );
+};
+
+/** Raised with every change of what the rules leave that neither they nor a detector's version show. */
+const doorVersion = 3;
+
+/**
+ * Changes with every setting that changes what is stored, and with the detectors; undefined where there are no rules. Calls of the
+ * ledger that are under another one are looked at again.
+ */
+export const versionOfRules = ({
+  profile,
+  rules,
+  countries,
+  disabled_detectors: disabled,
+  patterns,
+  key_id: keyId,
+}: PrivacyConfig): string | undefined => {
+  const all = [...rules, ...profileRules[profile]];
+  if (all.length === 0) return undefined;
+  return createHash('sha256')
+    .update(
+      JSON.stringify([all, countries, [...new Set(disabled)].sort(), patterns, keyId, detectorVersions, doorVersion]),
+    )
+    .digest('hex')
+    .slice(0, 12);
 };

@@ -1,5 +1,5 @@
 /** Tokens that stand for a value: the same value has the same token wherever it occurs, and only the key's owner can make them. */
-import { createKeyedHash } from '../keyed-hash.ts';
+import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
 
 /** Values of one kind are joined with each other only. */
 export type TokenKind = 'phone' | 'email' | 'iban' | 'card' | 'nir' | 'text';
@@ -43,3 +43,6 @@ export const isToken = (text: string): boolean => /^ph_[a-z0-9]+_[a-z2-7]{52}$/.
 
 /** @param token as `isToken` has it. */
 export const keyIdOf = (token: string): string => token.slice(3, token.lastIndexOf('_'));
+
+/** Says which key made tokens, and gives nothing of it away: its id and its fingerprint. */
+export const markOf = ({ id, bytes }: TokenKey): string => `${id}.${fingerprintOf(bytes)}`;

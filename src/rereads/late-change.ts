@@ -1,7 +1,7 @@
 /** When after the call a record changed: pure, from the ledger's rows before and after a fold. */
 import { isDeepStrictEqual } from 'node:util';
 import type { LedgerRow } from '../calls/fold.ts';
-import { parseTimestamp } from '../calls/values.ts';
+import { parseTimestamp } from '../lib/timestamps.ts';
 
 export interface LateChange {
   /** Microseconds since the end of processing that the record had before, where it had one. */
@@ -21,10 +21,7 @@ export interface LateContext {
 const pollRank = 2;
 const webhookRank = 1;
 
-const timeOf = (row: LedgerRow, field: string): number | undefined => {
-  const value = row.document?.[field];
-  return typeof value === 'string' ? parseTimestamp(value) : undefined;
-};
+const timeOf = (row: LedgerRow, field: string): number | undefined => parseTimestamp(row.document?.[field]);
 
 /**
  * The ages at which the record changed, or undefined when nothing of it did: fields seen for the first time are no
@@ -39,8 +36,7 @@ export const lateChangeOf = (
 ): LateChange | undefined => {
   if (before.tombstone || after.tombstone) return undefined;
   const changed = Object.keys(after.versions).filter((name) => {
-    const [old, fresh] = [before.versions[name], after.versions[name]];
-    if (old === undefined || old[2] === fresh?.[2]) return false;
+    if (!Object.hasOwn(before.versions, name) || before.versions[name]?.[2] === after.versions[name]?.[2]) return false;
     return !isDeepStrictEqual(before.document?.[name], after.document?.[name]);
   });
   if (changed.length === 0) return undefined;

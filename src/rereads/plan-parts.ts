@@ -1,5 +1,5 @@
 /** Which windows to re-read now: pure, from the bands and from what was covered before. All times in microseconds. */
-import { type Interval, subtract, unite } from '../intervals.ts';
+import { type Interval, subtract, unite } from '../lib/intervals.ts';
 import type { AgeBand, Horizon } from './learn-horizon.ts';
 
 export interface CoveredBand {

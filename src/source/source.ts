@@ -1,10 +1,10 @@
 /** Puts the parts of a source together: tokens, requests, list. */
 import type { SourceConfig } from '../../schemas/config/source.ts';
-import { CallsyncError, terminal } from '../errors.ts';
-import { openSecret } from '../secret.ts';
-import { type Api, createApi } from './http/api.ts';
+import { CallsyncError, terminal } from '../lib/errors.ts';
+import { openSecret } from '../lib/secret.ts';
+import { type AccessProof, type Api, createApi } from './http/api.ts';
 import { createGrant, tokenEndpoint } from './http/grant.ts';
-import { createHttp, type Http } from './http/http.ts';
+import { createHttp, type Http, refusePlainHttp } from './http/http.ts';
 import { createLocalRequestLimiter, type RequestLimiter, type RequestLimitRules } from './http/limiter.ts';
 import { createServiceClock, type ServiceClock } from './http/service-clock.ts';
 import { createFixedTokenSource, createTokenSource, type TokenSource } from './http/tokens.ts';
@@ -22,6 +22,7 @@ export interface Source {
 export interface SourceDeps {
   /** The limiter that all workers share; without it, one of this process alone. */
   readonly limiter?: RequestLimiter | undefined;
+  readonly proof?: AccessProof | undefined;
   /** Milliseconds that the service's clock may be ahead of ours. */
   readonly clockSkewMs?: number;
 }
@@ -38,7 +39,7 @@ export const createSource = (config: SourceConfig, deps: SourceDeps = {}): Sourc
   const tokens = tokensFor(config, http);
   const clock = createServiceClock(Math.max(leastClockSkewMs, deps.clockSkewMs ?? 0));
   const limiter = deps.limiter ?? createLocalRequestLimiter(requestLimitRules(config));
-  const api = createApi({ config, http, tokens, limiter, clock });
+  const api = createApi({ config, http, tokens, limiter, clock, proof: deps.proof });
   return { config, list: createListClient(api, config.list), api, tokens, clock, close: () => http.close() };
 };
 
@@ -93,9 +94,11 @@ const tokensFor = (config: SourceConfig, http: Http): TokenSource => {
       hint: 'Your account manager issues them; keep the secret in a file.',
     });
   }
+  const endpoint = tokenEndpoint(config);
+  refusePlainHttp(endpoint, config.token_url === undefined ? 'source.auth_url' : 'source.token_url', config);
   const grant = createGrant({
     http,
-    endpoint: tokenEndpoint(config),
+    endpoint,
     clientId: config.client_id,
     secret,
     scope: config.scope,

@@ -1,4 +1,4 @@
-/** Counters that the store's triggers keep (migration `counters`): the value of one is the sum over its rows. */
+/** Counters that the store's triggers keep (`schema.sql`): the value of one is the sum over its rows. */
 import type { Database, Queryable } from '../postgres/database.ts';
 
 /** All counters by name. */
@@ -9,29 +9,57 @@ export const readCounters = async (db: Queryable): Promise<ReadonlyMap<string, n
   return new Map(rows.map(({ name, value }) => [name, value]));
 };
 
+/** Rows of one statement. */
+const countedAtOnce = 10_000;
+
+/** Pages in the order of call ids; the last parameter is a warehouse, or nothing. */
+const callsSql = `SELECT count(*) FILTER (WHERE NOT tombstone) AS calls, count(*) FILTER (WHERE tombstone) AS tombstones, max(call_id) AS last
+  FROM (SELECT call_id, tombstone FROM ledger WHERE call_id > $1 AND revision > 0 AND $3 = '' ORDER BY call_id LIMIT $2) AS page`;
+const pendingSql = `SELECT count(*) FILTER (WHERE pending) AS pending, max(call_id) AS last
+  FROM (SELECT call_id, pending FROM warehouse_calls WHERE call_id > $1 AND warehouse = $3 ORDER BY call_id LIMIT $2) AS page`;
+
+/** Sums of the columns of a statement over its pages. */
+const sumPages = async (tx: Queryable, sql: string, warehouse = ''): Promise<Readonly<Record<string, number>>> => {
+  const sums: Record<string, number> = {};
+  for (let after: string | null = ''; after !== null; ) {
+    const [page]: Record<string, unknown>[] = await tx.query(sql, [after, countedAtOnce, warehouse]);
+    const { last = null, ...counts } = page ?? {};
+    for (const [name, count] of Object.entries(counts)) sums[name] = (sums[name] ?? 0) + Number(count);
+    after = last as string | null;
+  }
+  return sums;
+};
+
 /**
  * Sets right what differs from the rows that are counted: a restore of the data alone fires the triggers, and restores the
- * counters beside. One statement sees rows and counters of one moment, so what others change meanwhile stays counted.
- * Settled deliveries are left as they are, since they stay counted when they expire. Reads all of three tables.
+ * counters beside. One transaction sees rows and counters of one moment, so what others change meanwhile stays counted.
+ * Settled deliveries are left as they are, since they stay counted when they expire. Reads all of two tables, page by page.
  * @returns the names of the counters that were wrong
  */
-export const repairCounters = async (store: Database): Promise<readonly string[]> => {
-  const rows = await store.query<{ name: string }>(
-    `INSERT INTO counters
-     SELECT name, coalesce(counted, 0) - coalesce(kept, 0)
-       FROM (SELECT name, sum(value) AS kept FROM counters
-              WHERE name NOT LIKE 'deliveries:%' OR name = 'deliveries:pending' GROUP BY name) AS k
-       FULL JOIN (
-         SELECT CASE WHEN tombstone THEN 'tombstones' ELSE 'calls' END AS name, count(*) AS counted
-           FROM ledger WHERE revision > 0 GROUP BY 1
-         UNION ALL SELECT 'pending:' || warehouse, count(*) FROM warehouse_calls WHERE pending GROUP BY 1
-         UNION ALL SELECT 'deliveries:pending', count(*) FROM inbox WHERE outcome = 'pending'
-         UNION ALL SELECT 'quarantine:open', count(*) FROM quarantine WHERE state = 'open') AS c USING (name)
-      WHERE coalesce(counted, 0) <> coalesce(kept, 0)
-     RETURNING name`,
-  );
-  return rows.map(({ name }) => name);
-};
+export const repairCounters = (store: Database): Promise<readonly string[]> =>
+  store.transaction(async (tx) => {
+    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+    const counted = new Map(Object.entries(await sumPages(tx, callsSql)));
+    const warehouses = await tx.query<{ name: string }>(
+      `SELECT name FROM warehouses UNION SELECT substr(name, 9) FROM counters WHERE starts_with(name, 'pending:')`,
+    );
+    for (const { name } of warehouses)
+      counted.set(`pending:${name}`, (await sumPages(tx, pendingSql, name)).pending ?? 0);
+    const rows = await tx.query<{ name: string }>(
+      `INSERT INTO counters
+       SELECT name, coalesce(counted, 0) - coalesce(kept, 0)
+         FROM (SELECT name, sum(value) AS kept FROM counters
+                WHERE name NOT LIKE 'deliveries:%' OR name = 'deliveries:pending' GROUP BY name) AS k
+         FULL JOIN (
+           SELECT * FROM unnest($1::text[], $2::bigint[]) AS c (name, counted)
+           UNION ALL SELECT 'deliveries:pending', count(*) FROM inbox WHERE outcome = 'pending'
+           UNION ALL SELECT 'quarantine:open', count(*) FROM quarantine WHERE state = 'open') AS c USING (name)
+        WHERE coalesce(counted, 0) <> coalesce(kept, 0)
+       RETURNING name`,
+      [[...counted.keys()], [...counted.values()]],
+    );
+    return rows.map(({ name }) => name);
+  });
 
 /** Joins the rows of each counter and of each sender into one; what is added meanwhile stays beside it. */
 export const joinCounters = async (store: Database): Promise<void> => {

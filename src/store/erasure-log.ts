@@ -5,11 +5,11 @@
  * holds, which stop erasures, are lines of their own.
  */
 import { type FileHandle, open } from 'node:fs/promises';
-import { terminal } from '../errors.ts';
+import { terminal } from '../lib/errors.ts';
 
 /** What a selector names, as a keyed hash (`Store.keyOf`): a call's id, what names a person, or what names one whose future
- * calls are kept out too; or, as it is, the id of a key of tokens that was destroyed. A line of an unknown kind is kept and skipped. */
-export type SelectorKind = 'call' | 'person' | 'objection' | 'forgotten_key';
+ * calls are kept out too. A line of an unknown kind is kept and skipped. */
+export type SelectorKind = 'call' | 'person' | 'objection';
 
 export interface Selector {
   readonly kind: SelectorKind;
@@ -65,7 +65,7 @@ export interface ErasureLog {
   read(from?: number): Promise<LoggedErasures>;
 }
 
-const kinds: readonly SelectorKind[] = ['call', 'person', 'objection', 'forgotten_key'];
+const kinds: readonly SelectorKind[] = ['call', 'person', 'objection'];
 const mode = 0o600;
 const linesPerWrite = 1_000;
 const lineEnd = 0x0a;

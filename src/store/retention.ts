@@ -1,5 +1,6 @@
 /** Deletes what is older than its time, a batch at a time, so that no table grows for good and nothing waits for it. */
 import type { Queryable } from '../postgres/database.ts';
+import { isHeldSql } from './store.ts';
 
 /** Milliseconds; undefined = kept for good. */
 export interface RetentionRules {
@@ -43,6 +44,14 @@ const age = 'now() - make_interval(secs => $1)';
 /** By age and not in the order in which others wait for deliveries and texts: what they hold is left to the next run. */
 const unlessLocked = 'FOR UPDATE SKIP LOCKED';
 
+/** Of quarantine and frames: while there are holds, what names something held stays, and that of which it is not known what it names. */
+const heldByNone = `(NOT EXISTS (SELECT FROM held_keys) OR (subjects IS NOT NULL AND NOT ${isHeldSql('subjects')}))`;
+
+/** Of quarantine: its call came in since, or is gone for good. Another record, also one of which no call is known, may be the only copy. */
+const cameSince = `EXISTS (SELECT FROM ledger l
+   WHERE l.call_id = substring(encode(substring(body FOR 65536), 'escape') FROM '"unique_id"\\s*:\\s*"([^"\\\\]+)"')
+     AND (l.tombstone OR l.last_seen_at > quarantine.received_at))`;
+
 /** Statements with the parameters seconds and rows; each returns one row for each that it expired. */
 const expiries = (rules: RetentionRules): Record<string, { keepMs: number | undefined; sql: string }> => ({
   bodies: {
@@ -71,26 +80,26 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
   quarantine: {
     keepMs: rules.quarantine,
     sql: `DELETE FROM quarantine WHERE id = ANY(ARRAY(
-            SELECT id FROM quarantine WHERE state = 'open' AND received_at < ${age}
+            SELECT id FROM quarantine WHERE state = 'open' AND received_at < ${age} AND ${heldByNone} AND ${cameSince}
              ORDER BY id LIMIT $2 ${unlessLocked})) RETURNING 1`,
   },
   replayed: {
     keepMs: settledDays * day,
     sql: `DELETE FROM quarantine WHERE id = ANY(ARRAY(
-            SELECT id FROM quarantine WHERE state = 'replayed' AND settled_at < ${age}
+            SELECT id FROM quarantine WHERE state = 'replayed' AND settled_at < ${age} AND ${heldByNone}
              LIMIT $2 ${unlessLocked})) RETURNING 1`,
   },
   // The row stays, so that the same bytes stay dropped.
   dropped: {
     keepMs: settledDays * day,
     sql: `UPDATE quarantine SET body = '' WHERE id = ANY(ARRAY(
-            SELECT id FROM quarantine WHERE state = 'dropped' AND settled_at < ${age} AND body <> ''
+            SELECT id FROM quarantine WHERE state = 'dropped' AND settled_at < ${age} AND body <> '' AND ${heldByNone}
              LIMIT $2 ${unlessLocked})) RETURNING 1`,
   },
   websocketFrames: {
     keepMs: rules.websocketFrames,
-    sql: `DELETE FROM websocket_frames WHERE received_at < ${age}
-             AND id = ANY(ARRAY(SELECT id FROM websocket_frames ORDER BY id LIMIT $2 ${unlessLocked})) RETURNING 1`,
+    sql: `DELETE FROM websocket_frames WHERE received_at < ${age} AND id = ANY(ARRAY(
+            SELECT id FROM websocket_frames WHERE ${heldByNone} ORDER BY id LIMIT $2 ${unlessLocked})) RETURNING 1`,
   },
   loads: {
     keepMs: rules.loads,
@@ -101,6 +110,27 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
                  AND l.created_at < (SELECT created_at FROM loads k WHERE k.warehouse = w.name AND k.state = 'committed'
                                       ORDER BY committed_at DESC OFFSET ${keptLoads - 1} LIMIT 1)
                ORDER BY created_at LIMIT $2) l LIMIT $2) RETURNING 1`,
+  },
+  // Not sooner: while they are here, a warehouse that comes back is only sent what it lacks. Its row is locked meanwhile:
+  // one that is configured again is walked afterwards.
+  removed: {
+    keepMs: rules.deliveries,
+    sql: `WITH removed AS MATERIALIZED (
+            SELECT name FROM warehouses WHERE configured_at < least(${age}, now() - interval '7 days') ${unlessLocked}),
+          calls AS (
+            DELETE FROM warehouse_calls WHERE (warehouse, call_id) IN (
+              SELECT name, c.call_id FROM removed CROSS JOIN LATERAL (
+                SELECT call_id FROM warehouse_calls WHERE warehouse = name LIMIT $2) c LIMIT $2) RETURNING 1),
+          loads AS (
+            DELETE FROM loads WHERE load_id IN (
+              SELECT l.load_id FROM removed CROSS JOIN LATERAL (
+                SELECT load_id FROM loads WHERE warehouse = name LIMIT $2) l LIMIT $2) RETURNING 1)
+          SELECT 1 FROM calls UNION ALL SELECT 1 FROM loads`,
+  },
+  events: {
+    keepMs: rules.deliveries,
+    sql: `DELETE FROM events WHERE id = ANY(ARRAY(
+            SELECT id FROM events WHERE at < ${age} ORDER BY at LIMIT $2 ${unlessLocked})) RETURNING 1`,
   },
   verdicts: {
     keepMs: rules.verdicts,

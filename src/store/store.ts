@@ -1,8 +1,9 @@
 /** The operational store: a database on schema `callsync`, the ledger's epoch, and what it must not hold itself. */
-import { CallsyncError, terminal, transient } from '../errors.ts';
-import { createKeyedHash } from '../keyed-hash.ts';
+import { CallsyncError, terminal, transient } from '../lib/errors.ts';
+import { createKeyedHash } from '../lib/keyed-hash.ts';
 import { type ConnectionUrl, type Database, openDatabase, type Queryable } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
+import { joinKeys, type StoreKey } from './keys.ts';
 import { migrateStore, storeSchema } from './migrate.ts';
 
 export interface Store extends Database {
@@ -12,38 +13,63 @@ export interface Store extends Database {
   /** What outlives a store that is restored or lost. @throws CallsyncError TOMBSTONE_KEY where it was not given. */
   readonly erasures: Erasures;
   /** Keyed hash of a call id, or of another subject of an erasure, under which a tombstone stays in warehouses and receipts. @throws CallsyncError TOMBSTONE_KEY */
-  keyOf(callId: string): string;
-  /** As `erasures` has it: what is stored or folded is asked for it where somebody was erased, and not before. */
-  subjectsIn(text: string): Iterable<string>;
+  keyOf(subject: string): string;
+  /** Compares the keys of this process with those that the store is used with. @throws CallsyncError PRIVACY_KEY, PROOF_KEY, SEAL_KEY, TOMBSTONE_KEY */
+  checkKeys(): Promise<void>;
+  /** Of the subjects of calls and texts. @throws CallsyncError TOMBSTONE_KEY */
+  readonly index: SubjectIndex;
 }
 
 /** Kept outside the store: with the store, a backup of it would bring back what was erased. */
 export interface Erasures {
   readonly key: Buffer;
   readonly log: ErasureLog;
-  /** Every call id and person that a text may name, in a form of which keyed hashes are made. */
-  readonly subjectsIn: (text: string) => Iterable<string>;
-  /** Undefined where there are no privacy rules: requests of persons then read every call. */
-  readonly index?: SubjectIndex | undefined;
+  readonly subjects: Subjects;
 }
 
-/** By what requests of persons find calls without reading them. */
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What names calls and persons, as text that is the same however it is written: see `src/persons/subjects.ts`. */
+export interface Subjects {
+  /** Changes with what the functions give. */
+  readonly version: string;
+  /** Of a call: what names who took part in it, and everything that it names. */
+  readonly subjectsOf: (fields: Fields) => { readonly party: ReadonlySet<string>; readonly all: ReadonlySet<string> };
+  /** `all` of a call that is under a version of privacy rules; undefined where that takes longer than a fold may. */
+  readonly subjectsWhileFolded: (fields: Fields, rules: string | null) => ReadonlySet<string> | undefined;
+  readonly subjectsInText: (text: string) => ReadonlySet<string>;
+}
+
+/** Subjects as they are stored, beside what names them: the first 8 bytes, in hex, of the keyed hash of each. */
 export interface SubjectIndex {
   /** Changes with whatever changes the hashes of a call, the key too. 32 bits. */
   readonly version: number;
-  /** The first 8 bytes, in hex, of the keyed hash of each subject that a document names. */
-  readonly hashesOf: (document: Readonly<Record<string, unknown>>) => readonly string[];
-  /**
-   * The same while the call is folded; undefined where it would take a look at everything that is said, for which no fold waits.
-   * @param rules version of the privacy rules that the document is under.
-   */
-  readonly foldedHashesOf: (
-    document: Readonly<Record<string, unknown>>,
-    rules: string | null,
-  ) => readonly string[] | undefined;
-  /** The same of one subject. */
-  readonly hashOf: (subject: string) => string;
+  readonly hashesOf: (subjects: Iterable<string>) => readonly string[];
+  /** Undefined where they are listed later. @param rules version of the privacy rules that the document is under. */
+  readonly whileFolded: (document: Fields, rules: string | null) => readonly string[] | undefined;
 }
+
+/** Of 8 bytes in hex. */
+const hashLength = 16;
+
+const createIndex = ({ subjects }: Erasures, keyOf: (subject: string) => string): SubjectIndex => {
+  const hashesOf = (named: Iterable<string>) => Array.from(named, (one) => keyOf(one).slice(0, hashLength));
+  return {
+    version: Buffer.from(keyOf(`index\0${subjects.version}`), 'hex').readInt32BE(),
+    hashesOf,
+    whileFolded: (document, rules) => {
+      const named = subjects.subjectsWhileFolded(document, rules);
+      return named && hashesOf(named);
+    },
+  };
+};
+
+/** Of a document or text, by the first 8 bytes of what it names. */
+export const isHeldSql = (subjects: string, ofWhat = ''): string =>
+  `EXISTS (SELECT FROM unnest(${subjects}) AS s JOIN held_keys k ON left(k.held_key, 16) = encode(s, 'hex') ${ofWhat})`;
+
+/** Hashes of an index as PostgreSQL reads them in place of a `bytea[]`. */
+export const arrayText = (hashes: readonly string[]): string => `{${hashes.map((one) => `"\\\\x${one}"`).join(',')}}`;
 
 /**
  * What tells a worker, for the price of one small query, that the ledger is no longer the one it knew: restored, dropped, or
@@ -60,6 +86,7 @@ export interface LedgerMark {
 /**
  * Opens and migrates the store.
  * @param options.erasures asked at the first use, so that commands which erase and load nothing need no key.
+ * @param options.keys those that `checkKeys` compares; without them the key of tombstones alone.
  * @throws CallsyncError DATABASE_… when it cannot be used.
  */
 export const openStore = async (options: {
@@ -67,6 +94,7 @@ export const openStore = async (options: {
   application?: string;
   max?: number;
   erasures?: () => Erasures;
+  keys?: () => readonly StoreKey[];
 }): Promise<Store> => {
   const common = {
     url: options.url,
@@ -74,16 +102,20 @@ export const openStore = async (options: {
     application: options.application ?? 'callsync',
     purpose: 'operational store',
   };
-  const migrating = openDatabase({ ...common, max: 1, statementMs: migrationMs });
   const database = openDatabase({ ...common, max: options.max ?? 12 });
   let erasures: Erasures | undefined;
   let keyedHash: ((text: string) => string) | undefined;
+  let index: SubjectIndex | undefined;
   const openErasures = (): Erasures => {
     erasures ??= (options.erasures ?? refuseErasures)();
     return erasures;
   };
+  const keyOf = (subject: string): string => {
+    keyedHash ??= createKeyedHash(openErasures().key);
+    return keyedHash(subject);
+  };
   try {
-    await migrateStore(migrating);
+    await migrateStore(database);
     return {
       ...database,
       url: options.url,
@@ -91,30 +123,18 @@ export const openStore = async (options: {
       get erasures() {
         return openErasures();
       },
-      subjectsIn: (text) => openErasures().subjectsIn(text),
-      keyOf: (callId) => {
-        keyedHash ??= createKeyedHash(openErasures().key);
-        return keyedHash(callId);
+      checkKeys: () => joinKeys(database, options.keys?.() ?? [tombstoneKey(openErasures().key)]),
+      get index() {
+        index ??= createIndex(openErasures(), keyOf);
+        return index;
       },
+      keyOf,
     };
   } catch (error) {
     await database.close();
     throw error;
-  } finally {
-    await migrating.close();
   }
 };
-
-/** One connection to the store as it is, for statements that take long: backups and restores. Nothing is migrated. */
-export const openStoreAsItIs = (url: ConnectionUrl): Database =>
-  openDatabase({
-    url,
-    schema: storeSchema,
-    application: 'callsync backup',
-    purpose: 'operational store',
-    max: 1,
-    statementMs: migrationMs,
-  });
 
 /**
  * A restore writes the row of an epoch again, in another transaction. It creates the foreign key last: without it the
@@ -134,25 +154,31 @@ export const readLedgerMark = async (store: Store, loadIds: readonly string[]): 
 
 /**
  * Creates the tables of a store that was dropped, unless somebody is at work in the database: then they are being restored.
+ * Of another role, ours may not see whether it works: it counts as busy.
  * @returns whether they were created.
  */
 export const recreateStore = async (store: Store): Promise<boolean> => {
   const [found] = await store.query<{ dropped: boolean; busy: boolean }>(
     `SELECT to_regclass('callsync.migrations') IS NULL AS dropped,
             EXISTS (SELECT FROM pg_stat_activity
-                     WHERE datname = current_database() AND backend_type = 'client backend' AND application_name NOT LIKE 'callsync%' AND state <> 'idle'
-                       AND pid <> pg_backend_pid()) AS busy`,
+                     WHERE datname = current_database() AND coalesce(backend_type, 'client backend') = 'client backend'
+                       AND application_name NOT LIKE 'callsync%' AND state IS DISTINCT FROM 'idle' AND pid <> pg_backend_pid()) AS busy`,
   );
   if (found?.dropped !== true || found.busy) return false;
-  return (await migrateStore(store)).length > 0;
+  return await migrateStore(store);
 };
 
 /** Tables, or what belongs to them, are missing. */
 export const isIncomplete = (error: unknown): boolean =>
   error instanceof CallsyncError && error.code === 'DATABASE_INCOMPLETE';
 
-/** A statement of a migration may rewrite a large table. */
-const migrationMs = 24 * 3_600_000;
+const tombstoneKey = (bytes: Buffer): StoreKey => ({
+  name: 'store.tombstone_key',
+  file: 'store.tombstone_key_file',
+  bytes,
+  former: [],
+  code: 'TOMBSTONE_KEY',
+});
 
 const refuseErasures = (): Erasures => {
   throw terminal('TOMBSTONE_KEY', 'The store was opened without the key of tombstones.');

@@ -4,8 +4,8 @@
  */
 import { Client, Connection } from '@temporalio/client';
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
-import { transient } from '../errors.ts';
-import { openSecret } from '../secret.ts';
+import { transient } from '../lib/errors.ts';
+import { openSecret } from '../lib/secret.ts';
 import { repeatWhileOpen } from './retry-calls.ts';
 
 export const connectTimeoutMs = 10_000;

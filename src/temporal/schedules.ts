@@ -1,5 +1,5 @@
 /** Schedules: when continuous sync and the sweep run. Work is computed from stored state, never from these times. */
-import { type Client, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import { type Client, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { Duration } from '@temporalio/common';
 import type { SyncConfig } from '../../schemas/config/sync.ts';
 import {
@@ -104,7 +104,12 @@ export const ensureSchedules = async (
       if (kind === 'sweep') await handle.trigger(ScheduleOverlapPolicy.SKIP);
     } catch (error) {
       if (!(error instanceof ScheduleNotFoundError)) throw error;
-      await client.schedule.create({ scheduleId, ...definition, state: { note, triggerImmediately: true } });
+      // Workers that start at once say the same: whoever is second has nothing to add.
+      await client.schedule
+        .create({ scheduleId, ...definition, state: { note, triggerImmediately: true } })
+        .catch((cause: unknown) => {
+          if (!(cause instanceof ScheduleAlreadyRunning)) throw cause;
+        });
     }
   }
   if (only === 'all' && !sync.reconcile.enabled) await removeSchedule(client, reconcileScheduleId(prefix));

@@ -8,8 +8,8 @@ import {
 } from '../../activities/create-activities.ts';
 import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
-import { terminal } from '../errors.ts';
-import { findBuilt } from '../find-built.ts';
+import { terminal } from '../lib/errors.ts';
+import { findBuilt } from '../lib/find-built.ts';
 
 export const workerRoles = ['workflows', 'live', 'read', 'load'] as const;
 export type WorkerRole = (typeof workerRoles)[number];

@@ -7,9 +7,9 @@
  * columns is the SHA-256 of the first hash and their canonical JSON. A table's digest is the SHA-256 of the sorted hashes.
  */
 import { hash } from 'node:crypto';
-import { type Column, callTables, type WordArrays } from '../../schemas/tables.ts';
+import { type Column, callTables, type Row, type WordArrays } from '../../schemas/tables.ts';
 import { canonicalDecimal, canonicalJson } from './digest.ts';
-import type { CallDigest, FlatRows, Row } from './warehouse.ts';
+import type { CallDigest, FlatRows } from './warehouse.ts';
 
 type CallTable = (typeof callTables)[number];
 
@@ -140,9 +140,9 @@ const joinHashes = (hashes: readonly string[]): string => sha256([...hashes].sor
 const hashRow = (table: CallTable, row: Row): string => {
   let text = '';
   const json: (string | null)[] = [];
-  for (const [index, column] of table.columns.entries()) {
-    if (column.type === 'json') json.push((row[index] ?? null) as string | null);
-    else text += fieldOf(textOf(column, row[index]));
+  for (const column of table.columns) {
+    if (column.type === 'json') json.push((row[column.name] ?? null) as string | null);
+    else text += fieldOf(textOf(column, row[column.name]));
   }
   return json.length === 0 ? sha256(text) : hashWithJson(sha256(text), json);
 };

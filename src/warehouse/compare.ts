@@ -4,9 +4,9 @@
  * with calls and not with rows; only groups whose sums differ are read again, row by row.
  */
 import { createHash } from 'node:crypto';
-import { type Column, tableOf, wordsView } from '../../schemas/tables.ts';
+import { type Column, type Row, tableOf, wordsView } from '../../schemas/tables.ts';
 import { canonicalRow, digestedColumns } from './digest.ts';
-import type { DigestedName, Row, Warehouse } from './warehouse.ts';
+import type { DigestedName, Warehouse } from './warehouse.ts';
 
 /** Rows are told apart by key; of those, `different` are not the same in both, or are in one only. */
 export interface TableComparison {
@@ -60,23 +60,18 @@ export const compareTable = async (left: Readable, right: Readable, name: Digest
 interface Shape {
   readonly name: DigestedName;
   readonly columns: readonly Column[];
-  readonly key: readonly { readonly column: Column; readonly index: number }[];
+  readonly key: readonly string[];
 }
 
-const shapeOf = (name: DigestedName): Shape => {
-  const columns = digestedColumns(name);
-  const { key: names } = name === wordsView.name ? wordsView : tableOf(name);
-  const key = names.map((wanted) => {
-    const index = columns.findIndex((column) => column.name === wanted);
-    return { column: columns[index] as Column, index };
-  });
-  return { name, columns, key };
-};
+const shapeOf = (name: DigestedName): Shape => ({
+  name,
+  columns: digestedColumns(name),
+  key: (name === wordsView.name ? wordsView : tableOf(name)).key,
+});
 
-const keyOf = ({ key }: Shape, row: Row): string =>
-  key.map(({ column, index }) => `${column.name}=${row[index]}`).join(' ');
+const keyOf = ({ key }: Shape, row: Row): string => key.map((name) => `${name}=${row[name]}`).join(' ');
 
-const groupOf = ({ key }: Shape, row: Row): string => String(row[key[0]?.index ?? 0]);
+const groupOf = ({ key }: Shape, row: Row): string => String(row[key[0] ?? '']);
 
 /** Adds each row's hash, times `sign`, to the sum of its group. Returns the number of rows. */
 const addUp = async (shape: Shape, source: Readable, sums: Map<string, bigint>, sign: bigint): Promise<number> => {
@@ -125,8 +120,6 @@ const compareKey = (shape: Shape, key: string, here: readonly Row[], there: read
   if (mine === undefined || other === undefined || here.length !== 1 || there.length !== 1) {
     return [{ table, key, columns: [], counts: [here.length, there.length] }];
   }
-  const differing = columns.filter(
-    (column, index) => canonicalRow([column], [mine[index]]) !== canonicalRow([column], [other[index]]),
-  );
+  const differing = columns.filter((column) => canonicalRow([column], mine) !== canonicalRow([column], other));
   return differing.length === 0 ? [] : [{ table, key, columns: differing.map((column) => column.name) }];
 };

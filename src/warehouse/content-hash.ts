@@ -3,9 +3,9 @@
  * restored ledger can make them, have different hashes.
  */
 import { hash } from 'node:crypto';
-import { type CallTableName, callTables, type Table, type WordArrays } from '../../schemas/tables.ts';
+import { type CallTableName, callTables, type Row, type Table, type WordArrays } from '../../schemas/tables.ts';
 import { canonicalJson } from './digest.ts';
-import type { FlatRows, Row } from './warehouse.ts';
+import type { FlatRows } from './warehouse.ts';
 
 /** `documents` is left out, because a warehouse may be configured without it. */
 export const contentTables = callTables.filter(({ name }) => name !== 'documents') as readonly (Table & {
@@ -19,7 +19,6 @@ export const contentTables = callTables.filter(({ name }) => name !== 'documents
 export const contentHash = (rows: FlatRows): string => {
   const content: Content = { numbers: scratch, count: 0, texts: [] };
   for (const table of contentTables) {
-    if (isLater(table) && rows[table.name].length === 0) continue;
     addNumber(content, rows[table.name].length);
     for (const row of rows[table.name]) addRow(content, table, row);
   }
@@ -27,9 +26,6 @@ export const contentHash = (rows: FlatRows): string => {
   const numbers = hash('sha256', content.numbers.subarray(0, content.count), 'base64url');
   return hash('sha256', numbers + content.texts.join(''), 'base64url').slice(0, 22);
 };
-
-/** Tables that came after the first hashes, behind all others: a call without rows in them keeps its hash. */
-const isLater = ({ name }: Table): boolean => name === 'redactions';
 
 /** Texts are joined without separators: their lengths are among the numbers. Null is NaN, which no column holds. */
 interface Content {
@@ -49,9 +45,8 @@ const reserve = (content: Content, more: number): void => {
 };
 
 const addRow = (content: Content, { columns }: Table, row: Row): void => {
-  for (let index = 0; index < columns.length; index += 1) {
-    const value = row[index];
-    const type = columns[index]?.type;
+  for (const { name, type } of columns) {
+    const value = row[name];
     if (type === 'words') addWords(content, value as WordArrays);
     else if (typeof value === 'string') addText(content, type === 'json' ? canonicalJson(value) : value);
     else addNumber(content, value === null || value === undefined ? Number.NaN : Number(value));

@@ -4,25 +4,19 @@
  * `loads` and `sync_state` have no digest for the same reason.
  */
 import { createHash } from 'node:crypto';
-import { type Column, guardColumns, tables, type WordArrays, wordsView } from '../../schemas/tables.ts';
-import type { DigestedName, Row } from './warehouse.ts';
+import { type Column, columnsOf, type Row, tableOf, tables, type WordArrays, wordsView } from '../../schemas/tables.ts';
+import type { DigestedName } from './warehouse.ts';
 
 /**
  * The columns that readers return and digests cover, in order: those of the definition, then, for `calls`, the guard
  * without the load id. `words` is the relation of one row per word.
  */
-export const digestedColumns = (name: DigestedName): readonly Column[] => {
-  if (name === 'words') return wordsView.columns;
-  const table = tables.find((candidate) => candidate.name === name);
-  if (table === undefined) throw new Error(`no table ${name}`);
-  if (table.kind !== 'call') return table.columns;
-  return [...table.columns, ...guardColumns.filter((column) => column.name !== 'load_id')];
-};
+export const digestedColumns = (name: DigestedName): readonly Column[] =>
+  columnsOf(name === 'words' ? wordsView : tableOf(name)).filter((column) => column.name !== 'load_id');
 
-/** Values as flatten makes them (timestamps in microseconds, JSON and decimals as text), in the order of `columns`. */
-export const canonicalRow = (columns: readonly Column[], row: Row): string => {
-  return JSON.stringify(columns.map((column, index) => canonicalValue(column, row[index])));
-};
+/** The values of these columns, in their order. */
+export const canonicalRow = (columns: readonly Column[], row: Row): string =>
+  JSON.stringify(columns.map((column) => canonicalValue(column, row[column.name])));
 
 /** Digest of a table: `rows:hex`. Equal for equal multisets of rows, whatever their order. */
 export const digestRows = async (columns: readonly Column[], rows: AsyncIterable<Row>): Promise<string> => {

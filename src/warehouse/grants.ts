@@ -4,10 +4,10 @@
 export interface Readers {
   readonly analyst: string;
   readonly restricted: string;
-  /** Schema or dataset of the marts, which analysts read, too; the restricted, the columns of restrictedMartColumns. */
+  /** Schema or dataset of the marts, which analysts read, too. */
   readonly marts: string;
-  /** False where callsync makes no marts. */
-  readonly hasMarts: boolean;
+  /** Marts and their columns that the restricted read; none where callsync makes no marts. */
+  readonly openMarts: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface Grants {

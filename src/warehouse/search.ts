@@ -1,5 +1,5 @@
 /** Full-text search over transcripts: what a warehouse offers, and how a search text is read. */
-import { terminal } from '../errors.ts';
+import { terminal } from '../lib/errors.ts';
 
 export interface SearchRequest {
   /** As typed: words, "a phrase", or, -without. */
@@ -30,13 +30,10 @@ export interface FoundCall {
   readonly hits: readonly SearchHit[];
 }
 
-export interface FoundCalls {
+export interface SearchResult {
   readonly calls: readonly FoundCall[];
   /** More calls match than were asked for. */
   readonly more: boolean;
-}
-
-export interface SearchResult extends FoundCalls {
   /** Calls that are in the warehouse and could not be indexed in time: they are not found. */
   readonly pending: number;
 }
@@ -68,43 +65,37 @@ export interface TranscriptSearch {
   find(request: SearchRequest): Promise<SearchResult>;
 }
 
-/** A search text taken apart. */
-export interface SearchText {
-  /** All of it that stands outside phrases, as typed: words, `or`, excluded words. */
-  readonly outsidePhrases: string;
-  /** The same without what is excluded. */
-  readonly wantedOutsidePhrases: string;
-  readonly words: readonly string[];
-  readonly phrases: readonly string[];
-  readonly excludedPhrases: readonly string[];
-  readonly hasOr: boolean;
-  readonly hasExclusion: boolean;
+/** A word as typed, or what stands between quotes. */
+export interface SearchTerm {
+  readonly text: string;
+  readonly isPhrase: boolean;
+  readonly isExcluded: boolean;
 }
 
 export const hitsPerCall = 3;
 
-/** @throws CallsyncError USAGE_SEARCH when nothing is left to find */
-export const readSearchText = (text: string): SearchText => {
-  const terms = readTerms(text);
-  const included = terms.filter((term) => !term.startsWith('-'));
-  const wantedOutside = included.filter((term) => !isPhrase(term));
-  const words = wantedOutside.filter((term) => !isOr(term));
-  const phrases = readPhrases(included);
-  if (!hasWord([...words, ...phrases].join(' '))) {
-    throw terminal('USAGE_SEARCH', 'The search has no word to find.', {
-      hint: 'Write words, a "phrase in quotes", or both; a minus sign excludes a word.',
-    });
+/**
+ * The alternatives that `or` stands between; of each, all terms count.
+ * @throws CallsyncError USAGE_SEARCH when nothing is left to find
+ */
+export const readSearchText = (text: string): readonly (readonly SearchTerm[])[] => {
+  const alternatives: SearchTerm[][] = [[]];
+  for (const term of readTerms(text)) {
+    if (term.toLowerCase() === 'or') alternatives.push([]);
+    else alternatives.at(-1)?.push(toTerm(term));
   }
-  return {
-    outsidePhrases: terms.filter((term) => !isPhrase(term)).join(' '),
-    wantedOutsidePhrases: wantedOutside.join(' '),
-    words,
-    phrases,
-    excludedPhrases: readPhrases(terms.filter((term) => term.startsWith('-'))),
-    hasOr: included.some(isOr),
-    hasExclusion: included.length < terms.length,
-  };
+  const asked = alternatives.filter((terms) => terms.some(({ isExcluded }) => !isExcluded));
+  if (asked.length > 0) return asked;
+  throw terminal('USAGE_SEARCH', 'The search has no word to find.', {
+    hint: 'Write words, a "phrase in quotes", or both; a minus sign excludes a word.',
+  });
 };
+
+const toTerm = (term: string): SearchTerm => ({
+  text: term.replace(/^-/u, '').replaceAll('"', ''),
+  isPhrase: /^-?"/u.test(term),
+  isExcluded: term.startsWith('-'),
+});
 
 /**
  * Punctuation, symbols and blanks beyond ASCII, as the inside of a class of characters that JavaScript and PostgreSQL read alike. Listed,
@@ -112,31 +103,22 @@ export const readSearchText = (text: string): SearchText => {
  * of the database is C, as that of the embedded server is, and for blanks elsewhere.
  */
 const separatorClass = [
-  String.raw`\u0080-\u00A9\u00AB-\u00B1\u00B4\u00B6-\u00B8\u00BB\u00BF\u00D7\u00F7\u02B0-\u02FF`,
+  String.raw`\u0080-\u00A9\u00AB-\u00B1\u00B4\u00B6-\u00B8\u00BB-\u00BF\u00D7\u00F7\u0149\u02B0-\u02FF`,
   String.raw`\u037E\u0387\u055A-\u055F\u0589\u058A\u05BE\u05C0\u05C3\u05F3\u05F4\u060C\u060D\u061B\u061E\u061F\u066A-\u066D\u06D4\u0964\u0965`,
-  String.raw`\u1680\u2000-\u206F\u20A0-\u20CF\u2190-\u245F\u2500-\u2BFF\u2E00-\u2E7F\u3000-\u3004\u3008-\u3020\u3030`,
+  String.raw`\u1680\u2000-\u206F\u20A0-\u20FF\u2100\u2101\u2103\u2105\u2106\u2109\u2117\u2150-\u215F\u2189-\u245F\u2474-\u24B5`,
+  String.raw`\u2500-\u2BFF\u2E00-\u2E7F\u3000-\u3004\u3007-\u3020\u3030\u33A7-\u33DF`,
   String.raw`\uE000\uE001\uFE00-\uFE1F\uFE30-\uFE6F\uFEFF\uFF01-\uFF0F\uFF1A-\uFF20\uFF3B-\uFF40\uFF5B-\uFF65\uFFE0-\uFFFD`,
 ].join('');
 /** Those beyond 16 bits, which each of both writes in its own way. */
 const pictures = ['1F000', '1FAFF'] as const;
 const separators = new RegExp(`[${separatorClass}${pictures.map((code) => `\\u{${code}}`).join('-')}]`, 'gu');
 
-/** A text with a blank for each separator, as SQL. A less-than sign would begin a tag, which may swallow words and boundaries. */
+/**
+ * A text with a blank for each separator, as SQL. So do the marks of ASCII: a less-than sign would begin a tag, and a name of a
+ * host is one word with accents and another without.
+ */
 export const separatedSql = (text: string): string =>
-  `regexp_replace(${text}, '[<${separatorClass}${pictures.map((code) => `\\U${code.padStart(8, '0')}`).join('-')}]', ' ', 'g')`;
-
-/** The searches that `or` stands between, where one of them has a phrase; else the text alone. */
-export const readAlternatives = (text: string): readonly string[] => {
-  const terms = readTerms(text);
-  if (!terms.some((term) => term.includes('"'))) return [text];
-  const alternatives: string[][] = [[]];
-  for (const term of terms) {
-    if (isOr(term)) alternatives.push([]);
-    else alternatives.at(-1)?.push(term);
-  }
-  const written = alternatives.filter((words) => words.length > 0).map((words) => words.join(' '));
-  return written.length === 0 ? [text] : written;
-};
+  String.raw`regexp_replace(${text}, '[\u0001-\u002F\u003A-\u0040\u005B-\u0060\u007B-\u007F${separatorClass}${pictures.map((code) => `\\U${code.padStart(8, '0')}`).join('-')}]', ' ', 'g')`;
 
 /**
  * Typographic quotes are read as plain ones, marks and letters like apostrophes separate words, and a less-than sign begins no
@@ -152,10 +134,6 @@ const readTerms = (text: string): readonly string[] => {
 };
 
 const hasWord = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
-const isPhrase = (term: string): boolean => /^-?"/u.test(term);
-const readPhrases = (terms: readonly string[]): readonly string[] =>
-  terms.filter(isPhrase).map((term) => term.replace(/^-/u, '').replaceAll('"', ''));
-const isOr = (term: string): boolean => term.toLowerCase() === 'or';
 
 /** Around what was found, on its way out of the database: private-use characters, which transcripts do not hold. */
 export const marks = { start: '\uE000', end: '\uE001' } as const;

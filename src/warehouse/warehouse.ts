@@ -1,10 +1,8 @@
 /** What every warehouse can do. Postgres and BigQuery implement it; one conformance suite runs over both. */
-import type { CallTableName, LogTableName, TableName } from '../../schemas/tables.ts';
+import type { CallTableName, LogTableName, Row, TableName } from '../../schemas/tables.ts';
 import type { Grants } from './grants.ts';
 import type { TranscriptSearch } from './search.ts';
 
-/** Values in the column order of the table's definition, guard columns left out. */
-export type Row = readonly unknown[];
 export type FlatRows = Readonly<Record<CallTableName, readonly Row[]>>;
 
 /** A call as the warehouse is to hold it. */
@@ -37,7 +35,7 @@ export interface LoadBatch {
   /** At most one entry per call; sorted by call id by the loader. */
   readonly calls: readonly CallLoad[];
   readonly tombstones: readonly TombstoneLoad[];
-  /** Rows of log tables to upsert by key, in column order. */
+  /** Rows of log tables to upsert by key. */
   readonly logs: Partial<Readonly<Record<Exclude<LogTableName, 'loads'>, readonly Row[]>>>;
   /** Also rewrite calls whose guard is equal (rebuild, heal): rows of an equal guard have equal content. */
   readonly force?: boolean;
@@ -54,7 +52,10 @@ export interface LoadResult {
 
 export interface Warehouse {
   readonly name: string;
-  readonly kind: 'postgres' | 'bigquery';
+  /** `type` of its settings. */
+  readonly kind: string;
+  /** What its platform keeps of deleted rows: for so many days after the load, or null where its operator decides. */
+  readonly keepsDeleted: { readonly days: number | null; readonly why: string };
   /** True where a commit is cheap, so that every page read is loaded at once; false where commits are paced. */
   readonly immediate: boolean;
   /** Most calls that one load should hold. */
@@ -80,7 +81,7 @@ export interface Warehouse {
   /** Least milliseconds between two calls of `recordState`: where a statement has a price, they are rare. */
   readonly heartbeatMs: number;
   /**
-   * Keeps the one row of `sync_state`, in column order (`schemas/tables.ts`), by one small statement outside any load.
+   * Keeps the one row of `sync_state` by one small statement outside any load.
    * A row of a later heartbeat stays. Idempotent.
    */
   recordState(row: Row): Promise<void>;
@@ -91,7 +92,7 @@ export interface Warehouse {
    * and equal in both warehouses for equal data.
    */
   digestTables(): Promise<Record<string, string>>;
-  /** Every row of one relation in the order of `digestedColumns`, values as flatten makes them; in no order. */
+  /** Every row of one relation with its `digestedColumns`, values as flatten makes them; in no order. */
   rowsOf(name: DigestedName): AsyncIterable<Row>;
   /**
    * Runs one read-only query in the warehouse's own dialect; `calls` schema or dataset is the default. A column with the
@@ -99,6 +100,14 @@ export interface Warehouse {
    * @param signal ends the query where it runs; the promise is rejected then
    */
   query(sql: string, signal?: AbortSignal): Promise<Record<string, unknown>[]>;
+  /**
+   * The same for a query that a person wrote: under rights that read tables and marts and, on PostgreSQL, nothing else.
+   * @param options.marts schema or dataset of the marts
+   */
+  ask(
+    sql: string,
+    options: { readonly marts: string; readonly signal?: AbortSignal },
+  ): Promise<Record<string, unknown>[]>;
   /** The guard and light content of calls in a range of call time, for reconcile. Streams in key order. */
   listGuards(range: GuardRange): AsyncIterable<CallGuard>;
   /**
@@ -115,6 +124,11 @@ export interface Warehouse {
    * them it reads all.
    */
   digestCalls(callIds: readonly string[], dates?: Iterable<string | null>): AsyncIterable<CallDigest>;
+  /**
+   * Rows that any table still has of calls, whether or not `calls` has them; no id gets into a log of statements.
+   * @param dates as for `digestCalls`
+   */
+  rowsLeft(callIds: readonly string[], dates?: Iterable<string | null>): Promise<number>;
   /** Ids of the calls in a range of call time, of those without a timestamp, or of all; in key order. */
   listCallIds(range: IdRange): AsyncIterable<string>;
   /**
@@ -129,10 +143,10 @@ export interface Warehouse {
   /** Every statement this warehouse can send, by name, for review (`callsync sql`). */
   statements(): readonly Statement[];
   /**
-   * Milliseconds until the next commit of continuous sync is due, or the next that may change calls which the warehouse
-   * has already; absent where commits are not paced.
+   * Milliseconds until the next commit is due (`interval`), until any may start, or until the next that may change calls
+   * which the warehouse has already; absent where commits are not paced.
    */
-  nextCommitInMs?(of?: 'changes'): Promise<number>;
+  nextCommitInMs?(pace: 'interval' | 'any' | 'changes'): Promise<number>;
   /** One line for status: what is used of the quota; absent where there is none. */
   describeQuota?(): Promise<string>;
   /** The same as figures, for metrics and the status page. @throws CallsyncError DATABASE_… */

@@ -1,4 +1,10 @@
-/** Runs every command of the documentation that needs no container and no cloud, in one installation. About 3 minutes. */
+/**
+ * Runs every command of the documentation that needs no container and no cloud, in one installation. About 3 minutes.
+ */
+
+import { describe } from 'vitest';
 import { testCommands } from '../docs/command-cases.ts';
 
-testCommands('all');
+describe('commands', () => {
+  testCommands('all');
+});

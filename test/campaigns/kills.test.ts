@@ -1,31 +1,68 @@
 /**
- * Workers, receiver and PostgreSQL killed (SIGKILL) at random moments under live webhooks, and the server away for a minute:
- * nothing that was answered is lost, without a reconcile. About 6 minutes; CALLSYNC_SEED for other moments.
+ * Processes and servers that are killed at random moments, and answers that are lost. About 19 minutes in all, each
+ * case as it says.
  */
-import { expect, test } from 'vitest';
+
+import { describe, expect, test } from 'vitest';
+import { killTemporalDuringBackfill } from '../e2e/kill-temporal.ts';
 import { type Kill, restoreUnderLoad } from '../e2e/restore-cases.ts';
 import { findInstalledPostgres } from '../support/installed-postgres.ts';
+import {
+  describeConflicts,
+  describeKills as describeLoadKills,
+  describeLostResponses,
+} from '../warehouse/bigquery/fault-cases.ts';
+import { describeKills } from '../webhook/kill-cases.ts';
 
-const programs = findInstalledPostgres();
+/**
+ * Workers, receiver and PostgreSQL killed (SIGKILL) at random moments under live webhooks, and the server away for a
+ * minute: nothing that was answered is lost, without a reconcile. About 6 minutes; CALLSYNC_SEED for other moments.
+ */
+describe('processes', () => {
+  const programs = findInstalledPostgres();
 
-const kills: readonly Kill[] = [
-  'worker killed',
-  'receiver killed',
-  'server killed',
-  'receiver killed',
-  'server away',
-  'worker killed',
-  'server killed',
-  'receiver killed',
-];
+  const kills: readonly Kill[] = [
+    'worker killed',
+    'receiver killed',
+    'server killed',
+    'receiver killed',
+    'server away',
+    'worker killed',
+    'server killed',
+    'receiver killed',
+  ];
 
-test.skipIf(programs === undefined)('nothing is lost, stale or back, whatever is killed', async () => {
-  const seed = Number(process.env.CALLSYNC_SEED ?? 1);
-  const figures = await restoreUnderLoad({ incidents: kills, seed, ...(programs && { programs }) });
-  process.stdout.write(`${JSON.stringify(figures)}\n`);
-  expect(figures).toMatchObject({ answeredLost: 0, erasedBack: 0, auditOverwritten: 0, epochs: 1, wrong: [] });
-  // What came while no receiver was there is stale until it is read again.
-  for (const report of Object.values(figures.beforeReconcile)) {
-    expect(report).toMatchObject({ lost: 0, mismatched: 0, duplicated: 0 });
-  }
+  test.skipIf(programs === undefined)('nothing is lost, stale or back, whatever is killed', async () => {
+    const seed = Number(process.env.CALLSYNC_SEED ?? 1);
+    const figures = await restoreUnderLoad({ incidents: kills, seed, ...(programs && { programs }) });
+    process.stdout.write(`${JSON.stringify(figures)}\n`);
+    expect(figures).toMatchObject({ answeredLost: 0, erasedBack: 0, auditOverwritten: 0, epochs: 1, wrong: [] });
+    // What came while no receiver was there is stale until it is read again.
+    for (const report of Object.values(figures.beforeReconcile)) {
+      expect(report).toMatchObject({ lost: 0, mismatched: 0, duplicated: 0 });
+    }
+  });
+});
+
+/** Ten kills of the Temporal server during a backfill. About 3 minutes. */
+describe('temporal', () => {
+  test('a backfill outlives a Temporal server that is killed ten times', async () => {
+    const figures = await killTemporalDuringBackfill(10, 3_500);
+    process.stdout.write(`${JSON.stringify(figures)}\n`);
+    expect(figures.runningAtLastRestart).toBe(true);
+    expect(figures.shareLeft).toBeGreaterThanOrEqual(0.5);
+    expect(figures.secondsAfterLastRestart).toBeLessThan(30 + figures.secondsUndisturbed);
+  });
+});
+
+/** 100 kills of the receiver under load. About 5 minutes. */
+describe('receiver', () => {
+  describeKills({ kills: 100 });
+});
+
+/** Lost responses, conflicts and kills in BigQuery loads, against a strict stand-in. About 5 minutes. */
+describe('bigquery', () => {
+  describeLostResponses({ lost: 200 });
+  describeConflicts({ inARow: 30 });
+  describeLoadKills({ rounds: 10 });
 });

@@ -1,8 +1,8 @@
 /** The truth check of the demo, against a warehouse that is a list of rows. */
 import { expect, test } from 'vitest';
-import { checkTruth } from '../../src/cli/demo/check-truth.ts';
 import type { TruthEntry } from '../../src/simulator/calls/truth.ts';
 import type { SimulatorControl } from '../../src/simulator/control/control.ts';
+import { checkTruth } from '../../src/simulator/demo/check-truth.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 
 const document = { unique_id: 'any', timestamp: '2025-03-01T10:00:00Z' };

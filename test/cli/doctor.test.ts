@@ -7,21 +7,21 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sourceOf } from '../../src/cli/demo/simulator-process.ts';
-import { runChecks } from '../../src/cli/doctor/check.ts';
-import { operationsCheck } from '../../src/cli/doctor/check-operations.ts';
-import { sourceChecks } from '../../src/cli/doctor/check-source.ts';
-import { diskCheck, storeCheck, warehouseChecks } from '../../src/cli/doctor/check-store.ts';
-import { temporalChecks } from '../../src/cli/doctor/check-temporal.ts';
-import { roundTrip, webhookChecks } from '../../src/cli/doctor/check-webhook.ts';
-import { openReceiver } from '../../src/cli/open-receiver.ts';
-import { openStoreService } from '../../src/cli/services/open-store.ts';
-import { createServices, type Services } from '../../src/cli/services/services.ts';
-import { checkPublicUrl } from '../../src/cli/webhook/check-public-url.ts';
-import { tryRoundTrip } from '../../src/cli/webhook/round-trip.ts';
+import { runChecks } from '../../src/cli/commands/doctor/check.ts';
+import { operationsCheck } from '../../src/cli/commands/doctor/check-operations.ts';
+import { sourceChecks } from '../../src/cli/commands/doctor/check-source.ts';
+import { diskCheck, storeCheck, warehouseChecks } from '../../src/cli/commands/doctor/check-store.ts';
+import { temporalChecks } from '../../src/cli/commands/doctor/check-temporal.ts';
+import { roundTrip, webhookChecks } from '../../src/cli/commands/doctor/check-webhook.ts';
+import { checkPublicUrl } from '../../src/cli/commands/webhook/check-public-url.ts';
+import { tryRoundTrip } from '../../src/cli/commands/webhook/round-trip.ts';
+import { openReceiver } from '../../src/cli/parts/open-receiver.ts';
+import { openStoreService } from '../../src/cli/parts/open-store.ts';
+import { createServices, type Services } from '../../src/cli/parts/services.ts';
 import { checkConfig } from '../../src/config/load.ts';
+import { serveOperations } from '../../src/health/page/server.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
-import { serveOperations } from '../../src/operations/server.ts';
+import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { createSampleStore } from '../../src/store/delivery/sample-delivery.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
@@ -87,7 +87,7 @@ const examine = async (over: Over = {}, fix = false) => {
     [
       ...sourceChecks(services),
       ...webhookChecks(services, store),
-      storeCheck(store),
+      storeCheck(store, services.config),
       ...warehouseChecks(services, store),
       ...temporalChecks(services, fix),
       diskCheck(services),
@@ -229,7 +229,7 @@ describe('webhook round trip', () => {
   test('arrives, is refused when forged, and leaves no trace', async () => {
     const services = servicesOf();
     const store = await openStoreService(services);
-    const receiver = await openReceiver(services, { storeUrl: store.url, wake: async () => undefined, log: quiet });
+    const receiver = await openReceiver(services, { storeUrl: store.url, log: quiet });
     const url = `${receiver.address}${services.config.webhook.path}`;
     expect(await roundTrip(services, store, url)).toMatchObject({ outcome: 'ok' });
     const left = await store.pool.query("SELECT outcome FROM inbox WHERE outcome <> 'rejected'");
@@ -259,7 +259,6 @@ describe('webhook round trip', () => {
     const theirs = await openStoreService(elsewhere);
     const receiver = await openReceiver(elsewhere, {
       storeUrl: theirs.url,
-      wake: async () => undefined,
       log: quiet,
     });
     const url = `${receiver.address}${services.config.webhook.path}`;
@@ -281,7 +280,6 @@ describe('webhook round trip', () => {
     const open = servicesOf({ webhook: { secrets: [], allow_unsigned: true } });
     const credulous = await openReceiver(open, {
       storeUrl: store.url,
-      wake: async () => undefined,
       log: quiet,
     });
     const options = {

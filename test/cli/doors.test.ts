@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { sourceOf } from '../../src/cli/demo/simulator-process.ts';
+import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { verifySignature } from '../../src/webhook/server/signature.ts';
 import { startSink } from '../simulator/webhook-sink.ts';

@@ -1,7 +1,7 @@
 /** What a user reads when something is wrong: one sentence, what to do, no stack trace, an exit code. */
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sourceOf } from '../../src/cli/demo/simulator-process.ts';
+import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { type CliFolder, type CliResult, openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
@@ -39,6 +39,7 @@ const expectFailure = (result: CliResult, code: number, sentence: RegExp): void 
   expect(result.code).toBe(code);
   const said = result.stderr.split('\n').filter((line) => line.startsWith('callsync:'));
   expect(said).toHaveLength(1);
+  expect(said[0]).toMatch(/^callsync: [A-Z_]+: \S/);
 };
 
 describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
@@ -47,6 +48,35 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     expectFailure(await empty.run(['status']), 2, /There is no configuration: .* does not exist\. Copy callsync/);
     expectFailure(await empty.run(['status', '--config', 'else.yaml']), 2, /else\.yaml does not exist/);
     await empty.remove();
+  });
+
+  test('a store that holds the calls of another service, until that is the same one', async () => {
+    const records = await folder.write('records.ndjson', '');
+    const otherUrl = 'https://other.example.com';
+    const service = { ...configOf().source, base_url: `${simulator.url}/` };
+    const configure = (over: object) =>
+      folder.configure({ ...configOf({ temporal: { address: '127.0.0.1:1' } }), source: { ...service, ...over } });
+    await configure({});
+    expect(await folder.run(['import', records])).toMatchObject({ code: 0 });
+    await configure({ base_url: simulator.url });
+    expect(await folder.run(['import', records])).toMatchObject({ code: 0 });
+    for (const over of [{ base_url: otherUrl }, { realm: 'other' }, { client_id: 'other' }]) {
+      await configure(over);
+      for (const words of [['import', records], ['worker'], ['up', '--no-schedules']])
+        expectFailure(
+          await folder.run(words),
+          2,
+          /CONFIG_SOURCE: .* another service .*store\.data_dir.*--accept-source/,
+        );
+    }
+    const { stdout } = await folder.run(['doctor', '--json']);
+    expect(stdout).toMatch(/"check":"store","outcome":"failed","message":"The store holds calls of another service/);
+    await configure({ base_url: otherUrl });
+    expect(await folder.run(['import', '--accept-source', records])).toMatchObject({ code: 0 });
+    expect(await folder.run(['import', records])).toMatchObject({ code: 0 });
+    await configure({});
+    expectFailure(await folder.run(['import', records]), 2, /source\.base_url was https:\/\/other/);
+    expect(await folder.run(['import', '--accept-source', records])).toMatchObject({ code: 0 });
   });
 
   test('a range that ends before it begins', async () => {
@@ -93,7 +123,6 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
       [/--options is not valid YAML or JSON/, 'simulate', '--options', '{live: '],
       [/no dialect named nope\. Choose one of: activate/, 'simulate', '--dialect', 'nope'],
       [new RegExp(`Port ${simulator.port} is taken`), 'simulate', '--port', String(simulator.port)],
-      [/\/no\/such\/folder\/x\.html cannot be written \(ENOENT\)/, 'coverage', '--html', '/no/such/folder/x.html'],
       [/The preset “nope” cannot be read/, 'presets', 'show', 'nope'],
       [/no signing key “nope” .* Use one of: main/, 'webhook', 'send', '--key', 'nope'],
       [/unknown command 'backfill nope'/, 'help', 'backfill', 'nope'],

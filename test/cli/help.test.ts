@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { exitCodeHelp, exitCodes } from '../../src/cli/exit-codes.ts';
-import { createProgram } from '../../src/cli/program.ts';
+import { exitCodeHelp, exitCodes } from '../../src/cli/shell/failures.ts';
+import { createProgram } from '../../src/cli/shell/program.ts';
 
 const program = await createProgram(() => true);
 

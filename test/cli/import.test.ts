@@ -1,7 +1,8 @@
 /** Files in, quarantine out: the commands as a user runs them, on a real database. */
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sampleCall } from '../../src/cli/webhook/sample-call.ts';
+import { sampleCall } from '../../src/cli/commands/webhook/sample-call.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
@@ -143,19 +144,55 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
     expect((await ask(['erase', '--by', 'metadata', '--key', 'ClientID'], 'nobody')).stderr).not.toContain('key');
   });
 
-  test('a new key of tokens is made, and the former one forgotten once the configuration no longer has it', async () => {
+  test('a host with another key of tokens is refused; with the same key, an erasure finds the calls of both hosts', async () => {
+    const other = await openCliFolder();
+    const rules = { profile: 'pseudonymous', unreadable: 'drop' };
+    const configured = (privacy: object) => ({
+      source: { base_url: 'http://127.0.0.1:9' },
+      store: {
+        url: database.url,
+        tombstone_key_file: join(folder.path, 'data', 'tombstone.key'),
+        proof_key_file: join(folder.path, 'data', 'proof.key'),
+      },
+      privacy: { ...rules, ...privacy },
+    });
+    const number = '+33612345678';
+    const call = (id: string) => line(id, { in: { type: 'PHONE', data: number } });
+    try {
+      await folder.configure(configured({}));
+      await json(['import', await folder.write('here.ndjson', call('call-here'))]);
+      // As every host makes it.
+      await other.configure(configured({}));
+      const there = await other.write('there.ndjson', call('call-there'));
+      for (const command of [
+        ['import', there],
+        ['erase', '--by', 'phone', '--yes', '--keep-out'],
+      ]) {
+        const refused = await other.run(command, { input: number });
+        expect(refused.code).toBe(3);
+        expect(refused.stderr).toContain('privacy.key');
+      }
+      await other.configure(configured({ key_file: join(folder.path, 'data', 'privacy.key') }));
+      expect((await other.run(['import', there])).code).toBe(0);
+      const erased = await folder.run(['erase', '--by', 'phone', '--yes', '--json'], { input: number });
+      expect(JSON.parse(erased.stdout)).toMatchObject({ erased: 2 });
+      for (const command of ['serve', 'worker'])
+        expect(await folder.run([command])).toMatchObject({
+          code: 3,
+          stderr: expect.stringContaining('privacy.key_file'),
+        });
+    } finally {
+      await other.remove();
+    }
+  });
+
+  test('a new key of tokens is made; with the former key the store takes it, without it does not', async () => {
     const base = { source: { base_url: 'http://127.0.0.1:9' }, store: { url: database.url } };
     const rules = { profile: 'pseudonymous', unreadable: 'drop' };
     await folder.configure({ ...base, privacy: rules });
     const { result: keys } = await json(['privacy', 'rotate-key']);
     expect(keys).toMatchObject({ key_id: 'k2', former_keys: [{ id: 'k1' }] });
     await folder.configure({ ...base, privacy: { ...rules, ...keys } });
-    await json(['import', await folder.write('two.ndjson', line('call-under-k2'))]);
-    const refused = await folder.run(['privacy', 'forget-key', 'k1']);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('Remove it from privacy.former_keys') });
-    await folder.configure({ ...base, privacy: { ...rules, ...keys, former_keys: [] } });
-    const { result } = await json(['privacy', 'forget-key', 'k1']);
-    expect(result).toMatchObject({ key: 'k1', inbox: 0 });
-    expect(result.aliases).toBeGreaterThan(1);
+    expect((await json(['import', await folder.write('two.ndjson', line('call-under-k2'))])).code).toBe(0);
   });
 });

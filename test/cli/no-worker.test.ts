@@ -1,6 +1,6 @@
 /** Commands whose work a worker must do, where there is none; and controls of backfills that do not exist. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sourceOf } from '../../src/cli/demo/simulator-process.ts';
+import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -46,7 +46,7 @@ describe('without a worker', { timeout: 400_000 }, () => {
     for (const [index, { code, stdout, stderr }] of results.entries()) {
       const name = asked[index]?.join(' ');
       expect(code, `${name}: ${stderr}`).toBe(4);
-      expect(stderr, name).toContain(`callsync: No worker answers on task queue`);
+      expect(stderr, name).toContain(`callsync: NO_WORKER: No worker answers on task queue`);
       expect(stderr, name).toContain(temporal.taskQueue);
       expect(stderr, name).toMatch(/callsync worker or callsync up/);
       expect(stdout, name).toBe('');
@@ -61,7 +61,7 @@ describe('without a worker', { timeout: 400_000 }, () => {
       deadlineMs: 120_000,
       onStderr: (said, child) => said.includes('No worker answers') && child.kill('SIGINT'),
     });
-    expect(left.stderr).toMatch(/callsync: No worker has told how far left is; it is kept/);
+    expect(left.stderr).toMatch(/callsync: BACKFILL_UNANSWERED: No worker has told how far left is; it is kept/);
     expect(left.stderr).not.toMatch(/ended|Unexpected/);
     expect(left.code).toBe(4);
     expect((await run('backfill', 'cancel', 'left', '--json')).code).toBe(0);
@@ -89,7 +89,7 @@ describe('without a worker', { timeout: 400_000 }, () => {
     for (const { code, stderr } of results) {
       expect(code, stderr).toBe(2);
       expect(stderr).toBe(
-        'callsync: There is no backfill named “nowhere”. callsync backfill list shows the names of all.\n',
+        'callsync: USAGE_BACKFILL: There is no backfill named “nowhere”. callsync backfill list shows the names of all.\n',
       );
     }
   });

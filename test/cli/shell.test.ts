@@ -1,4 +1,4 @@
-/** Completion scripts in a real shell, manual pages through a real formatter, for every command, and output through pipes. */
+/** Completion scripts in a real shell, for every command, and output through pipes. */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,10 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
-import { renderCompletion } from '../../src/cli/shell/completions.ts';
-import { describeCommands, listCommands } from '../../src/cli/shell/describe-commands.ts';
-import { renderManPages } from '../../src/cli/shell/man-pages.ts';
+import { describeCommands, listCommands, renderCompletion } from '../../src/cli/shell/completions.ts';
+import { createProgram } from '../../src/cli/shell/program.ts';
 
 const run = promisify(execFile);
 const root = describeCommands(await createProgram(() => true));
@@ -79,26 +77,3 @@ const has = (program: string): boolean => {
 
 test.runIf(has('zsh'))('zsh reads its script', () => run('zsh', ['-n', '-c', renderCompletion('zsh', root)]));
 test.runIf(has('fish'))('fish reads its script', () => run('fish', ['-n', '-c', renderCompletion('fish', root)]));
-
-test('a manual page for each command, with its options, examples and exit codes', () => {
-  const pages = renderManPages(root, '1.2.3');
-  expect(Object.keys(pages)).toHaveLength(root.commands.length + 1);
-  expect(pages['callsync-search.1']).toContain('callsync warehouse search\\-index create');
-  for (const [name, text] of Object.entries(pages)) {
-    expect(text, name).toContain('.SH EXIT STATUS');
-    expect(text, name).toContain('.SH NAME');
-  }
-});
-
-test.runIf(has('groff'))('a formatter reads the pages without complaint', async () => {
-  const pages = renderManPages(root, '1.2.3');
-  const files = await Promise.all(
-    Object.entries(pages).map(async ([name, text]) => {
-      await writeFile(join(folder, name), text);
-      return join(folder, name);
-    }),
-  );
-  const { stdout, stderr } = await run('groff', ['-man', '-Tutf8', '-ww', ...files], { maxBuffer: 1e8 });
-  expect(stderr).toBe('');
-  expect(stdout).toContain('--observed-at');
-});

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tellTimes } from '../../src/cli/tell-times.ts';
+import { tellTimes } from '../../src/cli/shell/output.ts';
 
 test('ranges and instants are told in ISO 8601 wherever they are, and counts stay numbers', () => {
   const range = { from: 1_700_000_000_000_000, to: 1_700_000_000_123_456 };

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeDataDir } from '../../src/config/data-dir.ts';
-import { openOwnSecret } from '../../src/secret.ts';
+import { openOwnSecret } from '../../src/lib/secret.ts';
 import { recordChainHead } from '../../src/store/windows/chain-heads.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkConfig, loadConfig, loadReceiverConfig } from '../../src/config/load.ts';
-import type { CallsyncError } from '../../src/errors.ts';
+import type { CallsyncError } from '../../src/lib/errors.ts';
 
 let cwd: string;
 beforeEach(() => {

@@ -3,7 +3,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { resolveDataDir } from '../../src/config/data-dir.ts';
-import { openSecret } from '../../src/secret.ts';
+import { openSecret } from '../../src/lib/secret.ts';
 
 let folder: string;
 let file: string;

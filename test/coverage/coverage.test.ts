@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { buildCoverage, type CoverageInput } from '../../src/coverage/coverage.ts';
-import { drawCoverageHtml } from '../../src/coverage/draw-html.ts';
-import { drawCoverage } from '../../src/coverage/draw-text.ts';
+import { buildCoverage, type CoverageInput } from '../../src/health/coverage/coverage.ts';
+import { drawCoverage } from '../../src/health/coverage/draw-text.ts';
 import type { StoredVerdict, VerdictOutcome } from '../../src/store/windows/verdicts.ts';
 
 const day = 86_400_000_000;
@@ -100,12 +99,5 @@ describe('coverage', () => {
     const drawn = drawCoverage(one);
     expect(drawn).toMatch(/healed \(1 call\)/);
     expect(drawn).toMatch(/\(1 of 1 call\)/);
-  });
-
-  test('draws one HTML file that loads nothing, with names escaped', () => {
-    const html = drawCoverageHtml({ ...coverage, warehouses: ['<script>', 'second'] });
-    expect(html).not.toMatch(/<script|https?:(?!\/\/www\.w3\.org\/2000\/svg)|src=|href=/);
-    expect(html.match(/<title>2025-/g)).toHaveLength(6);
-    expect(html).toContain('3.11 % lost (50 of 1,610 calls)');
   });
 });

@@ -162,7 +162,7 @@ describe('Kubernetes manifests', () => {
     expect(secretsOf('callsync-receiver')).toContain(receiver.store.url_file);
     expect(receiver.webhook.port).toBe(8780);
     expect(receiver.operations).toMatchObject({ listen: '0.0.0.0', port: 9464 });
-    expect(receiver.temporal.address).toBe(worker.temporal.address);
+    expect(receiver.temporal.address).toBeUndefined();
     // What the internet reaches gets nothing of the service, and not the owner's URL.
     expect(receiver.source).toBeUndefined();
     const { volumes } = find('StatefulSet', 'receiver').spec.template.spec as { volumes: Volume[] };
@@ -179,8 +179,8 @@ describe('Kubernetes manifests', () => {
         expect(spec.policyTypes.includes('Egress')).toBe(spec.egress !== undefined);
         return rules.flatMap(({ ports }) => ports.map(({ port }) => port));
       });
-    // Names, PostgreSQL, Temporal; HTTPS for the service and BigQuery.
-    expect(portsFrom('receiver')).toEqual([53, 53, 5432, 7233]);
+    // Names, PostgreSQL; Temporal, HTTPS for the service and BigQuery.
+    expect(portsFrom('receiver')).toEqual([53, 53, 5432]);
     expect(portsFrom('worker')).toEqual([53, 53, 5432, 7233, 443]);
   });
 });
@@ -240,7 +240,8 @@ describe('docker-compose.yml', () => {
       for (const [, file] of JSON.stringify(config).matchAll(/run\/secrets\/(\w+)/g)) {
         expect(compose.services[name].secrets).toContain(file);
       }
-      expect(config.temporal).toMatchObject({ address: 'temporal:7233', namespace: 'callsync' });
+      expect(config.temporal.address).toBe(name === 'receiver' ? undefined : 'temporal:7233');
+      expect(compose.services[name].networks).toEqual([name === 'receiver' ? 'receiver' : 'callsync']);
     }
     const text = read('docker-compose.yml');
     expect(text).not.toMatch(/PASSWORD: |PWD: |SECRET: /);

@@ -3,7 +3,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
+import { renderAlertRules } from '../../scripts/alert-rules.ts';
+import { createProgram } from '../../src/cli/shell/program.ts';
+import { alerts, conditions } from '../../src/health/conditions.ts';
 import { isRunnable, pages, readAllCommands, root } from './support/read-commands.ts';
 
 const textOf = (page: string): string => readFileSync(`${root}/${page}`, 'utf8');
@@ -111,4 +113,29 @@ test('every command of the documentation is one of the program, with options tha
 test('a command that no test runs says why', () => {
   const silent = readAllCommands().filter((one) => !isRunnable(one) && one.notRun === undefined);
   expect(silent.map(({ page, line, text }) => `${page}:${line} ${text}`)).toEqual([]);
+});
+
+test('every command that the status page or an alert names does something as it is', () => {
+  const drawn = ['draw', 'state'].flatMap((file) => [
+    ...textOf(`src/health/page/${file}.ts`).matchAll(/'(callsync [^']+)'/g),
+  ]);
+  const named = [
+    ...Object.values(conditions).map(({ command }) => command),
+    ...alerts.flatMap(({ action }) => action.split(/[;:] /).filter((part) => part.startsWith('callsync '))),
+    ...drawn.map(([, text = '']) => text),
+  ];
+  expect(named.length).toBeGreaterThan(25);
+  const isGroup = (words: readonly string[]): boolean => {
+    const command = words.reduce<Command>((at, word) => at.commands.find((one) => one.name() === word) ?? at, program);
+    return command.commands.length > 0 && usualOf(command) === undefined;
+  };
+  const wrong = named.filter((text) => {
+    const words = wordsOf(text).slice(1);
+    return problemOf(words) !== undefined || isGroup(words);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('the alerts of deploy/monitoring are those of the table', () => {
+  expect(textOf('deploy/monitoring/callsync.rules.yaml')).toBe(renderAlertRules());
 });

@@ -1,6 +1,6 @@
 import { describeActivateBackfill } from './activate-backfill-cases.ts';
 
-// Small pages, so that a slow machine keeps up; the whole of it: npm run campaign -- activate.
+// Small pages, so that a slow machine keeps up; the whole of it: npm run campaign -- volume activate.
 describeActivateBackfill('in short', {
   calls: 3_000,
   pageSize: 25,

@@ -1,7 +1,7 @@
 /** Continuous sync after a downtime: the schedule alone brings everything back. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
-import { summarizeStore } from '../../src/store/status/summary.ts';
+import { readHealth } from '../../src/health/read-health.ts';
 import { ensureSchedules } from '../../src/temporal/schedules.ts';
 import { deleteSchedules, type Installation, install, until } from '../support/installation.ts';
 
@@ -53,8 +53,8 @@ describe('continuous sync', () => {
     await until(
       'the watermark has passed the start of the test',
       async () => {
-        const { watermarks, warehouses } = await summarizeStore(site.store);
-        const pending = Object.values(warehouses).reduce((sum, state) => sum + state.pending, 0);
+        const { watermarks, warehouses } = await readHealth(site.store);
+        const pending = warehouses.reduce((sum, state) => sum + state.pending, 0);
         return Date.parse(watermarks.sync ?? '1970-01-01') >= target && pending === 0;
       },
       240_000,

@@ -128,14 +128,14 @@ describe('a second start finds its data again, stays up, and', () => {
     expect((await query(['-'])).said).toMatch(/There is no query/);
     const refused = await query(['DELETE FROM calls']);
     expect(refused.code).not.toBe(0);
-    expect(refused.said).toMatch(/read-only/);
+    expect(refused.said).toMatch(/not a query that only reads/);
   });
 
   test('refuses a third one in its folder before anything is started', async () => {
     const third = start(['demo', '--exit', '--calls', '150', '--data-dir', folder]);
     expect({ code: await third.ended, said: third.stderr() }).toEqual({
       code: 3,
-      said: expect.stringMatching(/^callsync: A demo runs in the folder \S+\. End it, or .*--data-dir/),
+      said: expect.stringMatching(/^callsync: DEMO_RUNS: A demo runs in the folder \S+\. End it, or .*--data-dir/),
     });
   });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { killTemporalDuringBackfill } from './kill-temporal.ts';
 
-// Short version of test/campaigns/kill-temporal.test.ts.
+// Short form of `npm run campaign -- kills temporal`.
 test('a backfill outlives a Temporal server that is killed twice', async () => {
   const figures = await killTemporalDuringBackfill(2, 400);
   expect(figures.runningAtLastRestart).toBe(true);

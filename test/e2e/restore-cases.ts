@@ -1,12 +1,12 @@
 /** Ledger and warehouses set back or lost under running workers and live webhooks, while the driver keeps the truth. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { checkTruth, type TruthReport, type Wrong } from '../../src/cli/demo/check-truth.ts';
-import { CallsyncError } from '../../src/errors.ts';
+import { readHealth } from '../../src/health/read-health.ts';
+import { CallsyncError } from '../../src/lib/errors.ts';
 import { randomStream } from '../../src/simulator/calls/random.ts';
 import type { TruthEntry } from '../../src/simulator/calls/truth.ts';
-import { eraseCalls } from '../../src/store/erasure/erase.ts';
+import { checkTruth, type TruthReport, type Wrong } from '../../src/simulator/demo/check-truth.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
-import { summarizeStore } from '../../src/store/status/summary.ts';
+import { eraseCalls } from '../../src/store/persons/calls.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';
@@ -246,11 +246,11 @@ const settle = async ({ installation: { store } }: Site): Promise<void> => {
   const now = Date.now() + processingMs;
   let waiting: unknown;
   const isSettled = async (): Promise<boolean> => {
-    const { inbox, warehouses, watermarks, rereadsWaiting } = await summarizeStore(store);
-    const pending = Object.values(warehouses).map((state) => state.pending);
-    waiting = { inbox: inbox.pending, rereadsWaiting, pending, watermark: watermarks.sync, now };
+    const { inbox, warehouses, watermarks, rereads } = await readHealth(store);
+    const pending = warehouses.map(({ pending: calls }) => calls);
+    waiting = { inbox: inbox.count, rereads: rereads.count, pending, watermark: watermarks.sync, now };
     const isRead = Date.parse(watermarks.sync ?? '1970-01-01') >= now;
-    return isRead && inbox.pending === 0 && rereadsWaiting === 0 && pending.every((calls) => calls === 0);
+    return isRead && inbox.count === 0 && rereads.count === 0 && pending.every((calls) => calls === 0);
   };
   await until('nothing waits', () => unlessMissing(isSettled), 180_000).catch((cause: Error) => {
     throw new Error(`${cause.message}: ${JSON.stringify(waiting)}`, { cause });

@@ -1,10 +1,10 @@
 /** The installation that restores are tried on: two workers, a receiver with live webhooks, and warehouses that can be set back. */
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
-import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
-import { createWarehouse } from '../../src/cli/create-warehouse.ts';
+import { createWarehouse } from '../../src/cli/parts/create-warehouse.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { createLease } from '../../src/store/loads/lease.ts';
 import { ensureSchedules } from '../../src/temporal/schedules.ts';
+import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';

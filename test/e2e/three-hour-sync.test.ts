@@ -6,7 +6,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FaultKind } from '../../schemas/simulator.ts';
-import { summarizeStore } from '../../src/store/status/summary.ts';
+import { readHealth } from '../../src/health/read-health.ts';
 import { deleteSchedules, type Installation, install, until } from '../support/installation.ts';
 
 const factor = 360;
@@ -96,8 +96,8 @@ describe('three hours of continuous sync', () => {
     await until(
       'everything that appeared is read and loaded',
       async () => {
-        const { watermarks, warehouses } = await summarizeStore(site.store);
-        const pending = Object.values(warehouses).reduce((sum, state) => sum + state.pending, 0);
+        const { watermarks, warehouses } = await readHealth(site.store);
+        const pending = warehouses.reduce((sum, state) => sum + state.pending, 0);
         return Date.parse(watermarks.sync ?? '1970-01-01') >= end && pending === 0;
       },
       240_000,

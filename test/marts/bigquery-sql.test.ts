@@ -1,15 +1,15 @@
 /** What callsync sends to BigQuery for analysts, by Google's analyzer; and what the restricted could write there, which it refuses. */
 import { expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
-import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
-import { restrictedColumns, restrictedMartColumns } from '../../schemas/restricted-columns.ts';
-import { tables, wordsView } from '../../schemas/tables.ts';
+import { openColumns, tables, wordsView } from '../../schemas/tables.ts';
 import { cookbook } from '../../src/marts/cookbook.ts';
-import { marts } from '../../src/marts/marts.ts';
+import { marts, openMartColumns } from '../../src/marts/marts.ts';
 import { renderViews } from '../../src/marts/render-views.ts';
 import { martSettings } from '../../src/marts/settings.ts';
+import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { viewQuery } from '../../src/warehouse/bigquery/ensure-views.ts';
 import { grantsSql } from '../../src/warehouse/bigquery/grants.ts';
+import { bigquery } from '../../src/warehouse/bigquery/index.ts';
 import { searchSql } from '../../src/warehouse/bigquery/search.ts';
 import { listStatements } from '../../src/warehouse/bigquery/statements.ts';
 import { analyze, hasAnalyzer } from '../support/analyzer.ts';
@@ -26,10 +26,9 @@ const makeTables = (config: BigqueryWarehouseConfig): readonly string[] =>
     .map(({ sql }) => sql);
 
 const makeMarts = (settings: unknown): readonly string[] =>
-  renderViews(
-    { kind: 'bigquery', project: 'acme-prod', tables: 'calls', marts: readers.marts },
-    martSettings(analyticsConfigSchema.parse(settings)),
-  ).map((view) => viewQuery(`acme-prod.${readers.marts}`, view));
+  renderViews(bigquery.place(configOf(false)), martSettings(analyticsConfigSchema.parse(settings))).map((view) =>
+    viewQuery(`acme-prod.${readers.marts}`, view),
+  );
 
 /** The analyzer knows no view of BigQuery's own. */
 const informationSchema = `CREATE TABLE \`acme-prod\`.calls.INFORMATION_SCHEMA.SEARCH_INDEXES
@@ -53,7 +52,7 @@ test.skipIf(!hasAnalyzer)('every mart, right, search and question of the cookboo
         const parts = {
           tables: makeTables(config),
           marts: hasMarts ? makeMarts(settings) : [],
-          rights: grantsSql(config, { ...readers, hasMarts }),
+          rights: grantsSql(config, { ...readers, openMarts: hasMarts ? openMartColumns : {} }),
           search: [
             informationSchema,
             ...listStatements(config).flatMap(({ name, sql }) => (name.startsWith('search index/') ? [sql] : [])),
@@ -73,7 +72,11 @@ test.skipIf(!hasAnalyzer)('every mart, right, search and question of the cookboo
 
 test.skipIf(!hasAnalyzer)('no column or relation that is closed to the restricted is in their dataset', async () => {
   const config = configOf(true);
-  const made = [...makeTables(config), ...makeMarts(analytics), ...grantsSql(config, { ...readers, hasMarts: true })];
+  const made = [
+    ...makeTables(config),
+    ...makeMarts(analytics),
+    ...grantsSql(config, { ...readers, openMarts: openMartColumns }),
+  ];
   const fields = Object.values(analytics.fields).map(({ name }) => name);
   const columns = new Map<string, readonly string[]>([
     ...tables.map(({ name, columns }): [string, readonly string[]] => [name, columns.map((column) => column.name)]),
@@ -83,7 +86,7 @@ test.skipIf(!hasAnalyzer)('no column or relation that is closed to the restricte
       [...mart.columns.map(({ name }) => name), ...(mart.name === 'calls_wide' ? fields : [])],
     ]),
   ]);
-  const open: Readonly<Record<string, readonly string[]>> = { ...restrictedColumns, ...restrictedMartColumns };
+  const open: Readonly<Record<string, readonly string[]>> = { ...openColumns, ...openMartColumns };
   const select = (name: string, column: string): string =>
     `SELECT ${column} FROM \`acme-prod.calls_restricted.${name}\``;
   const shown = Object.entries(open).flatMap(([name, list]) => list.map((column) => select(name, column)));
@@ -98,8 +101,8 @@ test.skipIf(!hasAnalyzer)('no column or relation that is closed to the restricte
 });
 
 test('the restricted have a right on their own dataset alone, and lose what they were given on others', () => {
-  for (const hasMarts of [true, false]) {
-    const theirs = grantsSql(configOf(true), { ...readers, hasMarts }).filter((sql) => sql.includes(restricted));
+  for (const openMarts of [openMartColumns, {}]) {
+    const theirs = grantsSql(configOf(true), { ...readers, openMarts }).filter((sql) => sql.includes(restricted));
     const viewer = 'roles/bigquery.dataViewer';
     expect(theirs).toEqual([
       `GRANT \`${viewer}\` ON SCHEMA \`acme-prod.calls_restricted\` TO "${restricted}", "${readers.analyst}"`,

@@ -1,7 +1,7 @@
 /** Every question of the cookbook on the demo's calls, in both warehouses: the same rows, the calls' own, and those of the page. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { demoAnalytics } from '../../src/cli/demo/demo-calls.ts';
 import { cookbook } from '../../src/marts/cookbook.ts';
+import { demoAnalytics } from '../../src/simulator/demo/demo-calls.ts';
 import { countAnswers } from './cookbook-truth.ts';
 import { type FilledWarehouses, fillWarehouses, readDemoCalls } from './two-warehouses.ts';
 

@@ -9,7 +9,7 @@ import { closedPort } from '../support/closed-port.ts';
 import { analytics, changeCall } from './analytics.ts';
 import { compareModels } from './compare-models.ts';
 import { type Dbt, installDbt, openDbt, postgresTarget, settingsVars } from './dbt.ts';
-import { dayMicros } from './log-rows.ts';
+import { dayMicros, stateRow } from './log-rows.ts';
 import { proveRange } from './prove-range.ts';
 import { type FilledPostgres, fillPostgres, readChangedCalls } from './two-warehouses.ts';
 
@@ -66,7 +66,7 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
     const freshness = () => dbt.run(['source', 'freshness', '--select', 'source:callsync.calls'], vars);
     await expect(freshness()).rejects.toThrow(/ERROR STALE/);
     const now = Date.now() * 1000;
-    await here.postgres.warehouse.recordState(['main', now, now, 'timestamp', now, 0, now, null, 1, now]);
+    await here.postgres.warehouse.recordState(stateRow({ watermark: now, proven_through: now, heartbeat_at: now }));
     expect(await freshness()).toMatch(/PASS freshness/);
   }, 120_000);
 });

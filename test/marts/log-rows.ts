@@ -69,6 +69,12 @@ const changeShapes = [
 /** What was logged of the call with this number: of some nothing after the first load. `after` in microseconds. */
 export const changesOf = (index: number) => changeShapes.slice(0, [5, 1, 3][index % 3]);
 
+/** A row of sync_state; the newest call and the last load are as old as the watermark. */
+export const stateRow = (times: Readonly<Record<'watermark' | 'proven_through' | 'heartbeat_at', number>>) => ({
+  ...{ warehouse: 'main', newest_call: times.watermark, proven_axis: 'timestamp', pending: 0 },
+  ...{ last_load_at: times.watermark, last_error: null, ledger_epoch: 1, ...times },
+});
+
 /** Half a minute past midnight: an instant at midnight would read as a date where UTC is the machine's time zone. */
 export const stateTimes = (firstDay: number) => ({
   provenThrough: firstDay + dayMicros + 30_000_000,

@@ -1,21 +1,25 @@
 /** The calls of the simulated service in both warehouses, with marts of the same settings in each. */
 import type { CallDocument } from '../../schemas/call.ts';
 import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
-import { bigqueryWarehouseSchema, postgresWarehouseSchema } from '../../schemas/config/warehouses.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import { demoCalls } from '../../src/cli/demo/demo-calls.ts';
-import { type MartPlace, type MartView, renderViews } from '../../src/marts/render-views.ts';
+import { type MartView, renderViews } from '../../src/marts/render-views.ts';
 import { martSettings } from '../../src/marts/settings.ts';
+import { demoCalls } from '../../src/simulator/demo/demo-calls.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
+import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
+import { bigquery } from '../../src/warehouse/bigquery/index.ts';
 import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
+import type { Place } from '../../src/warehouse/kind.ts';
+import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
+import { postgres as postgresKind } from '../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { CallLoad, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { type TestBigQuery, useBigQuery } from '../support/bigquery.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { makeBatch } from '../warehouse/batches.ts';
 import { executeIn } from '../warehouse/conformance-targets.ts';
-import { changesOf, dayMicros, deliveryRows, stateTimes, verdictRows } from './log-rows.ts';
+import { changesOf, dayMicros, deliveryRows, stateRow, stateTimes, verdictRows } from './log-rows.ts';
 
 export interface FilledWarehouse {
   readonly warehouse: Warehouse;
@@ -56,7 +60,7 @@ export const fillWarehouses = async (calls: SimulatedCalls): Promise<FilledWareh
   await fill(warehouse, calls);
   // The local BigQuery works out a view anew at every use, and the views that it reads with it: seconds for each mart of
   // marts. So every view is asked once, into a table, and the marts after it read that table.
-  const place = { kind: 'bigquery', project, tables: dataset, marts: `${dataset}_copies` } as const;
+  const place = bigquery.place({ ...config, marts_schema: `${dataset}_copies` });
   const views = `${dataset}_marts`;
   await executeIn(config, `CREATE SCHEMA \`${project}\`.${place.marts}`);
   const applyMarts = async (analytics: unknown): Promise<readonly string[]> => {
@@ -91,7 +95,7 @@ export const fillPostgres = async (calls: SimulatedCalls): Promise<FilledPostgre
   return {
     ...calls,
     postgresUrl: database.url,
-    postgres: present(postgres, { kind: 'postgres', tables: 'calls', marts: 'calls_marts' }, (name) => `"${name}"`),
+    postgres: present(postgres, postgresKind.place(config), (name) => `"${name}"`),
     close: async () => {
       await postgres.close();
       await database.drop();
@@ -126,10 +130,10 @@ const readCalls = async (options: SimulatorOptions, change: ChangeCall): Promise
   return documents;
 };
 
-const viewsOf = (place: MartPlace, analytics: unknown): readonly MartView[] =>
+const viewsOf = (place: Place, analytics: unknown): readonly MartView[] =>
   renderViews(place, martSettings(analyticsConfigSchema.parse(analytics)));
 
-const present = (warehouse: Warehouse, place: MartPlace, quote: (name: string) => string): FilledWarehouse => {
+const present = (warehouse: Warehouse, place: Place, quote: (name: string) => string): FilledWarehouse => {
   const ask = async (sql: string): Promise<Record<string, unknown>[]> =>
     (
       await warehouse.query(sql.replaceAll('{marts}', quote(place.marts)).replaceAll('{tables}', quote(place.tables)))
@@ -171,26 +175,19 @@ const fill = async (warehouse: Warehouse, { documents, firstDay }: SimulatedCall
     const seen = { firstSeenAt: firstDay, changedAt: firstDay + 1, missingSince: null };
     const flat = flattenCall({ callId, document, ...seen });
     const { callTimestamp, rows } = flat;
-    const changes = changesOf(index).map((one) => [
-      ...[callId, callTimestamp, one.field, one.revision, one.source],
-      firstDay + one.after,
-    ]);
+    const changes = changesOf(index).map(({ after, ...change }) => ({
+      call_id: callId,
+      call_timestamp: callTimestamp,
+      ...change,
+      observed_at: firstDay + after,
+    }));
     return { callId, revision: 1, callTimestamp, flatten: () => rows, partitions: [], changes };
   });
   await warehouse.migrate();
   const logs = { verdicts: verdictRows(firstDay), deliveries: deliveryRows(firstDay) };
   await warehouse.load(makeBatch({ calls, logs }));
   const { provenThrough, heartbeat } = stateTimes(firstDay);
-  await warehouse.recordState([
-    'main',
-    firstDay,
-    firstDay,
-    'timestamp',
-    provenThrough,
-    0,
-    firstDay,
-    null,
-    1,
-    heartbeat,
-  ]);
+  await warehouse.recordState(
+    stateRow({ watermark: firstDay, proven_through: provenThrough, heartbeat_at: heartbeat }),
+  );
 };

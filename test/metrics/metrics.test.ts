@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { watchInbox } from '../../src/metrics/inbox-gauges.ts';
-import { createRegistry } from '../../src/metrics/registry.ts';
-import { createWebhookMetrics } from '../../src/metrics/webhook-metrics.ts';
+import { createRegistry } from '../../src/health/metrics/registry.ts';
+import { watchInbox } from '../../src/health/metrics/store-metrics.ts';
+import { createWebhookMetrics } from '../../src/health/metrics/webhook-metrics.ts';
 
 test('counts and shows what the receiver does', async () => {
   const registry = new Registry();

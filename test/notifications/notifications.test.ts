@@ -7,9 +7,8 @@ import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { notificationsConfigSchema } from '../../schemas/config/notifications.ts';
-import { openChannel } from '../../src/notifications/channels.ts';
-import { findConditions } from '../../src/notifications/find-conditions.ts';
-import { queueMessages, sendMessages } from '../../src/store/status/notifications.ts';
+import { openChannels } from '../../src/health/notifications/channels.ts';
+import { notice, sendMessages } from '../../src/health/notifications/watch.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
@@ -56,46 +55,8 @@ const configOf = (rules?: unknown) =>
     ...(rules === undefined ? {} : { rules }),
   });
 
-const healthy = {
-  store: {
-    sync: { lag: 5, lastError: null },
-    inbox: { count: 1, oldestAge: 2 },
-    quarantine: { count: 0 },
-    warehouses: [{ name: 'main', liveOldestAge: 3, lastError: null }],
-  },
-  verdicts: [{ warehouse: 'main', unproven: 0, suspiciousEmpty: 0 }],
-  usages: [{ warehouse: 'main', jobs: { used: 5, limit: Number.POSITIVE_INFINITY } }],
-};
-
-test('finds what is wrong, and nothing in an installation with a backlog alone', () => {
-  expect(findConditions(healthy)).toEqual([]);
-  const wrong = findConditions({
-    store: {
-      sync: { lag: 1_200, lastError: 'SERVICE_UNREACHABLE' },
-      inbox: { count: 7, oldestAge: 600 },
-      quarantine: { count: 1 },
-      warehouses: [{ name: 'main', liveOldestAge: 1_800, lastError: null }],
-    },
-    verdicts: [{ warehouse: 'main', unproven: 3, suspiciousEmpty: 1 }],
-    usages: [{ warehouse: 'main', jobs: { used: 1_300, limit: 1_400 } }],
-  });
-  expect(wrong.map(({ condition, subject }) => `${condition}:${subject}`)).toEqual([
-    'stale:',
-    'inbox_stalled:',
-    'quarantine_open:',
-    'load_stalled:main',
-    'quota_low:main',
-    'unproven:main',
-    'suspicious_empty:main',
-  ]);
-  expect(wrong[0]?.summary).toBe('New calls are not read since 20 min (SERVICE_UNREACHABLE).');
-  expect(wrong[1]?.summary).toMatch(/7 deliveries,/);
-  expect(wrong[2]?.summary).toMatch(/1 record\.$/);
-  expect(wrong[5]?.summary).toMatch(/3 windows\.$/);
-});
-
 test('signs what it posts, and sends Slack text that mentions nobody', async () => {
-  const [pager, chat] = configOf().channels.map(openChannel);
+  const [pager, chat] = openChannels(configOf()).values();
   const message = {
     id: 'msg-1',
     condition: 'stale',
@@ -122,13 +83,13 @@ test('signs what it posts, and sends Slack text that mentions nobody', async () 
 test('tells each change once, however many processes look, and again when a channel was away', async () => {
   const { rules } = configOf([{ when: 'stale' }, { when: 'unproven', after: '1h' }]);
   const telling = rules.map(({ when, after }) => ({ condition: when, after, channels: ['pager', 'chat'] }));
-  const stale = { condition: 'stale', subject: '', summary: 'New calls are not read.' };
-  const unproven = { condition: 'unproven', subject: 'main', summary: '3 windows.' };
+  const stale = { condition: 'stale', subject: '', summary: 'New calls are not read.', isUrgent: true } as const;
+  const unproven = { condition: 'unproven', subject: 'main', summary: '3 windows.', isUrgent: true } as const;
   const sent: string[] = [];
   let isAway = false;
-  const look = async (wrong: (typeof stale)[]): Promise<string[]> => {
+  const look = async (wrong: Parameters<typeof notice>[1]): Promise<string[]> => {
     sent.length = 0;
-    await Promise.all([1, 2, 3].map(() => queueMessages(store, wrong, telling)));
+    await Promise.all([1, 2, 3].map(() => notice(store, wrong, telling)));
     const send = async ({
       channel,
       condition,

@@ -1,10 +1,11 @@
 /** Rules and dashboards against live scrapes: each alert's condition is caused, seen in a scrape, and played to the rules. */
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import type { ReconcileRequest, ReconcileTotals } from '../../schemas/orchestration.ts';
-import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import type { ReconcileProgress } from '../../workflows/messages.ts';
 import { endProcess } from '../support/installation.ts';
@@ -20,7 +21,7 @@ import {
   rules,
   seriesOf,
 } from './support/prometheus.ts';
-import { type Site, signingSecret } from './support/site.ts';
+import { program, type Site, signingSecret } from './support/site.ts';
 
 const dashboard = JSON.parse(readFileSync(`${monitoring}grafana-callsync.json`, 'utf8')) as {
   panels: { title: string; targets: { expr: string }[] }[];
@@ -77,6 +78,15 @@ const swallowRow = async ({ store }: Site, callId: string): Promise<() => Promis
   );
   return () => store.pool.query('DROP FUNCTION calls.swallow() CASCADE');
 };
+
+/** What a command of this configuration prints as JSON, whatever it ends with. */
+const runOn = ({ configPath }: Site, args: readonly string[]): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    execFile(process.execPath, [program, ...args, '--json', '--config', configPath], (error, stdout) => {
+      if (stdout === '') reject(error);
+      else resolve(JSON.parse(stdout));
+    });
+  });
 
 /** Seconds that no age reaches here while nothing is wrong, although a scrape may show a reading of five seconds ago. */
 const unusualAge = 10;
@@ -158,6 +168,9 @@ export const testMonitoring = (site: () => Site): void => {
     const broken = await sendWebhook({ url: site().webhook, body: '{"unique_id": 7}', secret: signingSecret });
     expect(broken).toMatchObject({ delivered: true });
     await expect.poll(read, poll).toMatch(/Quarantine<\/th><td>1<\/td>/);
+    await expect
+      .poll(read, poll)
+      .toMatch(/<strong>Attention\.<\/strong> In quarantine, to be decided on: 1 record\. Since/);
   });
 
   test('no webhook arrives while polls bring calls', async () => {
@@ -165,6 +178,11 @@ export const testMonitoring = (site: () => Site): void => {
     await site().control.drainWebhooks();
     const during = await scrapeTwice(synced);
     expect(figure(during[1], accepted)).toBe(figure(during[0], accepted));
+    // The service signs with another secret than the receiver has.
+    for (const secret of ['wrong', 'wrong', 'wrong'])
+      await sendWebhook({ url: site().webhook, body: '{}', secret }).catch(() => undefined);
+    const read = async () => await (await fetch(site().operations())).text();
+    await expect.poll(read, poll).toMatch(/Every delivery is refused for its signature: \d+ deliveries/);
     await site().control.startWebhooks();
     const after = await scrapeTwice(accepted);
     episode('CallsyncWebhookSilent', { during, after });
@@ -219,7 +237,20 @@ export const testMonitoring = (site: () => Site): void => {
 
     await endProcess(site().process(), 'SIGKILL');
     await expect(site().scrape()).rejects.toThrow();
+    const wrongNow = async () => {
+      const { wrong } = (await runOn(site(), ['status'])) as { wrong: { condition: string }[] };
+      return wrong.map(({ condition }) => condition);
+    };
+    await expect.poll(wrongNow, poll).toContain('worker_gone');
+    const { findings } = (await runOn(site(), ['doctor'])) as { findings: { check: string; message: string }[] };
+    expect(findings.filter(({ check }) => check === 'health').map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/^No worker has run for \d+ s/),
+    );
     await site().start();
+    const timeline = async () => await (await fetch(site().operations())).text();
+    await expect
+      .poll(timeline, poll)
+      .toMatch(/No worker has run for[\s\S]*recovery|recovery[\s\S]*No worker has run for/);
     const polls = (scrape: string): boolean => namesOf(scrape).has('temporal_num_pollers');
     episode('CallsyncWorkerGone', { during: null, after: kept(await scrapeUntil('workers poll', polls)) });
 

@@ -3,90 +3,58 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { afterEach, expect, test } from 'vitest';
-import { terminal } from '../../src/errors.ts';
-import { createAccess } from '../../src/operations/page/access.ts';
-import { html } from '../../src/operations/page/html.ts';
-import { createPage } from '../../src/operations/page/page.ts';
-import type { DayVerdict, PageState } from '../../src/operations/page/page-state.ts';
-import { provenThrough, sumUp } from '../../src/operations/page/sum-up.ts';
-import { type OperationsServer, serveOperations } from '../../src/operations/server.ts';
+import { createAccess } from '../../src/health/page/access.ts';
+import { html } from '../../src/health/page/html.ts';
+import { createPage } from '../../src/health/page/page.ts';
+import { type OperationsServer, serveOperations } from '../../src/health/page/server.ts';
+import { type PageState, provenThrough, sumUp } from '../../src/health/page/state.ts';
+import { terminal } from '../../src/lib/errors.ts';
+import type { StoredVerdict } from '../../src/store/windows/verdicts.ts';
+import { healthy, warehouse } from './support/healthy.ts';
 
 const evil = `<img src=x onerror="alert(1)">'&`;
-const day = (date: string, state: PageState['warehouses'][number]['days'][number]['state']) => ({
-  date,
-  state,
-  calls: 7,
-});
-const warehouse = {
-  name: 'main',
-  pending: 0,
-  liveOldestAge: null,
-  lastLoadAge: 3,
-  lastError: null,
-  newestVisible: 1_000_000,
-  days: [
-    day('2026-01-01', 'unread'),
-    day('2026-01-02', 'proven'),
-    day('2026-01-03', 'healed'),
-    day('2026-01-04', 'unproven'),
-  ],
-};
+const day = (date: string, state: PageState['days'][string][number]['state']) => ({ date, state, calls: 7 });
 const calm: PageState = {
-  at: 1_005_000,
+  at: healthy.at,
   version: '1.2.3',
-  storeAnswers: true,
-  sync: { lag: 4, watermarkAge: 9, lastError: null },
-  warehouses: [warehouse],
-  calls: 1_234,
-  waiting: [{ what: 'Inbox', count: 0, oldestAge: null, command: 'callsync status' }],
+  health: healthy,
+  days: {
+    main: [
+      day('2026-01-01', 'unread'),
+      day('2026-01-02', 'proven'),
+      day('2026-01-03', 'healed'),
+      day('2026-01-04', 'unproven'),
+    ],
+  },
+  spool: null,
   funnel: [{ step: 'Arrival to ledger', calls: 9, p50: 0.2, p95: 1.5 }],
   ways: { both: 8, pollOnly: 1, webhookOnly: 1, importOnly: 0 },
   backfills: [],
   limits: [{ what: 'Requests', used: 20, limit: 40, note: '' }],
-  openProblems: 0,
   events: [],
 };
 
-test('sums everything up in one sentence', () => {
+test('sums everything up in one sentence while nothing is wrong', () => {
   expect(sumUp(calm)).toMatchObject({
     mood: 'good',
+    word: 'On time',
     sentence: 'The newest visible call is 5.0 s old; all is proven through 2026-01-03.',
   });
-  expect(sumUp({ ...calm, sync: null }).word).toBe('Not started');
-  expect(sumUp({ ...calm, storeAnswers: false, warehouses: [] })).toMatchObject({
-    mood: 'action',
-    command: 'callsync doctor',
-  });
-  expect(
-    sumUp({ ...calm, warehouses: [{ ...warehouse, liveOldestAge: 901, lastError: 'DATABASE_ERROR' }] }).sentence,
-  ).toBe('Warehouse main lacks changes since 15 min; its last load failed with DATABASE_ERROR.');
-  expect(sumUp({ ...calm, sync: { lag: 3_000, watermarkAge: 9, lastError: null } }).word).toBe('Delayed');
-  // A backlog of years delays nothing.
-  expect(
-    sumUp({
-      ...calm,
-      sync: { lag: 4, watermarkAge: 9e8, lastError: null },
-      warehouses: [{ ...warehouse, pending: 4e6 }],
-    }).mood,
-  ).toBe('good');
-  const empty = { ...warehouse, days: [...warehouse.days, day('2026-01-05', 'suspicious_empty')] };
-  expect(sumUp({ ...calm, warehouses: [empty] }).word).toBe('Action required');
+  expect(sumUp({ ...calm, health: { ...healthy, sync: null } }).word).toBe('Not started');
+  expect(sumUp({ ...calm, health: null })).toMatchObject({ mood: 'action', wrong: [{ command: 'callsync doctor' }] });
 });
 
 test('calls proven only what every warehouse has without a gap', () => {
-  const other = {
-    ...warehouse,
-    days: [day('2026-01-02', 'proven'), day('2026-01-03', 'unproven'), day('2026-01-04', 'proven')],
-  };
-  expect(provenThrough([warehouse, other])).toBe('2026-01-02');
-  expect(provenThrough([warehouse, { ...warehouse, days: [day('2026-01-02', 'unproven')] }])).toBeNull();
+  const other = [day('2026-01-02', 'proven'), day('2026-01-03', 'unproven'), day('2026-01-04', 'proven')];
+  expect(provenThrough({ ...calm.days, other })).toBe('2026-01-02');
+  expect(provenThrough({ ...calm.days, other: [day('2026-01-02', 'unproven')] })).toBeNull();
 });
 
 test('tells which days are proven behind one that is not', () => {
   const proven = ['2026-01-03', '2026-01-04'].map((date) => day(date, 'proven'));
   const days = [day('2026-01-01', 'unread'), day('2026-01-02', 'unproven'), ...proven];
-  const sentence = (...more: (typeof warehouse)['days'][]) =>
-    sumUp({ ...calm, warehouses: [days, ...more].map((one) => ({ ...warehouse, days: one })) }).sentence;
+  const sentence = (...more: (typeof days)[]) =>
+    sumUp({ ...calm, days: Object.fromEntries([days, ...more].entries()) }).sentence;
   expect(sentence()).toContain('; 2 days are proven, but not 2026-01-02 before.');
   // A day counts where every warehouse has it.
   expect(sentence([day('2026-01-01', 'unproven'), ...proven.slice(0, 1)])).toContain(
@@ -112,7 +80,7 @@ const everyMs = 50;
 const serve = async (
   rules: Partial<Parameters<typeof createAccess>[0]> = {},
   state: PageState = calm,
-  verdicts: readonly DayVerdict[] = [],
+  verdicts: readonly StoredVerdict[] = [],
 ) => {
   let reads = 0;
   const access = createAccess({ isOpen: true, readToken: undefined, actors: [], hosts: [], ...rules });
@@ -136,7 +104,7 @@ const serve = async (
           },
     readState: async () => {
       reads += 1;
-      return { ...state, calls: reads };
+      return { ...state, at: reads };
     },
     readVerdicts: async () => verdicts,
     everyMs,
@@ -168,8 +136,9 @@ const ask = (port: number, head: string): Promise<string> =>
 test('shows hostile names as text, under a policy that runs nothing but its own script', async () => {
   const hostile: PageState = {
     ...calm,
-    warehouses: [{ ...warehouse, name: evil, lastError: evil }],
-    waiting: [{ what: evil, count: 1, oldestAge: 2, command: evil }],
+    // What is wrong names it too.
+    health: { ...healthy, warehouses: [{ ...warehouse, name: evil, lastError: evil, liveOldestAge: 901 }] },
+    days: { [evil]: calm.days.main ?? [] },
     backfills: [
       { name: evil, status: evil, startedAt: '2026-01-01T00:00:00Z', link: 'http://127.0.0.1/', progress: null },
     ],
@@ -314,11 +283,12 @@ test('has no form and no action where nobody may act', async () => {
 });
 
 test('the verdicts of a day say how many listed calls may not be kept', async () => {
-  const verdict: DayVerdict = {
-    ...{ from: 0, to: 3_600_000, outcome: 'proven', level: 'full, rows', comparedAt: 0 },
-    ...{ listed: 4_320, found: 4_311, keptOut: 9, missing: 0, different: 0, healed: 0 },
-  };
-  const { address } = await serve({}, calm, [verdict, { ...verdict, keptOut: null }]);
+  const verdict = {
+    ...{ window_from: 0, window_to: 3_600_000_000, outcome: 'proven', level: 'records', warehouse_level: 'rows' },
+    ...{ calls_listed: 4_320, calls_found: 4_311, kept_out: 9, missing: 0, different: 0, healed: 0, compared_at: 0 },
+    warehouse: 'main',
+  } as StoredVerdict;
+  const { address } = await serve({}, calm, [verdict, { ...verdict, kept_out: null }]);
   const text = await (await fetch(`${address}/verdicts?warehouse=main&day=1970-01-01`)).text();
   expect(text).toContain('<th scope="col">Found</th><th scope="col">Kept out</th><th scope="col">Missing</th>');
   expect(text).toContain('<td>4,311</td><td>9</td><td>0</td>');

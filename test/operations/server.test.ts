@@ -7,8 +7,12 @@ import { join } from 'node:path';
 import { Gauge, Registry } from 'prom-client';
 import { Agent, fetch as fetchBy } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { limitConnections, requestLimits } from '../../src/operations/limit-connections.ts';
-import { type OperationsServer, serveOperations } from '../../src/operations/server.ts';
+import {
+  limitConnections,
+  type OperationsServer,
+  requestLimits,
+  serveOperations,
+} from '../../src/health/page/server.ts';
 import { makeCertificate } from '../support/certificate.ts';
 
 const registry = new Registry();

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { terminal } from '../../src/errors.ts';
+import { terminal } from '../../src/lib/errors.ts';
 import { BinaryCopyWriter } from '../../src/postgres/binary-copy.ts';
 import { inTransaction, openPool, runQuery } from '../../src/postgres/database.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

@@ -1,6 +1,7 @@
 /** Values that pass their checks, in the ways in which they are written and said. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { Budget } from '../../src/privacy/budget.ts';
 import { detect } from '../../src/privacy/detect.ts';
 import { makeToken } from '../../src/privacy/tokens.ts';
 
@@ -79,6 +80,53 @@ test.each([
   expect(find(text)).toEqual(value === undefined ? [] : [value]);
 });
 
+test.each([
+  ['numéro de sécurité sociale 2 90 06 75 116 005', 'nir 2900675116005'],
+  ['０６ ３９ ９８ １２ ３４', 'phone +33639981234'],
+  ['06‑39‑98‑12‑34', 'phone +33639981234'],
+  ['06−39−98−12−34', 'phone +33639981234'],
+  ['06:39:98:12:34', 'phone +33639981234'],
+  ['06_39_98_12_34', 'phone +33639981234'],
+  ['06|39|98|12|34', 'phone +33639981234'],
+  ['06*39*98*12*34', 'phone +33639981234'],
+  ['06\u200b39\u200b98\u200b12\u200b34', 'phone +33639981234'],
+  ['jean.dupont%40example.fr', 'email jean.dupont@example.fr'],
+  ['jean.dupont[at]example.fr', 'email jean.dupont@example.fr'],
+  ['jean.dupont (at) example (dot) fr', 'email jean.dupont@example.fr'],
+  ['ｊｅａｎ＠ｅｘａｍｐｌｅ．ｆｒ', 'email jean@example.fr'],
+  ['zéro six trente-neuf quatre-vingt-dix-huit vingt-deux euh non douze trente-quatre', 'phone +33639981234'],
+  ['zero six trente neuf quatre vingt dix huit zéro un pardon douze trente quatre', 'phone +33639981234'],
+  ['I bought it at amazon dot com', undefined],
+  ['they sell shoes at zalando dot com', undefined],
+  ['my email is sophie at zalando dot com', 'email sophie@zalando.com'],
+])('%s → %s', (text, value) => {
+  expect(find(text)).toEqual(value === undefined ? [] : [value]);
+});
+
+test('a value that is disguised is found where it stands in the text as it came', () => {
+  expect(found('le ０６\u200b ３９−98 12 34 … oui')).toEqual(['０６\u200b ３９−98 12 34']);
+});
+
+test.each([
+  [['votre numéro de sécu sans la clé ?', 'in|2 90 06 75 116 005'], 'nir 2900675116005'],
+  [['jean point dupont', 'in|oui', 'arobase gmail point com'], 'email jean.dupont@gmail.com'],
+  [
+    ['jean point dupont alors', 'in|attendez mon stylo ne marche plus', 'arobase gmail point com'],
+    'email jean.dupont@gmail.com',
+  ],
+  [
+    [
+      'le zéro six trente-neuf',
+      'in|ne quittez pas je prends de quoi écrire',
+      'quatre-vingt-dix-huit douze trente-quatre',
+    ],
+    'phone +33639981234',
+  ],
+  [['le cryptogramme 142', 'une taille 40 ou 44', 'le meuble fait 218 x 156 x 130'], 'cvv 142'],
+])('over utterances: %j → %s', (lines, value) => {
+  expect(find(...lines)).toEqual([value]);
+});
+
 test('the answer to a question is found by what was asked', () => {
   expect(found('in|et le cryptogramme au dos de la carte ?', 'alors un deux trois')).toEqual(['un deux trois']);
   expect(found('in|votre date de naissance', 'le 12 mars 1985')).toEqual(['12 mars 1985']);
@@ -121,4 +169,46 @@ test('any text: findings lie within it, and do not overlap', () => {
     }),
     { numRuns: 200 },
   );
+});
+
+describe('work', () => {
+  const ambiguous = 'neuf cent quatre vingt dix neuf mille neuf cent quatre vingt dix neuf';
+  const stepsPerKilobyte = 20_000;
+  const spend = (...lines: readonly string[]): number => {
+    const spoken = say(...lines);
+    const budget = new Budget(spoken);
+    detect(spoken, options, budget);
+    return budget.spent / (lines.join('').length / 1_000);
+  };
+
+  test('an utterance that takes too many steps is replaced as a whole, and leaves its neighbours', () => {
+    const text = Array.from({ length: 100 }, () => ambiguous).join(' ');
+    const findings = detect(say('le 06 39 98 12 34', 'merci', 'merci', 'merci', 'merci', text), options);
+    expect(findings.map(({ detector, spans }) => [detector, spans[0]?.utterance])).toEqual([
+      ['phone', 0],
+      ['unread', 5],
+    ]);
+    expect(findings[1]?.spans).toEqual([{ utterance: 5, start: 0, end: text.length }]);
+  });
+
+  test('any text takes so many steps a kilobyte at most', () => {
+    const word = fc.constantFrom(
+      ...'neuf cent quatre vingt dix mille soixante trois zéro six double oh 06 00 33 1 2 FR A cvv née at point gmail.com @ et oui secu'.split(
+        ' ',
+      ),
+    );
+    const phrase = fc.array(word, { minLength: 1, maxLength: 12 }).map((list) => list.join(' '));
+    fc.assert(
+      fc.property(phrase, fc.integer({ min: 1, max: 3 }), (text, lines) => {
+        const repeated = Array.from({ length: Math.ceil(1_000 / text.length) }, () => text).join(' ');
+        expect(spend(...Array.from({ length: lines }, () => repeated))).toBeLessThan(stepsPerKilobyte);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test('200 kB before a sign are no address', () => {
+    expect(find(`${'a'.repeat(200_000)}@`, 'a'.repeat(200_000))).toEqual([]);
+    expect(found(`${'a'.repeat(200)}@example.fr`)).toEqual([`${'a'.repeat(64)}@example.fr`]);
+  });
 });

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createKeyedHash } from '../../src/keyed-hash.ts';
+import { createKeyedHash } from '../../src/lib/keyed-hash.ts';
 
 test('it is the HMAC of any text under any key, whatever was hashed before', () => {
   const text = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ minLength: 500, maxLength: 520, unit: 'binary' }));

@@ -1,4 +1,5 @@
 /** The list of what was replaced in a transcript: places and detectors of each span, and nothing that a sender made up. */
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';
@@ -24,7 +25,7 @@ interface Transcript {
 /** The transcript under the rules, the same from its value and from its bytes. */
 const pass = (transcript: object, { admit, preview } = privacy): Transcript => {
   const record = { unique_id: 'a', transcript_json: transcript };
-  const { transcript_json: kept } = preview(record, () => undefined);
+  const { transcript_json: kept } = preview(record).fields;
   const { body } = admit(Buffer.from(JSON.stringify(record)));
   expect(JSON.parse(body.toString())).toEqual({ unique_id: 'a', transcript_json: kept });
   return kept as Transcript;
@@ -46,6 +47,37 @@ test('has a row of each utterance over which a value was dictated', () => {
     [0, 1, 3, 'phone', 1],
     [1, 0, 2, 'phone', 1],
   ]);
+});
+
+test('names exactly the words that were replaced', () => {
+  const phrase = fc.constantFrom(
+    'le zéro six trente-neuf',
+    'quatre-vingt-dix-huit douze trente-quatre merci',
+    'c est le 06 39 98 12 34',
+    'jean point dupont arobase gmail point com',
+    'le code de sécurité 123',
+    'né le 12 mars 1985',
+    'oui',
+  );
+  fc.assert(
+    fc.property(fc.array(fc.tuple(phrase, fc.constantFrom('in', 'out')), { maxLength: 6 }), (lines) => {
+      const before = lines.map(([content, from]) => said(content, from));
+      const { callData: after, callsync_redactions: list = [] } = pass({ callData: before }) as {
+        readonly callData: typeof before;
+        readonly callsync_redactions?: readonly (readonly [number, number, number])[];
+      };
+      const named = list.flatMap(([utterance, first, last]) =>
+        Array.from({ length: last - first + 1 }, (_, index) => `${utterance}:${first + index}`),
+      );
+      const changed = before.flatMap(({ words }, utterance) =>
+        words.flatMap(({ value }, index) =>
+          after[utterance]?.words[index]?.value === value ? [] : [`${utterance}:${index}`],
+        ),
+      );
+      expect([...new Set(named)].sort()).toEqual(changed.sort());
+    }),
+    { numRuns: 60 },
+  );
 });
 
 test('names no words where text and words differ, or where there are none', () => {

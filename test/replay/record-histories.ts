@@ -5,7 +5,7 @@
 import { writeFile } from 'node:fs/promises';
 import proto from '@temporalio/proto';
 import { expect, test } from 'vitest';
-import { openErasure } from '../../src/store/erasure/erasure-requests.ts';
+import { openErasure } from '../../src/store/persons/receipts.ts';
 import { startErase, startLoadWarehouse, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import {
   backfillId,
@@ -70,7 +70,7 @@ test('records a history of every workflow', async () => {
     await save('load-warehouse', loadWarehouseId(site.prefix, 'postgres'));
 
     const draft = { texts: { quarantine: 0, frames: 0 } };
-    const requestId = await openErasure(site.store, { draft, callIds: [] });
+    const requestId = await openErasure(site.store, { draft, callIds: [], subjects: [] });
     await (await startErase(site.client, site.prefix, requestId)).result();
     await save('erase', eraseId(site.prefix, requestId));
 

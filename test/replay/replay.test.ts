@@ -56,15 +56,15 @@ const broken = [
   {
     what: 'two activities change places',
     file: 'sweep.js',
-    from: 'const merged = await liveActivities(input.queues).mergeInbox();',
-    to: 'await load.listPending();\n  const merged = await liveActivities(input.queues).mergeInbox();',
+    from: 'await liveActivities(input.queues).mergeInbox();',
+    to: 'await load.listPending();\n  await liveActivities(input.queues).mergeInbox();',
     fails: 'sweep',
   },
   {
     what: 'an activity goes by another name',
     file: 'reconcile.js',
     from: 'await planReconcile(',
-    to: 'await reconcileActivities(input.queues).reconcileWindows(',
+    to: 'await readActivities(input.queues).reconcileWindows(',
     fails: 'reconcile',
   },
 ] as const;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { intersect, lengthOf, subtract } from '../../src/intervals.ts';
+import { intersect, lengthOf, subtract } from '../../src/lib/intervals.ts';
 import { learnHorizon } from '../../src/rereads/learn-horizon.ts';
 import { type CoveredBand, planningInterval, planParts, type RereadPlan } from '../../src/rereads/plan-parts.ts';
 

@@ -33,3 +33,13 @@ test('says of every code what it means and what to do, and notes none that is no
   const known = new Set(codes.map(({ code }) => code));
   expect(Object.keys(errorNotes).filter((code) => !known.has(code))).toEqual([]);
 });
+
+test('says of errors that only commands make that nothing tries them again', () => {
+  const page = renderTroubleshooting(root);
+  const saysOf = (code: string) => page.split(`## ${code}\n`)[1]?.split('\n## ')[0];
+  for (const code of ['GO_LIVE_EMPTY', 'GO_LIVE_OVERLAP', 'NO_WORKER', 'PROOF_UNANSWERED', 'DEMO_NOT_SETTLED']) {
+    expect(saysOf(code)).toContain('It may pass: run the command again.');
+    expect(saysOf(code)).not.toContain('Tried again by itself');
+  }
+  expect(saysOf('SERVICE_UNAVAILABLE')).toContain('Tried again by itself');
+});

@@ -12,7 +12,8 @@ test.each(['bench', 'campaign'])('npm run %s lists every name, what it does and 
     const lines = stdout.split('\n').slice(1, -1);
     expect(status).toBe(0);
     expect(lines.length).toBeGreaterThan(5);
-    for (const line of lines) expect(line).toMatch(/^ {2}[a-z-]+ +[A-Z0-9].*\. \((a|half|\d+)[^)]*\)$/);
+    for (const line of lines)
+      expect(line).toMatch(/^ {2}[a-z-]+ +[A-Z0-9].*\. \((a|half|\d+)[^)]*\)$|^ +cases: [a-z-]+(, [a-z-]+)+$/);
   }
 });
 
@@ -21,4 +22,12 @@ test('refuses a name that does not exist', () => {
   expect(status).toBe(2);
   expect(stderr).toContain('There is no bench named speed.');
   expect(stdout).toContain('cli-start');
+});
+
+test('refuses a case that a campaign does not have, and names its cases', () => {
+  const { status, stderr } = run('campaign', 'receiver', 'fuzz', 'nothing');
+  expect(status).toBe(2);
+  expect(stderr).toBe(
+    'The campaign receiver has no case nothing. Its cases: fuzz, hostile, store-stopped, spool-lock.\n',
+  );
 });

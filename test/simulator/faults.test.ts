@@ -48,6 +48,8 @@ const expected: Readonly<Record<FaultKind, RegExp>> = {
   hang: /^timeout$/,
   redirect: /^302 text$/,
   refused_400: /^400 json$/,
+  refused_416: /^416 json$/,
+  refused_422: /^422 json$/,
   forbidden_403: /^403 json$/,
   missing_404: /^404 json$/,
 };

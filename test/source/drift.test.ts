@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { countFields, createTally, findDrift, settledFields } from '../../src/source/list/drift.ts';
+import { inheritedNames, withInheritedNames } from '../support/inherited-names.ts';
 
 const tallyOf = (documents: readonly Record<string, unknown>[]) => {
   const tally = createTally();
@@ -15,6 +16,14 @@ describe('drift', () => {
       many({ unique_id: 'a', timestamp: 'x', duration: '5', visit: null, tags: [], in: { data: 'x' } }),
     );
     expect(findDrift({ source: 'webhook', tally, before: new Set(settledFields(tally)) })).toEqual([]);
+  });
+
+  test('is told of fields whose names every object inherits', () => {
+    const tally = tallyOf(many({ unique_id: 'a', ...withInheritedNames(1) }));
+    const findings = findDrift({ source: 'list', tally, before: new Set() });
+    expect(findings.map(({ field, kind }) => [kind, field])).toEqual(
+      [...inheritedNames].sort().map((name) => ['new', name]),
+    );
   });
 
   test('names new, vanished, uncarried and oddly typed fields, without a value', () => {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CallsyncError } from '../../src/errors.ts';
+import { CallsyncError } from '../../src/lib/errors.ts';
 import type { Api } from '../../src/source/http/api.ts';
 import { MalformedList, scanRecords } from '../../src/source/json/record-scan.ts';
 import { createListClient } from '../../src/source/list/list-client.ts';

@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Config } from '../../schemas/config.ts';
+import { openSource } from '../../src/cli/parts/open-source.ts';
+import { createServices } from '../../src/cli/parts/services.ts';
+import type { CallsyncError } from '../../src/lib/errors.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import {
   createLocalSlots,
@@ -12,6 +16,7 @@ import {
 import { createSharedSlots } from '../../src/store/request-limit.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { answerToken, configFor, json, startServer } from './local-server.ts';
 import { readSimulated, simulatedSource, wholeRange } from './simulated.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -41,6 +46,33 @@ const sharedSlots = (store: Store, name: string, rules: RequestLimitRules): Slot
   });
 
 const rules = { requests: 10, perMs: 500, live: 3 };
+
+test('a process that starts while the service refuses knows from the store that it answered before', async () => {
+  let status = 200;
+  const server = await startServer((_, response, url) =>
+    url.pathname.startsWith('/realms/') ? answerToken(response) : json(response, status, []),
+  );
+  closers.push(server.close);
+  const store = await openWorker();
+  const askAs = async (answer: number, path?: string) => {
+    status = answer;
+    const section = { limits: { retries: 0 }, ...(path === undefined ? {} : { list: { path } }) };
+    const config = { source: configFor(server.url, section), sync: {} } as Config;
+    const services = createServices(
+      config,
+      () => undefined,
+      () => undefined,
+    );
+    closers.push(services.close);
+    const { api } = openSource(services, store);
+    return await api.get(api.address('/calls', []), () => 'answered').catch(({ kind }: CallsyncError) => kind);
+  };
+  expect(await askAs(403)).toEqual('terminal');
+  expect(await askAs(200)).toMatchObject({ value: 'answered' });
+  for (const answer of [403, 404, 401]) expect(await askAs(answer)).toBe('transient');
+  // What is asked otherwise has not been answered yet.
+  expect(await askAs(404, '/other')).toBe('terminal');
+});
 
 /** Hands out slots as fast as they are asked for; what counts is when they lie, not when we got them. */
 describe.each<[string, (of?: RequestLimitRules) => Promise<SlotSource[]>]>([
@@ -140,7 +172,7 @@ describe('a limiter', () => {
 });
 
 describe('three workers reading at the documented limit', () => {
-  // `npm run campaign -- activate` holds the whole path to 90 % and 1 %; here a slow machine must be able to pass.
+  // `npm run campaign -- volume activate` holds the whole path to 90 % and 1 %; here a slow machine must be able to pass.
   test('use most of it, and hardly one of their requests is answered 429', {
     timeout: 120_000,
     retry: 1,

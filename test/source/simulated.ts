@@ -1,7 +1,7 @@
 /** A source that reads the simulated service. */
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
 import type { Observation } from '../../schemas/observation.ts';
-import { sourceOf } from '../../src/cli/demo/simulator-process.ts';
+import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import type { Simulator } from '../../src/simulator/start-simulator.ts';
 import type { Window } from '../../src/source/list/windows.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
-import { type CallsyncError, terminal } from '../../src/errors.ts';
+import { type CallsyncError, terminal } from '../../src/lib/errors.ts';
 import { createTokenSource } from '../../src/source/http/tokens.ts';
 import { createSource, findTokenFormat, type Source } from '../../src/source/source.ts';
 import { configFor, type Handler, json, type LocalServer, startServer } from './local-server.ts';
@@ -170,8 +170,22 @@ describe('the token request', () => {
     expect(await refusalOf(source.tokens.get())).toMatchObject({ code: 'SERVICE_UNREACHABLE', kind: 'transient' });
   });
 
-  test('does not send the secret over plain http beyond this machine', () => {
-    expect(() => createSource(configFor('http://service.example'))).toThrowError(/https/);
+  test('sends neither secret nor token over plain http beyond this machine, unless that is allowed', () => {
+    const away = 'http://service.example';
+    const here = 'http://127.0.0.1:1';
+    const version = { by: 'host', value: 'service.example' } as const;
+    for (const config of [
+      { auth_url: away },
+      { base_url: away },
+      { token_url: away },
+      { version },
+      { token: 'a', base_url: away },
+    ]) {
+      expect(() => createSource(configFor(here, config))).toThrowError(
+        expect.objectContaining({ code: 'TOKEN_INSECURE' }),
+      );
+      closers.push(createSource(configFor(here, { ...config, allow_http: true })).close);
+    }
   });
 
   test('reads the secret file again for each request', async () => {

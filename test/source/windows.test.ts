@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatTimestamp, parseTimestamp } from '../../src/source/list/timestamps.ts';
 import {
   contains,
   halveWindow,
@@ -101,43 +100,5 @@ describe('windows', () => {
       from: base,
       to: base + second,
     });
-  });
-});
-
-describe('instants', () => {
-  test.each([
-    ['2023-12-04T15:18:29Z', 1_701_703_109_000_000],
-    ['2023-12-04T15:18:29.123456Z', 1_701_703_109_123_456],
-    ['2023-12-04T15:18:29.1234567+00:00', 1_701_703_109_123_456],
-    ['2023-12-04 16:18:29+0100', 1_701_703_109_000_000],
-    ['2023-12-04T15:18:29', 1_701_703_109_000_000],
-    ['2023-12-04', 1_701_648_000_000_000],
-    [1_701_703_109, 1_701_703_109_000_000],
-    [1_701_703_109.5, 1_701_703_109_500_000],
-    [1_701_703_109_000, 1_701_703_109_000_000],
-    ['1701703109000', 1_701_703_109_000_000],
-  ])('reads %s', (value, micros) => expect(parseTimestamp(value)).toBe(micros));
-
-  test.each([
-    null,
-    '',
-    'yesterday',
-    '2023-13-04T00:00:00Z',
-    '5',
-    5,
-    Number.NaN,
-    Number.POSITIVE_INFINITY,
-    {},
-    '2023-12-04T99:00Z',
-    '2025-02-30T10:00:00Z',
-    '2025-02-29',
-  ])('refuses %s', (value) => expect(parseTimestamp(value)).toBeUndefined());
-
-  test('writes what it reads', () => {
-    const instant = 1_701_703_109_123_000;
-    expect(formatTimestamp(instant, 'iso')).toBe('2023-12-04T15:18:29.123Z');
-    expect(formatTimestamp(instant, 'iso_seconds')).toBe('2023-12-04T15:18:29Z');
-    expect(formatTimestamp(instant, 'epoch_s')).toBe('1701703109');
-    expect(formatTimestamp(instant, 'epoch_ms')).toBe('1701703109123');
   });
 });

@@ -1,10 +1,10 @@
 /** A warehouse that commits at its own pace, with a backlog of years: a call of this minute must not queue behind it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { bigqueryWarehouseSchema } from '../../schemas/config/warehouses.ts';
 import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
 import { ingest } from '../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
 import { countPending, type QueueCursor } from '../../src/store/loads/pending.ts';
+import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { type BigqueryWarehouse, createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
 import { useBigQuery } from '../support/bigquery.ts';
 import { observationOf, openPipeline, type Pipeline, register } from '../support/pipeline.ts';

@@ -1,5 +1,6 @@
 /** What every statement of a pool costs, told by the server itself (`auto_explain`): the statements are those that are sent. */
 import pg from 'pg';
+import { asAdmin } from '../support/postgres.ts';
 
 export interface StatementCost {
   readonly sql: string;
@@ -19,7 +20,7 @@ interface Plan {
 
 /** New connections to the database tell the plan of each statement as a notice. */
 export const explainStatements = async (url: string): Promise<void> => {
-  const client = new pg.Client({ connectionString: url });
+  const client = new pg.Client({ connectionString: asAdmin(url) });
   await client.connect();
   const settings = {
     session_preload_libraries: 'auto_explain',
@@ -58,6 +59,12 @@ export const gatherCosts = (pool: pg.Pool): (() => readonly StatementCost[]) => 
       times: (before?.times ?? 0) + 1,
     });
   };
-  pool.on('connect', (client) => client.on('notice', ({ message }) => note(message ?? '')));
+  // Not when they connect: the pool may have connections already, and give the work to none but those.
+  const heard = new WeakSet<pg.PoolClient>();
+  pool.on('acquire', (client) => {
+    if (heard.has(client)) return;
+    heard.add(client);
+    client.on('notice', ({ message }) => note(message ?? ''));
+  });
   return () => [...costs.values()].sort((a, b) => b.buffers - a.buffers);
 };

@@ -1,9 +1,12 @@
 /** What metrics and the status page show of the store: ages and counts that fit what was written. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { measureLatency, readHealth, readProofs } from '../../src/health/read-health.ts';
+import { completeLoad, planLoad } from '../../src/store/loads/loads.ts';
 import { markPending } from '../../src/store/loads/pending.ts';
 import { registerWarehouse } from '../../src/store/loads/warehouses.ts';
-import { readStoreGauges, readVerdictGauges } from '../../src/store/status/gauges.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { provenRanges, readProvenThrough } from '../../src/store/windows/proven-ranges.ts';
+import type { VerdictOutcome } from '../../src/store/windows/verdicts.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;
@@ -13,13 +16,14 @@ beforeAll(async () => {
   store = await openStore({ url: database.url });
   await registerWarehouse(store, 'main', 1);
   await store.query('UPDATE warehouses SET walk_after = NULL');
+  await store.query(`INSERT INTO epochs (epoch, reason) VALUES (1, 'test')`);
 });
 afterAll(async () => {
   await store?.close();
   await database?.drop();
 });
 
-const read = () => readStoreGauges(store, { warehouses: ['main'], limitSpanMs: 10_000 });
+const read = () => readHealth(store, { warehouses: ['main'], limitSpanMs: 10_000 });
 
 test('has no age while nothing waits', async () => {
   expect(await read()).toMatchObject({
@@ -27,14 +31,15 @@ test('has no age while nothing waits', async () => {
     inbox: { count: 0, oldestAge: null },
     quarantine: { count: 0, oldestAge: null },
     rereads: { count: 0, oldestAge: null },
-    warehouses: [{ name: 'main', pending: 0, liveOldestAge: null, newestVisible: null, lastLoadAge: null }],
+    warehouses: [{ name: 'main', pending: 0, liveOldestAge: null, newestVisible: null, lastLoadAt: null }],
     sync: null,
     openProblems: 0,
     grantedRequests: 0,
-    lastDeliveryAge: null,
+    refused: { count: 0, oldestAge: null },
+    workerAge: null,
   });
-  expect(await readVerdictGauges(store, { warehouses: ['main'], days: 9 })).toEqual([
-    { warehouse: 'main', unproven: 0, suspiciousEmpty: 0 },
+  expect(await readProofs(store, { warehouses: ['main'], days: 9 })).toEqual([
+    { warehouse: 'main', unproven: 0, suspiciousEmpty: 0, oldestAge: null },
   ]);
 });
 
@@ -62,6 +67,34 @@ test('tells the age of live changes apart from a backlog of old calls', async ()
   expect(Date.now() - (loaded?.newestVisible ?? 0)).toBeLessThan(3_700_000);
 });
 
+test('the time to a warehouse is that of the first load of a call, whatever is loaded later', async () => {
+  const deliver = (age: string) =>
+    store.query(
+      `INSERT INTO inbox (arrival_id, received_at, outcome, folded_at, call_id)
+       VALUES (gen_random_uuid(), now() - $1::interval, 'accepted', now() - $1::interval, 'new')`,
+      [age],
+    );
+  const load = async () => {
+    const planned = { warehouse: 'main', epoch: 1, flattenVersion: 1, origin: 'test' };
+    await completeLoad(store, await store.transaction((tx) => planLoad(tx, planned, [{ callId: 'new', revision: 1 }])));
+  };
+  await store.query('UPDATE warehouse_calls SET applied_at = NULL');
+  await deliver('2 seconds');
+  await load();
+  const visible = async () => (await measureLatency(store, ['main'])).find(({ step }) => step.includes('main'));
+  const first = await visible();
+  expect(first?.calls).toBe(1);
+  expect(first?.p50).toBeLessThan(60);
+  // A later delivery and a restore: everything is loaded once more.
+  await store.query(
+    `UPDATE inbox SET received_at = received_at - interval '1 hour', folded_at = folded_at - interval '1 hour'`,
+  );
+  await store.query(`UPDATE warehouse_calls SET first_applied_at = first_applied_at - interval '1 hour'`);
+  await deliver('1 second');
+  await load();
+  expect(await visible()).toEqual(first);
+});
+
 test('tells how far sync is, and what of the request limit is granted', async () => {
   await store.query(
     `INSERT INTO watermarks (name, axis, watermark, seen_to, last_error)
@@ -74,4 +107,41 @@ test('tells how far sync is, and what of the request limit is granted', async ()
   expect(sync?.lag).toBeGreaterThan(1_199);
   expect(sync?.watermarkAge).toBeGreaterThan(172_799);
   expect([sync?.lastError, grantedRequests]).toEqual(['SERVICE_UNREACHABLE', 1]);
+});
+
+test('a heartbeat reads each verdict once, and knows of all how far everything is proven', async () => {
+  await store.query(
+    `INSERT INTO windows (axis, window_from, window_to, calls, shown, origin) VALUES ('qualified', to_timestamp(0), to_timestamp(1), 0, 'total', 'test')`,
+  );
+  const epoch = 1;
+  let rows = 0;
+  const counting: Store = Object.assign(Object.create(store) as Store, {
+    query: async (sql: string, values: unknown[]) => {
+      const found = await store.query<object>(sql, values);
+      if (sql.includes('FROM verdicts')) rows += found.length;
+      return found;
+    },
+  });
+  const given: Parameters<typeof provenRanges>[0][number][] = [];
+  const judge = async (from: number, to: number, outcome: VerdictOutcome) => {
+    await store.query(
+      `INSERT INTO verdicts (warehouse, axis, window_from, window_to, level, confirmed, calls_listed, calls_found, missing, different,
+                             healed, gone, surplus, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest)
+       VALUES ('main', 'qualified', to_timestamp($1), to_timestamp($2), 'fields', 'total', 0, 0, 0, 0, 0, 0, 0, $3, now(), $4, 1, '', '', '')`,
+      [from, to, outcome, epoch],
+    );
+    const window = { window_from: from * 1e6, window_to: to * 1e6 };
+    given.push({ ...window, outcome, level: 'fields', warehouse_level: 'guards' });
+    const { axis, through } = await readProvenThrough(counting, 'main');
+    expect(axis).toBe('qualified');
+    expect(through).toBe(provenRanges(given).find((one) => one.from === 0)?.to ?? null);
+  };
+  expect(await readProvenThrough(counting, 'main')).toEqual({ axis: null, through: null });
+  for (let hour = 0; hour < 20; hour += 1) await judge(hour, hour + 1, 'proven');
+  await judge(3, 5, 'unproven');
+  await judge(0, 2, 'suspicious_empty');
+  await judge(0, 8, 'healed');
+  expect(rows).toBe(given.length);
+  await store.query(`INSERT INTO epochs (epoch, reason) SELECT max(epoch) + 1, 'test' FROM epochs`);
+  expect(await readProvenThrough(counting, 'main')).toEqual({ axis: null, through: null });
 });

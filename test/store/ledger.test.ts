@@ -89,13 +89,9 @@ test('any order, any number, any batches: one document, one set of versions, one
   );
 }, 300_000);
 
-const rulesOf = ({ store }: Pipeline) => ({
-  processedField: 'qualified',
-  noted: { erased: false, objects: false, held: false, holdsLater: false },
-  subjects: store,
-});
+const rules = { processedField: 'qualified', tombstoned: new Set<string>() };
 const foldAll = (observations: readonly Observation[], of = pipeline) =>
-  of.store.transaction((tx) => foldIntoLedger(tx, observations.map(prepareObservation), rulesOf(of)));
+  of.store.transaction((tx) => foldIntoLedger(tx, observations.map(prepareObservation), rules));
 
 describe('a row', () => {
   test('comes back as it was folded, to the microsecond', async () => {
@@ -168,7 +164,7 @@ test('overlapping batches from many sides neither deadlock nor lose anything', a
       const chosen = order.slice(0, 10 + round * 2).map(([, id]) => id);
       await pipeline.store.transaction(async (tx) => {
         const observations = chosen.map((id) => observationOf(id, name * 100 + round, { [`f${name}`]: round }));
-        const { changed } = await foldIntoLedger(tx, observations.map(prepareObservation), rulesOf(pipeline));
+        const { changed } = await foldIntoLedger(tx, observations.map(prepareObservation), rules);
         const ids = changed.map((row) => row.callId);
         await markPending(tx, ['main'], ids);
       });

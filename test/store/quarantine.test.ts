@@ -1,14 +1,15 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { RejectedRecord } from '../../schemas/observation.ts';
 import { ingest } from '../../src/pipeline/load/ingest.ts';
-import type { Database, Queryable } from '../../src/postgres/database.ts';
-import { findNamedTexts, purgeTexts } from '../../src/store/delivery/purge.ts';
+import type { Queryable } from '../../src/postgres/database.ts';
 import {
   listQuarantine,
   quarantineRecords,
   readQuarantine,
   settleQuarantine,
 } from '../../src/store/delivery/quarantine.ts';
+import { listTextSubjects, purgeTexts } from '../../src/store/persons/texts.ts';
+import type { Store } from '../../src/store/store.ts';
 import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
 
 let pipeline: Pipeline;
@@ -105,13 +106,13 @@ test('a search holds few bytes at once, however long the texts are, and misses n
       return rows;
     };
   const { store } = pipeline;
-  const db: Database = {
+  const db: Store = {
     ...store,
     query: watched(store),
     transaction: (work) => store.transaction((tx) => work({ ...tx, query: watched(tx) })),
   };
-  expect((await findNamedTexts(db, ['named-1'], store)).quarantine.size).toBe(3);
-  expect(await purgeTexts(db, async (_, texts) => texts.map(() => true))).toEqual({ quarantine: 105, frames: 0 });
+  await listTextSubjects(db);
+  expect(await purgeTexts(db, store.index.hashesOf(['named-1']))).toEqual({ quarantine: 3, frames: 0 });
   // By itself: together they are longer than 16 MiB.
   expect(most).toBe(longest);
 }, 30_000);

@@ -2,15 +2,19 @@
  * The statements of the steady state on a store as large as years of work make it: none may cost more than what its batch
  * costs. The product runs as it is, and the server tells the plan of each statement.
  */
+
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLedgerCheck } from '../../src/pipeline/load/check-ledger.ts';
+import { createLease } from '../../src/store/loads/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createErasures } from '../support/erasures.ts';
+import { openTestProof } from '../support/persons.ts';
 import { openPipeline, type Pipeline, register } from '../support/pipeline.ts';
 import { compileProgram } from '../webhook/support/child.ts';
 import { explainStatements, gatherCosts, type StatementCost } from './explain-statements.ts';
-import { fillStore } from './fill-store.ts';
+import { fillStore, fillWarehouse } from './fill-store.ts';
 import type { SteadyProcessOptions } from './steady-process.ts';
 import { filledWarehouses, openSteadyWork, runSteadyState } from './steady-state.ts';
 
@@ -62,6 +66,8 @@ export const describeScale = ({ calls, maxBuffers, maxMs, memoryAsAt }: ScaleOpt
     expect(
       measured.filter(({ buffers }) => buffers > maxBuffers).map(({ sql, buffers }) => `${buffers}: ${sql}`),
     ).toEqual([]);
+    // What a page shows of the ledger's first days must not grow with the ledger.
+    expect(measured.filter(({ sql, buffers }) => / AS first FROM /.test(sql) && buffers > 50)).toEqual([]);
     if (maxMs !== undefined) {
       expect(measured.filter(({ ms }) => ms > maxMs).map(({ sql, ms }) => `${ms} ms: ${sql}`)).toEqual([]);
     }
@@ -92,6 +98,32 @@ export const describeScale = ({ calls, maxBuffers, maxMs, memoryAsAt }: ScaleOpt
     },
     3_600_000,
   );
+
+  test('a ledger that was set back comes back: no statement comes near its time limit, and the epoch is the first', async () => {
+    const [name] = filledWarehouses;
+    const { warehouse } = await pipeline.addWarehouse(name);
+    await fillWarehouse(pipeline.url, `wh_${name}`, calls);
+    const before = await store.epoch();
+    const said: string[] = [];
+    const startedAt = performance.now();
+    const deps = {
+      store,
+      warehouses: [warehouse],
+      lease: createLease(store),
+      say: (text: string) => void said.push(text),
+      proof: openTestProof(),
+    };
+    await createLedgerCheck(deps).run();
+    const slowest = [...costs()].sort((a, b) => b.ms - a.ms).slice(0, 8);
+    console.log(
+      `Healed in ${Math.round((performance.now() - startedAt) / 1000)} s. Slowest statements:\n${slowest
+        .map(({ sql, ms, buffers, times }) => `${ms.toFixed(0)} ms ${buffers} pages ${times} ×  ${sql.slice(0, 110)}`)
+        .join('\n')}`,
+    );
+    expect(await store.epoch()).toBe(before + 1);
+    expect(said.join()).toContain('calls are asked of the service');
+    expect(slowest.filter(({ ms }) => ms > 12_000)).toEqual([]);
+  }, 3_600_000);
 };
 
 /** Of the steady state: about as many batches as a busy worker has in some minutes. */

@@ -1,24 +1,27 @@
 /** What workers do all day, once over: folding, loading, walking, looking, maintenance; warehouses only count. */
+
 import { createHash, randomUUID } from 'node:crypto';
 import type { Observation } from '../../schemas/observation.ts';
+import { readHealth } from '../../src/health/read-health.ts';
 import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
 import { ingest, loadFolded } from '../../src/pipeline/load/ingest.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
 import { runMaintenance } from '../../src/pipeline/load/maintenance.ts';
 import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
 import { listAgents } from '../../src/store/delivery/agents.ts';
+import { measureWebhooks } from '../../src/store/delivery/delivery-statistics.ts';
 import { forgetAnswered, listRereads } from '../../src/store/delivery/inbox.ts';
 import { createInboxWriter, type InboxWriter } from '../../src/store/delivery/inbox-writer.ts';
-import { eraseCalls } from '../../src/store/erasure/erase.ts';
 import type { QueueCursor } from '../../src/store/loads/pending.ts';
 import { requestWalk, walkBatch } from '../../src/store/loads/walk.ts';
+import { eraseCalls } from '../../src/store/persons/calls.ts';
 import { listDrift } from '../../src/store/status/drift.ts';
 import { readStateRow } from '../../src/store/status/state-row.ts';
-import { summarizeStore } from '../../src/store/status/summary.ts';
 import type { Store } from '../../src/store/store.ts';
 import { continuousSync } from '../../src/store/windows/sync-state.ts';
 import { advanceWatermark, recordWindow, uncoveredRanges } from '../../src/store/windows/windows.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
+import { openTestProof } from '../support/persons.ts';
 import { callIdOf } from './fill-store.ts';
 
 /** The first lacks nothing, the second a sixth of all calls. */
@@ -95,10 +98,11 @@ export const runSteadyState = async ({ deps, inbox }: SteadyWork, calls: number,
   await walkBatch(store, 'whole');
   await readSync(store, now);
   for (const name of filledWarehouses) await readStateRow(store, name);
-  await summarizeStore(store);
+  await readHealth(store);
   await listAgents(store);
+  await measureWebhooks(store, { from: now, to: now + 1, until: now });
   await listDrift(store);
-  await runMaintenance({ ...deps, targets: [], retention });
+  await runMaintenance({ ...deps, targets: [], retention, proof: openTestProof() });
 };
 
 const day = 86_400_000;

@@ -1,18 +1,19 @@
-import { createHash } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { createHash, randomBytes } from 'node:crypto';
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RejectedRecord } from '../../schemas/observation.ts';
 import { joinCounters, readCounters, repairCounters } from '../../src/store/counters.ts';
 import { listRereads, requestRereads, settleReplayed, settleRereads } from '../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
-import { purgeBodiesBefore, purgeTexts } from '../../src/store/delivery/purge.ts';
 import { quarantineRecords, settleQuarantine } from '../../src/store/delivery/quarantine.ts';
 import { resanitizeInbox, sealQuarantine } from '../../src/store/delivery/resanitize.ts';
-import { eraseCalls, eraseKnown, expireCalls } from '../../src/store/erasure/erase.ts';
+import type { StoreKey } from '../../src/store/keys.ts';
 import { issueEpoch } from '../../src/store/loads/epochs.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
+import { eraseCalls, eraseKnown, expireCalls } from '../../src/store/persons/calls.ts';
+import { listTextSubjects, purgeBodiesBefore, purgeTexts } from '../../src/store/persons/texts.ts';
 import { expireRows } from '../../src/store/retention.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { openStore, recreateStore, type Store } from '../../src/store/store.ts';
 import { deliver, openPipeline, type Pipeline } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
 
@@ -27,20 +28,78 @@ describe('opening', () => {
   test('by many at once migrates once, and needs no key of tombstones before it is used', async () => {
     const database = await createDatabase();
     const stores = await Promise.all(Array.from({ length: 6 }, () => openStore({ url: database.url, max: 2 })));
-    expect(await migrateStore(stores[0] as (typeof stores)[0])).toEqual([]);
+    expect(await migrateStore(stores[0] as (typeof stores)[0])).toBe(false);
     expect(await stores[0]?.epoch()).toBe(0);
     expect(() => stores[0]?.keyOf('c')).toThrow(expect.objectContaining({ code: 'TOMBSTONE_KEY' }));
     for (const store of stores) await store.close();
     await database.drop();
   });
 
-  test('migrations have numbers of their own, and one that was renumbered is not applied again', async () => {
-    const folder = new URL('../../src/store/migrations/', import.meta.url);
-    const numbers = (await readdir(folder)).map((file) => file.slice(0, 4));
-    expect(new Set(numbers).size).toBe(numbers.length);
-    const { pool } = store();
-    await pool.query(`UPDATE migrations SET name = '0003_reconcile.sql' WHERE name LIKE '%_reconcile.sql'`);
-    expect(await migrateStore(store())).toEqual([]);
+  test('a store that another version made is refused, and left as it is', async () => {
+    const database = await createDatabase();
+    const made = await openStore({ url: database.url, max: 1 });
+    await made.query("UPDATE migrations SET name = '0001_init.sql'");
+    await expect(openStore({ url: database.url })).rejects.toMatchObject({ code: 'STORE_SCHEMA', kind: 'terminal' });
+    expect(await made.query('SELECT name FROM migrations')).toEqual([{ name: '0001_init.sql' }]);
+    await made.close();
+    await database.drop();
+  });
+
+  test('a process with another key is refused, also of two that start at once; one with a former key is not', async () => {
+    const database = await createDatabase();
+    const under = (bytes: string, ...former: string[]): StoreKey => ({
+      name: 'store.proof_key',
+      file: 'proof.key',
+      bytes: Buffer.from(bytes),
+      former: former.map((one) => Buffer.from(one)),
+      code: 'PROOF_KEY',
+    });
+    const open = (key: StoreKey) => openStore({ url: database.url, max: 2, keys: () => [key] });
+    const stores = await Promise.all(
+      [under('one'), under('two'), under('two', 'one', 'two'), under('three')].map(open),
+    );
+    try {
+      const [first, second, later, other] = stores as [Store, Store, Store, Store];
+      const outcomes = await Promise.allSettled([first.checkKeys(), second.checkKeys()]);
+      expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+      await later.checkKeys();
+      await first.checkKeys().catch(() => undefined);
+      await later.checkKeys();
+      await expect(other.checkKeys()).rejects.toMatchObject({
+        code: 'PROOF_KEY',
+        kind: 'terminal',
+        message: expect.stringContaining('proof.key'),
+      });
+    } finally {
+      for (const store of stores) await store.close();
+      await database.drop();
+    }
+  });
+
+  test('a dropped store is not made anew by a worker with a role of its own while another role restores it', async () => {
+    const database = await createDatabase();
+    const role = `worker_${randomBytes(4).toString('hex')}`;
+    const owner = new pg.Client({ connectionString: database.url, application_name: 'pg_restore' });
+    await owner.connect();
+    await owner.query(
+      `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; GRANT ALL ON DATABASE ${new URL(database.url).pathname.slice(1)} TO ${role}`,
+    );
+    const url = new URL(database.url);
+    [url.username, url.password] = [role, 'secret'];
+    const worker = await openStore({ url: url.href, max: 2 });
+    try {
+      await worker.query('DROP SCHEMA callsync CASCADE');
+      await owner.query('BEGIN; SELECT 1');
+      expect(await recreateStore(worker)).toBe(false);
+      await owner.end();
+      await expect.poll(() => recreateStore(worker)).toBe(true);
+    } finally {
+      await owner.end().catch(() => undefined);
+      await worker.close();
+      await pipeline.store.query(`DROP OWNED BY ${role}`).catch(() => undefined);
+      await database.drop();
+      await pipeline.store.query(`DROP ROLE ${role}`);
+    }
   });
 
   test('epochs issued at once are all different', async () => {
@@ -229,11 +288,9 @@ describe('deliveries and texts are locked in one order', () => {
       await store().query(`UPDATE quarantine SET reason = 'm' WHERE id = $1`, [id]);
     // Then it is read as a whole.
     await store().query('ANALYZE quarantine');
+    await listTextSubjects(store());
     const both = besideHolder(`quarantine WHERE id = ${ids[1]}`, 2, () =>
-      Promise.all([
-        purgeTexts(store(), async (_, texts) => texts.map(() => true)),
-        settleQuarantine(store(), ids, 'replayed'),
-      ]),
+      Promise.all([purgeTexts(store(), store().index.hashesOf(['c'])), settleQuarantine(store(), ids, 'replayed')]),
     );
     await expect(both).resolves.toHaveLength(2);
   }, 30_000);
@@ -272,21 +329,23 @@ describe('deliveries and texts are locked in one order', () => {
     30_000,
   );
 
-  test('by an erasure as by a merge, which refuses a text and then asks for a call to be read again', async () => {
+  test('by an age as by a merge, which refuses a text and then asks for a call to be read again', async () => {
     const bad = Buffer.from('{"unique_id":17,"calls":["reread-1"]}');
     const record: RejectedRecord = { body: bad, reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() };
     await quarantineRecords(store(), [record]);
+    await listTextSubjects(store());
     await requestRereads(store(), ['reread-1'], 'before');
     const { counted, count } = counting();
     let erasing: Promise<unknown> | undefined;
     const merging = store().transaction(async (tx) => {
       await quarantineRecords(tx, [record]);
-      erasing = eraseCalls(counted, ['reread-1'], ['main']);
+      erasing = expireCalls(counted, ['reread-1'], ['main']);
       while (!(await isWaiting(1)));
       await requestRereads(tx, ['reread-1'], 'repeat');
     });
     await expect(merging).resolves.toBeUndefined();
-    await expect(erasing).resolves.toMatchObject({ calls: 1, quarantine: 1, rereads: 1 });
+    await expect(erasing).resolves.toBe(1);
+    expect(await store().query('SELECT FROM quarantine WHERE octet_length(body) > 0')).toEqual([]);
     expect(count()).toBe(1);
   }, 30_000);
 
@@ -319,8 +378,9 @@ describe('deliveries and texts are locked in one order', () => {
   });
 
   const quarantineAs = (state: string): string =>
-    `INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash)
-     SELECT 'poll', 'o', 'r', 'body', 'epoch', '${state}', 'epoch', int4send(n) FROM generate_series(1, 3) AS n`;
+    `WITH known AS (INSERT INTO ledger (call_id, last_seen_at) VALUES ('c', now()))
+     INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash)
+     SELECT 'poll', 'o', 'r', '{"unique_id":"c"}', 'epoch', '${state}', 'epoch', int4send(n) FROM generate_series(1, 3) AS n`;
   test.each<[string, string, string]>([
     [
       'bodies',
@@ -389,8 +449,9 @@ describe('expired', () => {
       `INSERT INTO unloaded_deliveries SELECT 'main', outcome = 'rejected', seq FROM inbox WHERE outcome IN ('repeat', 'rejected')`,
     );
     await query(`INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash)
-      SELECT 'poll', 'o', 'r', 'body', now() - interval '91 days', state, now() - interval '31 days', decode(md5(state), 'hex')
+      SELECT 'poll', 'o', 'r', '{"unique_id":"came-since"}', now() - interval '91 days', state, now() - interval '31 days', decode(md5(state), 'hex')
         FROM unnest('{open,replayed,dropped}'::text[]) AS state`);
+    await query(`INSERT INTO ledger (call_id, last_seen_at) VALUES ('came-since', now() - interval '1 day')`);
     await query(
       `INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES ('s', now() - interval '31 days', false, ''), ('s', now(), false, '')`,
     );
@@ -406,6 +467,8 @@ describe('expired', () => {
     );
     expect(await expireRows(store(), rules)).toEqual({
       bodies: 0,
+      events: 0,
+      removed: 0,
       rejected: 1_100,
       deliveries: 1,
       quarantine: 1,
@@ -424,6 +487,47 @@ describe('expired', () => {
     ]);
     expect(await query(`SELECT count(*) AS n FROM loads WHERE state = 'committed'`)).toEqual([{ n: 2_000 }]);
     expect(await query(`SELECT 1 FROM loads WHERE load_id = 'open'`)).toHaveLength(1);
+  });
+
+  test('is nothing of quarantine that may be the only copy of a call, or that a hold names', async () => {
+    await pipeline.clear();
+    await query(`INSERT INTO ledger (call_id, tombstone, last_seen_at) VALUES ('since', false, now() - interval '1 day'),
+      ('before', false, now() - interval '99 days'), ('gone', true, NULL), ('held', false, now())`);
+    const put = async (state: string, subject: string, ...bodies: string[]) => {
+      for (const body of bodies)
+        await pipeline.store.query(
+          `INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash, subjects)
+           VALUES ('poll', 'o', 'r', $1, now() - interval '91 days', $2, now() - interval '31 days', sha256($1), ARRAY[decode($3, 'hex')])`,
+          [Buffer.from(body), state, subject],
+        );
+    };
+    const listKept = () =>
+      query(`SELECT convert_from(body, 'UTF8') AS body FROM quarantine WHERE body <> '' ORDER BY id`);
+    const only = ['{"unique_id":"never"}', '{"unique_id" : "before"}', 'no JSON', 'CSX1 sealed'];
+    await put('open', '00'.repeat(8), '{"a":1,"unique_id": "since"}', '{"unique_id":"gone","é', ...only);
+    const held = 'ab'.repeat(8);
+    await put('open', held, '{"unique_id":"held"}');
+    await put('replayed', held, 'held, replayed');
+    await put('dropped', held, 'held, dropped');
+    await query(`INSERT INTO websocket_frames (session, received_at, is_binary, body, subjects)
+      VALUES ('s', now() - interval '31 days', false, '', ARRAY[decode('${held}', 'hex')])`);
+    await query(`INSERT INTO held_keys (held_key, hold_id, of_call) VALUES ('${held.repeat(4)}', 'h', false)`);
+    expect(await expireRows(store(), rules)).toMatchObject({
+      quarantine: 2,
+      replayed: 0,
+      dropped: 0,
+      websocketFrames: 0,
+    });
+    const kept = [...only, '{"unique_id":"held"}', 'held, replayed', 'held, dropped'];
+    expect(await listKept()).toEqual(kept.map((body) => ({ body })));
+    await query('DELETE FROM held_keys');
+    expect(await expireRows(store(), rules)).toMatchObject({
+      quarantine: 1,
+      replayed: 1,
+      dropped: 1,
+      websocketFrames: 1,
+    });
+    expect(await listKept()).toEqual(only.map((body) => ({ body })));
   });
 });
 

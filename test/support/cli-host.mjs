@@ -1,6 +1,6 @@
 // Runs commands of the built program one after another in one process, each as if it were the only one.
 import { Readable } from 'node:stream';
-import { runProgram } from '../../dist/src/cli/run-program.js';
+import { runProgram } from '../../dist/src/cli/shell/program.js';
 
 for (const name of ['stdout', 'stderr']) {
   process[name].write = (chunk, encoding, done = encoding) => {

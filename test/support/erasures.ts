@@ -3,19 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { noRules } from '../../src/calls/fold.ts';
-import { openSubjectIndex } from '../../src/cli/services/open-subject-index.ts';
-import { listSubjects } from '../../src/privacy/subjects.ts';
+import { openSubjects } from '../../src/persons/subjects.ts';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
 import type { Erasures } from '../../src/store/store.ts';
 
 const key = Buffer.from('a key of tombstones for tests');
 /** As rules of a profile that redacts transcripts have it. */
-const index = openSubjectIndex({
-  key,
-  countries: ['FR'],
-  leavesSpeech: (rules) => rules === null || rules === noRules,
-});
-const subjectsIn = (text: string) => listSubjects(text, ['FR']);
+const subjects = openSubjects({ countries: ['FR'], leavesSpeech: (rules) => rules === null || rules === noRules });
 
 export interface TestErasures {
   readonly file: string;
@@ -28,7 +22,7 @@ export const createErasures = (): TestErasures => {
   const file = join(folder, 'erasures.log');
   return {
     file,
-    open: () => ({ key, log: openErasureLog(file), subjectsIn, index }),
+    open: () => ({ key, log: openErasureLog(file), subjects }),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 };

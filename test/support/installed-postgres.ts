@@ -110,7 +110,7 @@ export const startInstalledPostgres = async (programs: string): Promise<Installe
   };
 };
 
-const answers = async (url: string): Promise<boolean> => {
+export const answers = async (url: string): Promise<boolean> => {
   const client = new pg.Client({ connectionString: url });
   client.on('error', () => undefined);
   try {

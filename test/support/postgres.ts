@@ -18,11 +18,14 @@ import { mayReach, resolvePostgresAccount } from '../../src/local/postgres/postg
 declare module 'vitest' {
   interface ProvidedContext {
     postgresUrl: string;
+    postgresAdminUrl: string;
   }
 }
 
 export interface PostgresServer {
   readonly url: string;
+  /** Of the superuser, whom callsync itself never is. */
+  readonly adminUrl: string;
   readonly pid: number;
   stop(): Promise<void>;
 }
@@ -37,6 +40,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
   });
   return {
     url: server.url,
+    adminUrl: server.adminUrl,
     pid: server.pid,
     async stop() {
       await server.stop();
@@ -56,20 +60,24 @@ export const makeServerFolder = async (): Promise<string> => {
 
 export interface TestDatabase {
   readonly url: string;
+  /** The same database as the superuser sees it. */
+  readonly adminUrl: string;
   drop(): Promise<void>;
 }
 
 export const createDatabase = async (): Promise<TestDatabase> => {
-  const serverUrl = inject('postgresUrl');
+  const adminUrl = inject('postgresAdminUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await runOnServer(serverUrl, `CREATE DATABASE ${name}`);
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
+  await runOnServer(adminUrl, `CREATE DATABASE ${name} OWNER callsync`);
   return {
-    url: url.href,
-    drop: () => runOnServer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`),
+    url: new URL(`/${name}`, inject('postgresUrl')).href,
+    adminUrl: new URL(`/${name}`, adminUrl).href,
+    drop: () => runOnServer(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`),
   };
 };
+
+/** A database of the shared server as the superuser sees it. */
+export const asAdmin = (url: string): string => new URL(new URL(url).pathname, inject('postgresAdminUrl')).href;
 
 const runOnServer = async (url: string, sql: string): Promise<void> => {
   const client = new pg.Client({ connectionString: url });
@@ -85,5 +93,11 @@ const runOnServer = async (url: string, sql: string): Promise<void> => {
 export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
   const server = await startPostgres();
   project.provide('postgresUrl', server.url);
+  project.provide('postgresAdminUrl', server.adminUrl);
+  // Benches make databases and begin at a checkpoint; what stands for a restore writes without triggers.
+  await runOnServer(
+    server.adminUrl,
+    'ALTER ROLE callsync CREATEDB; GRANT pg_checkpoint TO callsync; GRANT SET ON PARAMETER session_replication_role TO callsync',
+  );
   return () => server.stop();
 };

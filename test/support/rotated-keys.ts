@@ -4,6 +4,9 @@ import { createPrivacy, type Privacy } from '../../src/privacy/privacy.ts';
 
 /** @param former keys before it, by which what is stored under them is known. */
 export const privacyUnder = (keyId: string, ...former: readonly string[]): Privacy =>
+  privacyWith(keyId, Buffer.alloc(32, keyId), ...former);
+
+export const privacyWith = (keyId: string, token: Buffer, ...former: readonly string[]): Privacy =>
   createPrivacy(
     privacyConfigSchema.parse({
       profile: 'pseudonymous',
@@ -11,7 +14,7 @@ export const privacyUnder = (keyId: string, ...former: readonly string[]): Priva
       key_id: keyId,
       former_keys: former.map((id) => ({ id, file: `${id}.key` })),
     }),
-    { token: Buffer.alloc(32, keyId), former: former.map((id) => Buffer.alloc(32, id)), seal: undefined },
+    { token, former: former.map((id) => Buffer.alloc(32, id)), seal: undefined },
   );
 
 /** A first key, and the two after it. */

@@ -2,7 +2,7 @@
 import { asyncLocalStorage } from '@temporalio/activity';
 import { describe, expect, test } from 'vitest';
 import { type ActivityRun, activity } from '../../activities/activity.ts';
-import { terminal, transient } from '../../src/errors.ts';
+import { terminal, transient } from '../../src/lib/errors.ts';
 
 const logged: string[] = [];
 const deps = { log: (event: string) => void logged.push(event) };

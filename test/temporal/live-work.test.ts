@@ -11,15 +11,12 @@ import { Context } from '@temporalio/activity';
 import proto from '@temporalio/proto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { emptyTotals, type Range } from '../../schemas/orchestration.ts';
-import { transient } from '../../src/errors.ts';
-import { beginErasure } from '../../src/pipeline/erase/erase-request.ts';
-import { carryOnErasure, finishErasure } from '../../src/pipeline/erase/finish-erasure.ts';
+import { transient } from '../../src/lib/errors.ts';
 import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
+import { beginErasure, carryOnErasure, finishErasure } from '../../src/pipeline/persons/erase.ts';
 import type { PlannedSync } from '../../src/pipeline/read/plan-sync.ts';
-import { compareValues } from '../../src/privacy/compare-values.ts';
-import { subjectOf } from '../../src/privacy/subjects.ts';
+import { verifyReceipts } from '../../src/store/persons/receipts.ts';
 import { createProofKeys } from '../../src/store/windows/proof-keys.ts';
-import { verifyReceipts } from '../../src/store/windows/receipts.ts';
 import { startErase } from '../../src/temporal/workflow-client.ts';
 import {
   erasureProgressQuery,
@@ -29,6 +26,7 @@ import {
   wakeSignal,
 } from '../../workflows/messages.ts';
 import { until } from '../support/installation.ts';
+import { mean } from '../support/persons.ts';
 import { deliver, openPipeline } from '../support/pipeline.ts';
 import { type FakeWorkers, startFakeWorkers } from './workflows.ts';
 
@@ -268,27 +266,21 @@ describe('an erasure whose command was killed when the store was rid of the pers
         },
       };
       const deps = { ...pipeline.deps, targets: [{ warehouse, documents: false }], proof };
-      const requestId = await beginErasure(
-        deps,
-        { kind: 'phone', values: ['+33 6 11 22 33 44'] },
-        {
-          ...{ keepOut: false, exceptHeld: false },
-          comparison: compareValues(['FR'], () => []),
-          personOf: (kind, value) => subjectOf(kind, value, ['FR']),
-          merge: async () => void (await mergeInbox(deps)),
-        },
-      );
+      const requestId = await beginErasure(deps, mean({ kind: 'phone', values: ['+33 6 11 22 33 44'] }), {
+        keepOut: false,
+        exceptHeld: false,
+      });
       state.carryOn = (request) => carryOnErasure(deps, request);
       const handle = await startErase(site.client, site.queues.workflows, requestId);
       await until(
         'it waits for the warehouse',
         async () => JSON.stringify(await handle.query(erasureProgressQuery)) === '{"waiting":["main"]}',
       );
-      expect(await finishErasure(deps, requestId)).toEqual({ waiting: ['main'], receipt: undefined });
+      expect(await finishErasure(deps, requestId, { load: false })).toEqual({ waiting: ['main'], receipt: undefined });
       away = false;
       expect(await handle.result()).toEqual({ receiptId: 1 });
 
-      const { receipt } = await finishErasure(deps, requestId);
+      const { receipt } = await finishErasure(deps, requestId, { load: false });
       expect(receipt).toMatchObject({ calls: 2, erased: 2, found: { warehouses: [{ name: 'main', erased: 2 }] } });
       const left = await pipeline.warehouse.query('SELECT call_id AS id FROM calls');
       expect(left).toEqual([{ id: 'other-call' }]);

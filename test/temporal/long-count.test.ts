@@ -9,12 +9,14 @@ import { type Simulator, startSimulator } from '../../src/simulator/start-simula
 import type { Source } from '../../src/source/source.ts';
 import { simulatedSource, wholeRange } from '../source/simulated.ts';
 
-let simulator: Simulator;
-let source: Source;
+let simulator: Simulator | undefined;
+let source: Source | undefined;
 afterEach(async () => {
   vi.useRealTimers();
-  await source.close();
-  await simulator.stop();
+  await source?.close();
+  await simulator?.stop();
+  source = undefined;
+  simulator = undefined;
 });
 
 const hour = 3_600_000_000;
@@ -58,5 +60,15 @@ test('a cancelled count lets go of its request', async () => {
   const { state, counted } = await start();
   state.stop.abort(new Error('cancelled'));
   await expect(counted).rejects.toThrow();
-  expect(source.list.counts.requests).toBeLessThanOrEqual(1);
+  expect(source?.list.counts.requests).toBeLessThanOrEqual(1);
+});
+
+test('a list that cannot be cut may take a day: an attempt that ended would begin at its first page again', async () => {
+  const options: { startToCloseTimeout: string }[] = [];
+  vi.doMock('@temporalio/workflow', () => ({ proxyActivities: (one: (typeof options)[0]) => void options.push(one) }));
+  const { liveActivities, readActivities } = await import('../../workflows/activity-proxies.ts');
+  const queues = { workflows: 'w', live: 'l', read: 'r', load: 'o' };
+  for (const proxies of [liveActivities, readActivities]) proxies(queues);
+  vi.doUnmock('@temporalio/workflow');
+  expect(options.map(({ startToCloseTimeout }) => startToCloseTimeout)).toEqual(['1d', '1d']);
 });

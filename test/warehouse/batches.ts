@@ -1,15 +1,7 @@
 /** Small loads for warehouse tests, through flatten as in real life. */
-import { tableOf } from '../../schemas/tables.ts';
+import { type Row, tableOf } from '../../schemas/tables.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import { digestedColumns } from '../../src/warehouse/digest.ts';
-import type {
-  CallLoad,
-  DigestedName,
-  LoadBatch,
-  Row,
-  TombstoneLoad,
-  Warehouse,
-} from '../../src/warehouse/warehouse.ts';
+import type { CallLoad, DigestedName, LoadBatch, TombstoneLoad, Warehouse } from '../../src/warehouse/warehouse.ts';
 
 export interface CallShape {
   readonly callId: string;
@@ -70,9 +62,16 @@ export const makeCall = (shape: CallShape): CallLoad => {
     callTimestamp: flat.callTimestamp,
     flatten: () => flat.rows,
     partitions: shape.partitions ?? [],
-    changes: shape.changes ?? [[shape.callId, flat.callTimestamp, '*', 1, 'poll', 1_767_600_000_000_000]],
+    changes: shape.changes ?? [changeRow(shape.callId, flat.callTimestamp, {})],
   };
 };
+
+/** A row of table changes, by default that of a call which was first seen. */
+const changeRow = (callId: string, at: number | null, more: Row): Row => ({
+  ...{ call_id: callId, call_timestamp: at, field: '*', revision: 1, source: 'poll' },
+  observed_at: 1_767_600_000_000_000,
+  ...more,
+});
 
 export const keyOf = (callId: string): string => `key-of-${callId}`;
 
@@ -98,11 +97,10 @@ export const makeBatch = (over: Partial<LoadBatch>): LoadBatch => {
   };
 };
 
-/** A row of a log table from values by name; what is left out is null. */
 /** The row of a delivery or verdict; what tells it apart is made from its number. */
 export const makeLogRow = (table: 'deliveries' | 'verdicts', values: Record<string, unknown>): Row => {
   const row: Record<string, unknown> = { arrival_id: `seq:${values.seq}`, digest: `${values.verdict_id}`, ...values };
-  return tableOf(table).columns.map((column) => row[column.name] ?? null);
+  return Object.fromEntries(tableOf(table).columns.map(({ name }) => [name, row[name] ?? null]));
 };
 
 /** Rows of one call in a table, as objects. */
@@ -115,11 +113,8 @@ export const rowsOfCall = async (
 };
 
 export const allRows = async (warehouse: Warehouse, table: DigestedName): Promise<Record<string, unknown>[]> => {
-  const columns = digestedColumns(table);
   const rows: Record<string, unknown>[] = [];
-  for await (const row of warehouse.rowsOf(table)) {
-    rows.push(Object.fromEntries(columns.map((column, index) => [column.name, (row as Row)[index]])));
-  }
+  for await (const row of warehouse.rowsOf(table)) rows.push(row);
   return rows;
 };
 

@@ -1,8 +1,9 @@
 /** The comparison of two warehouses finds whatever was changed by hand in one of them, and says no value. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { describeDifference } from '../../src/cli/demo/check-equal.ts';
+import type { Row } from '../../schemas/tables.ts';
+import { describeDifference } from '../../src/simulator/demo/check-equal.ts';
 import { compareTable, compareWarehouses, type Readable } from '../../src/warehouse/compare.ts';
-import type { DigestedName, Row, Warehouse } from '../../src/warehouse/warehouse.ts';
+import type { DigestedName, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { children, makeBatch, makeCall, makeLogRow } from './batches.ts';
 import { type Target, targets } from './conformance-targets.ts';
 import { bePatient } from './patience.ts';
@@ -110,7 +111,7 @@ const sourceOf = (rows: readonly Row[]): Readable => ({
     yield* rows;
   },
 });
-const contact = (callId: string, side: string, label: string): Row => [callId, null, side, label, null, null, null];
+const contact = (call_id: string, side: string, label: string): Row => ({ call_id, side, label });
 
 test('rows are told apart by key, in any order, and only the first differences are named', async () => {
   const numbers = Array.from({ length: 40 }, (_, n) => n);

@@ -47,20 +47,15 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
       const instants = [-62_135_596_800_000_000, 9_007_199_254_740_991, -1, 0];
       const numbers = [`${'9'.repeat(38)}.${'9'.repeat(38)}`, `-0.${'0'.repeat(37)}1`, '0', '-123.45'];
       const flat = call.flatten();
-      const utterances = flat.utterances.map((row, index) => {
-        const changed = [...row];
-        changed[5] = floats[index];
-        return changed;
-      });
-      const udfs = numbers.map((value, index) => [callId, call.callTimestamp, 'num', index, value, value, false]);
-      const calls = flat.calls.map((row) => [
-        ...row.slice(0, 2),
-        instants[0],
-        ...row.slice(3, -3),
-        ...instants.slice(1),
-      ]);
+      const keys = { call_id: callId, call_timestamp: call.callTimestamp };
+      const utterances = flat.utterances.map((row, index) => ({ ...row, start_offset: floats[index] }));
+      const udfs = numbers.map((value, udf_index) => ({
+        ...{ ...keys, kind: 'num', udf_index, value_number: value, value_text: value, unparsable: false },
+      }));
+      const [processed_at, first_seen_at, last_seen_at, missing_since] = instants;
+      const calls = flat.calls.map((row) => ({ ...row, processed_at, first_seen_at, last_seen_at, missing_since }));
       const json = JSON.stringify({ '': [1e-7, 1e21, -0.5, 9_007_199_254_740_991, true, null, [[], {}]], a: '' });
-      const tags = [[callId, call.callTimestamp, 0, null, '', 1, null, null, null, null, json]];
+      const tags = [{ ...keys, tag_index: 0, display_name: '', confidence: 1, value: json }];
       await on.warehouse.load(
         makeBatch({
           calls: [{ ...call, revision: 2_147_483_647, flatten: () => ({ ...flat, calls, utterances, udfs, tags }) }],
@@ -97,18 +92,6 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
         [big, 'duplicate'],
       ]);
       expect((await allRows(on.warehouse, 'verdicts')).map((row) => row.outcome)).toEqual(['proven']);
-    });
-
-    test('an alias of a token is written, led elsewhere and removed, also one that is not there', async () => {
-      const send = (...rows: readonly (readonly [string, string | null])[]) =>
-        on.warehouse.load(makeBatch({ logs: { token_aliases: rows } }));
-      const held = async () =>
-        (await allRows(on.warehouse, 'token_aliases')).map((row) => `${row.old_token} ${row.new_token}`).sort();
-      await send(['old-1', 'new-1'], ['old-2', 'new-2'], ['old-3', 'new-3']);
-      await send(['old-1', 'newer-1'], ['old-2', null], ['never', null]);
-      expect(await held()).toEqual(['old-1 newer-1', 'old-3 new-3']);
-      await send(['old-1', null], ['old-3', null]);
-      expect(await held()).toEqual([]);
     });
 
     test('loads say what they sent and changed', async () => {
@@ -213,7 +196,10 @@ export const describeContents = (name: string, useTarget: () => Promise<Target>)
 
     test('the state of the sync is one row, and an older heartbeat does not replace a newer one', async () => {
       const record = (heartbeat: number, pending: number, axis: string | null) =>
-        on.warehouse.recordState(['w', 1_000_000, null, axis, 2_000_000, pending, null, null, 1, heartbeat]);
+        on.warehouse.recordState({
+          ...{ warehouse: 'w', watermark: 1_000_000, proven_axis: axis, proven_through: 2_000_000, pending },
+          ...{ ledger_epoch: 1, heartbeat_at: heartbeat },
+        });
       await record(10_000_000, 3, null);
       await record(20_000_000, 4, "a'x");
       await record(15_000_000, 5, null);

@@ -145,6 +145,8 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       }
       const logged = await on.warehouse.query(`SELECT call_id FROM changes WHERE call_id IN ('${callId}', '${kept}')`);
       expect(logged).toEqual([{ call_id: kept }]);
+      expect(await on.warehouse.rowsLeft([callId])).toBe(0);
+      expect(await on.warehouse.rowsLeft([kept], [day(5), null])).toBeGreaterThan(2);
     });
 
     test('a tombstone takes the id of its call from deliveries, also from those that no ledger knows any more', async () => {
@@ -277,6 +279,21 @@ export const describeLoads = (name: string, useTarget: () => Promise<Target>): v
       expect(await rowsOfCall(on.warehouse, 'tags', moved)).toHaveLength(2);
       expect(await on.load({ callId, revision: 9, status: 'late', timestamp: at(1) })).toMatchObject({ changed: 0 });
       expect(await on.callRow(callId)).toMatchObject({ status: 'after' });
+    });
+
+    test('a call that moved to a day which the restored ledger does not know is there once after the next load', async () => {
+      const callId = on.newId();
+      await on.load({ callId, revision: 1, timestamp: at(1) });
+      await on.load({ callId, revision: 2, timestamp: at(2), partitions: ['2026-01-01'] });
+      const restored = { callId, revision: 1, timestamp: at(1), partitions: ['2026-01-01'], tags: 2 };
+      expect(await on.load(restored, { epoch: 2 })).toMatchObject({ changed: 1 });
+      expect(await on.callRow(callId)).toMatchObject({ revision: 1, ledger_epoch: 2 });
+      expect(await rowsOfCall(on.warehouse, 'tags', callId)).toHaveLength(2);
+      // A load that knows neither day finds what the one before it wrote.
+      expect(await on.load({ ...restored, timestamp: at(3), partitions: [] }, { epoch: 2 })).toMatchObject({
+        changed: 0,
+      });
+      expect(await on.callRow(callId)).toMatchObject({ revision: 1 });
     });
   });
 };

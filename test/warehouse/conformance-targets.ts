@@ -1,17 +1,14 @@
 /** The warehouses that the conformance suite runs over, each on real parts. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import {
-  type BigqueryWarehouseConfig,
-  bigqueryWarehouseSchema,
-  postgresWarehouseSchema,
-} from '../../schemas/config/warehouses.ts';
 import { createClient, createRest } from '../../src/warehouse/bigquery/client.ts';
+import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { relationsOf } from '../../src/warehouse/bigquery/ddl.ts';
 import { createJobs } from '../../src/warehouse/bigquery/jobs.ts';
 import { tableResource } from '../../src/warehouse/bigquery/migrate.ts';
 import { createQueries } from '../../src/warehouse/bigquery/queries.ts';
 import { createBigqueryWarehouse } from '../../src/warehouse/bigquery/warehouse.ts';
+import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { useBigQuery } from '../support/bigquery.ts';

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type SendResult, sendWebhook } from '../../src/cli/webhook/send.ts';
+import { type SendResult, sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { compileReceiver, type ReceiverChild, type ReceiverProgram } from './support/child.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { receiverGrants, setUpReceiverRole } from '../../src/store/delivery/receiver-role.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
@@ -52,7 +52,10 @@ test('its role reads no call and changes nothing', async () => {
   );
   expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['inbox', 'ledger', 'meta', 'quarantine']));
   const forbidden = [
-    ...tables.filter(({ name }) => name !== 'counters').map(({ name }) => `SELECT * FROM callsync.${name}`),
+    ...tables
+      .filter(({ name }) => !['counters', 'token_keys'].includes(name))
+      .map(({ name }) => `SELECT * FROM callsync.${name}`),
+    "INSERT INTO callsync.token_keys VALUES ('privacy.key:k1', 'mine')",
     "INSERT INTO callsync.counters VALUES ('calls', 1)",
     'SELECT body FROM callsync.inbox',
     "UPDATE callsync.inbox SET outcome = 'pending'",

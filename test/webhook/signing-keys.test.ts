@@ -2,7 +2,7 @@ import { mkdtemp, rm, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { listKeyUsage } from '../../src/store/delivery/agents.ts';
 import { openSigningKeys } from '../../src/webhook/server/signature.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';

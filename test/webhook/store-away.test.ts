@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { describeStoreStopped } from './store-stopped-cases.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { type StartedReceiver, startReceiver, testSecret } from './support/receiver.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { startEmbeddedPostgres } from '../../src/local/postgres/embedded-postgres.ts';
 import { openStore } from '../../src/store/store.ts';
 import { makeServerFolder } from '../support/postgres.ts';

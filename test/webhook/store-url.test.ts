@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sendWebhook } from '../../src/cli/webhook/send.ts';
-import { openSecret } from '../../src/secret.ts';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { openSecret } from '../../src/lib/secret.ts';
+import { setUpReceiverRole } from '../../src/store/delivery/receiver-role.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
 import { until } from './support/until.ts';
@@ -22,7 +23,7 @@ afterAll(async () => {
 test('a password that is changed in store.url_file takes effect while the receiver runs', async () => {
   const { pool } = database.store;
   const role = `rotating_${process.pid}`;
-  await pool.query(`CREATE ROLE ${role} LOGIN SUPERUSER PASSWORD 'before'`);
+  await setUpReceiverRole(database.store, role, 'before');
   const file = join(folder, 'url');
   const write = (password: string) => {
     const url = new URL(database.url);
@@ -47,5 +48,5 @@ test('a password that is changed in store.url_file takes effect while the receiv
   await until('the spool is drained', () => started.spool.status().records === 0);
   expect((await database.rows()).map((row) => row.delivery_id).sort()).toEqual(['before', 'meanwhile']);
   await started.stop();
-  await pool.query(`DROP ROLE ${role}`);
+  await pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sendWebhook } from '../../src/cli/webhook/send.ts';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { makeCertificate, type TestCertificate } from '../support/certificate.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';

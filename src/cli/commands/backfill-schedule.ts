@@ -1,15 +1,16 @@
 /** `callsync backfill schedule`: backfills of a relative range at the times of a Temporal Schedule. */
+
 import { ScheduleAlreadyRunning, type ScheduleDescription, ScheduleNotFoundError } from '@temporalio/client';
 import { type Command, Option } from 'commander';
 import { overlapPolicies, scheduledBackfillSchema } from '../../../schemas/config/backfills.ts';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { axisOf } from '../../source/list/list-query.ts';
 import { backfillSchedule, createBackfillSchedule, listBackfillSchedules } from '../../temporal/backfill-schedules.ts';
-import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../command.ts';
-import { withExamples } from '../help.ts';
-import { backfillDefaults } from '../services/ensure-schedules.ts';
-import { openTemporal, type TemporalService } from '../services/open-temporal.ts';
-import type { Services } from '../services/services.ts';
+import { backfillDefaults } from '../parts/ensure-schedules.ts';
+import { openTemporal, type TemporalService } from '../parts/open-temporal.ts';
+import type { Services } from '../parts/services.ts';
+import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../shell/command.ts';
+import { withExamples } from '../shell/output.ts';
 
 interface CreateOptions extends CommonOptions {
   readonly cron?: string;

@@ -1,11 +1,15 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
-import { parseTimestamp } from '../../calls/values.ts';
-import { countOf } from '../../count-of.ts';
-import { terminal } from '../../errors.ts';
+import { countOf } from '../../lib/count-of.ts';
+import { terminal } from '../../lib/errors.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import { axisOf, defaultAxis } from '../../source/list/list-query.ts';
 import { backfillHandle, startBackfill } from '../../temporal/workflow-client.ts';
+import { listBackfills } from '../parts/list-backfills.ts';
+import { openTemporal } from '../parts/open-temporal.ts';
+import { shareOf, watchBackfill } from '../parts/watch-backfill.ts';
+import { needWorkers } from '../parts/watch-workers.ts';
 import {
   type CommonOptions,
   print,
@@ -14,19 +18,14 @@ import {
   wholeNumber,
   withCommonOptions,
   withServices,
-} from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { withExamples } from '../help.ts';
-import { listBackfills } from '../list-backfills.ts';
-import { openTemporal } from '../services/open-temporal.ts';
-import { iso, tellTimes } from '../tell-times.ts';
-import { shareOf, watchBackfill } from '../watch-backfill.ts';
-import { needWorkers } from '../watch-workers.ts';
+} from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { iso, tellTimes, withExamples } from '../shell/output.ts';
 import { addBackfillSchedule } from './backfill-schedule.ts';
 
 /** A date or date-time (UTC) → microseconds since the epoch. */
 export const parseTimestampArgument = (text: string): number => {
-  const micros = parseTimestamp(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+  const micros = /^\d{4}-/.test(text) ? parseTimestamp(text) : undefined;
   if (micros === undefined)
     throw new InvalidArgumentError('Use a date or date-time such as 2025-01-31 or 2025-01-31T08:00:00Z.');
   return micros;
@@ -41,10 +40,17 @@ export const refuseEmptyRange = ({ from, to }: { readonly from?: number; readonl
 const toJson = (name: string, { startedAt, ...progress }: BackfillProgress): unknown =>
   tellTimes({ backfill: name, ...progress, startedAt: new Date(startedAt) });
 
+/** In percent of the range; whoever reads of few calls must see that the others were not forgotten. */
+const skippedOf = ({ totals: { skippedSeconds = 0 }, range }: BackfillProgress): number =>
+  skippedSeconds > 0 ? Math.max(1, Math.floor((skippedSeconds * 100_000_000) / (range.to - range.from))) : 0;
+
 export const describeBackfill = (name: string, progress: BackfillProgress): string =>
   [
     `backfill ${name}: ${progress.state}, ${Math.floor(shareOf(progress) * 100)} % of ${iso(progress.range.from)} … ${iso(progress.range.to)} (${progress.axis})`,
     `  ${countOf(progress.totals.calls, 'call')} in ${countOf(progress.totals.windows, 'window')}, ${progress.totals.changed} written, ${countOf(progress.totals.requests, 'request')}`,
+    ...(skippedOf(progress) > 0
+      ? [`  ${skippedOf(progress)} % of the range was read before and is skipped: --force reads it again`]
+      : []),
     ...(progress.totals.problems > 0
       ? [`  ${countOf(progress.totals.problems, 'window')} could not be shown to be complete: see callsync status`]
       : []),
@@ -221,7 +227,7 @@ watched, or windows could not be shown to be complete; 4: no worker answers.`,
     .option('--axis <name>', 'time axis of the range (default: the configured one)')
     .addOption(new Option('--order <order>', 'which end first').choices(['newest_first', 'oldest_first']))
     .option('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', parseConcurrency)
-    .option('--force', 'read again what is proven complete already')
+    .option('--force', 'read windows again that were read before and shown complete')
     .option('--name <name>', 'name of the backfill (default: its dates)')
     .option('--no-wait', 'start it and return at once')
     .action(start);

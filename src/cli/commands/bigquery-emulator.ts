@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
-import { print, say, untilStopped } from '../command.ts';
+import { print, say, untilStopped } from '../shell/command.ts';
 
 interface EmulatorOptions {
   readonly json?: boolean;

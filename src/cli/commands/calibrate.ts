@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { parseDocument } from 'yaml';
-import { inferUnits, type UnitFinding } from '../../calibrate/infer-units.ts';
-import { sampleCall } from '../../calibrate/sample-call.ts';
 import { loadConfig } from '../../config/load.ts';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
+import { inferUnits, type UnitFinding } from '../../marts/calibrate/infer-units.ts';
+import { sampleCall } from '../../marts/calibrate/sample-call.ts';
 import { readNewestDocuments } from '../../store/ledger/newest-documents.ts';
-import { type CommonOptions, print, wholeNumber, withCommonOptions, withStore } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { withExamples } from '../help.ts';
-import { replaceFile } from '../replace-file.ts';
+import { type CommonOptions, print, wholeNumber, withCommonOptions, withStore } from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { replaceFile } from '../shell/files.ts';
+import { withExamples } from '../shell/output.ts';
 
 interface CalibrateOptions extends CommonOptions {
   readonly calls: number;

@@ -3,10 +3,10 @@ import { renderConfigExample } from '../../config/example.ts';
 import { loadConfig, loadReceiverConfig } from '../../config/load.ts';
 import { renderConfigReference } from '../../config/reference.ts';
 import { configJsonSchema } from '../../config/schema-node.ts';
-import { checkCredentials } from '../check-credentials.ts';
-import { checkFiles } from '../check-files.ts';
-import { type CommonOptions, print, withCommonOptions } from '../command.ts';
-import { withExamples } from '../help.ts';
+import { checkCredentials } from '../parts/check-credentials.ts';
+import { checkFiles } from '../parts/check-files.ts';
+import { type CommonOptions, print, withCommonOptions } from '../shell/command.ts';
+import { withExamples } from '../shell/output.ts';
 
 export const addConfig = (command: Command): void => {
   const config = command.addHelpText(

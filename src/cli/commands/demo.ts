@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { print, say, untilStopped } from '../command.ts';
-import { analystQueries } from '../demo/analyst-queries.ts';
-import { askLines } from '../demo/ask-lines.ts';
-import { countDifferent, describeDifference } from '../demo/check-equal.ts';
-import { type DemoOptions, type RunningDemo, runDemo } from '../demo/run-demo.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { renderTable } from '../render-table.ts';
+import { analystQueries } from '../../simulator/demo/analyst-queries.ts';
+import { askLines } from '../../simulator/demo/ask-lines.ts';
+import { countDifferent, describeDifference } from '../../simulator/demo/check-equal.ts';
+import { type DemoOptions, type RunningDemo, runDemo } from '../../simulator/demo/run-demo.ts';
+import { print, say, untilStopped } from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { renderTable } from '../shell/output.ts';
 
 const parseCount = (text: string): number => {
   const count = Number(text);

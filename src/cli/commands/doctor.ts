@@ -1,15 +1,15 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
-import { type CheckedFinding, exitCodeOfFindings, runChecks } from '../doctor/check.ts';
-import { analyticsCheck } from '../doctor/check-analytics.ts';
-import { operationsCheck } from '../doctor/check-operations.ts';
-import { privacyChecks } from '../doctor/check-privacy.ts';
-import { sourceChecks } from '../doctor/check-source.ts';
-import { diskCheck, storeCheck, warehouseChecks } from '../doctor/check-store.ts';
-import { provideTemporalCli, temporalChecks } from '../doctor/check-temporal.ts';
-import { webhookChecks } from '../doctor/check-webhook.ts';
-import { openStoreService } from '../services/open-store.ts';
+import { openStoreService } from '../parts/open-store.ts';
+import { type CommonOptions, print, withCommonOptions, withServices } from '../shell/command.ts';
+import { type CheckedFinding, exitCodeOfFindings, runChecks } from './doctor/check.ts';
+import { analyticsCheck } from './doctor/check-analytics.ts';
+import { operationsCheck } from './doctor/check-operations.ts';
+import { privacyChecks } from './doctor/check-privacy.ts';
+import { sourceChecks } from './doctor/check-source.ts';
+import { diskCheck, healthCheck, storeCheck, warehouseChecks } from './doctor/check-store.ts';
+import { provideTemporalCli, temporalChecks } from './doctor/check-temporal.ts';
+import { webhookChecks } from './doctor/check-webhook.ts';
 
 const marks = { ok: 'ok      ', warning: 'WARNING ', failed: 'FAILED  ', skipped: '-       ' } as const;
 
@@ -36,7 +36,8 @@ export const runDoctor = (
       [
         ...sourceChecks(services, options.limiter),
         ...webhookChecks(services, store),
-        storeCheck(store),
+        storeCheck(store, services.config),
+        healthCheck(services, store),
         ...privacyChecks(services, store),
         ...warehouseChecks(services, store),
         ...temporalChecks(services, options.fix === true),
@@ -48,11 +49,11 @@ export const runDoctor = (
     );
     const count = (outcome: string): number => findings.filter((finding) => finding.outcome === outcome).length;
     const all = [{ check: 'config', outcome: 'ok' as const, message: 'Valid.', ms: 0 }, ...findings];
-    const healthy = count('failed') === 0;
+    const [bad, odd] = [count('failed'), count('warning')];
     print(
       options,
-      { healthy, findings: all },
-      `${render(all)}\n\n${healthy ? 'All is well' : `${count('failed')} failed`}${count('warning') === 0 ? '' : `, ${count('warning')} to look at`}.`,
+      { healthy: bad === 0, findings: all },
+      `${render(all)}\n\n${bad + odd === 0 ? 'All is well' : `${bad} failed, ${odd} to look at`}.`,
     );
     process.exitCode = exitCodeOfFindings(findings);
   });

@@ -1,20 +1,18 @@
 import type { Command } from 'commander';
 import { type ErasureProgress, erasureProgressQuery } from '../../../workflows/messages.ts';
-import { CallsyncError } from '../../errors.ts';
-import { beginErasure, previewErasure } from '../../pipeline/erase/erase-request.ts';
-import { finishErasure, loadTombstones, signErasure } from '../../pipeline/erase/finish-erasure.ts';
-import type { ErasureReceipt } from '../../pipeline/erase/receipt.ts';
-import { mergeInbox } from '../../pipeline/load/merge-inbox.ts';
+import { CallsyncError } from '../../lib/errors.ts';
+import { beginErasure, finishErasure, previewErasure } from '../../pipeline/persons/erase.ts';
+import type { ErasureReceipt } from '../../pipeline/persons/receipt.ts';
 import { startErase } from '../../temporal/workflow-client.ts';
-import { print, say, untilStopped } from '../command.ts';
-import { describeErasure } from '../describe-erasure.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { followWorkflow } from '../follow-workflow.ts';
-import { type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
-import { ingestDeps } from '../services/activity-deps.ts';
-import { openProof } from '../services/open-proof.ts';
-import { findTemporal } from '../services/open-temporal.ts';
-import { openWarehouses } from '../services/open-warehouses.ts';
+import { ingestDeps } from '../parts/activity-deps.ts';
+import { describeErasure } from '../parts/describe-erasure.ts';
+import { followWorkflow } from '../parts/follow-workflow.ts';
+import { openProof } from '../parts/open-proof.ts';
+import { findTemporal } from '../parts/open-temporal.ts';
+import { openWarehouses } from '../parts/open-warehouses.ts';
+import { type PersonOptions, withPerson, withPersonOptions } from '../parts/person-request.ts';
+import { print, say, untilStopped } from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
 
 interface EraseOptions extends PersonOptions {
   readonly yes?: boolean;
@@ -39,39 +37,35 @@ const showWaiting = () => {
 };
 
 const run = (options: EraseOptions): Promise<void> =>
-  withPerson(options, { mayCome: options.keepOut === true }, async ({ request, store, services, comparison }) => {
+  withPerson(options, { mayCome: options.keepOut === true }, async ({ meant, store, services }) => {
     const targets = await openWarehouses(services, store);
     const parts = { store, targets };
     const exceptHeld = options.exceptHeld === true;
     if (options.yes !== true) {
-      const receipt = await previewErasure(parts, request, comparison);
+      const receipt = await previewErasure(parts, meant);
       print(options, receipt, describeErasure(receipt, { exceptHeld }));
       return;
     }
     const deps = { ...ingestDeps(services, parts), proof: openProof(services.config) };
-    const requestId = await beginErasure(parts, request, {
-      ...comparison,
-      keepOut: options.keepOut === true,
-      exceptHeld,
-      merge: async () => {
-        for (let more = true; more; ) ({ more } = await mergeInbox(deps));
-      },
-    });
+    const requestId = await beginErasure(deps, meant, { keepOut: options.keepOut === true, exceptHeld });
     const report = (receipt: ErasureReceipt): void => print(options, receipt, describeErasure(receipt));
-    const temporal = await findTemporal(services);
-    if (temporal === undefined) {
-      say(
-        'No Temporal server answers: this process loads the tombstones, and signs the receipt as it finds the warehouses.',
-      );
-      await loadTombstones(deps);
-      report(await signErasure(deps, requestId));
-      return;
-    }
-    const handle = await startErase(temporal.client, services.config.temporal.task_queue, requestId);
     const leave = (): void => {
-      say(`It goes on in its workers: callsync privacy receipt ${requestId}`);
+      say(`callsync privacy receipt ${requestId} has the receipt later.`);
       print(options, { requestId, receipt: null }, `Erasure ${requestId} is under way.`);
     };
+    const finishHere = async (): Promise<void> => {
+      const { waiting, receipt } = await finishErasure(deps, requestId, { load: true });
+      if (receipt !== undefined) return report(receipt);
+      say(`Not signed yet: ${waiting.join(', ')} still holds something.`);
+      leave();
+      process.exitCode = exitCodes.incomplete;
+    };
+    const temporal = await findTemporal(services);
+    if (temporal === undefined) {
+      say('No Temporal server answers: this process loads the tombstones once.');
+      return await finishHere();
+    }
+    const handle = await startErase(temporal.client, services.config.temporal.task_queue, requestId);
     if (!options.wait) return leave();
     const followed = await followWorkflow<unknown, ErasureProgress>(handle, {
       what: 'erasure',
@@ -82,11 +76,9 @@ const run = (options: EraseOptions): Promise<void> =>
     }).catch(async (error: unknown) => {
       if (!(error instanceof CallsyncError) || error.code !== 'NO_WORKER') throw error;
       say('No worker answers: this process loads the tombstones.');
-      await loadTombstones(deps);
       return { ended: true };
     });
-    const { receipt } = followed.ended ? await finishErasure(deps, requestId) : { receipt: undefined };
-    if (receipt !== undefined) return report(receipt);
+    if (followed.ended) return await finishHere();
     leave();
     process.exitCode = exitCodes.incomplete;
   });
@@ -110,8 +102,8 @@ Examples:
   callsync erase --by metadata --key ClientID --file clients.txt --yes
 
 Values never go into the arguments. Erased calls cannot be brought back, by no later delivery, list, import or restore. The store is
-rid of them first; then a workflow waits until every warehouse is, and signs the receipt. Ctrl-C leaves it running. Without a
-Temporal server this process loads once and signs what it finds.`,
+rid of them first; then a workflow waits until every warehouse is, looks for what is left, and signs the receipt. Ctrl-C leaves it
+running. Without a Temporal server this process tries once; if something is left, it ends with exit code 5.`,
     )
     .action(run);
 };

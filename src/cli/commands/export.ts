@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { type ExportFormat, exportCalls, exportFormats } from '../../pipeline/export/export-calls.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { processedFieldOf } from '../services/activity-deps.ts';
-import { readVersion } from '../version.ts';
+import { processedFieldOf } from '../parts/activity-deps.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { readVersion } from '../shell/version.ts';
 import { parseTimestampArgument, refuseEmptyRange } from './backfill.ts';
 
 interface ExportOptions extends CommonOptions {

@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../../schemas/config/duration.ts';
-import { transient } from '../../errors.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../command.ts';
-import { goLive } from '../go-live/go-live.ts';
-import { openTemporal } from '../services/open-temporal.ts';
-import { tellTimes } from '../tell-times.ts';
-import { unpolledQueues } from '../watch-workers.ts';
+import { transient } from '../../lib/errors.ts';
+import { goLive } from '../parts/go-live.ts';
+import { openTemporal } from '../parts/open-temporal.ts';
+import { unpolledQueues } from '../parts/watch-workers.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../shell/command.ts';
+import { tellTimes } from '../shell/output.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 interface GoLiveOptions extends CommonOptions {

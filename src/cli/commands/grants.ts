@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
-import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
-import { martPlaceOf, openMarts } from '../services/open-marts.ts';
-import { configuredWarehouse, openWarehouse } from '../services/open-warehouse.ts';
+import { openMartColumns } from '../../marts/marts.ts';
+import { kindOf } from '../../warehouse/kinds.ts';
+import { openMarts } from '../parts/open-marts.ts';
+import { configuredWarehouse, openWarehouse } from '../parts/open-warehouse.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../shell/command.ts';
 
 interface GrantsOptions extends CommonOptions {
   readonly analyst: string;
@@ -33,8 +35,8 @@ somebody. Run it again after an upgrade.`,
         const warehouse = openWarehouse(services, store, name);
         const { analyst, restricted } = options;
         const configured = configuredWarehouse(services.config, warehouse.name);
-        const { marts } = martPlaceOf(configured);
-        const readers = { analyst, restricted, marts, hasMarts: configured.marts };
+        const { marts } = kindOf(configured).place(configured);
+        const readers = { analyst, restricted, marts, openMarts: configured.marts ? openMartColumns : {} };
         const statements = warehouse.grants.statements(readers);
         if (options.apply !== true) {
           const text = statements.map((sql) => (sql.startsWith('--') ? sql : `${sql};`)).join('\n');

@@ -1,13 +1,14 @@
 /** `callsync privacy hold`: what neither erasures nor ages may take. */
+
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { countOf } from '../../count-of.ts';
-import { addHold, type HoldReceipt, removeHold } from '../../pipeline/erase/hold-calls.ts';
-import { type ListedHold, listHolds } from '../../store/ledger/holds.ts';
-import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
-import { withExamples } from '../help.ts';
-import { type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
-import { openProof } from '../services/open-proof.ts';
+import { countOf } from '../../lib/count-of.ts';
+import { addHold, type HoldReceipt, removeHold } from '../../pipeline/persons/hold.ts';
+import { type ListedHold, listHolds } from '../../store/persons/keys.ts';
+import { openProof } from '../parts/open-proof.ts';
+import { type PersonOptions, withPerson, withPersonOptions } from '../parts/person-request.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../shell/command.ts';
+import { withExamples } from '../shell/output.ts';
 
 interface ReasonOptions {
   readonly reason: string;
@@ -27,7 +28,7 @@ const describe = ({ hold: { id, action }, calls, gone, persons, proof }: HoldRec
     `Hold ${id} is ${action} ${countOf(calls, 'call')}.`,
     ...(gone > 0 ? [`${gone} were erased before: nothing is left of them to be kept.`] : []),
     ...(persons > 0
-      ? [`An erasure of ${persons} of the numbers was asked for before: what it took cannot be kept.`]
+      ? [`An erasure of ${persons} of the values was asked for before: what it took cannot be kept.`]
       : []),
     `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
   ].join('\n');
@@ -36,9 +37,9 @@ const describeListed = ({ id, kind, calls, actor, at, reason }: ListedHold): str
   `${id}  ${at.toISOString()}  by ${kind.padEnd(8)}  ${String(calls).padStart(8)} calls  ${actor}: ${reason}`;
 
 const add = (options: PersonOptions & ReasonOptions): Promise<void> =>
-  withPerson(options, { mayCome: true }, async ({ request, store, services: { config }, comparison }) => {
-    const means = { ...comparison, proof: openProof(config) };
-    const receipt = await addHold(store, request, { ...means, reason: options.reason, actor: readActor() });
+  withPerson(options, { mayCome: true }, async ({ meant, store, services: { config } }) => {
+    const clerk = { proof: openProof(config), reason: options.reason, actor: readActor() };
+    const receipt = await addHold(store, meant, clerk);
     print(options, receipt, describe(receipt));
   });
 
@@ -50,6 +51,7 @@ const list = (options: CommonOptions): Promise<void> =>
 
 const remove = (id: string, options: CommonOptions & ReasonOptions): Promise<void> =>
   withStore(options, async (store, { config }) => {
+    await store.checkKeys();
     const means = { proof: openProof(config), actor: readActor() };
     const receipt = await removeHold(store, id, { ...means, reason: options.reason });
     print(options, receipt, describe(receipt));
@@ -69,7 +71,7 @@ export const addHoldCommands = (privacy: Command): void => {
     ],
     'Values never go into the arguments, and the reason names nobody: it is stored and shown.',
   )
-    .description('hold the calls that the values mean, and later ones that name them in contacts or metadata')
+    .description('hold the calls that the values mean, and later ones that name them')
     .requiredOption('--reason <text>', 'why, such as the number of a case')
     .action(add);
   withExamples(withCommonOptions(hold.command('list')), [

@@ -2,19 +2,21 @@ import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
-import { countOf } from '../../count-of.ts';
-import { terminal } from '../../errors.ts';
+import { countOf } from '../../lib/count-of.ts';
+import { terminal } from '../../lib/errors.ts';
 import { type ImportResult, importFile } from '../../pipeline/import/import-file.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { createImportView } from '../import-progress.ts';
-import { ingestDeps } from '../services/activity-deps.ts';
-import { openWarehouses } from '../services/open-warehouses.ts';
+import { ingestDeps } from '../parts/activity-deps.ts';
+import { claimSource, withAcceptSource } from '../parts/open-source.ts';
+import { openWarehouses } from '../parts/open-warehouses.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { createImportView } from '../shell/progress.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 interface ImportOptions extends CommonOptions {
   readonly observedAt?: number;
   readonly restart?: boolean;
+  readonly acceptSource?: boolean;
 }
 
 interface FileResult extends ImportResult {
@@ -47,6 +49,7 @@ const run = async (files: readonly string[], options: ImportOptions): Promise<vo
 const importAll = (files: readonly string[], options: ImportOptions): Promise<void> =>
   withStore(options, async (store, services) => {
     const { signal } = untilStopped();
+    await claimSource(store, services.config, options.acceptSource === true ? 'accept' : 'keep');
     const targets = await openWarehouses(services, store);
     const deps = ingestDeps(services, { store, targets });
     let refused = 0;
@@ -73,7 +76,7 @@ const importAll = (files: readonly string[], options: ImportOptions): Promise<vo
   });
 
 export const addImport = (command: Command): void => {
-  withCommonOptions(command)
+  withAcceptSource(withCommonOptions(command))
     .argument('<files...>', 'files of call records; - reads standard input')
     .option(
       '--observed-at <instant>',

@@ -3,18 +3,21 @@ import { dirname, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import { renderStarter } from '../../config/starter.ts';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { createLocalRequestLimiter } from '../../source/http/limiter.ts';
 import { listPresets } from '../../source/presets/presets.ts';
 import { defaultProbeRequests } from '../../source/probe/probe.ts';
 import { requestLimitRules } from '../../source/source.ts';
-import { type CommonOptions, say, withCommonOptions } from '../command.ts';
-import { type Answers, toConfig } from '../init/answers.ts';
+import { kinds } from '../../warehouse/kinds.ts';
+import { type CommonOptions, say, withCommonOptions } from '../shell/command.ts';
 import { runDoctor } from './doctor.ts';
+import { type Answers, toConfig } from './init/answers.ts';
 import { runProbe } from './probe.ts';
 
-interface InitOptions extends CommonOptions, Partial<Omit<Answers, 'warehouse'>> {
+interface InitOptions extends CommonOptions, Partial<Omit<Answers, 'warehouse' | 'settings'>> {
   readonly warehouse: Answers['warehouse'];
+  readonly postgresUrlFile?: string;
+  readonly project?: string;
   readonly yes?: boolean;
   readonly probe: boolean;
   readonly doctor: boolean;
@@ -31,21 +34,28 @@ const checkFree = async (path: string): Promise<void> => {
 };
 
 const answersOf = async (options: InitOptions, folder: string): Promise<Answers> => {
+  const { questions = [] } = kinds.find(({ type }) => type === options.warehouse) ?? {};
+  const given: Readonly<Record<string, string | undefined>> = {
+    url_file: options.postgresUrlFile,
+    project: options.project,
+  };
+  const settings = Object.fromEntries(questions.map(({ key }) => [key, given[key]]));
   if (options.yes !== true) {
     if (!process.stdin.isTTY) {
       throw usage('There is no terminal to ask on.', 'Give the answers as options, with --yes.');
     }
     // The library of questions is loaded when somebody is asked.
-    const { askAnswers } = await import('../init/ask.ts');
+    const { askAnswers } = await import('./init/ask.ts');
     return await askAnswers(
-      options,
+      { ...options, settings },
       (await listPresets()).map(({ name }) => name),
       folder,
     );
   }
   if (options.baseUrl === undefined) throw usage('The address of the call API is missing.', 'Give it as --base-url.');
-  if (options.warehouse === 'bigquery' && options.project === undefined) {
-    throw usage('The project of the BigQuery warehouse is missing.', 'Give it as --project.');
+  const missing = questions.find(({ key, required }) => required && settings[key] === undefined);
+  if (missing !== undefined) {
+    throw usage(`${missing.message} of the warehouse is missing.`, `Give it as --${missing.key.replaceAll('_', '-')}.`);
   }
   return {
     baseUrl: options.baseUrl,
@@ -55,8 +65,7 @@ const answersOf = async (options: InitOptions, folder: string): Promise<Answers>
     clientSecretFile: options.clientSecretFile,
     preset: options.preset,
     warehouse: options.warehouse,
-    postgresUrlFile: options.postgresUrlFile,
-    project: options.project,
+    settings,
     signingSecretFile: options.signingSecretFile,
     publicUrl: options.publicUrl,
   };
@@ -67,7 +76,7 @@ const run = async (options: InitOptions): Promise<void> => {
   await checkFree(path);
   await mkdir(dirname(path), { recursive: true });
   const answers = await answersOf(options, dirname(path));
-  await writeFile(path, renderStarter(toConfig(answers)), { mode: 0o600, flag: 'wx' });
+  await writeFile(path, renderStarter(toConfig(answers, dirname(path))), { mode: 0o600, flag: 'wx' });
   say(`Written: ${path}`);
   const { config } = await loadConfig({ path });
   // What the probe asks counts against the service's limit when doctor asks.
@@ -98,7 +107,7 @@ export const addInit = (command: Command): void => {
     .option('--client-secret-file <file>', 'file that holds the client secret')
     .option('--preset <name>', 'how the call list works (callsync presets); probed without it')
     .addOption(
-      new Option('--warehouse <type>', 'where the calls go').choices(['postgres', 'bigquery']).default('postgres'),
+      new Option('--warehouse <type>', 'where the calls go').choices(kinds.map(({ type }) => type)).default('postgres'),
     )
     .option('--postgres-url-file <file>', 'file that holds the connection URL; PostgreSQL of its own without it')
     .option('--project <id>', 'Google Cloud project, for BigQuery')

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { terminal } from '../../errors.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
-import { withExamples } from '../help.ts';
-import { channelsOf } from '../notify.ts';
+import { openChannels } from '../../health/notifications/channels.ts';
+import { terminal } from '../../lib/errors.ts';
+import { type CommonOptions, print, withCommonOptions, withServices } from '../shell/command.ts';
+import { withExamples } from '../shell/output.ts';
 
 const testChannels = (options: CommonOptions): Promise<void> =>
   withServices(options, async (services) => {
-    const channels = channelsOf(services.config.notifications);
+    const channels = openChannels(services.config.notifications);
     if (channels.size === 0) {
       throw terminal('CONFIG_INVALID', 'No channel is configured.', { hint: 'Add one to notifications.channels.' });
     }

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { listPresets, readPreset } from '../../source/presets/presets.ts';
-import { type CommonOptions, print } from '../command.ts';
-import { withExamples } from '../help.ts';
+import { type CommonOptions, print } from '../shell/command.ts';
+import { withExamples } from '../shell/output.ts';
 
 export const addPresets = (command: Command): void => {
   const presets = command.addHelpText(

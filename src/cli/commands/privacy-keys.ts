@@ -1,17 +1,12 @@
-/** Changing the key of tokens, and unlinking those of one that was destroyed. */
+/** Changing the key of tokens. */
+
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import { terminal } from '../../errors.ts';
-import { loadTombstones } from '../../pipeline/erase/finish-erasure.ts';
-import { forgetKey } from '../../pipeline/load/forget-key.ts';
-import { openOwnSecret } from '../../secret.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../command.ts';
-import { withExamples } from '../help.ts';
-import { ingestDeps } from '../services/activity-deps.ts';
-import { openRules, ownKeyFile } from '../services/open-privacy.ts';
-import { openStoreService } from '../services/open-store.ts';
-import { openWarehouses } from '../services/open-warehouses.ts';
+import { openOwnSecret } from '../../lib/secret.ts';
+import { openRules, ownKeyFile } from '../parts/open-privacy.ts';
+import { type CommonOptions, print, withCommonOptions, withServices } from '../shell/command.ts';
+import { withExamples } from '../shell/output.ts';
 
 /** `k1` → `k2`, `main` → `main2`. */
 const nextId = (id: string): string => {
@@ -37,33 +32,9 @@ const rotateKey = (options: CommonOptions): Promise<void> =>
     );
   });
 
-const forget = (keyId: string, options: CommonOptions): Promise<void> =>
-  withServices(options, async (services) => {
-    const privacy = openRules(services.config);
-    const { key_id, former_keys } = services.config.privacy;
-    if (key_id === keyId || former_keys.some(({ id }) => id === keyId)) {
-      throw terminal('USAGE_KEY', 'The configuration still has the key, so that its tokens would be linked again.', {
-        hint: 'Remove it from privacy.former_keys of every worker and receiver, restart them, delete its file, then run this again.',
-      });
-    }
-    const store = await openStoreService(services);
-    const targets = await openWarehouses(services, store);
-    const deps = ingestDeps(services, { store, targets });
-    const forgotten = await forgetKey(store, keyId, privacy.admit);
-    await loadTombstones(deps);
-    print(
-      options,
-      { key: keyId, ...forgotten },
-      `${forgotten.aliases} aliases to or from its tokens are gone, ${forgotten.inbox} bodies of deliveries no longer carry any. Warehouses lose them with their next loads.`,
-    );
-  });
-
-/** Adds the commands to `callsync privacy`. */
+/** Adds the command to `callsync privacy`. */
 export const addPrivacyKeys = (privacy: Command): void => {
   withExamples(withCommonOptions(privacy.command('rotate-key')), ['callsync privacy rotate-key'])
     .description('make a new key of tokens, and print what the configuration is to say; changes nothing else')
     .action(rotateKey);
-  withExamples(withCommonOptions(privacy.command('forget-key <id>')), ['callsync privacy forget-key k1'])
-    .description('unlink the tokens of a former key that was destroyed: its aliases go, in store and warehouses')
-    .action(forget);
 };

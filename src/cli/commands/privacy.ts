@@ -1,27 +1,37 @@
+import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { countOf } from '../../count-of.ts';
-import { terminal } from '../../errors.ts';
-import { findCalls } from '../../pipeline/erase/erase-request.ts';
-import { finishErasure } from '../../pipeline/erase/finish-erasure.ts';
+import { isObject } from '../../calls/field-reader.ts';
+import { countOf } from '../../lib/count-of.ts';
+import { terminal } from '../../lib/errors.ts';
+import { parseQuietly } from '../../lib/parse-json.ts';
 import { applyAges } from '../../pipeline/load/apply-ages.ts';
 import { applyRules } from '../../pipeline/load/apply-rules.ts';
+import { findCalls, finishErasure } from '../../pipeline/persons/erase.ts';
 import type { Privacy } from '../../privacy/privacy.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
-import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices, withStore } from '../command.ts';
-import { describeErasure } from '../describe-erasure.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { withExamples } from '../help.ts';
-import { type PersonOptions, withPerson, withPersonOptions } from '../person-request.ts';
-import { ingestDeps, openAges } from '../services/activity-deps.ts';
-import { openRules } from '../services/open-privacy.ts';
-import { openProof } from '../services/open-proof.ts';
-import { openStoreService } from '../services/open-store.ts';
-import { openWarehouses } from '../services/open-warehouses.ts';
-import type { Services } from '../services/services.ts';
-import { sampleCall, sampleUtterance } from '../webhook/sample-call.ts';
+import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
+import { ingestDeps, openAges } from '../parts/activity-deps.ts';
+import { describeErasure } from '../parts/describe-erasure.ts';
+import { openRules } from '../parts/open-privacy.ts';
+import { openProof } from '../parts/open-proof.ts';
+import { openStoreService } from '../parts/open-store.ts';
+import { openWarehouses } from '../parts/open-warehouses.ts';
+import { type PersonOptions, withPerson, withPersonOptions } from '../parts/person-request.ts';
+import type { Services } from '../parts/services.ts';
+import {
+  type CommonOptions,
+  print,
+  wholeNumber,
+  withCommonOptions,
+  withServices,
+  withStore,
+} from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { withExamples } from '../shell/output.ts';
 import { addHoldCommands } from './hold.ts';
 import { addPrivacyKeys } from './privacy-keys.ts';
+import { sampleCall, sampleUtterance } from './webhook/sample-call.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -56,9 +66,8 @@ interface PreviewOptions extends CommonOptions {
 
 const previewCall = (privacy: Privacy, before: Fields) => {
   const findings: Record<string, number> = {};
-  const after = privacy.preview(before, (detector) => {
-    findings[detector] = (findings[detector] ?? 0) + 1;
-  });
+  const { fields: after, findings: found } = privacy.preview(before);
+  for (const detector of found) findings[detector] = (findings[detector] ?? 0) + 1;
   return { before, after, findings };
 };
 
@@ -104,9 +113,9 @@ const apply = (options: CommonOptions): Promise<void> =>
 
 /** Answers a request for access: the documents of the calls that an erasure would mean. */
 const exportPerson = (options: PersonOptions): Promise<void> =>
-  withPerson(options, { mayCome: false }, async ({ request, store, services, comparison: { comparison } }) => {
+  withPerson(options, { mayCome: false }, async ({ meant, store, services }) => {
     let [found, erased, unseen] = [0, 0, 0];
-    for (const id of await findCalls(store, request, comparison)) {
+    for (const id of await findCalls(store, meant)) {
       const row = (await readRows(store, [id])).get(id);
       if (row === undefined) unseen += 1;
       else if (row.tombstone) erased += 1;
@@ -145,11 +154,58 @@ const retain = (options: RetentionOptions): Promise<void> =>
 const showReceipt = (requestId: string, options: CommonOptions): Promise<void> =>
   withStore(options, async (store, services) => {
     const targets = await openWarehouses(services, store);
-    const { waiting, receipt } = await finishErasure({ store, targets, proof: openProof(services.config) }, requestId);
+    const deps = { ...ingestDeps(services, { store, targets }), proof: openProof(services.config) };
+    const { waiting, receipt } = await finishErasure(deps, requestId, { load: false });
     if (receipt !== undefined) return print(options, receipt, describeErasure(receipt));
-    print(options, { requestId, receipt: null, waiting }, `Not signed yet: ${waiting.join(', ')} lacks tombstones.`);
+    print(
+      options,
+      { requestId, receipt: null, waiting },
+      `Not signed yet: ${waiting.join(', ')} still holds something.`,
+    );
     process.exitCode = exitCodes.incomplete;
   });
+
+const printPublicKey = (options: CommonOptions): Promise<void> =>
+  withServices(options, async ({ config }) => {
+    const { publicKey } = openProof(config).keys;
+    print(options, { publicKey }, publicKey.trimEnd());
+  });
+
+/** Needs neither a configuration nor a secret. */
+const checkReceipt = async (file: string, { publicKey, ...options }: CheckOptions): Promise<void> => {
+  const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch((cause) => {
+    throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', {
+      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+      cause,
+    });
+  });
+  const receipt: unknown = parseQuietly(Buffer.from(text as string));
+  if (!isReceipt(receipt))
+    throw terminal('USAGE_RECEIPT', 'The file is no receipt as --json prints it.', {
+      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+    });
+  const signed = isSignedBy(receipt, pem as string);
+  print(options, { signed }, signed ? 'The receipt was signed by the holder of this key.' : 'The signature is wrong.');
+  if (!signed) process.exitCode = exitCodes.refused;
+};
+
+interface CheckOptions extends CommonOptions {
+  readonly publicKey: string;
+}
+
+const isReceipt = (value: unknown): value is { readonly proof: ReceiptProof } =>
+  isObject(value) && isObject(value.proof) && typeof value.proof.digest === 'string';
+
+const isSignedBy = (receipt: { readonly proof: ReceiptProof }, pem: string): boolean => {
+  try {
+    return isSigned(receipt, pem);
+  } catch (cause) {
+    throw terminal('USAGE_RECEIPT', 'The public key is no key in PEM.', {
+      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+      cause,
+    });
+  }
+};
 
 const callsPerLine = 10_000;
 
@@ -187,6 +243,19 @@ export const addPrivacy = (command: Command): void => {
     .description('the signed receipt of an erasure that was left with --no-wait or Ctrl-C')
     .argument('<erasure>', 'its name, as callsync erase told it')
     .action(showReceipt);
+  withExamples(withCommonOptions(privacy.command('public-key')), ['callsync privacy public-key > callsync.pem'])
+    .description('print the public key with which anyone can check receipts of erasures and holds')
+    .action(printPublicKey);
+  withExamples(withCommonOptions(privacy.command('check-receipt')), [
+    'callsync privacy check-receipt receipt.json --public-key callsync.pem',
+  ])
+    .description('check the signature of a receipt; needs no configuration and no secret')
+    .argument('<file>', 'the receipt, as --json printed it')
+    .requiredOption(
+      '--public-key <file>',
+      'the public key of the installation, as callsync privacy public-key prints it',
+    )
+    .action(checkReceipt);
   addHoldCommands(privacy);
   addPrivacyKeys(privacy);
 };

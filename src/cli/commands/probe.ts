@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../../config/load.ts';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { defaultProbeRequests, probeSource } from '../../source/probe/probe.ts';
 import { renderProbe, writeListSection } from '../../source/probe/render-probe.ts';
-import { type CommonOptions, print, say, wholeNumber, withCommonOptions } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { replaceFile } from '../replace-file.ts';
+import { type CommonOptions, print, say, wholeNumber, withCommonOptions } from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { replaceFile } from '../shell/files.ts';
 
 interface ProbeCommandOptions extends CommonOptions {
   readonly write?: boolean;

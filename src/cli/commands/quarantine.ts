@@ -1,17 +1,21 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import { describeShape } from '../../calls/describe-shape.ts';
-import { countOf } from '../../count-of.ts';
-import { terminal } from '../../errors.ts';
+import { countOf } from '../../lib/count-of.ts';
+import { terminal } from '../../lib/errors.ts';
+import { createOpener } from '../../lib/sealed.ts';
+import { openSecret } from '../../lib/secret.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
-import { createOpener } from '../../sealed.ts';
-import { openSecret } from '../../secret.ts';
 import {
   listQuarantine,
   type QuarantineEntry,
   readQuarantine,
   settleQuarantine,
 } from '../../store/delivery/quarantine.ts';
+import { ingestDeps } from '../parts/activity-deps.ts';
+import { openStoreService } from '../parts/open-store.ts';
+import { openWarehouses } from '../parts/open-warehouses.ts';
+import type { Services } from '../parts/services.ts';
 import {
   type CommonOptions,
   print,
@@ -20,13 +24,9 @@ import {
   withCommonOptions,
   withServices,
   withStore,
-} from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { withExamples } from '../help.ts';
-import { ingestDeps } from '../services/activity-deps.ts';
-import { openStoreService } from '../services/open-store.ts';
-import { openWarehouses } from '../services/open-warehouses.ts';
-import type { Services } from '../services/services.ts';
+} from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { withExamples } from '../shell/output.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 const number = wholeNumber(1);

@@ -1,9 +1,10 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { terminal } from '../../errors.ts';
-import { abortOnSignals, type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
-import { renderTable } from '../render-table.ts';
-import { openWarehouse } from '../services/open-warehouse.ts';
+import { terminal } from '../../lib/errors.ts';
+import { kindOf } from '../../warehouse/kinds.ts';
+import { configuredWarehouse, openWarehouse } from '../parts/open-warehouse.ts';
+import { abortOnSignals, type CommonOptions, print, withCommonOptions, withStore } from '../shell/command.ts';
+import { renderTable } from '../shell/output.ts';
 
 interface QueryOptions extends CommonOptions {
   readonly warehouse?: string;
@@ -18,19 +19,21 @@ export const addQuery = (command: Command): void => {
       `
 Examples:
   callsync query 'SELECT status, count(*) AS calls FROM calls GROUP BY status'
-  callsync query 'SELECT * FROM calls_marts.agent_daily ORDER BY business_day DESC LIMIT 10' --json
+  callsync query 'SELECT * FROM agent_daily ORDER BY business_day DESC LIMIT 10' --json
   callsync query 'SELECT COUNTIF(value_bool) AS found FROM tags' --warehouse bigquery
   callsync query - --json < week.sql
 
-Tables are found by their names, marts in the schema or dataset calls_marts (docs/marts.md; docs/cookbook.md answers questions with them).
-It only reads, and holds all rows in memory: LIMIT what may be many. It asks with the rights of the configuration, those of
-callsync itself.`,
+Tables are found by their names, and so are marts on PostgreSQL; on BigQuery, marts are in the dataset calls_marts (docs/marts.md;
+docs/cookbook.md answers questions with them). It only reads, and holds all rows in memory: LIMIT what may be many. On PostgreSQL it
+asks as a role of its own, which may read tables and marts and nothing else (reader_url_file, else a role that callsync makes).`,
     )
     .action((sql: string, options: QueryOptions) =>
       withStore(options, async (store, services) => {
         const warehouse = openWarehouse(services, store, options.warehouse);
         const text = await readSql(sql);
-        const rows = await abortOnSignals((signal) => warehouse.query(text, signal)).catch(explainAt(text));
+        const configured = configuredWarehouse(services.config, warehouse.name);
+        const { marts } = kindOf(configured).place(configured);
+        const rows = await abortOnSignals((signal) => warehouse.ask(text, { marts, signal })).catch(explainAt(text));
         print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
       }),
     );
@@ -45,7 +48,14 @@ const readSql = async (argument: string): Promise<string> => {
 };
 
 /** SQLSTATE of syntax, names and rights: the server's words repeat the query, and no value of a row. */
-const refusals = /^(42...|0A...|25006)$/;
+const refusals = /^(42...|0A...|25...|22000)$/;
+
+/** SQLSTATE of what is refused for what it does, not for its words. */
+const advice: Readonly<Record<string, string>> = {
+  '25006': 'Queries only read. Other commands of callsync change what it keeps.',
+  '42501': 'Queries may read the tables and marts of this warehouse, and nothing else.',
+  '42601': 'Send one query; correct it where the place is given.',
+};
 
 /** SQLSTATE of what happens to values: the server's words may repeat one, so these are ours. */
 const conditions: Readonly<Record<string, string>> = {
@@ -73,6 +83,7 @@ const conditions: Readonly<Record<string, string>> = {
 interface DriverError {
   readonly code?: string;
   readonly message?: string;
+  readonly hint?: string;
   /** Of a character in the query, from 1; absent where an error is not one of the text. */
   readonly position?: string;
 }
@@ -81,7 +92,7 @@ interface DriverError {
 const explainAt =
   (sql: string) =>
   (error: Error): never => {
-    const { code = '', message = '', position } = (error.cause ?? {}) as DriverError;
+    const { code = '', message = '', hint, position } = (error.cause ?? {}) as DriverError;
     const condition = conditions[code];
     if (condition !== undefined) {
       throw terminal('QUERY_FAILED', `PostgreSQL cannot compute the query: ${condition}${place(sql, position)}.`, {
@@ -91,7 +102,7 @@ const explainAt =
     }
     if (!refusals.test(code)) throw error;
     throw terminal('QUERY_REFUSED', `PostgreSQL refuses the query: ${message}${place(sql, position)}.`, {
-      hint: 'Send one query that only reads; docs/tables.md has the tables, docs/marts.md the views in schema calls_marts, with every column.',
+      hint: hint ?? advice[code] ?? 'docs/tables.md has the tables, docs/marts.md the marts, each with every column.',
       cause: error,
     });
   };

@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander';
 import type { SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
-import { type CommonOptions, print, say, untilStopped, withCommonOptions, withServices } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { followWorkflow } from '../follow-workflow.ts';
-import { withExamples } from '../help.ts';
-import { openTemporal } from '../services/open-temporal.ts';
+import { followWorkflow } from '../parts/follow-workflow.ts';
+import { openTemporal } from '../parts/open-temporal.ts';
+import { type CommonOptions, print, say, untilStopped, withCommonOptions, withServices } from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { withExamples } from '../shell/output.ts';
 import { parseTimestampArgument } from './backfill.ts';
 
 const everyMs = 1_000;
@@ -25,9 +25,10 @@ const describe = ({ done, windows, totals }: ReconcileProgress): string =>
 
 const sourceLevels: readonly SourceLevel[] = ['ids', 'fields', 'records'];
 const warehouseLevels: readonly WarehouseLevel[] = ['guards', 'rows'];
+export const levels: readonly (SourceLevel | WarehouseLevel)[] = [...sourceLevels, ...warehouseLevels];
 
 /** The most thorough level of each kind. */
-const levelsOf = (named: readonly string[] = []) => {
+export const levelsOf = (named: readonly string[] = []) => {
   const mostThorough = <L extends string>(levels: readonly L[]): L | undefined =>
     levels.findLast((one) => named.includes(one));
   return { level: mostThorough(sourceLevels), warehouseLevel: mostThorough(warehouseLevels) };
@@ -97,7 +98,7 @@ export const addReconcile = (command: Command): void => {
       new Option(
         '--level <level...>',
         'with the service: ids, fields of a summary listing, whole records; in warehouses: guards, or the rows themselves',
-      ).choices([...sourceLevels, ...warehouseLevels]),
+      ).choices(levels),
     )
     .option('--force', 'also windows that have a good verdict')
     .option('--accept-empty', 'an empty window is right although its history says otherwise')

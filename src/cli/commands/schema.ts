@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { countOf } from '../../count-of.ts';
+import { countOf } from '../../lib/count-of.ts';
 import { listAgents } from '../../store/delivery/agents.ts';
 import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/drift.ts';
-import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
-import { withExamples } from '../help.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../shell/command.ts';
+import { withExamples } from '../shell/output.ts';
 
 const kinds = {
   new: 'new field',

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { countOf } from '../../count-of.ts';
+import { countOf } from '../../lib/count-of.ts';
 import type { SearchIndexStatus } from '../../warehouse/search.ts';
-import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
-import { withExamples } from '../help.ts';
-import { openWarehouse } from '../services/open-warehouse.ts';
+import { openWarehouse } from '../parts/open-warehouse.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../shell/command.ts';
+import { withExamples } from '../shell/output.ts';
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
-import { type CommonOptions, print, wholeNumber, withCommonOptions, withStore } from '../command.ts';
-import { openWarehouse } from '../services/open-warehouse.ts';
-import { iso } from '../tell-times.ts';
+import { openWarehouse } from '../parts/open-warehouse.ts';
+import { type CommonOptions, print, wholeNumber, withCommonOptions, withStore } from '../shell/command.ts';
+import { iso } from '../shell/output.ts';
 import { parseTimestampArgument, refuseEmptyRange } from './backfill.ts';
 
 interface SearchOptions extends CommonOptions {

@@ -4,12 +4,12 @@ import type { Command } from 'commander';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { type SimulatorOptions, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import type { SimulatorAddresses } from '../../simulator/control/control.ts';
 import { runSimulator } from '../../simulator/main.ts';
 import { dialectOf, dialects } from '../../simulator/service/dialects.ts';
-import { type CommonOptions, print, untilStopped, wholeNumber } from '../command.ts';
-import { withExamples } from '../help.ts';
+import { type CommonOptions, print, untilStopped, wholeNumber } from '../shell/command.ts';
+import { withExamples } from '../shell/output.ts';
 
 interface SimulateOptions extends CommonOptions {
   readonly port: number;
@@ -54,7 +54,7 @@ const listOptions = (): string => {
 const unknownKeys = (given: unknown, known: unknown, above = ''): readonly string[] => {
   if (!isSection(given) || !isSection(known)) return [];
   return Object.entries(given).flatMap(([key, value]) =>
-    key in known ? unknownKeys(value, known[key], `${above}${key}.`) : [`${above}${key}`],
+    Object.hasOwn(known, key) ? unknownKeys(value, known[key], `${above}${key}.`) : [`${above}${key}`],
   );
 };
 

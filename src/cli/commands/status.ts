@@ -1,22 +1,47 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
-import { countOf } from '../../count-of.ts';
-import { CallsyncError } from '../../errors.ts';
+import { judge, type Wrong } from '../../health/conditions.ts';
+import { type Health, readHealth } from '../../health/read-health.ts';
+import { countOf } from '../../lib/count-of.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import { type LateEditStatus, readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
-import { versionOfRules } from '../../privacy/rules-version.ts';
+import { versionOfRules } from '../../privacy/rules.ts';
 import { type Agent, listAgents } from '../../store/delivery/agents.ts';
 import { countUnderOthers } from '../../store/ledger/rules-version.ts';
 import { listDrift, type RecordedDrift } from '../../store/status/drift.ts';
-import { type StoreSummary, summarizeStore } from '../../store/status/summary.ts';
 import type { Store } from '../../store/store.ts';
-import { type CommonOptions, untilStopped, withCommonOptions, withStore } from '../command.ts';
-import { createWarehouse } from '../create-warehouse.ts';
-import { hasReader } from '../output.ts';
-import { activityDeps } from '../services/activity-deps.ts';
-import { openSource } from '../services/open-source.ts';
-import type { Services } from '../services/services.ts';
+import { countWindows, openProblems, type WindowProblem } from '../../store/windows/windows.ts';
+import { activityDeps } from '../parts/activity-deps.ts';
+import { createWarehouse } from '../parts/create-warehouse.ts';
+import { readNow } from '../parts/open-health.ts';
+import { openSource } from '../parts/open-source.ts';
+import type { Services } from '../parts/services.ts';
+import { type CommonOptions, untilStopped, withCommonOptions, withStore } from '../shell/command.ts';
+import { hasReader } from '../shell/output.ts';
 
-interface Shapes {
+/** The keys of `--json`. */
+interface Status extends Pick<Health, 'epoch' | 'calls' | 'tombstones' | 'holds' | 'watermarks'> {
+  readonly inbox: {
+    readonly pending: number;
+    readonly oldestPendingSeconds: number | null;
+    readonly outcomes: Readonly<Record<string, number>>;
+  };
+  readonly warehouses: Readonly<
+    Record<string, { readonly pending: number; readonly lastLoadAt: string | null; readonly lastError: string | null }>
+  >;
+  readonly quarantineOpen: number;
+  readonly rereadsWaiting: number;
+  /** Of earlier ones, those for which no answer could be had: not where the list was looked, or it cannot be asked. */
+  readonly rereadsUnanswered: number;
+  /** Null while continuous sync has never begun. */
+  readonly sync: {
+    readonly lagSeconds: number | null;
+    readonly lastError: string | null;
+    readonly failedAt: Date | null;
+  } | null;
+  readonly windowsRead: number;
+  readonly problems: readonly WindowProblem[];
+  readonly wrong: readonly Wrong[];
   readonly drift: readonly RecordedDrift[];
   readonly agents: readonly Agent[];
   readonly quotas: Readonly<Record<string, string>>;
@@ -37,8 +62,9 @@ const describeQuotas = async (services: Services, store: Store): Promise<Record<
   return quotas;
 };
 
-const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
+const render = (summary: Status, unsigned: boolean): string =>
   [
+    ...summary.wrong.map(describeWrong),
     `ledger      ${countOf(summary.calls, 'call')}, ${summary.tombstones} erased, epoch ${summary.epoch}`,
     ...(summary.holds > 0 ? [`holds       ${countOf(summary.holds, 'legal hold')}: callsync privacy hold list`] : []),
     `inbox       ${summary.inbox.pending} waiting${summary.inbox.oldestPendingSeconds === null ? '' : `, oldest ${Math.round(summary.inbox.oldestPendingSeconds)} s`}; ${
@@ -68,7 +94,10 @@ const render = (summary: StoreSummary & Shapes, unsigned: boolean): string =>
     ...(unsigned ? ['WARNING     unsigned webhook deliveries are taken (webhook.allow_unsigned)'] : []),
   ].join('\n');
 
-const describeSync = ({ lagSeconds, lastError, failedAt }: NonNullable<StoreSummary['sync']>): string => {
+const describeWrong = ({ summary, since, command }: Wrong): string =>
+  `WRONG       ${summary}${since === null ? '' : ` Since ${new Date(since).toISOString()}.`} ${command}`;
+
+const describeSync = ({ lagSeconds, lastError, failedAt }: NonNullable<Status['sync']>): string => {
   const seen = lagSeconds === null ? 'has not read the newest calls yet' : `${Math.round(lagSeconds)} s behind`;
   const failed = lastError === null ? '' : `; its last run failed with ${lastError} at ${failedAt?.toISOString()}`;
   return `live sync   ${seen}${failed}`;
@@ -90,21 +119,47 @@ const days = (micros: number): string => `${(micros / 86_400_000_000).toFixed(1)
 const describeLateEdits = ({ horizon, fixed, tailShare, history }: LateEditStatus): string =>
   `late edits  ${fixed ? 'fixed' : 'learned'} horizon ${days(horizon.horizon)} from ${Math.round(horizon.changes)} changes${tailShare === null ? '' : `, ${(tailShare * 100).toFixed(3)} % came later`}; ${history.requests7d} requests in 7 days`;
 
-const readStatus = async (services: Services, store: Store): Promise<StoreSummary & Shapes> => ({
-  ...(await summarizeStore(store)),
-  drift: await listDrift(store),
-  agents: await listAgents(store),
-  quotas: await describeQuotas(services, store),
-  lateEdits: await readLateEdits(services, store),
-  rules: await readRules(services, store),
+const readStatus = async (services: Services, store: Store): Promise<Status> => {
+  // Of every registered warehouse; those that are no longer configured are not judged.
+  const health = await readHealth(store);
+  return {
+    ...figuresOf(health),
+    windowsRead: await countWindows(store),
+    problems: await openProblems(store),
+    wrong: judge(await readNow(services.config, store)),
+    drift: await listDrift(store),
+    agents: await listAgents(store),
+    quotas: await describeQuotas(services, store),
+    lateEdits: await readLateEdits(services, store),
+    rules: await readRules(services, store),
+  };
+};
+
+const figuresOf = ({ epoch, calls, tombstones, holds, inbox, warehouses, quarantine, ...rest }: Health) => ({
+  epoch,
+  calls,
+  tombstones,
+  holds,
+  inbox: { pending: inbox.count, oldestPendingSeconds: inbox.oldestAge, outcomes: inbox.outcomes },
+  warehouses: Object.fromEntries(
+    warehouses.map(({ name, pending, lastLoadAt, lastError }) => [
+      name,
+      { pending, lastLoadAt: lastLoadAt === null ? null : new Date(lastLoadAt).toISOString(), lastError },
+    ]),
+  ),
+  quarantineOpen: quarantine.count,
+  rereadsWaiting: rest.rereads.count,
+  rereadsUnanswered: rest.rereads.unanswered,
+  watermarks: rest.watermarks,
+  sync: rest.sync && { lagSeconds: rest.sync.lag, lastError: rest.sync.lastError, failedAt: rest.sync.failedAt },
 });
 
-const readRules = async ({ config }: Services, store: Store): Promise<Shapes['rules']> => {
+const readRules = async ({ config }: Services, store: Store): Promise<Status['rules']> => {
   const version = versionOfRules(config.privacy);
   return version === undefined ? null : { version, callsUnderOthers: await countUnderOthers(store, version) };
 };
 
-const describeRules = ({ version, callsUnderOthers: calls }: NonNullable<Shapes['rules']>): string =>
+const describeRules = ({ version, callsUnderOthers: calls }: NonNullable<Status['rules']>): string =>
   `privacy     rules ${version}${calls === 0 ? '' : `; ${countOf(calls, 'call')} under others: callsync privacy apply brings them to these`}`;
 
 const defaultSeconds = 2;

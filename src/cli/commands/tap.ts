@@ -2,9 +2,9 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../../schemas/config/duration.ts';
 import { openTap, type TapEvent } from '../../source/websocket/tap.ts';
 import { storeFrame } from '../../store/delivery/websocket-frames.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../command.ts';
-import { openPrivacy } from '../services/open-privacy.ts';
-import { openSource } from '../services/open-source.ts';
+import { openPrivacy } from '../parts/open-privacy.ts';
+import { claimSource, openSource } from '../parts/open-source.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../shell/command.ts';
 
 const describe = (event: TapEvent): string => {
   switch (event.kind) {
@@ -25,6 +25,7 @@ const duration = (text: string): number => {
 
 const run = (options: CommonOptions & { readonly for?: number }): Promise<void> =>
   withStore(options, async (store, services) => {
+    await claimSource(store, services.config);
     const source = openSource(services, store);
     const stop = new AbortController();
     const { stopped } = untilStopped();

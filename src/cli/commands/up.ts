@@ -1,41 +1,38 @@
 import type { Command } from 'commander';
-import { createRegistry } from '../../metrics/registry.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
-import { openOperations } from '../open-operations.ts';
-import { openPage } from '../open-page.ts';
-import { openReceiverBesideWorkers } from '../open-receiver.ts';
-import { psqlLine } from '../psql-line.ts';
-import { ensureConfiguredSchedules } from '../services/ensure-schedules.ts';
-import { openNotifications } from '../services/open-notifications.ts';
-import { openParts } from '../services/open-parts.ts';
-import { openWorkers } from '../services/open-workers.ts';
-import type { SpoolDepth } from '../services/read-page.ts';
-import { readVersion } from '../version.ts';
+import { createRegistry } from '../../health/metrics/registry.ts';
+import type { Receiver } from '../../webhook/server/receiver.ts';
+import { ensureConfiguredSchedules } from '../parts/ensure-schedules.ts';
+import { openOperations, openPage } from '../parts/open-operations.ts';
+import { openParts } from '../parts/open-parts.ts';
+import { openReceiverBesideWorkers } from '../parts/open-receiver.ts';
+import { withAcceptSource } from '../parts/open-source.ts';
+import { openWorkers } from '../parts/open-workers.ts';
+import { psqlLine } from '../parts/psql-line.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../shell/command.ts';
+import { readVersion } from '../shell/version.ts';
 
 export const addUp = (command: Command): void => {
-  withCommonOptions(command)
+  withAcceptSource(withCommonOptions(command))
     .option('--no-schedules', 'do not start continuous sync; what waits is still merged and loaded')
     .addHelpText('after', '\nExamples:\n  callsync up --config callsync.yaml')
-    .action((options: CommonOptions & { schedules: boolean }) =>
+    .action((options: CommonOptions & { schedules: boolean; acceptSource?: boolean }) =>
       withServices(options, async (services) => {
         const { stopped } = untilStopped();
         const registry = createRegistry({ ...services.config.operations, version: readVersion() });
-        const parts = await openParts(services, registry);
+        const parts = await openParts(services, registry, options);
         const workers = await openWorkers(services, parts, { registry });
         let address: string | undefined;
         let ready = () => true;
-        let readSpool: (() => SpoolDepth) | undefined;
+        let receiver: Receiver | undefined;
         if (services.config.webhook.enabled) {
-          const receiver = await openReceiverBesideWorkers(services, parts, { registry, logLevel: options.logLevel });
+          receiver = await openReceiverBesideWorkers(services, parts, { registry, logLevel: options.logLevel });
           address = `${receiver.address}${services.config.webhook.path}`;
           ready = receiver.ready;
-          readSpool = () => receiver.status().spool;
         }
-        openNotifications(services, parts);
         const operations = await openOperations(services, {
           registry,
           ready,
-          page: openPage(services, parts, readSpool),
+          page: openPage(services, parts, receiver),
         });
         await ensureConfiguredSchedules(services, parts.temporal, options.schedules ? 'all' : 'sweep');
         const addresses = {

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { type VerdictCheck, verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
-import { verifyReceipts } from '../../store/windows/receipts.ts';
+import { verifyReceipts } from '../../store/persons/receipts.ts';
 import type { ChainCheck } from '../../store/windows/verdicts.ts';
-import { type CommonOptions, print, withCommonOptions, withStore } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { withExamples } from '../help.ts';
-import { openProof } from '../services/open-proof.ts';
-import { openWarehouses } from '../services/open-warehouses.ts';
+import { openProof } from '../parts/open-proof.ts';
+import { openWarehouses } from '../parts/open-warehouses.ts';
+import { type CommonOptions, print, withCommonOptions, withStore } from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { withExamples } from '../shell/output.ts';
 
 const findingsOf = ({ verdicts, broken, cut }: ChainCheck, entry: string): string[] => [
   ...(broken.length > 0 ? [`${broken.length} of ${verdicts} ${entry}s altered or signed with an unknown key`] : []),

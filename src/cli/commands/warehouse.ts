@@ -1,16 +1,18 @@
 import type { Command } from 'commander';
-import { countOf } from '../../count-of.ts';
+import { countOf } from '../../lib/count-of.ts';
 import { countPending } from '../../store/loads/pending.ts';
 import { requestWalk, walkToEnd } from '../../store/loads/walk.ts';
+import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { followWorkflow } from '../follow-workflow.ts';
-import { withExamples } from '../help.ts';
-import { openStoreService } from '../services/open-store.ts';
-import { openTemporal } from '../services/open-temporal.ts';
-import { configuredWarehouse } from '../services/open-warehouse.ts';
-import { openWarehouses } from '../services/open-warehouses.ts';
+import { followWorkflow } from '../parts/follow-workflow.ts';
+import { openProof } from '../parts/open-proof.ts';
+import { openStoreService } from '../parts/open-store.ts';
+import { openTemporal } from '../parts/open-temporal.ts';
+import { configuredWarehouse } from '../parts/open-warehouse.ts';
+import { openWarehouses } from '../parts/open-warehouses.ts';
+import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { withExamples } from '../shell/output.ts';
 import { addSearchIndex } from './search-index.ts';
 
 const run = (name: string, options: CommonOptions, force: boolean): Promise<void> =>
@@ -18,7 +20,12 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
     configuredWarehouse(services.config, name);
     const store = await openStoreService(services);
     await openWarehouses(services, store);
-    await requestWalk(store, { warehouse: name, rewrite: force });
+    const request = { warehouse: name, rewrite: force };
+    if (force)
+      await withdrawProof(store, openProof(services.config), { warehouse: name, calls: { since: 0 } }, (tx) =>
+        requestWalk(tx, request),
+      );
+    else await requestWalk(store, request);
     const requested = await walkToEnd(store, name);
     const temporal = await openTemporal(services);
     services.say(`${name}: loading what is pending${force ? ` (${countOf(requested, 'call')} again)` : ''} …`);

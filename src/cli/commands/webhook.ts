@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { Config } from '../../../schemas/config.ts';
 import { loadConfig } from '../../config/load.ts';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/agents.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
-import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { withExamples } from '../help.ts';
-import { openStoreService } from '../services/open-store.ts';
-import { sampleCall } from '../webhook/sample-call.ts';
-import { type SendResult, sendWebhook } from '../webhook/send.ts';
+import { openStoreService } from '../parts/open-store.ts';
+import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../shell/command.ts';
+import { exitCodes } from '../shell/failures.ts';
+import { withExamples } from '../shell/output.ts';
+import { sampleCall } from './webhook/sample-call.ts';
+import { type SendResult, sendWebhook } from './webhook/send.ts';
 
 const keys = (options: CommonOptions): Promise<void> =>
   withServices(options, async (services) => {

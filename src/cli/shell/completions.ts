@@ -1,5 +1,63 @@
 /** Completion scripts: made once from the command definitions, so that a press of the tab key starts no process. */
-import { type DescribedCommand, type DescribedOption, listCommands } from './describe-commands.ts';
+import type { Command, Option } from 'commander';
+
+export interface DescribedOption {
+  readonly short: string | undefined;
+  readonly long: string;
+  readonly description: string;
+  readonly takesValue: boolean;
+  readonly choices: readonly string[];
+}
+
+export interface DescribedCommand {
+  /** Below the program: `backfill`, `list`. */
+  readonly path: readonly string[];
+  readonly description: string;
+  readonly options: readonly DescribedOption[];
+  readonly commands: readonly DescribedCommand[];
+}
+
+const describeOption = (option: Option): DescribedOption => ({
+  short: option.short,
+  long: option.long ?? option.flags,
+  description: option.description,
+  takesValue: option.required || option.optional,
+  choices: option.argChoices ?? [],
+});
+
+/** The command with all below it; `program` must have loaded every command. */
+export const describeCommands = (command: Command, path: readonly string[] = []): DescribedCommand => {
+  const help = command.createHelp();
+  // What runs when no subcommand is named: `callsync backfill --from …` is `callsync backfill start --from …`.
+  const fallback: unknown = Reflect.get(command, '_defaultCommandName');
+  return {
+    path,
+    description: command.description(),
+    options: [...help.visibleOptions(command), ...(fallback === undefined ? [] : optionsBelow(command, fallback))].map(
+      describeOption,
+    ),
+    commands: help
+      .visibleCommands(command)
+      .filter((one) => path.length === 0 || one.name() !== 'help')
+      .map((one) => describeCommands(one, [...path, one.name()])),
+  };
+};
+
+const optionsBelow = (command: Command, name: unknown): readonly Option[] => {
+  const below = command.commands.find((one) => one.name() === name);
+  return (
+    below
+      ?.createHelp()
+      .visibleOptions(below)
+      .filter(({ long }) => long !== '--help') ?? []
+  );
+};
+
+/** Every command, the program first. */
+export const listCommands = (root: DescribedCommand): readonly DescribedCommand[] => [
+  root,
+  ...root.commands.flatMap(listCommands),
+];
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];

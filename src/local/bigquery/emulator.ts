@@ -1,7 +1,7 @@
 /** A local BigQuery on loopback, for demos and tests: REST, and gRPC for the Storage APIs. Not the real service. */
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { type StopRules, startServer, stopLocalProcess } from '../local-process.ts';
 import { locateEmulator } from './locate-emulator.ts';
 import { type EmulatorQueue, openEmulatorQueue } from './request-queue.ts';

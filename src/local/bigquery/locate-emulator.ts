@@ -4,7 +4,7 @@ import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/pro
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { isAlive, minimalEnvironment } from '../local-process.ts';
 import { cacheFolderOf, findOnPath, isExecutable } from '../locate-program.ts';
 

@@ -5,12 +5,20 @@
 import { chmod, mkdir, stat } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
-import pg from 'pg';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { shareServer } from '../shared-server.ts';
 import { locatePostgresBinaries } from './locate-binaries.ts';
 import { type Account, mayReach, resolvePostgresAccount } from './postgres-account.ts';
-import { createCluster, findRunning, launch, readPassword, stopRules, superuser } from './postgres-cluster.ts';
+import {
+  administrator,
+  createCluster,
+  findRunning,
+  keepOwnerPassword,
+  launch,
+  readAdminPassword,
+  stopRules,
+} from './postgres-cluster.ts';
+import { ensureOwner, owner, ownerPassword } from './postgres-roles.ts';
 
 export interface EmbeddedPostgresOptions {
   /** Folder of this server alone; made if missing, reused with its data if not. */
@@ -25,8 +33,10 @@ export interface EmbeddedPostgresOptions {
 }
 
 export interface EmbeddedPostgres {
-  /** With user and password; the database is `callsync`. */
+  /** With user and password; user and database are `callsync`. The user is no superuser. */
   readonly url: string;
+  /** The same database as its superuser sees it: for tests and repairs. */
+  readonly adminUrl: string;
   readonly port: number;
   readonly pid: number;
   /** False: the server was running already. */
@@ -67,9 +77,15 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
       }),
   });
   try {
-    const address = `postgres://${superuser}:${await readPassword(data)}@127.0.0.1:${server.port}`;
-    await ensureDatabase(address, data);
-    return { url: `${address}/${superuser}`, ...server, started, stop };
+    const password = await readAdminPassword(data);
+    await keepOwnerPassword(data, ownerPassword(password));
+    const urlOf = (user: string, secret: string) => `postgres://${user}:${secret}@127.0.0.1:${server.port}/${owner}`;
+    const url = urlOf(owner, ownerPassword(password));
+    const adminUrl = urlOf(administrator, password);
+    await ensureOwner({ url, adminUrl, formerUrl: urlOf(owner, password) }).catch((cause: unknown) => {
+      throw terminal('STORE_START', `The embedded PostgreSQL on ${data} runs but refuses our connection.`, { cause });
+    });
+    return { url, adminUrl, ...server, started, stop };
   } catch (cause) {
     await stop();
     throw cause;
@@ -82,22 +98,4 @@ const openTo = async (account: Account, home: string): Promise<void> => {
   throw terminal('STORE_DATA_DIR', `As root, PostgreSQL runs as the account "postgres", which cannot reach ${home}.`, {
     hint: 'Set store.data_dir to a folder such as /var/lib/callsync, or run callsync as another user.',
   });
-};
-
-const ensureDatabase = async (address: string, data: string): Promise<void> => {
-  const client = new pg.Client({ connectionString: `${address}/postgres` });
-  try {
-    await client.connect();
-    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [superuser]);
-    if (rowCount === 0) await client.query(`CREATE DATABASE ${superuser}`).catch(ignoreDuplicateDatabase);
-  } catch (cause) {
-    throw terminal('STORE_START', `The embedded PostgreSQL on ${data} runs but refuses our connection.`, { cause });
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-};
-
-/** 42P04 duplicate_database, 23505 when two sessions create it in the same instant. */
-const ignoreDuplicateDatabase = (cause: { code?: string }): void => {
-  if (cause.code !== '42P04' && cause.code !== '23505') throw cause;
 };

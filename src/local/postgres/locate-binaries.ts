@@ -2,7 +2,7 @@
 import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { type Account, mayReach } from './postgres-account.ts';
 
 export interface PostgresBinaries {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 
 const run = promisify(execFile);
 

@@ -1,12 +1,12 @@
 /** The parts of starting PostgreSQL: create its database folder, find it running, launch it. */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { findFreePort, isAlive, minimalEnvironment, type StopRules, startServer } from '../local-process.ts';
 import type { PostgresBinaries } from './locate-binaries.ts';
 import type { Account } from './postgres-account.ts';
@@ -24,14 +24,26 @@ export interface RunningServer {
   readonly port: number;
 }
 
-export const superuser = 'callsync';
+/** The role that made the cluster. Nothing but this folder's files uses it. */
+export const administrator = 'callsync_admin';
 const startDeadlineMs = 60_000;
 /** SIGINT is PostgreSQL's fast shutdown: it ends sessions and writes everything. SIGQUIT does not wait. */
 export const stopRules: StopRules = { signal: 'SIGINT', lastSignal: 'SIGQUIT', stopDeadlineMs: 30_000 };
-const passwordName = 'callsync.password';
+const [adminFile, ownerFile] = ['admin.password', 'callsync.password'];
 
-export const readPassword = async (data: string): Promise<string> => {
-  return (await readFile(join(data, passwordName), 'utf8')).trim();
+/** The administrator's. Clusters that were made with callsync as their superuser have it in the other file. */
+export const readAdminPassword = async (data: string): Promise<string> => {
+  await link(join(data, ownerFile), join(data, adminFile)).catch((cause: { code?: string }) => {
+    if (cause.code !== 'EEXIST' && cause.code !== 'ENOENT') throw cause;
+  });
+  return (await readFile(join(data, adminFile), 'utf8')).trim();
+};
+
+/** For `psql`. */
+export const keepOwnerPassword = async (data: string, password: string): Promise<void> => {
+  const partial = join(data, `${ownerFile}.${randomBytes(4).toString('hex')}`);
+  await writeFile(partial, `${password}\n`, { mode: 0o600 });
+  await rename(partial, join(data, ownerFile));
 };
 
 /** Into a folder of its own and then renamed: a crash, or two processes at once, never leave half a database behind. */
@@ -49,14 +61,14 @@ export const createCluster = async ({ home, data, account, binaries }: Cluster, 
     await promisify(execFile)(
       binaries.initdb,
       [
-        ...['--pgdata', partial, '--username', superuser, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
+        ...['--pgdata', partial, '--username', administrator, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
         // The collation inside PostgreSQL: the same on every machine, whatever locales it has.
         ...['--encoding', 'UTF8', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8', '--locale', 'C'],
         ...(durable ? [] : ['--no-sync']),
       ],
       { ...account, cwd: '/', env: minimalEnvironment() },
     );
-    await rename(passwordFile, join(partial, passwordName));
+    await rename(passwordFile, join(partial, adminFile));
     await rename(partial, data).catch(async (cause: unknown) => {
       if ((await stat(join(data, 'PG_VERSION')).catch(() => undefined)) === undefined) throw cause;
     });

@@ -2,7 +2,7 @@
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
-import { type CallsyncError, terminal } from '../../errors.ts';
+import { type CallsyncError, terminal } from '../../lib/errors.ts';
 import { findFreePort, isAlive, type StopRules, startServer } from '../local-process.ts';
 import { shareServer } from '../shared-server.ts';
 import { locateTemporalCli } from './locate-cli.ts';

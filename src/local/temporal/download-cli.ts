@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { EnvHttpProxyAgent, fetch } from 'undici';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 
 const run = promisify(execFile);
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { cacheFolderOf, findOnPath, isExecutable } from '../locate-program.ts';
 
 const temporalCliVersion = '1.5.1';

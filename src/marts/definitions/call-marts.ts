@@ -1,10 +1,11 @@
 /** Marts of one row a call, or a part of a call. */
-import { columnsOf, type Mart } from '../mart.ts';
+import { columnsOf, type Mart, openAll } from '../mart.ts';
 
 const identity = `
 call_id text Identifier of the call.
 call_timestamp timestamp The call's own time (UTC).
 business_day date The day of call_timestamp in the business time zone; null for a call without a time.`;
+const openIdentity = openAll(identity);
 
 export const fieldTexts: Mart = {
   name: 'field_texts',
@@ -24,31 +25,31 @@ export const callsWide: Mart = {
   grain: 'call',
   description: 'One row per call: its fields in known units, and the configured metadata keys as typed columns.',
   key: ['call_id'],
-  columns: columnsOf(`${identity}
-processed_at timestamp End of processing, where the service sends it.
-status text Status of the call, such as qualified or void.
-campaign text Campaign identifier.
-agent text metadata.Agent.
-direction text metadata.Direction.
-dept text metadata.Dept.
-client_id text metadata.ClientID.
-lang text Language code of the transcript.
-audio_state text State of the audio, such as AVAILABLE.
-in_data text Data of the inbound contact, a telephone number when in_type is PHONE.
-in_type text Type of the inbound contact.
-out_data text Data of the outbound contact, a telephone number when out_type is PHONE.
-out_type text Type of the outbound contact.
-agent_side text Side of the agent in the transcript (in or out), by the setting analytics.agent_side; null while it is unknown.
-duration_as_sent float Duration of the call as sent; its unit is not stated by the service.
-duration_seconds float Duration of the call in seconds; null while its unit is unknown.
-ivr_end_seconds float End of the interactive voice response part in seconds; null while its unit is unknown.
-duration_status text ok, or why duration_seconds is null.
-utterance_count int Number of utterances.
-word_count int Number of words.
-tag_count int Number of tags.
-first_seen_at timestamp Service time of the earliest observation of the call.
-last_seen_at timestamp Service time of the observation that brought this revision.
-missing_since timestamp Since when the service no longer lists the call; null while it does.`),
+  columns: columnsOf(`${openIdentity}
+calls.processed_at
+calls.status
+calls.campaign
+calls.agent
+calls.direction
+calls.dept
+calls.client_id
+calls.lang
+calls.audio_state
+calls.in_data
+calls.in_type
+calls.out_data
+calls.out_type
++agent_side text Side of the agent in the transcript (in or out), by the setting analytics.agent_side; null while it is unknown.
++duration_as_sent float Duration of the call as sent; its unit is not stated by the service.
++duration_seconds float Duration of the call in seconds; null while its unit is unknown.
++ivr_end_seconds float End of the interactive voice response part in seconds; null while its unit is unknown.
++duration_status text ok, or why duration_seconds is null.
+calls.utterance_count
+calls.word_count
+calls.tag_count
+calls.first_seen_at
+calls.last_seen_at
+calls.missing_since`),
   query: (d) => `SELECT
   c.call_id,
   c.call_timestamp,
@@ -98,7 +99,7 @@ export const transcripts: Mart = {
   description: 'One row per transcript: the dialogue as readable text.',
   key: ['call_id'],
   columns: columnsOf(`${identity}
-lang text Language code of the transcript.
+calls.lang
 agent_side text Side of the agent; null while it is unknown.
 utterances int Number of utterances.
 words int Number of words.
@@ -139,18 +140,18 @@ export const callTags: Mart = {
   grain: 'call × tag',
   description: 'One row per tag of a call, with what the call is filtered by.',
   key: ['call_id', 'tag_index'],
-  columns: columnsOf(`${identity}
-status text Status of the call.
-campaign text Campaign identifier.
-agent text metadata.Agent.
-tag_index int Position in the list of tags, from 0.
-tag_id text Identifier of the tag.
-tag_name text Name of the tag.
-tag_type text Type of the value, such as bool.
-confidence float Confidence as sent.
-is_true bool The value when it is a boolean.
-value_number float The value when it is a number.
-value_text text The value when it is text.`),
+  columns: columnsOf(`${openIdentity}
+calls.status
+calls.campaign
+calls.agent
+tags.tag_index
+tags.tag_id
++tag_name text Name of the tag.
++tag_type text Type of the value, such as bool.
+tags.confidence
++is_true bool The value when it is a boolean.
+tags.value_number
+tags.value_text`),
   query: (d) => `SELECT
   c.call_id,
   c.call_timestamp,
@@ -176,11 +177,11 @@ export const callChanges: Mart = {
   description:
     'Which top-level field of a call changed, with which revision, by which source and when; never what it holds. What changed twice between two loads shows once.',
   key: ['call_id', 'field', 'source', 'observed_at'],
-  columns: columnsOf(`${identity}
-field text Name of the top-level field; * for all fields of the first revision, extra for names that are not plain.
-revision int The call's revision in the ledger with which the field changed.
-source text What brought the observation: webhook, poll or import.
-observed_at timestamp Service time of the observation.`),
+  columns: columnsOf(`${openIdentity}
+changes.field
+changes.revision
+changes.source
+changes.observed_at`),
   query: (d) => `SELECT
   c.call_id,
   c.call_timestamp,
@@ -201,9 +202,9 @@ export const documentChunks: Mart = {
   columns: columnsOf(`
 chunk_id text call_id and chunk_index, joined by a colon.
 ${identity.trim()}
-campaign text Campaign identifier.
-agent text metadata.Agent.
-lang text Language code of the transcript.
+calls.campaign
+calls.agent
+calls.lang
 chunk_index int Position of the chunk in its call, from 0.
 first_utterance int Index of its first utterance.
 last_utterance int Index of its last utterance.

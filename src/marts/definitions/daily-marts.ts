@@ -1,6 +1,6 @@
 /** Marts of one row a day and something, each with what part of the day is proven. */
 import type { Dialect } from '../dialect.ts';
-import { columnsOf, type Mart } from '../mart.ts';
+import { columnsOf, type Mart, openAll } from '../mart.ts';
 
 const good = `('proven', 'healed')`;
 const provenShare =
@@ -128,10 +128,12 @@ const byDayAnd = (column: string, meaning: string): Mart => ({
   description: `Calls, durations and talk by business day and ${column}.`,
   key: ['business_day', column],
   keyMayBeNull: true,
-  columns: columnsOf(`
+  columns: columnsOf(
+    openAll(`
 business_day date Day in the business time zone; null for calls without a time.
 ${column} text ${meaning}
 ${figures.trim()}`),
+  ),
   query: (d) => `SELECT
   c.business_day,
   c.${column},
@@ -162,13 +164,13 @@ export const tagDaily: Mart = {
   key: ['business_day', 'tag_id', 'tag_name'],
   keyMayBeNull: true,
   columns: columnsOf(`
-business_day date Day in the business time zone; null for calls without a time.
-tag_id text Identifier of the tag.
-tag_name text Name of the tag.
-calls int Calls that have the tag.
-calls_true int Of those, calls in which its value is true.
-mean_confidence float Mean confidence.
-${provenShare}`),
++business_day date Day in the business time zone; null for calls without a time.
++tag_id text Identifier of the tag.
++tag_name text Name of the tag.
++calls int Calls that have the tag.
++calls_true int Of those, calls in which its value is true.
++mean_confidence float Mean confidence.
++${provenShare}`),
   query: (d) => `SELECT
   t.business_day,
   t.tag_id,
@@ -188,15 +190,15 @@ export const completenessDaily: Mart = {
   description: 'How many calls a day has here, and what part of it is proven complete.',
   key: ['business_day', 'warehouse'],
   columns: columnsOf(`
-business_day date Day in the business time zone.
-warehouse text Name of this warehouse.
-calls int Calls of the day in this warehouse.
-missing_calls int Of those, calls that the service no longer lists.
-${provenShare}
-completeness text proven, partly proven, or not proven.
-last_compared_at timestamp When the newest verdict that touches the day was given.
-proven_through timestamp Everything that was read before it is proven, without a gap (sync_state).
-heartbeat_at timestamp When sync_state was last brought up to date.`),
++business_day date Day in the business time zone.
++warehouse text Name of this warehouse.
++calls int Calls of the day in this warehouse.
++missing_calls int Of those, calls that the service no longer lists.
++${provenShare}
++completeness text proven, partly proven, or not proven.
++last_compared_at timestamp When the newest verdict that touches the day was given.
++proven_through timestamp Everything that was read before it is proven, without a gap (sync_state).
++heartbeat_at timestamp When sync_state was last brought up to date.`),
   query: (d) => `WITH counted AS (
   SELECT
     business_day,
@@ -232,15 +234,15 @@ export const deliveryDaily: Mart = {
   key: ['business_day', 'hook_id'],
   keyMayBeNull: true,
   columns: columnsOf(`
-business_day date Day of arrival in the business time zone.
-hook_id text Identifier of the webhook; null where none was sent.
-deliveries int Number of deliveries.
-accepted int Deliveries that were folded.
-duplicates int Deliveries that came again under the same id.
-repeats int Deliveries whose body came again under another id.
-quarantined int Deliveries that could not be read.
-rejected int Deliveries that were refused.
-calls int Calls that they brought.`),
++business_day date Day of arrival in the business time zone.
++hook_id text Identifier of the webhook; null where none was sent.
++deliveries int Number of deliveries.
++accepted int Deliveries that were folded.
++duplicates int Deliveries that came again under the same id.
++repeats int Deliveries whose body came again under another id.
++quarantined int Deliveries that could not be read.
++rejected int Deliveries that were refused.
++calls int Calls that they brought.`),
   query: (d) => `SELECT
   ${d.day('v.received_at')} AS business_day,
   v.hook_id,

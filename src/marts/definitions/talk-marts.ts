@@ -141,29 +141,29 @@ export const callTalk: Mart = {
     'Who talks how much: talk per side, overlap, silence and the longest of it, longest monologue, turns, words per minute.',
   key: ['call_id'],
   columns: columnsOf(`
-call_id text Identifier of the call.
-call_timestamp timestamp The call's own time (UTC).
-business_day date The day of call_timestamp in the business time zone.
-campaign text Campaign identifier.
-agent text metadata.Agent.
-agent_side text Side of the agent; null while it is unknown.
-talk_status text ok, or why the figures in seconds are null.
-agent_status text ok, or why the figures of agent and customer are null.
-turns int Number of turns: utterances of one side that no other side interrupts.
-words int Number of words of utterances that have a side.
-talk_in_seconds float Time in which side in talks.
-talk_out_seconds float Time in which side out talks.
-talk_agent_seconds float Time in which the agent talks.
-talk_customer_seconds float Time in which the customer talks.
-agent_talk_share float Part of the agent in the time that both talk in all, 0 to 1.
-speech_seconds float Time in which anybody talks.
-overlap_seconds float Time in which both sides talk: the talk of the sides less speech_seconds.
-silence_seconds float Gaps between the first and the last utterance in which nobody talks, each longer than analytics.silence_gap_s.
-silence_share float Part of silence in the time from the first utterance to the end of the last one, 0 to 1.
-longest_silence_seconds float The longest of the gaps in silence_seconds; 0 where there is none.
-longest_monologue_seconds float The longest turn.
-longest_monologue_side text Who holds it.
-words_per_minute float Words per minute of talk.`),
++call_id text Identifier of the call.
++call_timestamp timestamp The call's own time (UTC).
++business_day date The day of call_timestamp in the business time zone.
+calls.campaign
+calls.agent
++agent_side text Side of the agent; null while it is unknown.
++talk_status text ok, or why the figures in seconds are null.
++agent_status text ok, or why the figures of agent and customer are null.
++turns int Number of turns: utterances of one side that no other side interrupts.
++words int Number of words of utterances that have a side.
++talk_in_seconds float Time in which side in talks.
++talk_out_seconds float Time in which side out talks.
++talk_agent_seconds float Time in which the agent talks.
++talk_customer_seconds float Time in which the customer talks.
++agent_talk_share float Part of the agent in the time that both talk in all, 0 to 1.
++speech_seconds float Time in which anybody talks.
++overlap_seconds float Time in which both sides talk: the talk of the sides less speech_seconds.
++silence_seconds float Gaps between the first and the last utterance in which nobody talks, each longer than analytics.silence_gap_s.
++silence_share float Part of silence in the time from the first utterance to the end of the last one, 0 to 1.
++longest_silence_seconds float The longest of the gaps in silence_seconds; 0 where there is none.
++longest_monologue_seconds float The longest turn.
++longest_monologue_side text Who holds it.
++words_per_minute float Words per minute of talk.`),
   // Each view is read once, and calls_wide is joined last: PostgreSQL works views out anew wherever they are named.
   query: (d) => `WITH intervals AS (
   SELECT

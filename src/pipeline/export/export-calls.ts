@@ -2,13 +2,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { VconUnits } from '../../calls/vcon.ts';
-import { writeFolder } from '../../new-folder.ts';
+import { writeFolder } from '../../lib/new-folder.ts';
 import { readLedgerRange } from '../../store/ledger/read-range.ts';
 import type { Store } from '../../store/store.ts';
-import { createNdjsonWriter } from './ndjson.ts';
+import { createNdjsonWriter, createVconWriter, type ExportWriter } from './lines.ts';
 import { createParquetWriter } from './parquet.ts';
-import { createVconWriter } from './vcon.ts';
-import type { ExportWriter } from './writer.ts';
 
 export const exportFormats = ['ndjson', 'parquet', 'vcon'] as const;
 export type ExportFormat = (typeof exportFormats)[number];

@@ -3,9 +3,16 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SchemaElement } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
-import { type Column, type ColumnType, callTables, type WordArrays, wordsView } from '../../../schemas/tables.ts';
+import {
+  type Column,
+  type ColumnType,
+  callTables,
+  type Row,
+  type WordArrays,
+  wordsView,
+} from '../../../schemas/tables.ts';
 import { flattenCall } from '../../calls/flatten.ts';
-import type { ExportWriter } from './writer.ts';
+import type { ExportWriter } from './lines.ts';
 
 type Cell = string | number | bigint | boolean | null;
 
@@ -32,7 +39,7 @@ const toCell = (type: ColumnType, value: unknown): Cell => {
 
 interface TableFile {
   readonly name: string;
-  add(row: readonly unknown[]): void;
+  add(row: Row): void;
   finish(): number;
 }
 
@@ -66,12 +73,7 @@ const openTable = (folder: string, table: string, columns: readonly Column[]): T
   return {
     name,
     add(row) {
-      let at = 0;
-      for (const [index, column] of columns.entries()) {
-        if (column.type === 'words') continue;
-        cells[at]?.push(toCell(column.type, row[index]));
-        at += 1;
-      }
+      for (const [index, { name: column, type }] of typed.entries()) cells[index]?.push(toCell(type, row[column]));
       waiting += 1;
       rows += 1;
       if (waiting === rowsPerGroup) endGroup();
@@ -91,18 +93,15 @@ export const createParquetWriter = (folder: string, processedField: string): Exp
     .filter(({ name }) => name !== 'documents')
     .map((table) => ({ table: table.name, file: openTable(folder, table.name, table.columns) }));
   const words = openTable(folder, wordsView.name, wordsView.columns);
-  const columns = callTables.find(({ name }) => name === 'utterances')?.columns ?? [];
-  const place = (name: string): number => columns.findIndex((column) => column.name === name);
-  const [index, side, arrays] = [place('utterance_index'), place('side'), place('words')];
   return {
     async write(row) {
       const { rows } = flattenCall(row, { processedField });
       for (const { table, file } of tables) for (const one of rows[table as keyof typeof rows]) file.add(one);
       for (const utterance of rows.utterances) {
-        const { value, start, length, score } = utterance[arrays] as WordArrays;
+        const { value, start, length, score } = utterance.words as WordArrays;
         for (const [at, word] of value.entries()) {
-          const [callId, time] = utterance;
-          words.add([callId, time, utterance[index], at, utterance[side], word, start[at], length[at], score[at]]);
+          const place = { word_index: at, value: word, start_offset: start[at], length: length[at], score: score[at] };
+          words.add({ ...utterance, ...place });
         }
       }
     },

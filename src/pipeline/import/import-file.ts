@@ -2,13 +2,22 @@
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { terminal } from '../../errors.ts';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { terminal } from '../../lib/errors.ts';
 import { type ImportState, importKey, readImportState, saveImportState } from '../../store/windows/imports.ts';
 import type { IngestDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 import { readBatch } from './import-batch.ts';
-import { type Bytes, magicBytes, packingOf, peek, skip, unpack } from './open-bytes.ts';
-import { BrokenArray, findForm, type Position, type SplitRecord, splitRecords } from './split-records.ts';
+import {
+  BrokenArray,
+  type Bytes,
+  findForm,
+  type Position,
+  peek,
+  type SplitRecord,
+  splitRecords,
+} from './split-records.ts';
 
 export interface ImportInput {
   /** A path, or a stream with the name under which its lines are reported. Only the import of a file can be resumed. */
@@ -63,7 +72,7 @@ interface Opened {
 }
 
 /**
- * Reads NDJSON or a JSON array, plain, gzip or zstd, in batches of bounded bytes; memory does not grow with the file.
+ * Reads NDJSON or a JSON array, plain or gzip (told by the first bytes, never by the name), in batches of bounded bytes; memory does not grow with the file.
  * Records that cannot be read go to quarantine under `name:line`. An interrupted import of a file resumes.
  * @throws CallsyncError IMPORT_… when the file cannot be read; what came before is in the ledger.
  */
@@ -109,7 +118,7 @@ const importOpened = async (
   };
   let { records = 0, refused = 0, changed = 0 } = state ?? {};
   let position: Position | undefined;
-  const pipeline = createPipeline(deps);
+  const ingesting = createPipeline(deps);
   const progress = (): ImportProgress => ({ bytes, size: file.size, records, refused, changed });
   const remember = async (done: boolean): Promise<void> => {
     if (file.key === undefined || position === undefined) return;
@@ -119,7 +128,7 @@ const importOpened = async (
 
   const take = async (batch: readonly SplitRecord[]): Promise<void> => {
     const read = readBatch(batch, { name: file.name, now: now(), given: input.observedAt, ...deps });
-    const folded = await pipeline.take({ ...read, origin: 'import' });
+    const folded = await ingesting.take({ ...read, origin: 'import' });
     records += batch.length;
     refused += folded.rejected;
     changed += folded.changed.length;
@@ -132,7 +141,7 @@ const importOpened = async (
   let size = 0;
   const limit = options.batchBytes ?? defaultBatchBytes;
   try {
-    const { start, rest } = await beginning(counted(), state);
+    const { start, rest } = await beginning({ name: file.name, packed: counted() }, state);
     position = start;
     for await (const record of splitRecords(rest, start, options.recordBytes ?? defaultRecordBytes)) {
       options.signal?.throwIfAborted();
@@ -148,11 +157,11 @@ const importOpened = async (
     const broken = brokenFile(cause, file.name);
     if (broken === undefined) throw cause;
     if (batch.length > 0) await take(batch);
-    await pipeline.finish();
+    await ingesting.finish();
     throw broken;
   }
   if (batch.length > 0) await take(batch);
-  await pipeline.finish();
+  await ingesting.finish();
   await remember(true);
   options.onProgress?.(progress());
   return { ...progress(), alreadyDone: false };
@@ -160,18 +169,35 @@ const importOpened = async (
 
 /** Plain bytes from where reading starts or goes on. */
 const beginning = async (
-  packed: Bytes,
+  { name, packed }: { readonly name: string; readonly packed: Bytes },
   state: ImportState | undefined,
 ): Promise<{ readonly start: Position; readonly rest: Bytes }> => {
-  const { head, rest } = await peek(packed, magicBytes);
-  if (head[0] === 0xff && head[1] === 0xfe) throw new UnknownEncoding();
-  if (head[0] === 0xfe && head[1] === 0xff) throw new UnknownEncoding();
-  const plain = unpack(rest, packingOf(head));
+  const { head, rest } = await peek(packed, 4);
+  const begins = head.toString('hex');
+  if (/^(fffe|feff)/.test(begins))
+    throw terminal('IMPORT_ENCODING', `The file ${name} is in UTF-16.`, { hint: 'Convert it to UTF-8 first.' });
+  if (begins === '28b52ffd')
+    throw terminal('IMPORT_ENCODING', `The file ${name} is packed by zstd.`, {
+      hint: 'Unpack it on the way: zstd -dc FILE | callsync import -',
+    });
+  const plain = begins.startsWith('1f8b') ? unpack(rest) : rest;
   const found = state === undefined ? await findForm(plain) : { start: state, rest: plain };
   return { start: found.start, rest: skip(found.rest, found.start.offset) };
 };
 
-class UnknownEncoding extends Error {}
+/** Unpacks gzip as it is read; memory holds a chunk. An error of the source ends the unpacking too. */
+const unpack = (bytes: Bytes): Bytes =>
+  pipeline(Readable.from(bytes, { objectMode: false }), createGunzip(), () => undefined);
+
+/** The stream without its first `count` bytes. */
+async function* skip(bytes: Bytes, count: number): AsyncGenerator<Buffer> {
+  let left = count;
+  for await (const chunk of bytes) {
+    const from = Math.min(left, chunk.length);
+    left -= from;
+    if (from < chunk.length) yield chunk.subarray(from);
+  }
+}
 
 const openInput = async (from: ImportInput['from']): Promise<Opened> => {
   if (typeof from !== 'string') {
@@ -205,9 +231,6 @@ const openInput = async (from: ImportInput['from']): Promise<Opened> => {
 /** Undefined for what is not the file's fault. */
 const brokenFile = (cause: unknown, name: string): Error | undefined => {
   const came = 'what came before is imported';
-  if (cause instanceof UnknownEncoding) {
-    return terminal('IMPORT_ENCODING', `The file ${name} is in UTF-16.`, { hint: 'Convert it to UTF-8 first.' });
-  }
   if (cause instanceof BrokenArray) {
     return terminal('IMPORT_FILE_BROKEN', `The JSON array in ${name} breaks at line ${cause.line}; ${came}.`, {
       hint: 'Repair or complete the file and import it again.',
@@ -215,8 +238,7 @@ const brokenFile = (cause: unknown, name: string): Error | undefined => {
     });
   }
   const { code } = cause as { code?: unknown };
-  const isUnpackers = (typeof code === 'string' && code.startsWith('Z_')) || typeof code === 'number';
-  if (!isUnpackers) return undefined;
+  if (typeof code !== 'string' || !code.startsWith('Z_')) return undefined;
   return terminal('IMPORT_FILE_BROKEN', `The compressed file ${name} is damaged or cut off; ${came}.`, {
     hint: 'Fetch it again and import it again.',
     cause,

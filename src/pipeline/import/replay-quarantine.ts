@@ -1,16 +1,17 @@
 /** Reads quarantined records again, after a fix or with a time that was missing. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { identifyRecord, webhookObservedAt } from '../../calls/record.ts';
-import { parseQuietly } from '../../parse-json.ts';
+import { parseQuietly } from '../../lib/parse-json.ts';
+import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';
-import { isSealed, sealedReason } from '../../sealed.ts';
 import { observeRecord } from '../../source/list/observe.ts';
 import { settleReplayed } from '../../store/delivery/inbox.ts';
 import { lockOpen, type QuarantinedRecord, readOpenBatch, settleQuarantine } from '../../store/delivery/quarantine.ts';
-import { joinFolds, joinTextFolds } from '../../store/ledger/fold-lock.ts';
 import { lockCalls } from '../../store/ledger/lock-calls.ts';
+import { tryPrepare } from '../../store/persons/gate.ts';
+import { joinFolds } from '../../store/persons/keys.ts';
 import type { IngestDeps } from '../deps.ts';
-import { ingest, loadFolded, tryPrepare } from '../load/ingest.ts';
+import { ingest, loadFolded } from '../load/ingest.ts';
 import { readImported } from './import-batch.ts';
 
 export interface ReplayInput {
@@ -114,7 +115,6 @@ const lockEntries = async (tx: Transaction, read: readonly ReadEntry[]): Promise
       tx,
       left.flatMap(({ folded }) => folded),
     );
-    await joinTextFolds(tx);
     const ids = left.map(({ entry }) => entry.id);
     const open = new Set(await lockOpen(tx, ids));
     if (open.size === left.length) {

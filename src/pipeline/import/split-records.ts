@@ -1,7 +1,7 @@
 /** Cuts the bytes of an import into records: one a line (NDJSON), or the elements of one JSON array. */
-import { type Bytes, peek } from './open-bytes.ts';
+export type Bytes = AsyncIterable<Buffer>;
 
-export type Form = 'lines' | 'array';
+type Form = 'lines' | 'array';
 
 /** A position between two records, from which reading can resume. */
 export interface Position {
@@ -30,6 +30,27 @@ export class BrokenArray extends Error {
     this.line = line;
   }
 }
+
+/** The first `count` bytes (fewer at the end) and a stream that still begins with them. */
+export const peek = async (bytes: Bytes, count: number): Promise<{ readonly head: Buffer; readonly rest: Bytes }> => {
+  const iterator = bytes[Symbol.asyncIterator]();
+  const chunks: Buffer[] = [];
+  for (let held = 0; held < count; ) {
+    const { value, done } = await iterator.next();
+    if (done === true) break;
+    chunks.push(value);
+    held += value.length;
+  }
+  const rest = async function* (): AsyncGenerator<Buffer> {
+    try {
+      yield* chunks;
+      yield* { [Symbol.asyncIterator]: () => iterator };
+    } finally {
+      await iterator.return?.();
+    }
+  };
+  return { head: Buffer.concat(chunks).subarray(0, count), rest: rest() };
+};
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 /** What is kept of a record that is too long. */

@@ -1,12 +1,12 @@
 /** Takes from the ledger, deliveries and warehouses what has become too old to be kept. */
 import type { Ages } from '../../calls/age.ts';
-import { purgeBodiesBefore } from '../../store/delivery/purge.ts';
-import { expireCalls } from '../../store/erasure/erase.ts';
-import { listCallsBetween } from '../../store/ledger/aged-calls.ts';
-import { findHeldCalls, lastHoldDropped, lockFreeCalls } from '../../store/ledger/holds.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { readMeta, writeMeta } from '../../store/meta.ts';
+import { expireCalls, listCallsBetween, listHeldSubjects } from '../../store/persons/calls.ts';
+import { findHeldCalls, lockFreeCalls } from '../../store/persons/gate.ts';
+import { lastHoldDropped } from '../../store/persons/keys.ts';
+import { purgeBodiesBefore } from '../../store/persons/texts.ts';
 import type { IngestDeps } from '../deps.ts';
 import { indexOf } from './ingest.ts';
 
@@ -55,11 +55,12 @@ export const applyAges = async (
     const from = (await readMeta<number>(store, agedTo(name, dropped))) ?? Number.NEGATIVE_INFINITY;
     const atOnce = name === 'calls' ? expiredAtOnce : callsAtOnce;
     for await (const aged of listCallsBetween(store, { from, to, limit: dryRun ? idsAtOnce : atOnce })) {
+      if (!dryRun) await listHeldSubjects(store, aged);
       if (dryRun) counts[name] += aged.length - (await findHeldCalls(store, aged, store.keyOf)).size;
       else if (name === 'calls') counts.calls += await expireCalls(store, aged, names);
       else
         counts[name] += await store.transaction(async (tx) => {
-          const ids = await lockFreeCalls(tx, aged, store.keyOf);
+          const ids = await lockFreeCalls(tx, aged, store);
           const rows = await resanitizeInLedger(tx, ids, {
             sanitize: ages.age,
             processedField: deps.processedField,
@@ -71,7 +72,7 @@ export const applyAges = async (
         });
     }
     if (dryRun) continue;
-    counts.bodies += await purgeBodiesBefore(store, to, (tx, ids) => lockFreeCalls(tx, ids, store.keyOf));
+    counts.bodies += await purgeBodiesBefore(store, to, (tx, ids) => lockFreeCalls(tx, ids, store));
     await writeMeta(store, agedTo(name, dropped), to);
   }
   return counts;

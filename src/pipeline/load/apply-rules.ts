@@ -1,12 +1,11 @@
 /** Applies privacy rules to what was stored before them, or under looser ones. */
 import type { Observation } from '../../../schemas/observation.ts';
 import { resanitizeInbox, sealQuarantine } from '../../store/delivery/resanitize.ts';
-import { joinFolds } from '../../store/ledger/fold-lock.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
 import { listUnderOthers } from '../../store/ledger/rules-version.ts';
-import { indexOthers } from '../../store/ledger/subject-index.ts';
 import { markPending } from '../../store/loads/pending.ts';
-import { noteAliases } from '../../store/loads/token-aliases.ts';
+import { listSubjects } from '../../store/persons/calls.ts';
+import { listTextSubjects } from '../../store/persons/texts.ts';
 import type { IngestDeps } from '../deps.ts';
 
 export interface AppliedRules {
@@ -39,36 +38,30 @@ export const applyRules = async (
   onProgress: (calls: number) => void = () => undefined,
 ): Promise<AppliedRules> => {
   const names = deps.targets.map(({ warehouse }) => warehouse.name);
-  const { version } = door;
-  const { index } = deps.store.erasures;
+  const version = deps.rulesVersion ?? door.version;
+  const { index } = deps.store;
   let calls = 0;
   let changed = 0;
   for await (const ids of listUnderOthers(deps.store, version, callsAtOnce)) {
     changed += await deps.store.transaction(async (tx) => {
-      // Before the rows: to note aliases asks for it too.
-      await joinFolds(tx);
-      const seen: Observation[] = [];
-      const sanitize = (observation: Observation): Observation => {
-        const sanitized = door.sanitize(observation);
-        seen.push(sanitized);
-        return sanitized;
-      };
-      const rows = await resanitizeInLedger(tx, ids, { sanitize, version, processedField: deps.processedField, index });
+      const rules = { sanitize: door.sanitize, version, processedField: deps.processedField, index };
+      const rows = await resanitizeInLedger(tx, ids, rules);
       const moved = rows.map(({ callId }) => callId);
       if (moved.length > 0) await markPending(tx, names, moved, 'backlog');
-      await noteAliases(tx, seen, deps.store, names);
       return moved.length;
     });
     calls += ids.length;
     onProgress(calls);
   }
   let indexed = 0;
-  if (index !== undefined) {
-    for await (const read of indexOthers(deps.store, index)) {
-      indexed += read.length;
+  await listSubjects(deps.store, {
+    onPage: (page) => {
+      indexed += page.length;
       onProgress(calls + indexed);
-    }
-  }
-  const inbox = await resanitizeInbox(deps.store, door.admit, version);
+    },
+  });
+  // Nobody can list them once they are sealed.
+  await listTextSubjects(deps.store);
+  const inbox = await resanitizeInbox(deps.store, door.admit, door.version);
   return { calls, changed, inbox, quarantine: await sealQuarantine(deps.store, door.sealBytes), indexed };
 };

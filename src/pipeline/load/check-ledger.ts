@@ -4,15 +4,15 @@
  * seconds in a worker that loads nothing.
  */
 import { flattenVersion } from '../../calls/flatten.ts';
-import { CallsyncError, transient } from '../../errors.ts';
+import { CallsyncError, transient } from '../../lib/errors.ts';
 import { repairCounters } from '../../store/counters.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { noteComparison, readClock, sendAgain } from '../../store/loads/compare-loads.ts';
-import { issueEpoch } from '../../store/loads/epochs.ts';
+import { endHealing, issueEpoch, readEpochs } from '../../store/loads/epochs.ts';
 import type { StoreLease } from '../../store/loads/lease.ts';
-import { adoptAliases } from '../../store/loads/token-aliases.ts';
 import { registerWarehouse } from '../../store/loads/warehouses.ts';
 import { isIncomplete, type LedgerMark, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
+import { type Proof, withdrawProof } from '../../store/windows/verdicts.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
 import {
   type Comparison,
@@ -30,6 +30,8 @@ export interface LedgerCheckDeps {
   /** One check at a time, over all workers. */
   readonly lease: StoreLease;
   readonly say: (message: string) => void;
+  /** Signs that nothing is proven of what a warehouse has lost. */
+  readonly proof: Proof;
 }
 
 export interface LedgerCheck {
@@ -180,54 +182,44 @@ interface Checked {
   readonly restored: boolean;
 }
 
+/** Epoch first: then what takes long may be interrupted, and is done again by whoever comes next. */
 const compareAll = async (deps: LedgerCheckDeps): Promise<Checked> => {
   const { store, warehouses } = deps;
-  const epoch = await store.epoch();
+  await store.checkKeys();
+  const { epoch, healed } = await readEpochs(store);
   const startedAt = await readClock(store);
   const away = new Map<string, CallsyncError>();
   const compared = new Map<Warehouse, Comparison>();
   for (const warehouse of warehouses) {
     try {
-      compared.set(warehouse, await compareWithWarehouse(store, warehouse, epoch));
+      compared.set(warehouse, await compareWithWarehouse(store, warehouse, healed));
     } catch (error) {
       // A new ledger must know the epochs of all warehouses, or it could stay mute there.
-      if (epoch === 0 || !(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
+      if (healed === 0 || !(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
       away.set(warehouse.name, error);
     }
   }
-  const isOther = epoch === 0 || [...compared.values()].some(({ unknown }) => unknown.length > 0);
+  const isOlder = [...compared.values()].some(({ unknown }) => unknown.some((load) => load.epoch >= epoch));
+  const issued = epoch === 0 || isOlder ? await beginEpoch(deps, epoch, compared) : epoch;
+  const isOther = issued !== healed;
   const restored = isOther || [...compared.values()].some(({ lost }) => lost !== undefined);
-  if (restored) for (const warehouse of compared.keys()) await adoptAliasesOf(store, warehouse);
   // Before anything is loaded that was erased.
   await replayErasures(store, [...compared.keys()], { all: restored });
   await fillWarehouses(deps, compared);
-  if (isOther) await beginEpoch(deps, epoch, compared);
+  if (isOther && healed !== 0) await healLedger(deps, issued, compared);
+  await endHealing(store, issued);
   for (const { name } of compared.keys()) await noteComparison(store, name, startedAt);
   return { away, restored };
 };
 
-/** What only a warehouse has may be lost to the store, or erased: the replay of erasures, which comes next, tells which. */
-const adoptAliasesOf = async (store: Store, warehouse: Warehouse): Promise<void> => {
-  let pairs = new Map<string, string>();
-  for await (const [old, token] of warehouse.rowsOf('token_aliases')) {
-    pairs.set(old as string, token as string);
-    if (pairs.size < aliasesAtOnce) continue;
-    await adoptAliases(store, pairs);
-    pairs = new Map();
-  }
-  await adoptAliases(store, pairs);
-};
-
-const aliasesAtOnce = 5_000;
-
 /** Sends again what warehouses have lost. */
 const fillWarehouses = async (
-  { store, say }: LedgerCheckDeps,
+  { store, say, proof }: LedgerCheckDeps,
   compared: ReadonlyMap<Warehouse, Comparison>,
 ): Promise<void> => {
   for (const [{ name }, { lost }] of compared) {
     if (lost === undefined) continue;
-    await sendAgain(store, name, lost);
+    await withdrawProof(store, proof, { warehouse: name, calls: lost }, (tx) => sendAgain(tx, name, lost));
     const since = lost.since === 0 ? 'ever' : `since ${new Date(lost.since / 1000).toISOString()}`;
     say(`Warehouse ${name} lacks loads that it had: what it was sent ${since} is sent again.`);
   }
@@ -236,28 +228,34 @@ const fillWarehouses = async (
 /** Calls that are asked for one by one; reconcile finds what is beyond. */
 const mostRereads = 5_000;
 
-/**
- * Raises the ledger above everything that the warehouses hold. What a ledger that was set back has forgotten of calls that
- * a warehouse got since is asked of the service; the warehouse keeps it until the call changes.
- */
+/** Raises the ledger above everything that the warehouses hold. */
 const beginEpoch = async (
-  { store, warehouses, say }: LedgerCheckDeps,
+  { store, warehouses }: LedgerCheckDeps,
   epoch: number,
   compared: ReadonlyMap<Warehouse, Comparison>,
-): Promise<void> => {
+): Promise<number> => {
   // A backup may be older than the registration of a warehouse.
   for (const { name } of warehouses) await registerWarehouse(store, name, flattenVersion);
   let highest = 0;
+  for (const warehouse of compared.keys()) highest = Math.max(highest, await findHighestEpoch(warehouse));
+  return await issueEpoch(store, epoch === 0 ? 'created' : 'restored', highest, { healing: true });
+};
+
+/**
+ * What a ledger that was set back has forgotten of calls that a warehouse got since is asked of the service; the warehouse keeps
+ * it until the call changes.
+ */
+const healLedger = async (
+  { store, say }: LedgerCheckDeps,
+  epoch: number,
+  compared: ReadonlyMap<Warehouse, Comparison>,
+): Promise<void> => {
   const forgotten = new Set<string>();
-  for (const [warehouse, { unknown }] of compared) {
-    highest = Math.max(highest, await findHighestEpoch(warehouse));
+  for (const [warehouse, { unknown }] of compared)
     for (const id of await listForgotten(store, warehouse, unknown, mostRereads)) forgotten.add(id);
-  }
   await requestRereads(store, [...forgotten], 'restored');
-  if (epoch !== 0) await repairCounters(store);
-  const issued = await issueEpoch(store, epoch === 0 ? 'created' : 'restored', highest);
-  if (epoch === 0) return;
+  await repairCounters(store);
   say(
-    `The ledger is older than a warehouse: epoch ${issued} was issued, all calls are sent again, and ${forgotten.size} calls are asked of the service.`,
+    `The ledger is older than a warehouse: epoch ${epoch} was issued, all calls are sent again, and ${forgotten.size} calls are asked of the service.`,
   );
 };

@@ -2,7 +2,7 @@
 import { flattenChanges } from '../../calls/changes.ts';
 import { callTimestampOf, type FlatCall, flattenCall } from '../../calls/flatten.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { olderInLedger } from '../../store/ledger/ledger.ts';
 import { completeLoad, failLoad, keepLoad, type PlannedLoad } from '../../store/loads/loads.ts';

@@ -1,9 +1,10 @@
 /** Compares the loads of the ledger with those of a warehouse: what only one of them knows, the other has lost. */
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import { olderInLedger } from '../../store/ledger/ledger.ts';
 import {
   type CommittedLoad,
   countCommittedSince,
+  hasLoadedCalls,
   type LostLoads,
   lastComparison,
   listCommitted,
@@ -12,9 +13,14 @@ import {
 import type { Store } from '../../store/store.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 
+interface UnknownLoad {
+  readonly loadId: string;
+  readonly epoch: number;
+}
+
 export interface Comparison {
   /** Loads of this ledger's epoch, or a later one, that the ledger does not know: it was set back. */
-  readonly unknown: readonly string[];
+  readonly unknown: readonly UnknownLoad[];
   /** What the warehouse lacks of the loads that the ledger knows to be committed. */
   readonly lost: LostLoads | undefined;
 }
@@ -61,12 +67,16 @@ export const findHighestEpoch = async (warehouse: Warehouse): Promise<number> =>
 export const listForgotten = async (
   store: Store,
   warehouse: Warehouse,
-  loadIds: readonly string[],
+  loads: readonly UnknownLoad[],
   limit: number,
 ): Promise<readonly string[]> => {
   const ids: string[] = [];
-  for (const page of pagesOf(loadIds)) {
-    const rows = await warehouse.query(`SELECT call_id, revision FROM calls WHERE load_id IN (${page})`);
+  // By both columns, as the index of the calls has them.
+  const epochs = [...new Set(loads.map(({ epoch }) => epoch))].join(', ');
+  for (const page of pagesOf(loads.map(({ loadId }) => loadId))) {
+    const rows = await warehouse.query(
+      `SELECT call_id, revision FROM calls WHERE ledger_epoch IN (${epochs}) AND load_id IN (${page})`,
+    );
     const calls = rows.map((row) => ({ callId: row.call_id as string, revision: Number(row.revision) }));
     ids.push(...(await olderInLedger(store, calls)));
     if (ids.length >= limit) break;
@@ -85,12 +95,42 @@ const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promi
   const rows = await warehouse.query(
     `SELECT load_id, ledger_epoch FROM loads WHERE load_id IN (${newest})${recent} ORDER BY loaded_at DESC`,
   );
-  const own = rows.filter((row) => Number(row.ledger_epoch) >= epoch).map((row) => row.load_id as string);
+  const own = rows
+    .map((row) => ({ loadId: row.load_id as string, epoch: Number(row.ledger_epoch) }))
+    .filter((load) => load.epoch >= epoch);
   const present = new Set(rows.map((row) => row.load_id));
+  const lost = await findLost(store, warehouse, committed, present);
   return {
-    unknown: epoch === 0 ? [] : await unknownLoads(store, own),
-    lost: await findLost(store, warehouse, committed, present),
+    unknown: epoch === 0 ? [] : await listUnknown(store, own),
+    lost: lost === undefined && (await isEmptied(store, warehouse)) ? { since: 0, loadIds: [] } : lost,
   };
+};
+
+const isEmptied = async (store: Store, warehouse: Warehouse): Promise<boolean> =>
+  (await hasLoadedCalls(store, warehouse.name)) && (await warehouse.query('SELECT 1 FROM calls LIMIT 1')).length === 0;
+
+/**
+ * Whether a warehouse lacks its tables, all calls, or the newest load that the ledger knows to be committed: what was proven of it
+ * says nothing until a worker has compared it. @throws CallsyncError of the warehouse or the store
+ */
+export const hasLost = async (store: Store, warehouse: Warehouse): Promise<boolean> => {
+  try {
+    const newest = await listCommitted(store, warehouse.name, { skip: 0, limit: 1 });
+    return (await findLoads(warehouse, newest)).size < newest.length || (await isEmptied(store, warehouse));
+  } catch (error) {
+    if (!isTableMissing(error)) throw error;
+    return true;
+  }
+};
+
+const listUnknown = async (store: Store, loads: readonly UnknownLoad[]): Promise<readonly UnknownLoad[]> => {
+  const unknown = new Set(
+    await unknownLoads(
+      store,
+      loads.map(({ loadId }) => loadId),
+    ),
+  );
+  return loads.filter(({ loadId }) => unknown.has(loadId));
 };
 
 /** The loads that the warehouse lacks; goes back until it has one. */

@@ -4,20 +4,16 @@
  */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
-import { type LedgerRow, type PreparedObservation, prepareObservation } from '../../calls/fold.ts';
-import { CallsyncError, unlessTooDeep } from '../../errors.ts';
+import type { LedgerRow } from '../../calls/fold.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import type { Transaction } from '../../postgres/database.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
 import { quarantineRecords } from '../../store/delivery/quarantine.ts';
-import { findErasedTexts } from '../../store/ledger/erased-keys.ts';
-import { joinFolds } from '../../store/ledger/fold-lock.ts';
-import { holdCalls } from '../../store/ledger/holds.ts';
 import { recordLateChanges } from '../../store/ledger/late-changes.ts';
 import { type FoldedRules, foldIntoLedger } from '../../store/ledger/ledger.ts';
-import type { NamingCall } from '../../store/ledger/subjects.ts';
 import { type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { markPending } from '../../store/loads/pending.ts';
-import { noteAliases } from '../../store/loads/token-aliases.ts';
+import { admit, cleanAll } from '../../store/persons/gate.ts';
 import type { SubjectIndex } from '../../store/store.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
@@ -49,83 +45,48 @@ export interface FoldedBatch {
 
 /**
  * Folds one batch in one transaction. Order of writes: ledger, quarantine, pending marks and planned loads, late
- * changes, the batch's own `settle`, then aliases of tokens. Deletions lock calls before texts, too.
+ * changes, the batch's own `settle`. Deletions lock calls before texts, too.
  * @throws CallsyncError DATABASE_…; nothing of the batch is then stored.
  */
 export const ingest = async (deps: IngestDeps, incoming: Incoming): Promise<FoldedBatch> => {
   let seen: readonly Observation[] = [];
   let origin: string | undefined;
+  // Rules take long: nothing is locked meanwhile.
+  const known = typeof incoming === 'function' ? undefined : cleanAll(deps, incoming.observations);
   const folded = await deps.store.transaction(async (tx): Promise<FoldedBatch> => {
     const batch = typeof incoming === 'function' ? await incoming(tx) : incoming;
     if (batch === undefined) return { changed: [], unchanged: 0, rejected: 0, loads: [] };
     origin = batch.origin;
-    const incomings = batch.observations.map(
-      (observation): AdmittedObservation => ({ observation, admitted: tryAdmit(deps, observation) }),
-    );
-    const noted = await joinFolds(tx);
-    const held = noted.held ? await holdCalls(tx, incomings.map(namingOf), deps.store, noted) : new Set<string>();
-    const prepared: PreparedObservation[] = [];
-    const rejected: RejectedRecord[] = [...(batch.rejected ?? [])];
-    for (const { observation, admitted } of incomings) {
-      const one = admitted && tryAge(deps, admitted, held);
-      if (one !== undefined) prepared.push(one);
-      else rejected.push((batch.refuse ?? refuseById(batch.origin))(observation, tooDeep));
-    }
-    seen = prepared;
-    const { changed, replaced, unchanged } = await foldIntoLedger(tx, prepared, {
+    const cleaned = known ?? cleanAll(deps, batch.observations);
+    const { rejected = [], refuse = refuseById(batch.origin) } = batch;
+    const { kept, tombstoned, refused, texts } = await admit(tx, { cleaned, rejected, refuse }, deps);
+    seen = kept;
+    const { changed, replaced, unchanged } = await foldIntoLedger(tx, kept, {
       processedField: deps.processedField,
-      noted,
-      subjects: deps.store,
-      isExpired: deps.ages?.isExpired,
-      held,
+      tombstoned,
       privacy: foldedRulesOf(deps),
       index: indexOf(deps),
     });
-    if (rejected.length > 0) await quarantine(deps, tx, rejected);
+    await quarantineRecords(tx, texts);
     const loads = changed.length === 0 ? [] : await planLoads(deps, tx, changed, batch.origin);
     if (replaced.length > 0)
       await recordLateChanges(tx, { changed, replaced, processedField: deps.processedField, context: batch.late });
     await batch.settle?.(tx);
-    if (prepared.some(({ aliases }) => aliases !== undefined))
-      await noteAliases(tx, prepared, deps.store, namesOf(deps));
-    return { changed, unchanged, rejected: rejected.length, loads };
+    return { changed, unchanged, rejected: refused, loads };
   });
   await deps.drift?.see(seen);
   if (origin !== undefined) deps.observer?.folded({ ...folded, origin, changed: folded.changed.length });
   return folded;
 };
 
-interface AdmittedObservation {
-  readonly observation: Observation;
-  /** Undefined where it is nested too deeply. */
-  readonly admitted: Observation | undefined;
-}
-
-const namingOf = ({ observation: { callId, fields }, admitted }: AdmittedObservation): NamingCall => ({
-  callId,
-  fields,
-  aliases: admitted?.aliases,
-});
-
 const foldedRulesOf = ({ sanitize, rulesVersion }: IngestDeps): FoldedRules | undefined =>
   sanitize === undefined || rulesVersion === undefined ? undefined : { sanitize, version: rulesVersion };
 
 /** Where there are rules: without them nothing is written for it, and the key of tombstones is not asked for. */
 export const indexOf = ({ store, sanitize }: Pick<IngestDeps, 'sanitize' | 'store'>): SubjectIndex | undefined =>
-  sanitize === undefined ? undefined : store.erasures.index;
+  sanitize === undefined ? undefined : store.index;
 
 const namesOf = ({ targets }: IngestDeps): readonly string[] => targets.map(({ warehouse }) => warehouse.name);
-
-/** What names a call or a person that was erased is not kept. */
-const quarantine = async (deps: IngestDeps, tx: Transaction, rejected: readonly RejectedRecord[]): Promise<void> => {
-  const isErased = await findErasedTexts(
-    tx,
-    rejected.map(({ body }) => body),
-    deps.store,
-  );
-  const kept = rejected.filter((_, at) => isErased[at] !== true);
-  await quarantineRecords(tx, deps.seal === undefined ? kept : kept.map(deps.seal));
-};
 
 export interface IngestPipeline {
   /** Folds a batch while the batch before it is loaded; returns when both are done and the load of this one runs. */
@@ -176,33 +137,6 @@ export const loadFolded = async (deps: IngestDeps, folded: FoldedBatch): Promise
   }
   return written;
 };
-
-/**
- * Sanitizes, ages, renders and hashes an observation; undefined when it is nested too deeply to be written as JSON.
- * @param held calls under a legal hold, from which no age takes anything.
- */
-export const tryPrepare = (
-  deps: Pick<IngestDeps, 'ages' | 'sanitize'>,
-  observation: Observation,
-  held: ReadonlySet<string>,
-): PreparedObservation | undefined => {
-  const admitted = tryAdmit(deps, observation);
-  return admitted && tryAge(deps, admitted, held);
-};
-
-const tryAdmit = ({ sanitize }: Pick<IngestDeps, 'sanitize'>, observation: Observation): Observation | undefined =>
-  unlessTooDeep(() => sanitize?.(observation) ?? observation);
-
-const tryAge = (
-  { ages }: Pick<IngestDeps, 'ages'>,
-  admitted: Observation,
-  held: ReadonlySet<string>,
-): PreparedObservation | undefined =>
-  unlessTooDeep(() =>
-    prepareObservation(ages === undefined || held.has(admitted.callId) ? admitted : ages.age(admitted)),
-  );
-
-const tooDeep = 'nested too deeply to be written as JSON';
 
 /**
  * Without the bytes: the id, by which the call can be asked for again, as JSON writes it, so that a search for its name finds it. In an

@@ -1,21 +1,20 @@
 /** Brings pending calls and log rows from the store into one warehouse: after a failure, a rebuild, a fill. */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Row } from '../../../schemas/tables.ts';
 import { callTimestampOf, flattenVersion } from '../../calls/flatten.ts';
-import { transient } from '../../errors.ts';
+import { transient } from '../../lib/errors.ts';
 import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
 import { countHeld, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { countPending, type PendingBatch, type QueueCursor, readPending } from '../../store/loads/pending.ts';
-import { markAliasesLoaded, type UnloadedAlias, unloadedAliases } from '../../store/loads/token-aliases.ts';
 import { type WalkedBatch, waitingMs, walkBatch } from '../../store/loads/walk.ts';
 import { isConfiguredSomewhere } from '../../store/loads/warehouses.ts';
 import type { Store } from '../../store/store.ts';
 import { forgetHeartbeat } from '../../store/windows/sync-state.ts';
-import { markVerdictsLoaded, type StoredVerdict, unloadedVerdicts, verdictRow } from '../../store/windows/verdicts.ts';
-import type { Row } from '../../warehouse/warehouse.ts';
+import { markVerdictsLoaded, type StoredVerdict, unloadedVerdicts } from '../../store/windows/verdicts.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
 import { keepSyncState } from './keep-sync-state.ts';
-import { callsToLoad, takesChanges } from './pace-loads.ts';
+import { callsToLoad, mayCommit, takesChanges } from './pace-loads.ts';
 
 export interface LoadPendingInput {
   readonly warehouse: string;
@@ -43,7 +42,6 @@ export interface PendingLoads {
 const defaultGraceSeconds = 20;
 const deliveriesPerLoad = 800;
 const verdictsPerLoad = 2_000;
-const aliasesPerLoad = 5_000;
 /** Batches of a walk before each load, so that it marks more than is loaded. */
 const walkedBatches = 10;
 /** Longest wait for transactions that were under way when a walk was requested. */
@@ -75,7 +73,7 @@ export const loadPending = async (deps: IngestDeps, input: LoadPendingInput): Pr
   let sent = 0;
   let changed = 0;
   let cursor: QueueCursor | undefined;
-  while (limit !== undefined) {
+  while (limit !== undefined && (await mayCommit({ warehouse: target.warehouse, origin: input.origin }))) {
     const loaded = await loadPendingBatch(deps, target, { ...input, cursor, newOnly });
     if (loaded === undefined) break;
     cursor = loaded.cursor;
@@ -114,7 +112,7 @@ export const loadPendingBatch = async (
 const commitPending = async (
   deps: IngestDeps,
   target: WarehouseTarget,
-  { plan, pending, deliveries, verdicts, aliases }: PlannedPending,
+  { plan, pending, deliveries, verdicts }: PlannedPending,
 ): Promise<PendingLoadResult> => {
   const rows = pending.calls;
   const { changed } = await commitLoad(deps, target, {
@@ -122,8 +120,7 @@ const commitPending = async (
     rows,
     logs: {
       deliveries,
-      verdicts: verdicts.map(verdictRow),
-      token_aliases: aliases.map(({ oldToken, newToken }) => [oldToken, newToken]),
+      verdicts: verdicts.map((verdict): Row => ({ ...verdict })),
     },
     force: rows.some(({ rewrite }) => rewrite !== null),
   });
@@ -134,7 +131,6 @@ const commitPending = async (
     deps.store,
     verdicts.map((verdict) => verdict.verdict_id),
   );
-  await markAliasesLoaded(deps.store, target.warehouse.name, aliases);
   return { sent: rows.length, changed, deliveries: deliveries.length, cursor: pending.cursor };
 };
 
@@ -143,7 +139,6 @@ interface PlannedPending {
   readonly pending: PendingBatch;
   readonly deliveries: readonly Row[];
   readonly verdicts: readonly StoredVerdict[];
-  readonly aliases: readonly UnloadedAlias[];
 }
 
 /** A load with all that it carries; undefined when nothing waits that is worth a commit. */
@@ -162,9 +157,7 @@ const planPending = async (
     const pending = await readPending(tx, warehouse.name, rules, options.cursor);
     const deliveries = await unloadedDeliveries(tx, warehouse.name, deliveriesPerLoad);
     const verdicts = await unloadedVerdicts(tx, warehouse.name, verdictsPerLoad);
-    const aliases = await unloadedAliases(tx, warehouse.name, aliasesPerLoad);
-    const isWorthACommit =
-      pending.calls.length + verdicts.length + aliases.length > 0 || deliveries.some((row) => !isRejectedRow(row));
+    const isWorthACommit = pending.calls.length + verdicts.length > 0 || deliveries.some((row) => !isRejectedRow(row));
     if (!isWorthACommit) return undefined;
     const plan = await planLoad(
       tx,
@@ -176,7 +169,7 @@ const planPending = async (
         partition: row.tombstone ? undefined : warehouse.partitionOf(callTimestampOf(row.document ?? {})),
       })),
     );
-    return { plan, pending, deliveries, verdicts, aliases };
+    return { plan, pending, deliveries, verdicts };
   });
 
 /** Lets a walk that looks for what the warehouse lacks keep ahead of the loads; undefined when none is under way. */

@@ -2,9 +2,9 @@
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { holdsValues } from '../../calls/fold.ts';
 import { identifyRecord, webhookObservedAt } from '../../calls/record.ts';
-import { parseQuietly } from '../../parse-json.ts';
+import { parseQuietly } from '../../lib/parse-json.ts';
+import { isSealed, sealedReason } from '../../lib/sealed.ts';
 import type { Transaction } from '../../postgres/database.ts';
-import { isSealed, sealedReason } from '../../sealed.ts';
 import {
   type EarlierBodies,
   lockPendingDeliveries,
@@ -13,10 +13,10 @@ import {
   type SettledDelivery,
   settleDeliveries,
 } from '../../store/delivery/inbox.ts';
-import { findHeldCalls } from '../../store/ledger/holds.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
+import { findHeldCalls, tryPrepare } from '../../store/persons/gate.ts';
 import type { IngestDeps } from '../deps.ts';
-import { createPipeline, type FoldedBatch, type IngestPipeline, ingest, tryPrepare } from './ingest.ts';
+import { createPipeline, type FoldedBatch, type IngestPipeline, ingest } from './ingest.ts';
 
 /** Deliveries of one transaction. */
 const deliveriesPerBatch = 200;
@@ -71,7 +71,7 @@ export const mergeBatch = async (
   const folded = await take(async (tx) => {
     const { deliveries, earlier } = await lockPendingDeliveries(tx, limit);
     if (deliveries.length === 0) return undefined;
-    const sorted = sortDeliveries(deliveries, earlier, deps.clockSkew);
+    const sorted = sortDeliveries(deps, deliveries, earlier);
     const byObservation = new Map(sorted.fresh.map((read) => [read.observation, read]));
     const refused: SettledDelivery[] = [];
     return {
@@ -88,6 +88,7 @@ export const mergeBatch = async (
         const accepted = [...byObservation.values()];
         const repeated = await settleRepeated(deps, tx, sorted.repeated);
         settled = [...sorted.settled, ...refused, ...accepted.map(accept), ...repeated];
+        await requestRereads(tx, sorted.foreign, 'key');
         const doubtful = accepted.filter(({ isLate }) => isLate || deps.confirmWebhooks === true);
         doubted = doubtful.length;
         if (doubted > 0) await requestRereads(tx, doubtful.map(callIdOf), 'confirm');
@@ -119,21 +120,26 @@ const accept = ({ delivery: { seq }, observation: { callId }, isLate }: ReadDeli
   return { seq, outcome: 'accepted', callId, reason };
 };
 
+const foreignReason = 'the receiver had another key of tokens: its file of privacy.key_file differs';
+
 interface SortedDeliveries {
   /** Bodies that came for the first time. */
   readonly fresh: readonly ReadDelivery[];
   /** Known bodies under another delivery id, or without one. */
   readonly repeated: readonly ReadDelivery[];
   readonly rejected: readonly RejectedRecord[];
+  /** Calls whose tokens another key of the same name made. */
+  readonly foreign: readonly string[];
   /** Outcomes that need no fold: retries and what cannot be read. */
   readonly settled: readonly SettledDelivery[];
 }
 
 const sortDeliveries = (
+  { clockSkew, isForeign }: Pick<IngestDeps, 'clockSkew' | 'isForeign'>,
   deliveries: readonly PendingDelivery[],
   earlier: EarlierBodies,
-  clockSkew: number,
 ): SortedDeliveries => {
+  const foreign: string[] = [];
   const fresh: ReadDelivery[] = [];
   const repeated: ReadDelivery[] = [];
   const rejected: RejectedRecord[] = [];
@@ -145,6 +151,12 @@ const sortDeliveries = (
     if ('reason' in read) {
       rejected.push(rejectedOf(delivery, read.reason));
       settled.push({ seq, outcome: 'quarantined', callId: null, reason: read.reason });
+      continue;
+    }
+    if (delivery.privacyVersion !== null && isForeign?.(delivery.privacyVersion) === true) {
+      foreign.push(read.observation.callId);
+      rejected.push(rejectedOf(delivery, foreignReason));
+      settled.push({ seq, outcome: 'quarantined', callId: read.observation.callId, reason: foreignReason });
       continue;
     }
     const hash = delivery.bodyHash.toString('hex');
@@ -164,7 +176,7 @@ const sortDeliveries = (
       fresh.push({ delivery, ...read });
     }
   }
-  return { fresh, repeated, rejected, settled };
+  return { fresh, repeated, rejected, foreign, settled };
 };
 
 const readDelivery = (

@@ -1,6 +1,9 @@
 /** How much a warehouse takes now, where commits have a price: quotas, money, or both. */
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 
+/** The sweep waits for so long between two commits of one run. */
+const longestPauseMs = 15_000;
+
 export interface PaceRequest {
   readonly warehouse: Pick<Warehouse, 'nextCommitInMs' | 'maxCallsPerLoad'>;
   /** `pending` is the sweep, which comes again; everything else wants what waits loaded now. */
@@ -24,6 +27,10 @@ export const callsToLoad = async (request: PaceRequest): Promise<number | undefi
   if (warehouse.nextCommitInMs === undefined) return Number.POSITIVE_INFINITY;
   const waiting = await request.waiting();
   const backlog = waiting >= warehouse.maxCallsPerLoad;
-  if (origin === 'pending' && !backlog && (await warehouse.nextCommitInMs()) > 0) return undefined;
+  if (origin === 'pending' && !backlog && (await warehouse.nextCommitInMs('interval')) > 0) return undefined;
   return waiting;
 };
+
+/** Whether this run may commit at once. The sweep comes again when it may; everybody else waits in the load. */
+export const mayCommit = async ({ warehouse, origin }: Omit<PaceRequest, 'waiting'>): Promise<boolean> =>
+  origin !== 'pending' || ((await warehouse.nextCommitInMs?.('any')) ?? 0) <= longestPauseMs;

@@ -1,21 +1,18 @@
 /** Carries out again what was erased, and puts holds on again, after ledger or warehouses were set back to a time before. */
-import { terminal } from '../../errors.ts';
-import { purgeTexts } from '../../store/delivery/purge.ts';
-import { eraseKnown } from '../../store/erasure/erase.ts';
+import { readMeta, writeMeta } from '../../store/meta.ts';
+import { eraseKnown, listCallIds } from '../../store/persons/calls.ts';
 import {
-  findErasedTexts,
-  listCallIds,
-  listSought,
-  notePersons,
-  seekErased,
+  addErased,
+  addHoldKeys,
+  dropHolds,
+  findSought,
+  isAnySought,
+  lackHolds,
   settleSought,
-} from '../../store/ledger/erased-keys.ts';
-import { withoutDeletions } from '../../store/ledger/hold-lock.ts';
-import { addHoldKeys, dropHolds, lackHolds } from '../../store/ledger/holds.ts';
-import { dropErasedAliases, forgetAliasesOf } from '../../store/loads/token-aliases.ts';
-import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
+} from '../../store/persons/keys.ts';
+import { restoreReceipts } from '../../store/persons/receipts.ts';
+import { listTextSubjects, purgeTexts } from '../../store/persons/texts.ts';
 import type { Store } from '../../store/store.ts';
-import { restoreReceipts } from '../../store/windows/receipts.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 
 /**
@@ -28,40 +25,34 @@ export const replayErasures = async (
   warehouses: readonly Warehouse[],
   { all }: { readonly all: boolean },
 ): Promise<void> => {
-  await checkKey(store);
   const { log } = store.erasures;
   const logged = await log.read(all ? 0 : ((await readMeta<number>(store, replayedTo)) ?? 0));
   const keys = new Set(logged.selectors.flatMap(({ kind, key }) => (kind === 'call' ? [key] : [])));
+  const sought = all ? 'all' : 'new';
   if (all) {
-    const unlogged: string[] = [];
     for (const warehouse of warehouses) {
-      for (const row of await warehouse.query('SELECT call_key FROM tombstones')) {
-        if (!keys.has(row.call_key as string)) unlogged.push(row.call_key as string);
-        keys.add(row.call_key as string);
+      for await (const page of listTombstones(warehouse)) {
+        await log.append(
+          'call',
+          page.filter((key) => !keys.has(key)),
+        );
+        await addErased(store, page, { sought });
       }
     }
-    await log.append('call', unlogged);
   }
   await restoreReceipts(store, logged.receipts);
-  // One that is being put on just now is there already: its search is not waited for.
-  if (await lackHolds(store, logged.holds))
-    await withoutDeletions(store, async () => {
-      for (const hold of logged.holds) await addHoldKeys(store, hold);
-    });
+  if (await lackHolds(store, logged.holds)) for (const hold of logged.holds) await addHoldKeys(store, hold);
   await dropHolds(store, logged.unheld);
   for (const wanted of ['person', 'objection'] as const) {
     const persons = logged.selectors.flatMap(({ kind, key }) => (kind === wanted ? [key] : []));
-    if (persons.length > 0) await notePersons(store, persons, { objects: wanted === 'objection' });
+    await addErased(store, persons, { objects: wanted === 'objection' });
   }
-  for (const { kind, key } of logged.selectors) if (kind === 'forgotten_key') await forgetAliasesOf(store, key);
-  await seekErased(store, keys, { again: all });
-  const sought = await listSought(store);
-  await eraseEverywhere(store, warehouses, new Set(sought));
+  await addErased(store, [...keys], { sought });
+  await eraseEverywhere(store, warehouses);
   if (all || logged.selectors.length > 0) {
-    await purgeTexts(store, (tx, texts) => findErasedTexts(tx, texts, store));
-    await dropErasedAliases(store);
+    await listTextSubjects(store);
+    await purgeTexts(store, 'erased');
   }
-  await settleSought(store, sought);
   await writeMeta(store, replayedTo, logged.end);
 };
 
@@ -74,29 +65,50 @@ export const listUnreplayed = async (store: Store): Promise<ReadonlySet<string>>
 /** Of the log, in bytes. It goes back with a ledger that is restored, so that what was erased since is read again. */
 const replayedTo = 'erasures_replayed_to';
 
-/** Finds the calls behind keyed hashes and erases them, in the ledger first. */
-const eraseEverywhere = async (store: Store, warehouses: readonly Warehouse[], sought: Set<string>): Promise<void> => {
-  if (sought.size === 0) return;
+/** Keys of one statement: a warehouse may have one for every call that grew too old. */
+const tombstonesAtOnce = 20_000;
+
+async function* listTombstones(warehouse: Warehouse): AsyncGenerator<readonly string[]> {
+  for (let after = ''; ; ) {
+    const rows = await warehouse.query(
+      `SELECT call_key FROM tombstones WHERE call_key > '${after}' ORDER BY call_key LIMIT ${tombstonesAtOnce}`,
+    );
+    if (rows.length > 0) yield rows.map((row) => row.call_key as string);
+    if (rows.length < tombstonesAtOnce) return;
+    after = rows.at(-1)?.call_key as string;
+  }
+}
+
+const idsAtOnce = 2_000;
+
+/** Finds the calls behind keyed hashes and erases them, in the ledger first. What was interrupted goes on with the keys that are left. */
+const eraseEverywhere = async (store: Store, warehouses: readonly Warehouse[]): Promise<void> => {
+  if (!(await isAnySought(store))) return;
   const names = warehouses.map(({ name }) => name);
   for await (const calls of listCallIds(store)) {
-    const erased = calls.filter(({ id }) => sought.has(store.keyOf(id)));
-    for (const { id } of erased) sought.delete(store.keyOf(id));
-    const alive = erased.filter(({ tombstone }) => !tombstone).map(({ id }) => id);
+    const keys = new Map(calls.map((call) => [store.keyOf(call.id), call]));
+    const found = await findSought(store, [...keys.keys()]);
+    const alive = found.flatMap((key) => (keys.get(key)?.tombstone === false ? [keys.get(key)?.id as string] : []));
     if (alive.length > 0) await eraseKnown(store, alive, names);
+    await settleSought(store, found);
   }
   // Calls that this ledger never knew, or lost, and that a warehouse may have.
-  for (const warehouse of sought.size === 0 ? [] : warehouses) {
-    const surplus: string[] = [];
-    for await (const id of warehouse.listCallIds('all')) if (sought.has(store.keyOf(id))) surplus.push(id);
-    if (surplus.length > 0) await eraseKnown(store, surplus, names);
+  if (await isAnySought(store)) {
+    const eraseSought = async (ids: readonly string[]): Promise<void> => {
+      const keys = new Map(ids.map((id) => [store.keyOf(id), id]));
+      const surplus = (await findSought(store, [...keys.keys()])).map((key) => keys.get(key) as string);
+      if (surplus.length > 0) await eraseKnown(store, surplus, names);
+    };
+    for (const warehouse of warehouses) {
+      let ids: string[] = [];
+      for await (const id of warehouse.listCallIds('all')) {
+        ids.push(id);
+        if (ids.length < idsAtOnce) continue;
+        await eraseSought(ids);
+        ids = [];
+      }
+      await eraseSought(ids);
+    }
+    await settleSought(store);
   }
-};
-
-/** A store whose tombstones were made with another key would not recognise a single one. */
-const checkKey = async (store: Store): Promise<void> => {
-  const fingerprint = store.keyOf('fingerprint of the key of tombstones');
-  if ((await keepMeta(store, 'tombstone_key_fingerprint', fingerprint)) === fingerprint) return;
-  throw terminal('TOMBSTONE_KEY', 'The key of tombstones is not the one that this store has been used with.', {
-    hint: 'Give every worker the same file: store.tombstone_key_file, or tombstone.key in store.data_dir.',
-  });
 };

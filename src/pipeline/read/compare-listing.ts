@@ -4,10 +4,9 @@ import type { Range, SourceLevel } from '../../../schemas/orchestration.ts';
 import { holdsValues, type LedgerRow, type PreparedObservation } from '../../calls/fold.ts';
 import { axisTime } from '../../source/list/list-query.ts';
 import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
-import { findHeldCalls } from '../../store/ledger/holds.ts';
 import { readHeads, readRows } from '../../store/ledger/ledger.ts';
+import { findHeldCalls, tryPrepare } from '../../store/persons/gate.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
-import { tryPrepare } from '../load/ingest.ts';
 
 /** `same`: the ledger holds every value that was listed. */
 export type CallState = 'same' | 'new' | 'changed';
@@ -112,4 +111,4 @@ const mayBeEqual = (head: LedgerRow | undefined, observation: PreparedObservatio
   head !== undefined &&
   !head.tombstone &&
   !holdsValues(head, observation) &&
-  Object.keys(observation.json).every((name) => head.versions[name] !== undefined);
+  Object.keys(observation.json).every((name) => Object.hasOwn(head.versions, name));

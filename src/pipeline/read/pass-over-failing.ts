@@ -1,6 +1,6 @@
 /** Windows that fail for good while the service is there: recorded and passed over, so that they do not hold up the rest. */
 import type { Range, ReadTotals } from '../../../schemas/orchestration.ts';
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import { isServiceUp } from '../../source/read/isolate-poison.ts';
 import { replaceProblems } from '../../store/windows/problems.ts';
 import type { ReadDeps } from '../deps.ts';
@@ -39,7 +39,7 @@ export const passOverFailing = async (
     signal.throwIfAborted();
     if (!(error instanceof CallsyncError) || !codes.has(error.code)) throw error;
     if (error.kind === 'transient' && attempt < attempts) throw error;
-    if (!(await isServiceUp(deps.source.list, window.axis, signal))) throw error;
+    if (!(await isServiceUp(deps.source.list, window, { cause: error, signal }))) throw error;
     const { axis, from, to } = window;
     const halves = halve(window).map((half) => ({
       axis,

@@ -1,7 +1,7 @@
 /** What continuous sync has to read now: computed from what is stored as read, never from the scheduled time. */
 import type { Direction, Range } from '../../../schemas/orchestration.ts';
-import { CallsyncError } from '../../errors.ts';
-import { type Interval, subtract } from '../../intervals.ts';
+import { CallsyncError } from '../../lib/errors.ts';
+import { type Interval, subtract } from '../../lib/intervals.ts';
 import { asLive } from '../../source/http/limiter.ts';
 import { listProblems } from '../../store/windows/problems.ts';
 import { continuousSync, readSyncState, recordSeen, recordSyncError } from '../../store/windows/sync-state.ts';

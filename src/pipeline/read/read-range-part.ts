@@ -110,12 +110,16 @@ export const readRangePart = async (
       if (calls > 0) proven = Math.max(deps.windows.initial, next.to - next.from);
       length = nextLength(next.to - next.from, calls, deps.windows);
     } else length = deps.windows.max;
+    totals = addTotals(totals, { ...emptyTotals, skippedSeconds: (lengthOf([next]) - lengthOf(open)) / 1_000_000 });
     rest = after;
     options.onProgress({ rest, totals, windowLength: length });
     if (totals.calls >= input.maxCalls || performance.now() - startedAt > input.maxSeconds * 1000) break;
   }
   return { totals, rest: rest.from < rest.to ? rest : null, windowLength: length };
 };
+
+/** In microseconds. */
+const lengthOf = (ranges: readonly Range[]): number => ranges.reduce((sum, { from, to }) => sum + to - from, 0);
 
 /** The length, shortened until the next window holds at most twice the target; unchanged where there is no total. */
 const fitLength = async (

@@ -1,6 +1,6 @@
 /** Re-reads older windows by summary listings, because calls change late: how far back is learned from how late they did. */
 import type { RereadTotals } from '../../../schemas/orchestration.ts';
-import { unite } from '../../intervals.ts';
+import { unite } from '../../lib/intervals.ts';
 import { type Horizon, type HorizonRules, learnHorizon } from '../../rereads/learn-horizon.ts';
 import { planParts, type RereadPart, type RereadPlan, type RereadRules } from '../../rereads/plan-parts.ts';
 import { axisOf, defaultAxis, isCuttable } from '../../source/list/list-query.ts';

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
-import { readHeads } from '../../store/ledger/ledger.ts';
+import { findInLedger } from '../../store/ledger/ledger.ts';
 import { type ExpectedCall, readExpected } from '../../store/ledger/ledger-windows.ts';
 import { digestCall } from '../../warehouse/call-digest.ts';
 import { contentHash } from '../../warehouse/content-hash.ts';
@@ -35,19 +35,19 @@ export const compareWarehouse = async (
   },
 ): Promise<Comparison> => {
   const { level, alive } = input;
-  const guards = new Map<string, CallGuard>();
-  if (input.range !== undefined) {
-    for await (const guard of target.warehouse.listGuards(input.range)) guards.set(guard.callId, guard);
-  }
+  const guards: Guards = new Map();
+  if (input.range !== undefined) await addGuards(guards, target.warehouse.listGuards(input.range));
   const wanted = new Set(input.callIds);
-  const extra = [...guards.values()].filter(({ callId }) => !wanted.has(callId));
-  const known = await readHeads(
-    deps.store,
-    extra.map(({ callId }) => callId),
-  );
+  const extra = [...guards.values()].flat().filter(({ callId }) => !wanted.has(callId));
+  const known =
+    input.range === undefined ? new Map<string, boolean>() : await findInLedger(deps.store, extra, input.range);
   const surplus = extra.filter(({ callId }) => !known.has(callId));
-  // A row of an erased call is wrong wherever it is found; other known calls belong to windows of their own.
-  for (const [callId, { tombstone }] of known) if (tombstone) wanted.add(callId);
+  // A row of an erased call is wrong wherever it is found, and one under another day than the ledger's may be a second one.
+  for (const [callId, isHere] of known) {
+    if (isHere) continue;
+    wanted.add(callId);
+    guards.delete(callId);
+  }
 
   const first = await compareIds(deps, target, { callIds: [...wanted], guards, level, alive });
   // A load may have committed between the reading of the warehouse and that of the ledger: what differs is read again.
@@ -59,21 +59,26 @@ export const compareWarehouse = async (
   return { missing: second.missing, different: second.different, surplus };
 };
 
+/** Rows of table calls by their id: a warehouse without keys may have several. */
+type Guards = Map<string, readonly CallGuard[]>;
+
+const addGuards = async (guards: Guards, found: AsyncIterable<CallGuard>): Promise<void> => {
+  for await (const guard of found) guards.set(guard.callId, [...(guards.get(guard.callId) ?? []), guard]);
+};
+
 const compareIds = async (
   deps: IngestDeps,
   target: WarehouseTarget,
   input: {
     readonly callIds: readonly string[];
-    readonly guards: Map<string, CallGuard>;
+    readonly guards: Guards;
     readonly level: WarehouseLevel;
     readonly alive: () => void;
   },
 ): Promise<Omit<Comparison, 'surplus'>> => {
   const { guards } = input;
   const unlisted = input.callIds.filter((id) => !guards.has(id));
-  if (unlisted.length > 0) {
-    for await (const guard of target.warehouse.listGuards({ callIds: unlisted })) guards.set(guard.callId, guard);
-  }
+  if (unlisted.length > 0) await addGuards(guards, target.warehouse.listGuards({ callIds: unlisted }));
   const digests = input.level === 'rows' ? await readDigests(target, input.callIds, guards) : undefined;
   const epoch = await deps.store.epoch();
   const missing = new Set<string>();
@@ -82,7 +87,7 @@ const compareIds = async (
     input.alive();
     for (const call of batch) {
       const { callId, tombstone } = call.row;
-      const guard = guards.get(callId);
+      const [guard, ...others] = guards.get(callId) ?? [];
       if (tombstone) {
         if (guard !== undefined) different.add(callId);
         continue;
@@ -90,7 +95,13 @@ const compareIds = async (
       const expected = expectedOf(deps, target, call, epoch, guard);
       const state = compareCall(expected, guard);
       if (state === 'missing') missing.add(callId);
-      else if (state === 'different' || !hasEqualRows(target, callId, expected, digests)) different.add(callId);
+      else if (
+        state === 'different' ||
+        others.length > 0 ||
+        guard?.callTimestamp !== expected.callTimestamp ||
+        !hasEqualRows(target, callId, expected, digests)
+      )
+        different.add(callId);
     }
   }
   return { missing, different };
@@ -99,6 +110,7 @@ const compareIds = async (
 interface ExpectedRows extends Expected {
   /** Undefined where the warehouse has another revision or flattening. */
   readonly rows: FlatRows | undefined;
+  readonly callTimestamp: number | null | undefined;
 }
 
 /** The guard that the last load known to be committed wrote; where a newer load is due, the guard that it will write. */
@@ -114,17 +126,27 @@ const expectedOf = (
     ? { epoch: applied.epoch, revision: applied.revision, flattenVersion: applied.flattenVersion }
     : { epoch, revision: row.revision, flattenVersion };
   const comparable = guard?.revision === row.revision && expected.flattenVersion === flattenVersion;
-  if (!comparable) return { ...expected, childRows: undefined, contentHash: undefined, rows: undefined };
-  const { rows } = flattenCall(row, { processedField: deps.processedField, documents: target.documents });
+  if (!comparable)
+    return {
+      ...expected,
+      childRows: undefined,
+      contentHash: undefined,
+      rows: undefined,
+      callTimestamp: guard?.callTimestamp,
+    };
+  const { rows, callTimestamp } = flattenCall(row, {
+    processedField: deps.processedField,
+    documents: target.documents,
+  });
   const childRows = Object.fromEntries(Object.entries(rows).map(([table, each]) => [table, each.length]));
-  return { ...expected, childRows, contentHash: contentHash(rows), rows };
+  return { ...expected, childRows, contentHash: contentHash(rows), rows, callTimestamp };
 };
 
 /** Digests of the rows that the warehouse has, by call id. */
 const readDigests = async (
   target: WarehouseTarget,
   callIds: readonly string[],
-  guards: ReadonlyMap<string, CallGuard>,
+  guards: ReadonlyMap<string, readonly CallGuard[]>,
 ): Promise<ReadonlyMap<string, CallDigest>> => {
   const present = callIds.flatMap((id) => guards.get(id) ?? []);
   const { warehouse } = target;

@@ -3,6 +3,7 @@ import type { WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { callTimestampOf } from '../../calls/flatten.ts';
 import { readExpected } from '../../store/ledger/ledger-windows.ts';
 import { requestRewrite } from '../../store/loads/pending.ts';
+import { type Proof, withdrawProof } from '../../store/windows/verdicts.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';
@@ -11,12 +12,16 @@ import { type Comparison, compareWarehouse } from './compare-warehouse.ts';
 /** Loads that one window may take; the sweep takes what is still pending then, and the verdict says unproven. */
 const maxLoads = 100;
 
+export interface HealDeps extends IngestDeps {
+  readonly proof: Proof;
+}
+
 /**
  * Loads again what is missing or different, and what was folded just now; returns the ids that still differ.
  * @throws CallsyncError of the store or the warehouse.
  */
 export const healWarehouse = async (
-  deps: IngestDeps,
+  deps: HealDeps,
   target: WarehouseTarget,
   work: {
     readonly comparison: Comparison;
@@ -31,7 +36,7 @@ export const healWarehouse = async (
   if (check.length === 0) return new Set();
   const isPartitioned = target.warehouse.partitionOf(null) !== undefined;
   if (isPartitioned && wrong.length > 0) await removeMoved(deps, target, wrong);
-  await requestRewrite(deps.store, target.warehouse.name, wrong);
+  await sendRowsAgain(deps, target.warehouse.name, wrong);
   for (let loads = 0; loads < maxLoads; loads += 1) {
     alive();
     if ((await loadPendingBatch(deps, target, { origin: 'reconcile', graceSeconds: 0 })) === undefined) break;
@@ -40,6 +45,16 @@ export const healWarehouse = async (
   if (isPartitioned && wrong.length > 0) await target.warehouse.removeOrphans(wrong);
   const after = await compareWarehouse(deps, target, { callIds: check, level, alive });
   return new Set([...after.missing, ...after.different]);
+};
+
+/** Has the rows of some calls written again, of whose days nothing is proven until they are compared again. */
+export const sendRowsAgain = async (
+  { store, proof }: Pick<HealDeps, 'store' | 'proof'>,
+  warehouse: string,
+  callIds: readonly string[],
+): Promise<void> => {
+  if (callIds.length === 0) return;
+  await withdrawProof(store, proof, { warehouse, calls: { callIds } }, (tx) => requestRewrite(tx, warehouse, callIds));
 };
 
 /** Removes rows of `calls` from partitions to which the ledger did not send them: a load would not find them there. */

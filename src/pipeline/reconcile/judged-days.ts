@@ -1,6 +1,6 @@
 /** Which UTC days were read, which of them have good verdicts, and by when all of them will have one. */
 import type { Range } from '../../../schemas/orchestration.ts';
-import { intersect, subtract } from '../../intervals.ts';
+import { intersect, subtract } from '../../lib/intervals.ts';
 import { readRanges } from '../../store/delivery/delivery-statistics.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';

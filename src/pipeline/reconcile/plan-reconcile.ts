@@ -7,14 +7,17 @@ import {
   type ReconcileTotals,
   type SourceLevel,
 } from '../../../schemas/orchestration.ts';
-import { CallsyncError, terminal } from '../../errors.ts';
+import { CallsyncError, terminal } from '../../lib/errors.ts';
+import { lastLoads } from '../../store/ledger/ledger-windows.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import { chooseAxis } from '../read/choose-axis.ts';
-import { findUnjudged, listDays } from './judged-days.ts';
+import { findUnjudged, type JudgedDay, listDays } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
 import { removeOrphans, removeUndatedSurplus } from './remove-surplus.ts';
 
 const day = 86_400_000_000;
+/** The rows of every judged day are compared at least this often. */
+export const rowsWithin = 30 * day;
 
 export interface ReconcileSettings {
   /** Microseconds: how old a window must be, and how far back a run looks for windows without a verdict. */
@@ -23,8 +26,13 @@ export interface ReconcileSettings {
   readonly level: SourceLevel;
   /** Days before the span that each run takes as well, oldest first, until all that was read is judged. */
   readonly backlogDays: number;
-  /** Judged days of which each run compares the rows, those first whose rows were compared longest ago. */
+  /**
+   * Judged days of which each run compares the rows at least, those first whose rows were compared longest ago: as many more as bring
+   * every day round within `rowsWithin`. 0 = rows are never compared.
+   */
   readonly rowsDays: number;
+  /** Microseconds between two runs. */
+  readonly interval: number;
 }
 
 /**
@@ -66,12 +74,16 @@ export const planReconcile = async (
     .filter((one) => !one.judged && one.from < to - settings.span)
     .sort((a, b) => a.attemptedAt - b.attemptedAt || a.from - b.from)
     .slice(0, again ? undefined : settings.backlogDays);
-  const sample = open
-    .filter((one) => one.judged)
-    .sort((a, b) => a.rowsAt - b.rowsAt || a.from - b.from)
-    .slice(0, settings.rowsDays);
+  const comparesRows = settings.rowsDays > 0;
+  const loadedAt = comparesRows ? await lastLoads(deps.store, column, warehouses) : new Map<number, number>();
+  const isChanged = (one: JudgedDay): boolean => (loadedAt.get(one.from) ?? 0) > one.rowsAt;
+  const judged = open.filter((one) => one.judged).sort((a, b) => a.rowsAt - b.rowsAt || a.from - b.from);
+  const inTurn = Math.max(settings.rowsDays, Math.ceil((judged.length * settings.interval) / rowsWithin));
+  const sample = judged.filter((one, at) => comparesRows && (at < inTurn || isChanged(one)));
+  // What changed was loaded since, and is compared as a whole.
+  const openLevel = request.warehouseLevel ?? (comparesRows ? 'rows' : 'guards');
   const targets = [
-    ...[...recent, ...backlog].map((one) => ({ from: one.from, to: one.to, warehouseLevel })),
+    ...[...recent, ...backlog].map((one) => ({ from: one.from, to: one.to, warehouseLevel: openLevel })),
     ...sample.map((one) => ({ from: one.from, to: one.to, warehouseLevel: 'rows' as const })),
   ];
   return { ...plan, windows: targets };

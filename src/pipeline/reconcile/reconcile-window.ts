@@ -1,7 +1,7 @@
 /** Reconciles one window: compares the API, the ledger and every warehouse, heals, and records a verdict per warehouse. */
 import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import { canLeaveOut } from '../../source/list/list-query.ts';
 import {
   findTombstones,
@@ -9,6 +9,7 @@ import {
   listWindowCalls,
   revisionsDigest,
 } from '../../store/ledger/ledger-windows.ts';
+import { readClock } from '../../store/loads/compare-loads.ts';
 import { addVerdict, listedInEarlierWeeks, type Proof, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { type ChangedReading, readChanged } from '../read/read-changed.ts';
@@ -143,6 +144,7 @@ const reconcileWarehouse = async (
 ): Promise<{ readonly verdict: StoredVerdict; readonly removed: number }> => {
   const { input, reading, gone } = window;
   const { result } = reading.comparison;
+  const comparedSince = await readClock(deps.store);
   const found = await compareWarehouse(deps, target, {
     callIds: window.callIds,
     range: input.range,
@@ -174,22 +176,27 @@ const reconcileWarehouse = async (
     keptOut: window.keptOut,
   });
   const wholeRecords = input.level === 'records' || (input.level === 'fields' && !canLeaveOut(deps.source.list.list));
-  const verdict = await addVerdict(deps.store, deps.proof, {
-    ...judgement,
-    warehouse: target.warehouse.name,
-    axis: input.axis,
-    window_from: input.range.from,
-    window_to: input.range.to,
-    level: wholeRecords ? 'records' : input.level,
-    warehouse_level: input.warehouseLevel,
-    confirmed: result.shown,
-    calls_listed: reading.listed,
-    gone: window.goneCount,
-    compared_at: deps.now().getTime() * 1000,
-    ledger_epoch: await deps.store.epoch(),
-    flatten_version: flattenVersion,
-    revisions_digest: await revisionsDigest(deps.store, input.column, input.range),
-    compared_by: deps.version,
-  });
+  const verdict = await addVerdict(
+    deps.store,
+    deps.proof,
+    {
+      ...judgement,
+      warehouse: target.warehouse.name,
+      axis: input.axis,
+      window_from: input.range.from,
+      window_to: input.range.to,
+      level: wholeRecords ? 'records' : input.level,
+      warehouse_level: input.warehouseLevel,
+      confirmed: result.shown,
+      calls_listed: reading.listed,
+      gone: window.goneCount,
+      compared_at: deps.now().getTime() * 1000,
+      ledger_epoch: await deps.store.epoch(),
+      flatten_version: flattenVersion,
+      revisions_digest: await revisionsDigest(deps.store, input.column, input.range),
+      compared_by: deps.version,
+    },
+    comparedSince,
+  );
   return { verdict, removed: removed.size };
 };

@@ -1,13 +1,13 @@
 /** Rows of a warehouse whose call the ledger does not know: read from the service, or removed when it has none. */
 import type { Observation } from '../../../schemas/observation.ts';
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
-import { requestRewrite } from '../../store/loads/pending.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
+import { type HealDeps, sendRowsAgain } from './heal-warehouse.ts';
 
 /**
  * Removes the rows of calls that the service does not know. Rows of an earlier ledger stay: a ledger that was lost may
@@ -16,7 +16,7 @@ import { ingest, loadFolded } from '../load/ingest.ts';
  * @throws CallsyncError of the source, the store or the warehouse.
  */
 export const removeSurplus = async (
-  deps: ReadDeps,
+  deps: ReadDeps & HealDeps,
   target: WarehouseTarget,
   surplus: readonly CallGuard[],
   { signal, alive }: RunOptions,
@@ -40,7 +40,7 @@ export const removeSurplus = async (
     await target.warehouse.removeCalls(unknown);
     // A delivery may have brought such a call meanwhile: its rows, if they were among the removed, are written again.
     const ids = unknown.map(({ callId }) => callId);
-    await requestRewrite(deps.store, target.warehouse.name, [...(await readHeads(deps.store, ids)).keys()]);
+    await sendRowsAgain(deps, target.warehouse.name, [...(await readHeads(deps.store, ids)).keys()]);
   }
   deps.log('surplus calls', { warehouse: target.warehouse.name, removed: unknown.length, found: found.length });
   return new Set([...found, ...unknown].map(({ callId }) => callId));
@@ -58,7 +58,11 @@ const idsAtOnce = 5_000;
  * @returns how many calls were removed, over all warehouses.
  * @throws CallsyncError of the source or the store.
  */
-export const removeUndatedSurplus = async (deps: ReadDeps, now: number, options: RunOptions): Promise<number> => {
+export const removeUndatedSurplus = async (
+  deps: ReadDeps & HealDeps,
+  now: number,
+  options: RunOptions,
+): Promise<number> => {
   const begun = (await firstReadInstant(deps.store)) ?? now;
   const ranges = [{ from: earliest, to: begun }, { from: now + day, to: latest }, 'undated'] as const;
   let removed = 0;
@@ -96,15 +100,15 @@ async function* batchesOf(ids: AsyncIterable<string>): AsyncIterable<readonly st
  * warehouse that does not answer keeps them for the next run.
  * @returns how many calls had such rows, over all warehouses.
  */
-export const removeOrphans = async (deps: ReadDeps): Promise<number> => {
+export const removeOrphans = async (deps: ReadDeps & HealDeps): Promise<number> => {
   let removed = 0;
   for (const { warehouse } of deps.targets) {
     try {
       const orphans: string[] = [];
       for await (const callId of warehouse.listOrphans()) orphans.push(callId);
       if (orphans.length === 0) continue;
+      await sendRowsAgain(deps, warehouse.name, [...(await readHeads(deps.store, orphans)).keys()]);
       await warehouse.removeOrphans(orphans);
-      await requestRewrite(deps.store, warehouse.name, [...(await readHeads(deps.store, orphans)).keys()]);
       removed += orphans.length;
       deps.log('orphan rows removed', { warehouse: warehouse.name, calls: orphans.length });
     } catch (error) {

@@ -1,6 +1,5 @@
 /** Whether verdicts are as they were recorded: each chain in itself, and the warehouse's copy against the chain. */
-import { tableOf } from '../../../schemas/tables.ts';
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import type { Store } from '../../store/store.ts';
 import {
   allVerdicts,
@@ -20,10 +19,6 @@ export interface VerdictCheck extends ChainCheck {
   } | null;
   readonly intact: boolean;
 }
-
-const columns = tableOf('verdicts').columns.map((column) => column.name);
-const idAt = columns.indexOf('verdict_id');
-const digestAt = columns.indexOf('digest');
 
 /**
  * A chain that was rewritten as a whole in the store is found by its key; one whose tail was cut off, by the head in the
@@ -64,9 +59,8 @@ const compareCopy = async (
   try {
     for await (const row of warehouse.rowsOf('verdicts')) {
       verdicts += 1;
-      const id = Number(row[idAt]);
-      if (!stored.has(row[digestAt]) || digestOfRow(proof.keys, warehouse.name, row) !== row[digestAt])
-        differing.push(id);
+      const id = Number(row.verdict_id);
+      if (!stored.has(row.digest) || digestOfRow(proof.keys, warehouse.name, row) !== row.digest) differing.push(id);
     }
   } catch (error) {
     if (!(error instanceof CallsyncError)) throw error;

@@ -1,7 +1,7 @@
 /** The control over HTTP, for a simulator in another process. It changes the simulator, so it asks for a token. */
 import { timingSafeEqual } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import { type Exchange, readBody, send } from '../service/exchange.ts';
 import { listMethods, type SimulatorControl, valueMethods } from './control.ts';
 

@@ -1,7 +1,7 @@
 /** The control of a simulator in this process. */
 import type { CallDocument } from '../../../schemas/call.ts';
 import { type SimulatorSettings, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { everything } from '../calls/axis-index.ts';
 import type { ClockChange, SimulatorClock } from '../calls/clock.ts';
 import { hash32 } from '../calls/random.ts';

@@ -1,5 +1,5 @@
 /** The control of a simulator in another process, over its HTTP endpoint. */
-import { transient } from '../../errors.ts';
+import { transient } from '../../lib/errors.ts';
 import { listMethods, type SimulatorAddresses, type SimulatorControl, valueMethods } from './control.ts';
 
 type Place = Pick<SimulatorAddresses, 'origin' | 'controlToken'>;

@@ -1,6 +1,6 @@
 /** The named dialects of the simulated call list. `activate` is the public reference; each other one differs on purpose. */
 import { type Dialect, type DialectInput, dialectSchema } from '../../../schemas/simulator-dialect.ts';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 
 const timestampWindow = { axis: 'timestamp', from: 'from', to: 'to' } as const;
 const sizes = { defaultSize: 50, maxSize: 200 } as const;

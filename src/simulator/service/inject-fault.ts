@@ -31,6 +31,9 @@ const sendFault = async (exchange: Exchange, kind: FaultKind, elsewhere: () => P
       return send(exchange, { status: 500, body: { detail: 'internal error' } });
     case 'refused_400':
       return send(exchange, { status: 400, body: { detail: 'bad request' } });
+    case 'refused_416':
+    case 'refused_422':
+      return send(exchange, { status: Number(kind.slice(-3)), body: { detail: 'refused' } });
     case 'forbidden_403':
       return send(exchange, { status: 403, body: { detail: 'forbidden' } });
     case 'missing_404':

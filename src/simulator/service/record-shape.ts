@@ -14,6 +14,8 @@ const withWrongTypes = (document: CallDocument): CallDocument => ({
   ivr_end: 'unknown',
   tags: 'none',
   in: ['unexpected'],
+  // Built from pairs, as JSON.parse does it.
+  ...Object.fromEntries(['constructor', '__proto__', 'toString'].map((name) => [name, 'unexpected'])),
 });
 
 const emptied = (value: unknown): unknown => (Array.isArray(value) ? [] : null);

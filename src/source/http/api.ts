@@ -1,9 +1,9 @@
 /** Requests to the call API: token, version, request limit, retries (interface §4.2, §5.1, §9). */
 import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { backoffMs } from '../../backoff.ts';
-import { CallsyncError, terminal, transient } from '../../errors.ts';
-import type { Micros } from '../list/timestamps.ts';
-import type { Http, HttpResponse } from './http.ts';
+import { backoffMs } from '../../lib/backoff.ts';
+import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import type { Micros } from '../../lib/timestamps.ts';
+import { type Http, type HttpResponse, refusePlainHttp } from './http.ts';
 import type { RequestLimiter } from './limiter.ts';
 import { createRefusals } from './refusals.ts';
 import type { ServiceClock } from './service-clock.ts';
@@ -35,6 +35,8 @@ export interface GetOptions {
   readonly signal?: AbortSignal | undefined;
   /** These statuses are answers, not errors. */
   readonly accept?: readonly number[];
+  /** Such a status is an answer only if it comes again after a wait. */
+  readonly askAgain?: boolean;
   /** Fewer attempts than source.limits.retries allows. */
   readonly retries?: number | undefined;
 }
@@ -47,12 +49,21 @@ export interface Api {
   readonly counts: Readonly<ApiCounts>;
 }
 
+/** What all processes remember of the service. */
+export interface AccessProof {
+  /** Whether the service, as it is configured, ever answered one of them. */
+  has(): Promise<boolean>;
+  keep(): Promise<void>;
+}
+
 export interface ApiDeps {
   readonly config: SourceConfig;
   readonly http: Http;
   readonly tokens: TokenSource;
   readonly limiter: RequestLimiter;
   readonly clock: ServiceClock;
+  /** Without it, this process knows only of answers of its own. */
+  readonly proof?: AccessProof | undefined;
 }
 
 /** Each takes minutes: a smaller question, or a later attempt, has better chances. */
@@ -62,9 +73,10 @@ const retriesOfTimeouts = 1;
  * Sends requests with a token, within the request limit, and repeats what failed (interface §4).
  * @throws CallsyncError of the last attempt, from `get`.
  */
-export const createApi = ({ config, http, tokens, limiter, clock }: ApiDeps): Api => {
+export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiDeps): Api => {
   const { limits, version } = config;
   const base = baseAddress(config);
+  refusePlainHttp(base, 'source.base_url', config);
   const backoff = { baseMs: limits.retry_base_ms, maxMs: limits.retry_max_ms };
   const counts: ApiCounts = {
     requests: 0,
@@ -77,6 +89,15 @@ export const createApi = ({ config, http, tokens, limiter, clock }: ApiDeps): Ap
   };
   const refusals = createRefusals();
   let accessProven = false;
+  let proofKept = proof === undefined;
+
+  /** Asked after failures only. A store that does not answer proves nothing. */
+  const isProven = async (): Promise<boolean> => {
+    if (accessProven || !(await proof?.has().catch(() => false))) return accessProven;
+    refusals.proven();
+    accessProven = true;
+    return true;
+  };
 
   const sendOnce = async (url: URL, signal: AbortSignal | undefined): Promise<HttpResponse> => {
     if (url.origin !== base.origin) {
@@ -101,7 +122,7 @@ export const createApi = ({ config, http, tokens, limiter, clock }: ApiDeps): Ap
       counts.bodyBytes += response.body.length;
       if (response.status !== 401) return response;
       tokens.invalidate(token.value);
-      if (rejections > 0) throw rejectedTwice(url, accessProven);
+      if (rejections > 0) throw rejectedTwice(url, await isProven());
     }
   };
 
@@ -118,12 +139,21 @@ export const createApi = ({ config, http, tokens, limiter, clock }: ApiDeps): Ap
         counts.rateLimited++;
         await limiter.penalize(failure.retryAfterMs ?? (limits.per_s * 1000) / 10);
       }
+      await isProven();
       throw refusals.judge(failure, url.href);
     }
     accessProven ||= good;
     if (good) refusals.answered(url.href);
     const observedAt = clock.observe({ sentAt: response.sentAt, headAt: response.headAt, date: response.headers.date });
-    return { value: parse(response), response, observedAt };
+    const value = parse(response);
+    if (good && !proofKept) {
+      proofKept = true;
+      // Whoever gets the next answer keeps it.
+      await proof?.keep().catch(() => {
+        proofKept = false;
+      });
+    }
+    return { value, response, observedAt };
   };
 
   return {
@@ -138,10 +168,13 @@ export const createApi = ({ config, http, tokens, limiter, clock }: ApiDeps): Ap
       const retries = options.retries ?? limits.retries;
       for (let tries = 0; ; tries++) {
         try {
-          return await attempt(url, parse, options);
+          const answer = await attempt(url, parse, options);
+          if (answer.response.status < 400 || !options.askAgain || tries > 0) return answer;
+          counts.retries++;
+          await wait(backoffMs(tries, backoff), options.signal);
         } catch (error) {
           options.signal?.throwIfAborted();
-          const failure = asTrouble(error, accessProven);
+          const failure = asTrouble(error, await isProven());
           const most = failure.code === 'SERVICE_TIMEOUT' ? Math.min(retries, retriesOfTimeouts) : retries;
           if (failure.kind === 'terminal' || tries >= most) throw failure;
           counts.retries++;

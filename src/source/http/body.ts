@@ -1,7 +1,7 @@
 /** Response bodies: decoded, bounded, and collected outside the JavaScript heap. */
 import { pipeline, Readable, type Transform, Writable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 
 /** What request headers may offer. */
 export const acceptEncoding = 'gzip, br, deflate';

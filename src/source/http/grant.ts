@@ -1,10 +1,10 @@
 /** The client-credentials grant (interface §4.1), through openid-client. */
 import * as openid from 'openid-client';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { CallsyncError, terminal, transient } from '../../errors.ts';
-import type { SecretSource } from '../../secret.ts';
+import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import type { SecretSource } from '../../lib/secret.ts';
 import type { Http, HttpResponse } from './http.ts';
-import { retryAfterOf } from './retry-after.ts';
+import { retryAfterOf } from './service-failure.ts';
 
 export interface Grant {
   readonly accessToken: string;
@@ -39,15 +39,6 @@ export interface GrantDeps {
 
 /** Builds the function that asks for one token. Its errors never carry the secret or the body of the answer. */
 export const createGrant = ({ http, endpoint, clientId, secret, scope, format }: GrantDeps): RequestGrant => {
-  if (endpoint.protocol === 'http:' && !isLoopback(endpoint.hostname)) {
-    throw terminal(
-      'TOKEN_INSECURE',
-      `The token endpoint ${endpoint.host} is not reached over https, so the client secret would be readable.`,
-      {
-        hint: 'Use an https address in source.auth_url.',
-      },
-    );
-  }
   return async (signal) => {
     const clientSecret = secret.read();
     let answer: HttpResponse | undefined;
@@ -162,7 +153,3 @@ const positive = (value: unknown): number | undefined => {
   const seconds = typeof value === 'string' ? Number.parseFloat(value) : value;
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
 };
-
-/** Whether a URL's host is this machine: there HTTP without TLS is allowed. */
-export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);

@@ -1,7 +1,7 @@
 /** One HTTP exchange: kept-alive connections, a timeout for each phase, bounded bodies, no token to another host. */
 import { Agent, request as send } from 'undici';
-import type { SourceLimits } from '../../../schemas/config/source.ts';
-import { CallsyncError, terminal, transient } from '../../errors.ts';
+import type { SourceConfig, SourceLimits } from '../../../schemas/config/source.ts';
+import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { acceptEncoding, collectBody } from './body.ts';
 import { steadyNow } from './service-clock.ts';
 
@@ -165,4 +165,16 @@ const explainFailure = (url: URL, error: unknown): CallsyncError => {
         },
       );
   }
+};
+
+/** Whether a URL's host is this machine: there HTTP without TLS is allowed. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
+
+/** @throws CallsyncError TOKEN_INSECURE for an address that would carry token or client secret unencrypted. */
+export const refusePlainHttp = (url: URL, key: string, { allow_http }: Pick<SourceConfig, 'allow_http'>): void => {
+  if (url.protocol !== 'http:' || isLoopback(url.hostname) || allow_http) return;
+  throw terminal('TOKEN_INSECURE', `${key} (${url.host}) is plain HTTP: token and client secret would be readable.`, {
+    hint: 'Use an https address; source.allow_http allows plain HTTP within a network of your own.',
+  });
 };

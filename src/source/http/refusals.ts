@@ -1,5 +1,5 @@
 /** Tells a refusal that may pass from one that stays. */
-import { type CallsyncError, terminal, transient } from '../../errors.ts';
+import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
 
 /** So long a service that answered before may refuse, such as during a deployment, before that counts as its answer. */
 const defaultGraceMs = 5 * 60_000;
@@ -7,6 +7,8 @@ const defaultGraceMs = 5 * 60_000;
 const mostQuestions = 1_000;
 
 export interface Refusals {
+  /** The service is known to have answered before. */
+  proven(): void;
   /** The service answered: a refusal of access or address is over, and so is that of this question. */
   answered(question: string): void;
   /**
@@ -34,6 +36,9 @@ export const createRefusals = (
   let proven = false;
   const since = new Map<string, { readonly at: number; count: number }>();
   return {
+    proven: () => {
+      proven = true;
+    },
     answered: (question) => {
       proven = true;
       since.delete(question);

@@ -2,7 +2,7 @@
  * The service's clock, learned from the Date header of its responses. One header says only within which second a
  * response was made; each response narrows the offset between both clocks a little further.
  */
-import type { Micros } from '../list/timestamps.ts';
+import type { Micros } from '../../lib/timestamps.ts';
 
 /** Local milliseconds that never jump, on the scale of Date.now(). */
 export const steadyNow = (): number => performance.timeOrigin + performance.now();

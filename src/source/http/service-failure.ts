@@ -1,7 +1,6 @@
 /** What an answer other than 2XX means: decided once, here. Error bodies are not specified (interface §7). */
-import { type CallsyncError, terminal, transient } from '../../errors.ts';
+import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { HttpResponse } from './http.ts';
-import { retryAfterOf } from './retry-after.ts';
 
 const temporary = new Set([408, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524, 529, 530]);
 
@@ -70,4 +69,24 @@ const findText = (value: unknown, depth: number): string | undefined => {
     if (text !== undefined) return text;
   }
   return undefined;
+};
+
+/** Longest wait that a service can ask for. */
+const longestMs = 15 * 60_000;
+
+/** Milliseconds that a response asks to wait. A date is measured on the service's clock where the response tells it. */
+export const retryAfterOf = ({ headers }: Pick<HttpResponse, 'headers'>): number | undefined => {
+  const serviceNow = Date.parse(headers.date ?? '');
+  return readRetryAfter(headers['retry-after'], Number.isNaN(serviceNow) ? Date.now() : serviceNow);
+};
+
+/** Milliseconds that a Retry-After header asks for, in seconds or as a date; undefined when it is absent or neither. */
+export const readRetryAfter = (header: string | undefined, nowMs: number): number | undefined => {
+  if (header === undefined) return undefined;
+  const text = header.trim();
+  if (/^\d{1,9}(\.\d{1,6})?$/.test(text)) return Math.min(Number(text) * 1000, longestMs);
+  if (!/[a-z]/i.test(text)) return undefined;
+  const at = Date.parse(text);
+  if (Number.isNaN(at)) return undefined;
+  return Math.min(Math.max(0, at - nowMs), longestMs);
 };

@@ -1,8 +1,8 @@
 /** Access tokens: one request for all who wait, renewed before they end, dropped when the service rejects them. */
 
-import { type BackoffRules, backoffMs } from '../../backoff.ts';
-import { CallsyncError } from '../../errors.ts';
-import type { SecretSource } from '../../secret.ts';
+import { type BackoffRules, backoffMs } from '../../lib/backoff.ts';
+import { CallsyncError } from '../../lib/errors.ts';
+import type { SecretSource } from '../../lib/secret.ts';
 import type { RequestGrant } from './grant.ts';
 import { createRefusals } from './refusals.ts';
 import { wait } from './wait.ts';

@@ -1,7 +1,7 @@
 /** The records of one list response: small ones parsed at once, of larger ones only the small fields. */
 import { isUtf8 } from 'node:buffer';
-import { defineEncoded, type EncodedFields } from '../../encoded.ts';
-import { parseQuietly } from '../../parse-json.ts';
+import { defineEncoded, type EncodedFields } from '../../lib/encoded.ts';
+import { parseQuietly } from '../../lib/parse-json.ts';
 import { valueAt } from './json-path.ts';
 import { MalformedList, type RecordSpan, scanRecords } from './record-scan.ts';
 

@@ -1,6 +1,6 @@
 /** Compares what records carry with what is known: new, vanished and oddly typed fields, per source. Pure. */
 import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
-import type { EncodedFields } from '../../encoded.ts';
+import type { EncodedFields } from '../../lib/encoded.ts';
 
 export type DriftKind = 'new' | 'vanished' | 'uncarried' | 'type' | 'repeated';
 
@@ -43,24 +43,26 @@ const typeOfBytes = (bytes: Buffer): string => (bytes[0] === 0x7b ? 'object' : b
 const typeOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
 
 /** Types that the interface shows (§2.1); null is one of them where it says so or shows nothing to the contrary. */
-const shownTypes: Readonly<Record<string, readonly string[]>> = {
-  unique_id: ['string'],
-  timestamp: ['string'],
-  transcript_json: ['object', 'null'],
-  duration: ['string'],
-  ivr_end: ['number'],
-  status: ['string'],
-  campaign: ['string'],
-  audio_state: ['string'],
-  metadata: ['object', 'null'],
-  tags: ['array', 'null'],
-  visit: ['object', 'null'],
-  tracking_info: ['object', 'null'],
-  out: ['object', 'null'],
-  in: ['object', 'null'],
-  qualified: ['string', 'null'],
-  qualification: ['object', 'null'],
-};
+const shownTypes = new Map<string, readonly string[]>(
+  Object.entries({
+    unique_id: ['string'],
+    timestamp: ['string'],
+    transcript_json: ['object', 'null'],
+    duration: ['string'],
+    ivr_end: ['number'],
+    status: ['string'],
+    campaign: ['string'],
+    audio_state: ['string'],
+    metadata: ['object', 'null'],
+    tags: ['array', 'null'],
+    visit: ['object', 'null'],
+    tracking_info: ['object', 'null'],
+    out: ['object', 'null'],
+    in: ['object', 'null'],
+    qualified: ['string', 'null'],
+    qualification: ['object', 'null'],
+  }),
+);
 
 export interface DriftInput {
   readonly source: string;
@@ -93,7 +95,7 @@ export const findDrift = ({ source, tally, before, uncarried = {}, repeated = 0 
         seen: count,
       });
     }
-    const shown = shownTypes[field];
+    const shown = shownTypes.get(field);
     const strange = shown === undefined ? [] : [...types].filter(([type]) => !shown.includes(type));
     if (shown !== undefined && strange.length > 0) {
       const seen = strange.reduce((sum, [, times]) => sum + times, 0);

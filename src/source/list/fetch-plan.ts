@@ -2,7 +2,7 @@
  * How to fetch some of the calls of a listing whole at the least cost: one by one, or as short windows that hold
  * several of them. Pure.
  */
-import type { Micros } from './timestamps.ts';
+import type { Micros } from '../../lib/timestamps.ts';
 
 export interface ListedCall {
   readonly callId: string;

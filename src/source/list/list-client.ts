@@ -1,18 +1,18 @@
 /** The call list, page by page (interface §4.2): memory is bound by one page and the one fetched ahead of it. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
-import { type CallsyncError, terminal, transient } from '../../errors.ts';
-import { parseQuietly } from '../../parse-json.ts';
-import type { Api, ApiCounts } from '../http/api.ts';
+import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { parseQuietly } from '../../lib/parse-json.ts';
+import type { Micros } from '../../lib/timestamps.ts';
+import type { Api, ApiCounts, GetOptions } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { valueAt } from '../json/json-path.ts';
 import { emptyPage, type PageBody, type RawRecord, readPageBody } from '../json/page-body.ts';
-import { createPagination } from '../pagination/create-pagination.ts';
 import type { PageRequest, Pagination, SeenPage } from '../pagination/pagination.ts';
+import { createPagination } from '../pagination/styles.ts';
 import { createMemoryLimit, type MemoryLimit, type Permit } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { isEmpty } from './observe.ts';
 import { isPoison } from './poison.ts';
-import type { Micros } from './timestamps.ts';
 
 export interface Page {
   readonly index: number;
@@ -20,6 +20,8 @@ export interface Page {
   readonly count: number;
   /** The service refused it, as it may refuse pages beyond the end. */
   readonly isRefused: boolean;
+  /** Records on the page before, where only refusals say that the list ends there. */
+  readonly refusedBehind: number | undefined;
   /** Total that matched the query when the page was made, where the service says it. */
   readonly total: number | undefined;
   readonly bytes: number;
@@ -67,12 +69,22 @@ export interface LearnedFacts {
   /** Most rows that one query gave and that no cap cut, and the largest total that came with a query. */
   records: number;
   total: number;
+  /** Most records that came on one page. */
+  page: number;
   /** A list ended where its total said: the total counts rows, so that nobody asks behind it any more. */
   totalIsProven: boolean;
 }
 
 /** What a service may answer to a page behind the last one. */
 const beyondTheEnd = [400, 404, 416, 422];
+
+/** A page size that does not divide `count`, so that a page of it reaches across; smaller than `size` where it can be. */
+const findOtherSize = (count: number, size: number): number => {
+  for (let other = size - 1; other > 1; other--) if (count % other !== 0) return other;
+  let larger = Math.max(2, size + 1);
+  while (count % larger === 0) larger++;
+  return larger;
+};
 
 /**
  * Reads one configured list.
@@ -81,23 +93,42 @@ const beyondTheEnd = [400, 404, 416, 422];
 export const createListClient = (api: Api, list: ListConfig): ListClient => {
   const pagination = createPagination(list.pagination);
   const limit = createMemoryLimit();
-  const learned: LearnedFacts = { cap: undefined, records: 0, total: 0, totalIsProven: false };
+  const learned: LearnedFacts = { cap: undefined, records: 0, total: 0, page: 0, totalIsProven: false };
   let shapeProven = false;
+
+  const ask = async ({ signal, retries, ...query }: ListQuery, request: PageRequest, more: GetOptions) => {
+    const params = [...listParams(list, query), ...Object.entries(request.params)];
+    const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
+    const parse = (response: HttpResponse): PageBody =>
+      response.status >= 400 ? emptyPage(undefined) : readAnswer(response, list, shapeProven);
+    const answer = await api.get(url, parse, { signal, retries, ...more });
+    shapeProven = true;
+    learned.page = Math.max(learned.page, answer.value.count);
+    return { ...answer, url, isRefused: answer.response.status >= 400 };
+  };
+
+  /**
+   * Whether the list ends before a refused page: one of another size that reaches beyond that place says so by holding
+   * no further record. Undefined where no other size can be asked for.
+   */
+  const endsBefore = async (query: ListQuery, request: PageRequest, behind: number): Promise<boolean | undefined> => {
+    const known = request.known ?? request.offset;
+    const size = findOtherSize(known, behind);
+    const other = pagination.at?.(known - (known % size), size);
+    if (other === undefined) return undefined;
+    const { isRefused, value } = await ask(query, other, { accept: beyondTheEnd });
+    return !isRefused && value.count <= known % size;
+  };
 
   /** @param before total that came with the page before. */
   const fetchPage = async (query: ListQuery, request: PageRequest, before?: number): Promise<[Page, SeenPage]> => {
-    const params = [...listParams(list, query), ...Object.entries(request.params)];
-    const url = request.url === undefined ? api.address(list.path, params) : new URL(request.url);
-    const { signal, retries, overlap = 0 } = query;
-    const isAtTotal = request.index > 0 && request.offset + overlap === before;
-    const accept = isAtTotal || request.isBehindGap || request.mayBeBeyond ? beyondTheEnd : [];
-    const answer = await api.get(
-      url,
-      (response) => (response.status >= 400 ? emptyPage(undefined) : readAnswer(response, list, shapeProven)),
-      { signal, retries, accept },
-    );
-    const { response, value, observedAt } = answer;
-    shapeProven = true;
+    const isAtTotal = request.index > 0 && (request.known ?? request.offset) === before;
+    const behind = isAtTotal || request.isBehindGap ? undefined : request.behind;
+    const accept = isAtTotal || request.isBehindGap || behind !== undefined ? beyondTheEnd : [];
+    const answer = await ask(query, request, { accept, askAgain: behind !== undefined });
+    const { response, value, observedAt, url, isRefused } = answer;
+    const isShownEnd = isRefused && behind !== undefined ? await endsBefore(query, request, behind) : false;
+    if (isShownEnd === false && isRefused && behind !== undefined) throw refusedAmid(url);
     const total = readTotalOf(list, value.envelope, response);
     const seen: SeenPage = {
       request,
@@ -107,11 +138,13 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
       envelope: value.envelope,
       headers: response.headers,
       url,
+      isShownEnd: isShownEnd === true,
     };
     const page: Page = {
       index: request.index,
       count: value.count,
-      isRefused: response.status >= 400,
+      isRefused,
+      refusedBehind: isShownEnd === undefined ? behind : undefined,
       total,
       bytes: response.body.length,
       wireBytes: response.wireBytes,
@@ -220,9 +253,9 @@ export const loops = (): CallsyncError =>
     hint: 'Check source.list.pagination, or run `callsync probe`.',
   });
 
-/** A refused page ends a list only where nothing follows. */
+/** A refused page ends a list only where something else says so too. */
 const refusedAmid = (url: URL): CallsyncError =>
-  transient('LIST_FAILED', `The list of ${url.host} refuses a page and gives calls behind it.`, {
+  transient('LIST_FAILED', `The list of ${url.host} refuses a page, and does not show that it ends before it.`, {
     hint: 'It is tried again by itself; if it stays, ask the operator of the service.',
   });
 

@@ -1,4 +1,4 @@
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 
 const codes = new Set([
   'SERVICE_UNAVAILABLE',

@@ -2,7 +2,7 @@
  * Half-open windows `[from, to)` on an axis, in microseconds: pure arithmetic. Whatever is cut from a window covers
  * each of its instants exactly once.
  */
-import type { Micros } from './timestamps.ts';
+import type { Micros } from '../../lib/timestamps.ts';
 
 export interface Window {
   readonly axis: string;

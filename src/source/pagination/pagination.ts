@@ -1,4 +1,4 @@
-/** What the styles of paging have in common; one file a style beside this one. */
+/** What the styles of paging have in common. */
 export interface PageRequest {
   /** Query parameters of this page, on top of those of the query. */
   readonly params: Readonly<Record<string, string>>;
@@ -8,12 +8,14 @@ export interface PageRequest {
   readonly size: number | undefined;
   /** Records before this page, as far as the style counts them. */
   readonly offset: number;
+  /** Records before this page together with those that it repeats; `offset` where it repeats none. */
+  readonly known?: number;
   /** Number of the page, from 0. */
   readonly index: number;
   /** The page before was empty: this one is asked for to see whether the list has a gap there or ends. */
   readonly isBehindGap?: boolean;
-  /** The page may be beyond the end: where the service refuses it (400, 404, …), it counts as empty. */
-  readonly mayBeBeyond?: boolean;
+  /** Records on the page before: this one may be beyond the end, and refused as such. */
+  readonly behind?: number | undefined;
 }
 
 /** What came back for a request. */
@@ -30,6 +32,8 @@ export interface SeenPage {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly url: URL;
+  /** The service refused the page, and a page of another size showed that the list ends before it. */
+  readonly isShownEnd?: boolean;
 }
 
 export interface Pagination {
@@ -50,9 +54,10 @@ export interface Pagination {
  * list. Behind one empty page more may follow where a service pages first and leaves out records afterwards.
  */
 export const isExhausted = (
-  { records, total, totalIsProven, request: { offset, size, isBehindGap } }: SeenPage,
+  { records, total, totalIsProven, isShownEnd, request: { offset, size, isBehindGap } }: SeenPage,
   overlap = 0,
 ): boolean => {
+  if (isShownEnd) return true;
   if (records <= overlap) return isBehindGap === true || offset + records === total;
   const isFull = size !== undefined && records >= size;
   return totalIsProven && !isFull && offset + records === total;

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { isAbsolute, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 
 export interface Preset {
   readonly name: string;

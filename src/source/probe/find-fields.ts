@@ -1,226 +1,105 @@
 /** Finds out what the records carry, what can be left out, how statuses filter, and whether one call can be asked for. */
 import { knownCallFields } from '../../../schemas/call.ts';
-import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
-import { parseTimestamp } from '../list/timestamps.ts';
-import type { Finding } from './finding.ts';
-import {
-  fieldsWithContent,
-  findEffective,
-  isRecord,
-  isRefusal,
-  type Look,
-  type Params,
-  type ProbeSession,
-} from './session.ts';
+import type { ListConfig } from '../../../schemas/config/list.ts';
+import { isEmpty } from '../list/observe.ts';
+import { allAt, candidates, type Finding, findEffective, finding } from './candidates.ts';
+import type { Sample } from './find-windows.ts';
+import { isRecord, isRefusal, type Look } from './session.ts';
 
-const excludeParams = ['exclude', 'exclude_fields', 'excludeFields', 'omit', 'without', 'fields_exclude'];
 /** Fields of the public reference that no webhook record has. */
 const listOnly = new Set(['qualified', 'qualification']);
 
-export interface Fields {
-  readonly list: Partial<
-    Pick<
-      ListConfig,
-      | 'carries'
-      | 'exclude'
-      | 'exclude_param'
-      | 'status_param'
-      | 'status'
-      | 'status_values'
-      | 'single_path'
-      | 'order_param'
-    >
-  >;
-  readonly orders: ReadonlyMap<string, string>;
-  readonly findings: readonly Finding[];
-}
+/** What an answer to one question adds to the list, and what is said of it. */
+type Found = readonly [list: Partial<ListConfig>, finding: Finding];
 
-export const findFields = async (
-  session: ProbeSession,
-  sample: Look,
-  {
-    listPath,
-    sized,
-    axes,
-  }: { readonly listPath: string; readonly sized: Params; readonly axes: readonly AxisConfig[] },
-): Promise<Fields> => {
-  const carries = fieldsWithContent(sample.records);
-  const lacking = knownCallFields.filter((name) => !carries.includes(name) && !listOnly.has(name));
-  const findings: Finding[] = [
-    {
-      key: 'carries',
-      found: `${carries.length} fields`,
-      confidence: sample.records.length >= 20 ? 'likely' : 'guess',
-      evidence: `each had content in at least one of ${sample.records.length} records`,
-    },
-    {
-      key: 'fields the list lacks',
-      found: lacking.length === 0 ? 'none' : lacking.join(', '),
-      confidence: 'likely',
-      evidence: 'fields of the webhook record without content in any record',
-    },
+/** Which fields had content: what the list carries. Asks nothing. */
+export const findCarries = ({ records }: Look): readonly [carries: string[], findings: readonly Finding[]] => {
+  const carries = [
+    ...new Set(
+      records.flatMap((record) => Object.entries(record).flatMap(([name, value]) => (isEmpty(value) ? [] : [name]))),
+    ),
   ];
-  const exclude = await findExclude(session, sample, sized);
-  const status = await findStatus(session, sample, sized);
-  const single = await findSingle(session, sample, listPath);
-  const order = await findOrder(session, sized, axes);
-  return {
-    list: { carries, ...exclude.list, ...status.list, ...single.list, ...order.list },
-    orders: order.orders,
-    findings: [...findings, exclude.finding, status.finding, single.finding, order.finding],
-  };
+  const lacking = knownCallFields.filter((name) => !carries.includes(name) && !listOnly.has(name));
+  return [
+    carries,
+    [
+      finding(
+        'carries',
+        `${carries.length} fields`,
+        records.length >= 20 ? 'likely' : 'guess',
+        `each had content in at least one of ${records.length} records`,
+      ),
+      finding(
+        'fields the list lacks',
+        lacking.join(', ') || 'none',
+        'likely',
+        'fields of the webhook record without content in any record',
+      ),
+    ],
+  ];
 };
 
-/** Fields that make most of a record's weight, and objects without which a listing still names its calls. */
+/** @param listPath path of the list, below which single calls are looked for. */
+export const findFields = async (sample: Sample, listPath: string): Promise<readonly Found[]> => [
+  await findExclude(sample),
+  await findStatus(sample),
+  await findSingle(sample, listPath),
+];
+
+/** Fields that make most of a record's weight, heaviest first, and objects without which a listing still names its calls. */
 const heavyFields = (records: readonly Record<string, unknown>[]): string[] => {
   const weights = new Map<string, number>();
-  let whole = 1;
-  for (const record of records.slice(0, 20)) {
-    for (const [name, value] of Object.entries(record)) {
-      const weight = JSON.stringify(value)?.length ?? 0;
-      weights.set(name, (weights.get(name) ?? 0) + weight);
-      whole += weight;
-    }
-  }
+  for (const record of records.slice(0, 20))
+    for (const [name, value] of Object.entries(record))
+      weights.set(name, (weights.get(name) ?? 0) + (JSON.stringify(value)?.length ?? 0));
+  const whole = [...weights.values()].reduce((sum, weight) => sum + weight, 1);
   const named = ['transcript_json', 'tracking_info', 'qualification'];
   return [...weights]
     .filter(([name, weight]) => name !== 'unique_id' && (weight / whole > 0.3 || named.includes(name)))
+    .sort(([, a], [, b]) => b - a)
     .map(([name]) => name);
 };
 
-type FindField = (
-  session: ProbeSession,
-  sample: Look,
-  sized: Params,
-) => Promise<{ list: Fields['list']; finding: Finding }>;
-
-const findExclude: FindField = async (session, sample, sized) => {
+const findExclude = async ({ session, look: sample, sized }: Sample): Promise<Found> => {
   const heavy = heavyFields(sample.records);
-  const none = {
-    list: {},
-    finding: {
-      key: 'exclude_param',
-      found: 'none',
-      confidence: 'likely',
-      evidence: 'no usual name left a field out',
-    } as const,
-  };
-  const [heaviest] = [...heavy].sort((a, b) => weightOf(sample, b) - weightOf(sample, a));
-  if (heaviest === undefined) return none;
-  const without = (look: Look, name: string): boolean =>
+  const [heaviest] = heavy;
+  const isWithout = (look: Look, name: string): boolean =>
     look.records.length > 0 && look.records.every((record) => record[name] === undefined || record[name] === null);
-  const [param] = await findEffective(
-    excludeParams,
-    async (names) => {
-      const look = await session.look({ ...sized, ...Object.fromEntries(names.map((name) => [name, heaviest])) });
-      return isRefusal(look) || without(look, heaviest);
-    },
-    1,
-  );
-  if (param === undefined) return none;
-  const together = await session.look({ ...sized, [param]: heavy.join(',') });
-  const exclude = isRefusal(together) ? [heaviest] : heavy.filter((name) => without(together, name));
-  if (!exclude.includes(heaviest)) return none;
-  return {
-    list: { exclude_param: param, exclude },
-    finding: {
-      key: 'exclude_param',
-      found: `${param} leaves out ${exclude.join(', ')}`,
-      confidence: 'sure',
-      evidence: 'the fields were gone, the records were still there',
-    },
+  const leavesOut = async (names: readonly string[]): Promise<boolean> => {
+    const look = await session.look({ ...sized, ...allAt(names, heaviest ?? '') });
+    return isRefusal(look) || isWithout(look, heaviest ?? '');
   };
+  const [param] = heaviest === undefined ? [] : await findEffective(candidates.exclude, leavesOut, 1);
+  if (param !== undefined && heaviest !== undefined) {
+    const together = await session.look({ ...sized, [param]: heavy.join(',') });
+    const exclude = isRefusal(together) ? [heaviest] : heavy.filter((name) => isWithout(together, name));
+    const words = `${param} leaves out ${exclude.join(', ')}`;
+    if (exclude.includes(heaviest))
+      return [{ exclude_param: param, exclude }, finding('exclude_param', words, 'sure', 'the fields were gone')];
+  }
+  return [{}, finding('exclude_param', 'none', 'likely', 'no usual name left a field out')];
 };
 
-const weightOf = (sample: Look, name: string): number => JSON.stringify(sample.records[0]?.[name])?.length ?? 0;
-
-const findStatus: FindField = async (session, sample, sized) => {
-  const statuses = [...new Set(sample.records.map((record) => record.status))].filter(
-    (status): status is string => typeof status === 'string',
-  );
-  const none = (evidence: string) => ({
-    list: {},
-    finding: { key: 'status_param', found: 'none', confidence: 'guess', evidence } as const,
-  });
+const findStatus = async ({ session, look: sample, sized }: Sample): Promise<Found> => {
+  const statuses = [...new Set(sample.records.map(({ status }) => status))].filter((one) => typeof one === 'string');
   const [one] = statuses;
-  if (one === undefined || statuses.length < 2) return none('the sample holds fewer than two statuses');
-  const look = await session.look({ ...sized, status: one });
-  const filters = look.records.length > 0 && look.records.every((record) => record.status === one);
-  if (!filters) return none('the parameter status had no effect');
-  return {
-    list: { status_param: 'status', status_values: statuses },
-    finding: {
-      key: 'status_param',
-      found: 'status',
-      confidence: 'sure',
-      evidence: 'only records of the status asked for came',
-    },
-  };
+  const look = one === undefined || statuses.length < 2 ? undefined : await session.look({ ...sized, status: one });
+  if (look !== undefined && look.records.length > 0 && look.records.every(({ status }) => status === one)) {
+    const list = { status_param: 'status', status_values: statuses };
+    return [list, finding('status_param', 'status', 'sure', 'only records of the status asked for came')];
+  }
+  return [
+    {},
+    finding('status_param', 'none', 'guess', 'fewer than two statuses were seen, or the parameter had no effect'),
+  ];
 };
 
-const findSingle = async (
-  session: ProbeSession,
-  sample: Look,
-  listPath: string,
-): Promise<{ list: Fields['list']; finding: Finding }> => {
-  const id = sample.records.find((record) => typeof record.unique_id === 'string')?.unique_id;
+const findSingle = async ({ session, look: sample }: Sample, listPath: string): Promise<Found> => {
+  const id = sample.records.find(({ unique_id }) => typeof unique_id === 'string')?.unique_id;
   const path = `${listPath.replace(/\/+$/, '')}/{unique_id}`;
-  if (typeof id === 'string') {
-    const look = await session.look({}, path.replace('{unique_id}', encodeURIComponent(id)));
-    if (!isRefusal(look) && isRecord(look.body) && look.body.unique_id === id) {
-      return {
-        list: { single_path: path },
-        finding: {
-          key: 'single_path',
-          found: path,
-          confidence: 'sure',
-          evidence: 'it gave the call that was asked for',
-        },
-      };
-    }
-  }
-  return {
-    list: {},
-    finding: {
-      key: 'single_path',
-      found: 'none',
-      confidence: 'likely',
-      evidence: 'the list’s path with an id gave no call',
-    },
-  };
-};
-
-const findOrder = async (
-  session: ProbeSession,
-  sized: Params,
-  axes: readonly AxisConfig[],
-): Promise<{ list: Fields['list']; orders: ReadonlyMap<string, string>; finding: Finding }> => {
-  const orders = new Map<string, string>();
-  for (const param of axes.length < 2 ? [] : ['order', 'sort', 'order_by']) {
-    const refused = await session.look({ ...sized, [param]: 'no_such_order' });
-    if (!isRefusal(refused)) continue;
-    for (const axis of axes) {
-      const look = await session.look({ ...sized, [param]: axis.record_field });
-      const times = look.records.flatMap((record) => parseTimestamp(record[axis.record_field]) ?? []);
-      const sorted = times.every((time, index) => index === 0 || time >= (times[index - 1] ?? 0));
-      if (!isRefusal(look) && times.length > 1 && sorted) orders.set(axis.name, axis.record_field);
-    }
-    if (orders.size > 0) {
-      return {
-        list: { order_param: param },
-        orders,
-        finding: {
-          key: 'order_param',
-          found: `${param} by ${[...orders.keys()].join(', ')}`,
-          confidence: 'sure',
-          evidence: 'the records came sorted so, and an unknown order was refused',
-        },
-      };
-    }
-  }
-  return {
-    list: {},
-    orders,
-    finding: { key: 'order_param', found: 'none', confidence: 'guess', evidence: 'not needed for reading' },
-  };
+  const look =
+    id === undefined ? undefined : await session.look({}, path.replace('{unique_id}', encodeURIComponent(String(id))));
+  return look !== undefined && !isRefusal(look) && isRecord(look.body) && look.body.unique_id === id
+    ? [{ single_path: path }, finding('single_path', path, 'sure', 'it gave the call that was asked for')]
+    : [{}, finding('single_path', 'none', 'likely', 'the list’s path with an id gave no call')];
 };

@@ -1,12 +1,11 @@
 /** A probe's requests: few, counted, never more than stated. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import type { Api } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { wait } from '../http/wait.ts';
 import { pathKeys, valueAt } from '../json/json-path.ts';
-import { isEmpty } from '../list/observe.ts';
-import { parseTimestamp } from '../list/timestamps.ts';
 
 export type Params = Readonly<Record<string, string>>;
 
@@ -179,30 +178,6 @@ export const timeFields = (records: readonly Record<string, unknown>[]): string[
   return [...counts].filter(([, count]) => count >= records.length * 0.8).map(([name]) => name);
 };
 
-export const fieldsWithContent = (records: readonly Record<string, unknown>[]): string[] => {
-  const names = new Set<string>();
-  for (const record of records)
-    for (const [name, value] of Object.entries(record)) if (!isEmpty(value)) names.add(name);
-  return [...names];
-};
-
-/**
- * Which of many candidates have an effect, with few requests: all are tried at once, and halves only while the whole
- * has an effect.
- */
-export const findEffective = async <T>(
-  candidates: readonly T[],
-  hasEffect: (some: readonly T[]) => Promise<boolean>,
-  wanted = Number.POSITIVE_INFINITY,
-): Promise<T[]> => {
-  if (candidates.length === 0 || wanted <= 0 || !(await hasEffect(candidates))) return [];
-  if (candidates.length === 1) return [...candidates];
-  const middle = Math.ceil(candidates.length / 2);
-  const first = await findEffective(candidates.slice(0, middle), hasEffect, wanted);
-  const second = await findEffective(candidates.slice(middle), hasEffect, wanted - first.length);
-  return [...first, ...second];
-};
-
 /**
  * By how many records a look begins behind another; undefined where they share none. The records between both are
  * those that came to the beginning meanwhile.
@@ -217,7 +192,3 @@ export const distanceBehind = (front: Look, look: Look): number | undefined => {
 
 /** A refusal that is about the question, rather than about us. */
 export const isRefusal = (look: Look): boolean => look.status >= 400;
-
-/** All named parameters at one value. */
-export const allAt = (names: readonly string[], value: string | number): Params =>
-  Object.fromEntries(names.map((name) => [name, String(value)]));

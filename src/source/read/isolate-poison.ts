@@ -1,5 +1,5 @@
 /** Reads what can be read around records with which no answer succeeds: row by row, then call by call. */
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import type { ListClient } from '../list/list-client.ts';
 import { axisOf, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { isPoison } from '../list/poison.ts';
@@ -15,22 +15,32 @@ const rowsAtOnce = 64;
 /** From this many failing rows on, the service counts as failing, and not single records. */
 const maxFailures = 20;
 
+const refusals: ReadonlySet<string> = new Set(['LIST_REFUSED', 'SERVICE_REFUSED']);
+
 /**
- * Whether the service answers a question without calls in it: one that is away is no poison. A list that cannot be cut
+ * Whether the service answers a question about a second with few calls or none: just before the window, or long ago. One
+ * that is away is no poison. A refusal is an answer, because some services know no year 2000. A list that cannot be cut
  * cannot be asked such a question, and counts as away.
+ * @param cause why the window was not answered; where that is a refusal, another one says nothing.
  * @throws the signal's reason.
  */
-export const isServiceUp = async (client: ListClient, axis: string, signal?: AbortSignal): Promise<boolean> => {
+export const isServiceUp = async (
+  client: ListClient,
+  { axis, from }: Window,
+  { cause, signal }: { readonly cause: CallsyncError; readonly signal: AbortSignal | undefined },
+): Promise<boolean> => {
   if (!isCuttable(axisOf(client.list, axis))) return false;
-  const from = Date.UTC(2000, 0, 1) * 1000;
-  const empty = { window: { axis, from, to: from + 1_000_000 }, summary: true, retries: 1, signal };
-  try {
-    for await (const page of client.readPages(empty)) page.dispose();
-    return true;
-  } catch (error) {
-    if (error instanceof CallsyncError) return false;
-    throw error;
+  for (const to of [from - 1_000_000, Date.UTC(2000, 0, 1) * 1000]) {
+    const short = { window: { axis, from: to - 1_000_000, to }, summary: true, retries: 1, signal };
+    try {
+      for await (const page of client.readPages(short)) page.dispose();
+      return true;
+    } catch (error) {
+      if (!(error instanceof CallsyncError)) throw error;
+      if (refusals.has(error.code) && !refusals.has(cause.code)) return true;
+    }
   }
+  return false;
 };
 
 /**
@@ -50,6 +60,7 @@ export const isolatePoison = async (
   const pass = {
     ...state,
     firstTotal: total,
+    refusedBehind: undefined,
     lastTotal: total,
     largestTotal: total,
     isSteady: reading.isSteady,

@@ -1,8 +1,8 @@
 /** Finds out whether a service gives fewer records than a query holds without saying so. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
+import { type Micros, nowMicros } from '../../lib/timestamps.ts';
 import { axisOf, boundStep, isCuttable, type ListQuery } from '../list/list-query.ts';
-import { type Micros, nowMicros } from '../list/timestamps.ts';
 import { halveWindow, type Window } from '../list/windows.ts';
 import type { ReadContext } from './read-context.ts';
 import { isCall, type Pass, passOver } from './read-pass.ts';
@@ -28,17 +28,24 @@ export type CapFinding = 'none' | 'found' | 'changed' | 'unclear';
 export const lookForCap = async (context: ReadContext, query: WindowQuery, pass: Pass): Promise<CapFinding> => {
   const { list, learned } = context.client;
   const { rows, lastTotal } = pass;
+  const isDoubtful = endsInDoubt(context, pass);
   const isSuspect = (): boolean =>
-    rows >= smallestCap(list) && rows >= learned.records && (lastTotal === undefined || rows >= learned.total);
-  if (!isCuttable(axisOf(list, query.window.axis))) return isTakenOnTrust(list, rows) ? 'none' : 'unclear';
+    isDoubtful ||
+    (rows >= smallestCap(list) && rows >= learned.records && (lastTotal === undefined || rows >= learned.total));
+  if (!isCuttable(axisOf(list, query.window.axis)))
+    return !isDoubtful && isTakenOnTrust(list, rows) ? 'none' : 'unclear';
   if (!isSuspect()) return 'none';
   if (lastTotal !== undefined) await askForTotal(context, query);
   const finding = isSuspect() ? await compareWithHalves(context, query, pass) : 'none';
   // Not every reading counts: one from which calls left while it was paged may have gone past the cap.
   if (finding === 'none') learned.records = Math.max(learned.records, rows);
-  if (finding === 'found') learned.cap = Math.min(learned.cap ?? Number.POSITIVE_INFINITY, rows);
+  if (finding === 'found' && !isDoubtful) learned.cap = Math.min(learned.cap ?? Number.POSITIVE_INFINITY, rows);
   return finding;
 };
+
+/** Whether only refusals end a list, behind a page that is as full as any. */
+export const endsInDoubt = ({ client }: ReadContext, { refusedBehind = 0 }: Pass): boolean =>
+  refusedBehind >= Math.max(2, client.learned.page);
 
 /**
  * A list that cannot be cut has nothing to be compared with, and its total may be capped like its rows: its
@@ -65,7 +72,7 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
   if (halves === undefined) {
     const wider = { ...query.window, from: query.window.from - day, to: query.window.to + day };
     const around = await passOver(context, summaryOf(query, wider), { quiet: true, stopBeyond: pass.rows });
-    return around.rows > pass.rows ? 'none' : 'unclear';
+    return around.rows > pass.rows && !endsInDoubt(context, pass) ? 'none' : 'unclear';
   }
   const further = new Set<string>();
   for (const half of halves) {
@@ -74,6 +81,11 @@ const compareWithHalves = async (context: ReadContext, query: WindowQuery, pass:
     // All of them in one half: that half is as suspect as the whole.
     if (further.size === 0 && listing.rows >= pass.rows)
       return await compareWithHalves(context, { ...query, window: half }, listing);
+    // A half that only refusals end may lack the same calls as the whole.
+    const inside = endsInDoubt(context, listing)
+      ? await compareWithHalves(context, { ...query, window: half }, listing)
+      : 'none';
+    if (inside !== 'none') return inside;
   }
   if (further.size === 0) return 'none';
   const again = await passOver(context, summaryOf(query, query.window), { quiet: true });

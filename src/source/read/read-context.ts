@@ -1,7 +1,7 @@
 /** What all steps of reading one window share. */
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import type { Micros } from '../../lib/timestamps.ts';
 import type { ListClient } from '../list/list-client.ts';
-import type { Micros } from '../list/timestamps.ts';
 import type { Window } from '../list/windows.ts';
 
 export interface PageMeta {

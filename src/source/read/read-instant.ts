@@ -1,6 +1,7 @@
 /** Reads a window that holds a single step of the bounds and more calls than one query gives. */
+
+import { nowMicros } from '../../lib/timestamps.ts';
 import { axisOf, boundStep, isCuttable, type ListQuery, otherAxis } from '../list/list-query.ts';
-import { nowMicros } from '../list/timestamps.ts';
 import { halveWindow, type Window } from '../list/windows.ts';
 import { type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';
 import { type CutPart, notShown, type ReadPart, readAs, readPart } from './read-part.ts';
@@ -43,9 +44,7 @@ const cutByOtherAxis = async (
   const other = otherAxis(context.client.list, query.window.axis);
   if (other === undefined) return undefined;
   const also = { axis: other.name, from: 0, to: nowMicros() + 86_400_000_000 };
-  if (!(await readHalves(context, { ...query, also }, found.ids))) return undefined;
-  if (found.last.pass.lastTotal === undefined) return report(context, query, 'unverified_cut', found);
-  return readWhole(found);
+  return (await readHalves(context, { ...query, also }, found.ids)) ? readWhole(context, query, found) : undefined;
 };
 
 /** Reads an instant by ever shorter windows on the other axis; false where even those are too large. */
@@ -74,12 +73,16 @@ const cutByStatus = async (context: ReadContext, query: InstantQuery, found: Fou
     for (const id of part.ids) found.ids.add(id);
     complete &&= part.kind === 'read';
   }
-  return complete ? readWhole(found) : undefined;
+  return complete ? readWhole(context, query, found) : undefined;
 };
 
-/** The cut instant, where its pieces gave as many calls as its total says. */
-const readWhole = ({ ids, last: { pass } }: Found): ReadPart | undefined =>
-  pass.lastTotal === undefined || ids.size >= pass.lastTotal ? readAs(pass, 'total', ids) : undefined;
+/** The cut instant: shown complete where its pieces gave as many calls as its total says, undefined where they gave fewer. */
+const readWhole = (context: ReadContext, query: InstantQuery, found: Found): ReadPart | undefined => {
+  const { ids, last } = found;
+  const { lastTotal } = last.pass;
+  if (lastTotal === undefined) return report(context, query, 'unverified_cut', found);
+  return ids.size >= lastTotal ? readAs(last.pass, 'total', ids) : undefined;
+};
 
 const readUpToCap = async (context: ReadContext, query: InstantQuery, found: Found): Promise<ReadPart> => {
   const { last, ids } = found;
@@ -99,7 +102,7 @@ const report = (
     instant_too_large: `holds ${held} calls, more than one query can give, and cannot be cut further`,
     looks_truncated: `gave ${ids.size} calls where the service seems to hold ${held}`,
     disagrees: 'gave other calls each time it was listed',
-    unverified_cut: 'was cut on another axis without a total to compare with',
+    unverified_cut: 'was cut by another axis or by status without a total to compare with',
   };
   reportProblem(
     context,

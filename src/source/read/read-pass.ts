@@ -1,11 +1,11 @@
 /** One pass over all pages of one query: hands the records on and remembers what proves or disproves completeness. */
 import { createHash } from 'node:crypto';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import type { Micros } from '../../lib/timestamps.ts';
 import type { RawRecord } from '../json/page-body.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
 import { axisTime, boundStep, type ListQuery, outsideBounds } from '../list/list-query.ts';
 import { leftOutFields, observeRecord } from '../list/observe.ts';
-import type { Micros } from '../list/timestamps.ts';
 import { contains, type Window } from '../list/windows.ts';
 import type { ReadContext } from './read-context.ts';
 
@@ -23,6 +23,8 @@ export interface Pass {
   readonly largestTotal: number | undefined;
   /** Pages asked for, an empty last one included. */
   readonly pages: number;
+  /** Records on the last page, where only refusals of the pages behind it say that the list ends there. */
+  readonly refusedBehind: number | undefined;
   /** Stopped because the query holds more than one query can give. */
   readonly tooLarge: boolean;
   readonly overlapBroken: boolean;
@@ -78,6 +80,7 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
   let largestTotal: number | undefined;
   let isSteady = true;
   let pages = 0;
+  let refusedBehind: number | undefined;
   let barrenPages = 0;
   let tooLarge = false;
 
@@ -87,6 +90,7 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
     tally.requests++;
     tally.bytes += page.bytes;
     if (page.index === 0) firstTotal = page.total;
+    refusedBehind ??= page.refusedBehind;
     const overlap = query.overlap ?? 0;
     const isBehindTotal = state.rows > 1 && state.rows === lastTotal;
     const saysSame = page.total === undefined || page.total === lastTotal;
@@ -111,7 +115,7 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
     tooLarge = state.rows >= cap && (page.total === undefined || upToCap);
     if (tooLarge || state.ids.size > stopBeyond) break;
   }
-  return { ...state, firstTotal, lastTotal, largestTotal, isSteady, pages, tooLarge };
+  return { ...state, firstTotal, lastTotal, largestTotal, isSteady, pages, refusedBehind, tooLarge };
 };
 
 /** Whether a page behind as many rows as the total says is empty, or the last page given again. */

@@ -1,13 +1,13 @@
 /** Reads a window of the call list completely: each call of it exactly as often as needed, none left out in silence. */
 import type { Shown } from '../../../schemas/shown.ts';
-import type { CallsyncError } from '../../errors.ts';
+import type { CallsyncError } from '../../lib/errors.ts';
+import type { Micros } from '../../lib/timestamps.ts';
 import type { ListClient } from '../list/list-client.ts';
 import { axisOf, boundStep, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { isPoison } from '../list/poison.ts';
-import type { Micros } from '../list/timestamps.ts';
 import { splitWindow, type Window } from '../list/windows.ts';
 import { isolatePoison, isServiceUp } from './isolate-poison.ts';
-import { holdsMore, lookForCap } from './look-for-cap.ts';
+import { endsInDoubt, holdsMore, lookForCap } from './look-for-cap.ts';
 import { createTally, type Handlers, type ReadContext, reportProblem, type WindowProblem } from './read-context.ts';
 import { readInstant } from './read-instant.ts';
 import { type CutPart, notShown, type ReadPart, readPart } from './read-part.ts';
@@ -186,9 +186,11 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
           context,
           query.window,
           'looks_truncated',
-          `gave ${part.pass.ids.size} calls, as many as any query, and cannot be cut to compare; state source.list.max_results, the most that the service gives.`,
+          endsInDoubt(context, part.pass)
+            ? `gave ${part.pass.ids.size} calls, ends with a page that the service refuses, and cannot be cut to compare; state source.list.total_path or source.list.pagination.size_param.`
+            : `gave ${part.pass.ids.size} calls, as many as any query, and cannot be cut to compare; state source.list.max_results, the most that the service gives.`,
         );
-        return notShown(part.pass, 'the service may have a cap that it does not tell');
+        return notShown(part.pass, 'the service may hold more calls than it gives');
     }
   } catch (error) {
     if (!isPoison(error)) throw error;
@@ -198,7 +200,7 @@ const readOpen = async (context: ReadContext, query: ListQuery & Open): Promise<
     if (error.code === 'SERVICE_TIMEOUT') tally.timeouts++;
     if (tally.failures > maxFailures || tally.timeouts > maxTimeouts) throw error;
     const isAsked = cuttable && tally.failures % askEvery === 1;
-    if (isAsked && !(await isServiceUp(client, query.window.axis, query.signal))) throw error;
+    if (isAsked && !(await isServiceUp(client, query.window, { cause: error, signal: query.signal }))) throw error;
     return { kind: 'poison', cause: error };
   }
 };

@@ -1,9 +1,9 @@
 /** `callsync tap`: keeps the streaming WebSocket open and hands on its frames as they came (interface §5.2, §6). */
 import { WebSocket } from 'ws';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { backoffMs } from '../../backoff.ts';
-import { CallsyncError, terminal, transient } from '../../errors.ts';
-import { isLoopback } from '../http/grant.ts';
+import { backoffMs } from '../../lib/backoff.ts';
+import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { isLoopback } from '../http/http.ts';
 import type { TokenSource } from '../http/tokens.ts';
 import { wait } from '../http/wait.ts';
 

@@ -1,7 +1,8 @@
 /** Writes deliveries to `callsync.inbox` in groups: one statement and one commit for many. */
 import type pg from 'pg';
-import { transient } from '../../errors.ts';
+import { transient } from '../../lib/errors.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
+import { inboxChannel } from './listen-inbox.ts';
 
 /** A verified delivery, on its way to the inbox. */
 export interface Delivery {
@@ -34,6 +35,8 @@ export interface InboxWriter {
   /** Durable when it resolves. Rejects with a transient error after `deadlineMs`, when the outcome may be unknown. */
   insert(deliveries: readonly Delivery[], options: { deadlineMs: number; spooled?: boolean }): Promise<void>;
   recordRejected(rejected: readonly RejectedDelivery[], options: { deadlineMs: number }): Promise<void>;
+  /** Tells workers that listen (`listenToInbox`) that deliveries came. */
+  wake(options: { deadlineMs: number }): Promise<void>;
   /** Rejects when the inbox cannot be written to. */
   ping(options: { deadlineMs: number }): Promise<void>;
   depth(options: { deadlineMs: number }): Promise<InboxDepth>;
@@ -108,6 +111,10 @@ export const createInboxWriter = (options: { pool: pg.Pool; schema?: string }): 
          SELECT c.warehouse, true, seq FROM stored, (${concernedWarehouses("'{}'", schema)}) AS c`,
         [JSON.stringify(rows)],
       );
+    },
+
+    async wake({ deadlineMs }) {
+      await run(deadlineMs, `NOTIFY ${inboxChannel}`, []);
     },
 
     async ping({ deadlineMs }) {

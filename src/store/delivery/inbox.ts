@@ -2,7 +2,7 @@
 
 import { erasedName } from '../../../schemas/erased-name.ts';
 import { sourceRank } from '../../../schemas/observation.ts';
-import { tableOf } from '../../../schemas/tables.ts';
+import { type Row, tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
@@ -241,22 +241,16 @@ export const forgetAnswered = async (db: Queryable): Promise<void> => {
 };
 
 /**
- * Rows of the warehouse table `deliveries` that a warehouse does not have yet, in its column order. Rejected ones come
+ * Rows of the warehouse table `deliveries` that a warehouse does not have yet. Rejected ones come
  * last: they ride along with others, and no load is made for them.
  */
-export const unloadedDeliveries = async (
-  db: Queryable,
-  warehouse: string,
-  limit: number,
-): Promise<(readonly unknown[])[]> => {
-  const rows = await db.query(
+export const unloadedDeliveries = async (db: Queryable, warehouse: string, limit: number): Promise<Row[]> =>
+  await db.query(
     `SELECT ${deliveryColumns.map(deliveryValue).join(', ')}
        FROM (SELECT seq, rejected FROM unloaded_deliveries WHERE warehouse = $1 ORDER BY rejected, seq LIMIT $2) u
        JOIN inbox USING (seq) ORDER BY rejected, seq`,
     [warehouse, limit],
   );
-  return rows.map((row) => deliveryColumns.map((name) => row[name]));
-};
 
 const deliveryColumns = tableOf('deliveries').columns.map(({ name }) => name);
 
@@ -266,20 +260,14 @@ const deliveryValue = (name: string): string => {
 };
 
 /** Whether a row of the warehouse table is a rejected delivery, for which no commit of its own is made. */
-export const isRejectedRow = (row: readonly unknown[]): boolean => cellOf(row, 'outcome') === 'rejected';
-
-const cellOf = (row: readonly unknown[], name: string): unknown => row[deliveryColumns.indexOf(name)];
+export const isRejectedRow = ({ outcome }: Row): boolean => outcome === 'rejected';
 
 /** Takes rows that a warehouse has now off its queue; one that changed meanwhile (its call was erased) stays. */
-export const markDeliveriesLoaded = async (
-  db: Queryable,
-  warehouse: string,
-  rows: readonly (readonly unknown[])[],
-): Promise<void> => {
+export const markDeliveriesLoaded = async (db: Queryable, warehouse: string, rows: readonly Row[]): Promise<void> => {
   await db.query(
     `DELETE FROM unloaded_deliveries d USING unnest($2::bigint[], $3::text[], $4::text[]) AS u(seq, outcome, call_id), inbox i
       WHERE d.warehouse = $1 AND d.seq = u.seq AND i.seq = u.seq
         AND i.outcome = u.outcome AND i.call_id IS NOT DISTINCT FROM u.call_id`,
-    [warehouse, ...['seq', 'outcome', 'call_id'].map((name) => rows.map((row) => cellOf(row, name)))],
+    [warehouse, ...['seq', 'outcome', 'call_id'].map((name) => rows.map((row) => row[name]))],
   );
 };

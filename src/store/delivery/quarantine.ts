@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { ObservationSource, RejectedRecord } from '../../../schemas/observation.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { arrayText } from '../store.ts';
 import { firstBodiesSql } from './first-bodies.ts';
 import { lockRows } from './lock-rows.ts';
 
@@ -16,12 +17,17 @@ export interface QuarantineEntry {
   readonly state: 'open' | 'replayed' | 'dropped';
 }
 
+export interface StoredText extends RejectedRecord {
+  /** What the bytes name, by an index of a version; absent where that is not known. */
+  readonly subjects?: { readonly hashes: readonly string[]; readonly version: number };
+}
+
 /**
  * Stores rejected records; the same bytes of a source are stored once, under their first origin. What was dropped stays
  * dropped however often the service sends it; what was replayed and is refused again is open again.
  */
-export const quarantineRecords = async (db: Queryable, records: readonly RejectedRecord[]): Promise<void> => {
-  const distinct = new Map<string, { record: RejectedRecord; hash: Buffer }>();
+export const quarantineRecords = async (db: Queryable, records: readonly StoredText[]): Promise<void> => {
+  const distinct = new Map<string, { record: StoredText; hash: Buffer }>();
   for (const record of records) {
     const hash = record.bodyHash ?? createHash('sha256').update(record.body).digest();
     const key = `${record.source}:${hash.toString('hex')}`;
@@ -32,10 +38,10 @@ export const quarantineRecords = async (db: Queryable, records: readonly Rejecte
   // ids, as others lock them.
   const sorted = [...distinct].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
   await db.query(
-    `INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash)
-     SELECT u.source, u.origin, u.reason, u.body, u.received_at, u.body_hash
-       FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::bytea[])
-            WITH ORDINALITY AS u(source, origin, reason, body, received_at, body_hash, position)
+    `INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash, subjects, subjects_version)
+     SELECT u.source, u.origin, u.reason, u.body, u.received_at, u.body_hash, u.subjects::bytea[], u.version
+       FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::bytea[], $7::text[], $8::int[])
+            WITH ORDINALITY AS u(source, origin, reason, body, received_at, body_hash, subjects, version, position)
        LEFT JOIN quarantine q ON q.source = u.source AND q.body_hash = u.body_hash
       ORDER BY q.id NULLS LAST, u.position
      ON CONFLICT (source, body_hash) DO UPDATE SET reason = excluded.reason, settled_at = NULL, state = 'open'
@@ -47,6 +53,8 @@ export const quarantineRecords = async (db: Queryable, records: readonly Rejecte
       sorted.map(({ record }) => record.body),
       sorted.map(({ record }) => record.receivedAt),
       sorted.map(({ hash }) => hash),
+      sorted.map(({ record: { subjects } }) => (subjects === undefined ? null : arrayText(subjects.hashes))),
+      sorted.map(({ record: { subjects } }) => subjects?.version ?? null),
     ],
   );
 };

@@ -2,6 +2,7 @@
  * What a receiver may do in the store: add deliveries, and see how many wait. It is the one process that the internet
  * reaches, so its role reads no call: neither ledger nor bodies, nor the key of tombstones.
  */
+import { scramVerifier } from '../../lib/scram.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { storeSchema } from '../migrate.ts';
 
@@ -16,6 +17,8 @@ export const receiverGrants = (role: string): readonly string[] => {
     // The same delivery again is noticed by its arrival_id; age and depth of the inbox need the others.
     `GRANT SELECT (seq, arrival_id, outcome, received_at) ON ${inbox} TO ${grantee}`,
     `GRANT SELECT ON ${storeSchema}.counters TO ${grantee}`,
+    // It compares its key of tokens, and could not keep workers out with one of its own.
+    `GRANT SELECT ON ${storeSchema}.token_keys TO ${grantee}`,
     // Warehouses are told of rejected deliveries.
     `GRANT INSERT ON ${storeSchema}.unloaded_deliveries TO ${grantee}`,
     `GRANT SELECT (name, configured_at) ON ${storeSchema}.warehouses TO ${grantee}`,
@@ -32,7 +35,7 @@ export const setUpReceiverRole = async (db: Queryable, role: string, password: s
     const verb = present === undefined ? 'CREATE' : 'ALTER';
     const [made] = await db.query<{ sql: string }>(
       `SELECT format('${verb} ROLE %I LOGIN PASSWORD %L', $1::text, $2::text) AS sql`,
-      [role, password],
+      [role, scramVerifier(password)],
     );
     await db.query(made?.sql ?? '');
   }

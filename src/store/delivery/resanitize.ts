@@ -1,7 +1,7 @@
 /** Applies other privacy rules to the bytes that deliveries and quarantine still hold. */
 import { createHash } from 'node:crypto';
+import { isSealed } from '../../lib/sealed.ts';
 import type { Database } from '../../postgres/database.ts';
-import { isSealed } from '../../sealed.ts';
 
 interface Admitted {
   readonly body: Buffer;

@@ -61,6 +61,21 @@ export const countStates = async (
   return row ?? { stored: 0, tombstones: 0 };
 };
 
+/** When calls of a UTC day were last loaded, of the loads of the last three days; by the start of the day, in microseconds. */
+export const lastLoads = async (
+  db: Queryable,
+  column: LedgerAxis,
+  warehouses: readonly string[],
+): Promise<ReadonlyMap<number, number>> => {
+  const rows = await db.query<{ day: number; at: number }>(
+    `SELECT ${toMicros(`date_trunc('day', l.${column}, 'UTC')`)} AS day, ${toMicros('max(w.applied_at)')} AS at
+       FROM warehouse_calls w JOIN ledger l USING (call_id)
+      WHERE w.warehouse = ANY($1) AND w.applied_at > now() - interval '3 days' AND l.${column} IS NOT NULL GROUP BY 1`,
+    [warehouses],
+  );
+  return new Map(rows.map(({ day, at }) => [day, at]));
+};
+
 /** Times of calls, in microseconds; calls without one are left out. */
 export const readCallTimes = async (
   db: Queryable,

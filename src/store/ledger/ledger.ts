@@ -16,15 +16,12 @@ import {
   type PreparedObservation,
   renderDocument,
 } from '../../calls/fold.ts';
-import { parseTimestamp } from '../../calls/values.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import type { SubjectIndex } from '../store.ts';
-import { findErased, findObjected } from './erased-keys.ts';
-import type { NotedKeys } from './fold-lock.ts';
 import { claimCalls } from './lock-calls.ts';
-import type { Subjects } from './subjects.ts';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
@@ -117,13 +114,8 @@ export const foldIntoLedger = async (
   observations: readonly PreparedObservation[],
   rules: {
     readonly processedField: string;
-    /** What `joinFolds` said in this transaction. */
-    readonly noted: NotedKeys;
-    readonly subjects: Subjects;
-    /** Whether a call is too old to be kept: one that is unknown becomes a tombstone. */
-    readonly isExpired?: ((fields: CallDocument) => boolean) | undefined;
-    /** Calls under a legal hold: neither their age nor an objection keeps them out. */
-    readonly held?: ReadonlySet<string>;
+    /** Calls that become tombstones unless the ledger knows them, as the gate says. */
+    readonly tombstoned: ReadonlySet<string>;
     readonly privacy?: FoldedRules | undefined;
     readonly index?: SubjectIndex | undefined;
   },
@@ -136,15 +128,7 @@ export const foldIntoLedger = async (
   }
   const before = await lockRows(tx, [...byCall.keys()]);
   const rows = new Map(before);
-  const unknown = [...before.values()].filter((row) => row.revision === 0);
-  const ids = unknown.map(({ callId }) => callId);
-  const erased = rules.noted.erased ? await findErased(tx, ids, rules.subjects.keyOf) : [];
-  const free = unknown.filter(({ callId }) => rules.held?.has(callId) !== true);
-  const expired = free.filter(({ callId }) => byCall.get(callId)?.some(({ fields }) => rules.isExpired?.(fields)));
-  const first = free.flatMap(({ callId }) => byCall.get(callId)?.[0] ?? []);
-  const objected = rules.noted.objects ? await findObjected(tx, first, rules.subjects) : [];
-  for (const id of [...erased, ...objected, ...expired.map(({ callId }) => callId)])
-    rows.set(id, foldErasure(rowOf(rows, id)));
+  for (const [id, row] of before) if (row.revision === 0 && rules.tombstoned.has(id)) rows.set(id, foldErasure(row));
   const { privacy } = rules;
   const isOlder = (row: LedgerRow): boolean => privacy !== undefined && isUnderOthers(row, privacy.version);
   const wanted = [...byCall].filter(
@@ -230,6 +214,20 @@ export const readHeads = async (db: Queryable, callIds: readonly string[]): Prom
   return await byCallId(rows);
 };
 
+/** Those of some calls that the ledger knows, and whether each is of that range of call time and not erased. */
+export const findInLedger = async (
+  db: Queryable,
+  calls: readonly { readonly callId: string }[],
+  range: { readonly from: number; readonly to: number },
+): Promise<ReadonlyMap<string, boolean>> => {
+  const rows = await db.query<{ id: string; isHere: boolean }>(
+    `SELECT call_id AS id, NOT tombstone AND coalesce(call_timestamp >= ${toTimestamp('$2')} AND call_timestamp < ${toTimestamp('$3')}, false) AS "isHere"
+       FROM ledger WHERE call_id = ANY($1) AND revision > 0`,
+    [calls.map(({ callId }) => callId), range.from, range.to],
+  );
+  return new Map(rows.map(({ id, isHere }) => [id, isHere]));
+};
+
 /** Those of some calls that the ledger has in a lower revision, or not at all. */
 export const olderInLedger = async (
   db: Queryable,
@@ -301,10 +299,7 @@ const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids
   }
 };
 
-const timeOf = (row: LedgerRow, field: string): number | null => {
-  const value = row.document?.[field];
-  return typeof value === 'string' ? (parseTimestamp(value) ?? null) : null;
-};
+const timeOf = (row: LedgerRow, field: string): number | null => parseTimestamp(row.document?.[field]) ?? null;
 
 const writeRowsSql = `UPDATE ledger l SET
        revision = u.revision, tombstone = u.tombstone, fields = u.fields::jsonb, field_changes = u.field_changes::jsonb,
@@ -354,7 +349,7 @@ const writeDocuments = async (
   if (rows.length === 0) return;
   if (replaced.length > 0) await tx.query('DELETE FROM ledger_documents WHERE call_id = ANY($1)', [replaced]);
   const deflating = deflateDocuments(rows);
-  const subjects = rows.map(({ document, rules }) => index?.foldedHashesOf(document ?? {}, rules));
+  const subjects = rows.map(({ document, rules }) => index?.whileFolded(document ?? {}, rules));
   const bodies = await deflating;
   const writer = new BinaryCopyWriter(bodies.reduce((sum, body) => sum + body.length + 256, 1024));
   rows.forEach((row, at) => {

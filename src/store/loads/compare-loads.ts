@@ -1,8 +1,7 @@
 /** Loads of the ledger against those of a warehouse: one that only one of them knows tells that the other was set back. */
-import type { Database, Queryable } from '../../postgres/database.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { requestWalk } from './walk.ts';
-import { sendAliasesAgain } from './warehouses.ts';
 
 export interface CommittedLoad {
   readonly loadId: string;
@@ -37,6 +36,16 @@ export const isComparisonDue = async (db: Queryable, warehouses: readonly string
 export const noteComparison = async (db: Queryable, warehouse: string, at: number): Promise<void> => {
   await db.query(`UPDATE warehouses SET compared_at = ${toTimestamp('$2')} WHERE name = $1`, [warehouse, at]);
 };
+
+/** Whether a warehouse is known to have a call that is no tombstone; one that is to be sent again does not count. */
+export const hasLoadedCalls = async (db: Queryable, warehouse: string): Promise<boolean> =>
+  (
+    await db.query(
+      `SELECT 1 FROM warehouse_calls JOIN ledger l USING (call_id)
+        WHERE warehouse = $1 AND applied_revision > 0 AND applied_epoch > 0 AND l.revision > 0 AND NOT l.tombstone LIMIT 1`,
+      [warehouse],
+    )
+  ).length > 0;
 
 /** Loads that are known to be committed, newest first, `limit` of them from `skip` on. */
 export const listCommitted = async (
@@ -80,23 +89,21 @@ export interface LostLoads {
 
 /**
  * Has everything sent again that a warehouse was sent since it lost loads: it was restored from a backup, or lost. Calls
- * by a walk; deliveries, of erased calls however old, verdicts and every alias at once, which replace their rows where those are
- * still there. The loads no longer
- * count as committed.
+ * by a walk; deliveries, of erased calls however old, and verdicts at once, which replace their rows where those are still there.
+ * The loads no longer count as committed.
  */
-export const sendAgain = async (store: Database, warehouse: string, { since, loadIds }: LostLoads): Promise<void> =>
-  await store.transaction(async (tx) => {
-    await tx.query(`UPDATE loads SET state = 'failed', error = 'LOST' WHERE load_id = ANY($1)`, [loadIds]);
-    await requestWalk(tx, { warehouse, since });
-    await sendAliasesAgain(tx, warehouse);
+export const sendAgain = async (tx: Transaction, warehouse: string, { since, loadIds }: LostLoads): Promise<void> => {
+  await tx.query(`UPDATE loads SET state = 'failed', error = 'LOST' WHERE load_id = ANY($1)`, [loadIds]);
+  await requestWalk(tx, { warehouse, since });
+  // Each by an index of its own.
+  for (const which of [`received_at >= ${toTimestamp('$2')}`, "reason = 'erased' AND $2::bigint IS NOT NULL"])
     await tx.query(
       `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
-       SELECT $1, outcome = 'rejected', seq FROM inbox
-        WHERE outcome <> 'pending' AND (received_at >= ${toTimestamp('$2')} OR reason = 'erased') ON CONFLICT DO NOTHING`,
+       SELECT $1, outcome = 'rejected', seq FROM inbox WHERE outcome <> 'pending' AND ${which} ON CONFLICT DO NOTHING`,
       [warehouse, Math.max(0, since - longestWait)],
     );
-    await tx.query(`UPDATE verdicts SET loaded = false WHERE warehouse = $1 AND compared_at >= ${toTimestamp('$2')}`, [
-      warehouse,
-      Math.max(0, since - longestWait),
-    ]);
-  });
+  await tx.query(`UPDATE verdicts SET loaded = false WHERE warehouse = $1 AND compared_at >= ${toTimestamp('$2')}`, [
+    warehouse,
+    Math.max(0, since - longestWait),
+  ]);
+};

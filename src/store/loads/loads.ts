@@ -72,6 +72,7 @@ export const completeLoad = async (store: Database, load: PlannedLoad): Promise<
     );
     await tx.query(
       `UPDATE warehouse_calls w SET applied_epoch = $3, applied_revision = s.revision, applied_flatten = $4, applied_at = now(),
+              first_applied_at = coalesce(w.first_applied_at, now()),
               pending = s.revision < l.revision OR $3 < (SELECT max(epoch) FROM epochs)
                         OR $4 < coalesce((SELECT flatten_version FROM warehouses WHERE name = $2), 0)
                         OR (w.rewrite IS NOT NULL AND w.rewrite IS DISTINCT FROM s.rewrite),

@@ -13,7 +13,7 @@ export const concernedWarehouses = (parameter: string, schema = 'callsync'): str
 
 /**
  * Registers a warehouse for workers of a flatten version. One that is new, that comes back after a while, or whose rows
- * an older version flattened is walked: what it lacks becomes pending (`walk.ts`). A new one also gets every delivery and alias.
+ * an older version flattened is walked: what it lacks becomes pending (`walk.ts`). A new one also gets every delivery.
  */
 export const registerWarehouse = async (store: Database, name: string, flattenVersion: number): Promise<void> =>
   await store.transaction(async (tx) => {
@@ -32,19 +32,9 @@ export const registerWarehouse = async (store: Database, name: string, flattenVe
          SELECT $1, outcome = 'rejected', seq FROM inbox WHERE outcome <> 'pending' ON CONFLICT DO NOTHING`,
         [name],
       );
-      await sendAliasesAgain(tx, name);
     }
     if (before?.present !== true || before.flatten < flattenVersion) await requestWalk(tx, { warehouse: name });
   });
-
-/** Has every alias sent to a warehouse again. */
-export const sendAliasesAgain = async (tx: Queryable, warehouse: string): Promise<void> => {
-  await tx.query(
-    `INSERT INTO unloaded_aliases SELECT $1, old_token FROM token_aliases ON CONFLICT (warehouse, old_token)
-         DO UPDATE SET version = excluded.version`,
-    [warehouse],
-  );
-};
 
 /** Says that these warehouses are still configured somewhere. */
 export const keepWarehouses = async (db: Queryable, names: readonly string[]): Promise<void> => {
@@ -55,13 +45,11 @@ export const keepWarehouses = async (db: Queryable, names: readonly string[]): P
   );
 };
 
-/**
- * Empties the queues of deliveries and aliases for warehouses that have not been configured for a while. One that is configured
- * again gets them all again.
- */
+/** Empties the queues of deliveries for warehouses that have not been configured for a while. One that is configured again gets them all again. */
 export const forgetWarehouses = async (db: Queryable): Promise<void> => {
-  for (const queue of ['unloaded_deliveries', 'unloaded_aliases'])
-    await db.query(`DELETE FROM ${queue} u USING warehouses w WHERE w.name = u.warehouse AND NOT (${present})`);
+  await db.query(
+    `DELETE FROM unloaded_deliveries u USING warehouses w WHERE w.name = u.warehouse AND NOT (${present})`,
+  );
 };
 
 /** Whether some worker has configured the warehouse lately. */

@@ -1,5 +1,5 @@
 /** The row of a warehouse's table `sync_state`, from what the store knows. */
-import { tableOf } from '../../../schemas/tables.ts';
+import type { Row } from '../../../schemas/tables.ts';
 import { toMicros } from '../../postgres/sql-time.ts';
 import { countPending } from '../loads/pending.ts';
 import type { Store } from '../store.ts';
@@ -17,8 +17,8 @@ interface StateFigures {
 /** Among so many of the ledger the newest is looked for: a warehouse that lacks them all would have the whole ledger walked. */
 const newestCalls = 500;
 
-/** Values in the table's column order, times in microseconds by the store's clock. */
-export const readStateRow = async (store: Store, warehouse: string): Promise<readonly unknown[]> => {
+/** Times in microseconds by the store's clock. */
+export const readStateRow = async (store: Store, warehouse: string): Promise<Row> => {
   const [figures] = await store.query<StateFigures>(
     `SELECT (SELECT ${toMicros('watermark')} FROM watermarks WHERE name = 'sync') AS watermark,
             (SELECT last_error FROM watermarks WHERE name = 'sync') AS last_error,
@@ -33,12 +33,11 @@ export const readStateRow = async (store: Store, warehouse: string): Promise<rea
     [warehouse],
   );
   const proven = await readProvenThrough(store, warehouse);
-  const row: Record<string, unknown> = {
+  return {
     ...figures,
     warehouse,
     proven_axis: proven.axis,
     proven_through: proven.through,
     pending: await countPending(store, warehouse),
   };
-  return tableOf('sync_state').columns.map(({ name }) => row[name] ?? null);
 };

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { transient } from '../../errors.ts';
-import { passable } from '../../new-folder.ts';
+import { transient } from '../../lib/errors.ts';
+import { passable } from '../../lib/new-folder.ts';
 
 /** A ledger that was restored begins a chain of its own: its epoch tells them apart. */
 export interface ChainHead {

@@ -1,13 +1,26 @@
 /** Keys of the proof chain: with write access to the store but without a key, nobody can rewrite a verdict unnoticed. */
-import { createHash, createHmac } from 'node:crypto';
-import { terminal } from '../../errors.ts';
+import { createHash, createHmac, createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign } from 'node:crypto';
+import { terminal } from '../../lib/errors.ts';
 
 export interface ProofKeys {
   /** Id of the key that signs new entries. */
   readonly currentId: string;
   /** HMAC-SHA-256 (hex) of a text; undefined for the id of a key that is not configured. */
   sign(keyId: string, text: string): string | undefined;
+  /** Ed25519 signature (hex) of a text, which anyone with the public key can check; undefined as for `sign`. */
+  signOpenly(keyId: string, text: string): string | undefined;
+  /** The public key of `signOpenly` under the current key, as PEM. */
+  readonly publicKey: string;
 }
+
+/** What precedes the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */
+const derPrefix = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** From the secret, so that an installation has no other to keep. */
+const openKeyOf = (secret: Buffer): KeyObject => {
+  const seed = Buffer.from(hkdfSync('sha256', secret, '', 'callsync receipts', 32));
+  return createPrivateKey({ key: Buffer.concat([derPrefix, seed]), format: 'der', type: 'pkcs8' });
+};
 
 const shortest = 16;
 
@@ -29,6 +42,11 @@ export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]): 
       const secret = byId.get(keyId);
       return secret === undefined ? undefined : createHmac('sha256', secret).update(text).digest('hex');
     },
+    signOpenly: (keyId, text) => {
+      const secret = byId.get(keyId);
+      return secret === undefined ? undefined : sign(null, Buffer.from(text), openKeyOf(secret)).toString('hex');
+    },
+    publicKey: createPublicKey(openKeyOf(current)).export({ format: 'pem', type: 'spki' }).toString(),
   };
 };
 

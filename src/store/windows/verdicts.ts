@@ -2,8 +2,8 @@
 
 import type { SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import type { Shown } from '../../../schemas/shown.ts';
-import { tableOf } from '../../../schemas/tables.ts';
-import type { Database, Queryable } from '../../postgres/database.ts';
+import { type Row, tableOf } from '../../../schemas/tables.ts';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { readMeta } from '../meta.ts';
 import { type ChainHead, readChainHeads, recordChainHead } from './chain-heads.ts';
@@ -73,50 +73,126 @@ const digestVerdict = (keys: ProofKeys, verdict: Omit<StoredVerdict, 'digest'>):
 };
 
 /** The digest that a row of the warehouse table should have; undefined where its key is not configured. */
-export const digestOfRow = (keys: ProofKeys, warehouse: string, row: readonly unknown[]): string | undefined =>
-  digestVerdict(keys, { warehouse, ...Object.fromEntries(columns.map((name, index) => [name, row[index]])) } as never);
+export const digestOfRow = (keys: ProofKeys, warehouse: string, row: Row): string | undefined =>
+  digestVerdict(keys, { warehouse, ...row } as never);
 
-/** Row of the warehouse table, in its column order. */
-export const verdictRow = (verdict: StoredVerdict): readonly unknown[] => columns.map((name) => verdict[name] ?? null);
-
-/** Adds a verdict to the chain of its warehouse, and its digest to the heads outside the store. */
-export const addVerdict = async (store: Database, proof: Proof, verdict: Verdict): Promise<StoredVerdict> => {
-  const stored = await insertVerdict(store, proof.keys, verdict);
+/**
+ * Adds a verdict to the chain of its warehouse, and its digest to the heads outside the store. If calls were sent to the warehouse
+ * again since `comparedSince` (microseconds of the store's clock), the comparison may be older than the loss of rows: nothing is proven.
+ */
+export const addVerdict = async (
+  store: Database,
+  proof: Proof,
+  verdict: Verdict,
+  comparedSince?: number,
+): Promise<StoredVerdict> => {
+  const stored = await store.transaction(async (tx) => {
+    await lockChain(tx, verdict.warehouse);
+    const [again] = await tx.query(
+      `SELECT 1 FROM warehouses WHERE name = $1 AND walk_requested_at >= ${toTimestamp('$2')}`,
+      [verdict.warehouse, comparedSince ?? null],
+    );
+    return await insertVerdict(
+      tx,
+      proof.keys,
+      again !== undefined && isGood(verdict) ? { ...verdict, outcome: 'unproven' } : verdict,
+    );
+  });
   await recordChainHead(proof.headsFile, stored);
   return stored;
 };
 
-const insertVerdict = async (store: Database, keys: ProofKeys, verdict: Verdict): Promise<StoredVerdict> =>
-  await store.transaction(async (tx) => {
-    await tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.verdicts:' || $1))", [verdict.warehouse]);
-    const rows = await tx.query<{ id: number; previous: string | null }>(
-      `SELECT nextval(pg_get_serial_sequence('verdicts', 'verdict_id')) AS id,
-              (SELECT digest FROM verdicts WHERE warehouse = $1 ORDER BY verdict_id DESC LIMIT 1) AS previous`,
-      [verdict.warehouse],
-    );
-    const linked = {
-      ...verdict,
-      verdict_id: rows[0]?.id as number,
-      key_id: keys.currentId,
-      previous_digest: rows[0]?.previous ?? null,
-    };
-    const stored: StoredVerdict = { ...linked, digest: digestVerdict(keys, linked) as string };
-    const names = ['warehouse', ...columns] as (keyof StoredVerdict)[];
-    await tx.query(
-      `INSERT INTO verdicts (${names.join(', ')}) VALUES (${names
-        .map((name, index) => (timeColumns.has(name) ? toTimestamp(`$${index + 1}`) : `$${index + 1}`))
-        .join(', ')})`,
-      names.map((name) => stored[name] ?? null),
-    );
-    return stored;
+/** Calls of a warehouse: some, or all that it was sent at or after a time in microseconds; 0 = whatever it was sent. */
+type SentCalls = { readonly callIds: readonly string[] } | { readonly since: number };
+
+/**
+ * Takes back what was proven of the UTC days of calls whose rows the warehouse lacks, or lacks for a while: each good verdict that
+ * touches them is followed by one of the same window that is unproven.
+ * @param sendAgain has the calls sent again, in the same transaction
+ */
+export const withdrawProof = async (
+  store: Database,
+  proof: Proof,
+  { warehouse, calls }: { readonly warehouse: string; readonly calls: SentCalls },
+  sendAgain: (tx: Transaction) => Promise<unknown>,
+): Promise<void> => {
+  const head = await store.transaction(async (tx) => {
+    await sendAgain(tx);
+    return await voidVerdicts(tx, proof.keys, warehouse, calls);
   });
+  if (head !== undefined) await recordChainHead(proof.headsFile, head);
+};
+
+/** Returns the last of the chain; undefined where nothing was proven. */
+const voidVerdicts = async (
+  tx: Transaction,
+  keys: ProofKeys,
+  warehouse: string,
+  calls: SentCalls,
+): Promise<StoredVerdict | undefined> => {
+  await lockChain(tx, warehouse);
+  const good = await readVerdicts(
+    tx,
+    `WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts WHERE warehouse = $1 GROUP BY axis, window_from, window_to)
+       AND outcome IN ('proven', 'healed') AND ledger_epoch = (SELECT max(epoch) FROM epochs)
+       AND ($2::float8 = 0 OR EXISTS (
+         SELECT FROM (SELECT DISTINCT date_trunc('day', t, 'UTC') AS day
+                        FROM ledger l LEFT JOIN warehouse_calls w ON w.call_id = l.call_id AND w.warehouse = $1
+                       CROSS JOIN LATERAL (VALUES (l.call_timestamp), (l.processed_at)) times (t)
+                       WHERE l.call_id = ANY($3) OR coalesce(w.applied_at, 'infinity') >= ${toTimestamp('$2')}) sent
+          WHERE window_from < day + interval '1 day' AND window_to > day))
+     ORDER BY verdict_id`,
+    [warehouse, 'since' in calls ? calls.since : null, 'since' in calls ? null : calls.callIds],
+  );
+  let last: StoredVerdict | undefined;
+  for (const verdict of good) {
+    const nothing = {
+      outcome: 'unproven',
+      confirmed: 'none',
+      calls_found: 0,
+      missing: 0,
+      different: 0,
+      healed: 0,
+    } as const;
+    last = await insertVerdict(tx, keys, { ...verdict, ...nothing, compared_at: Date.now() * 1000 });
+  }
+  return last;
+};
+
+const isGood = ({ outcome }: Pick<Verdict, 'outcome'>): boolean => outcome === 'proven' || outcome === 'healed';
+
+const lockChain = (tx: Transaction, warehouse: string): Promise<unknown> =>
+  tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.verdicts:' || $1))", [warehouse]);
+
+const insertVerdict = async (tx: Transaction, keys: ProofKeys, verdict: Verdict): Promise<StoredVerdict> => {
+  const rows = await tx.query<{ id: number; previous: string | null }>(
+    `SELECT nextval(pg_get_serial_sequence('verdicts', 'verdict_id')) AS id,
+            (SELECT digest FROM verdicts WHERE warehouse = $1 ORDER BY verdict_id DESC LIMIT 1) AS previous`,
+    [verdict.warehouse],
+  );
+  const linked = {
+    ...verdict,
+    verdict_id: rows[0]?.id as number,
+    key_id: keys.currentId,
+    previous_digest: rows[0]?.previous ?? null,
+  };
+  const stored: StoredVerdict = { ...linked, digest: digestVerdict(keys, linked) as string };
+  const names = ['warehouse', ...columns] as (keyof StoredVerdict)[];
+  await tx.query(
+    `INSERT INTO verdicts (${names.join(', ')}) VALUES (${names
+      .map((name, index) => (timeColumns.has(name) ? toTimestamp(`$${index + 1}`) : `$${index + 1}`))
+      .join(', ')})`,
+    names.map((name) => stored[name] ?? null),
+  );
+  return stored;
+};
 
 const readVerdicts = async (db: Queryable, rest: string, values: unknown[]): Promise<StoredVerdict[]> =>
   await db.query<StoredVerdict>(`SELECT ${selectList} FROM verdicts ${rest}`, values);
 
-/** Verdicts that a warehouse's own table does not have yet. */
+/** Verdicts that a warehouse's own table does not have yet, the newest first: they take back what older ones proved. */
 export const unloadedVerdicts = (db: Queryable, warehouse: string, limit: number): Promise<StoredVerdict[]> =>
-  readVerdicts(db, 'WHERE warehouse = $1 AND NOT loaded ORDER BY verdict_id LIMIT $2', [warehouse, limit]);
+  readVerdicts(db, 'WHERE warehouse = $1 AND NOT loaded ORDER BY verdict_id DESC LIMIT $2', [warehouse, limit]);
 
 /** Takes verdicts off the queue of their warehouse, which has their rows now. */
 export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]): Promise<void> => {

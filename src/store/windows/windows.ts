@@ -56,6 +56,12 @@ export const openProblems = async (db: Queryable): Promise<WindowProblem[]> =>
        FROM window_problems WHERE resolved_at IS NULL ORDER BY seen_at DESC LIMIT 100`,
   );
 
+/** Windows that were read, on every axis. Reads an index entry a window. */
+export const countWindows = async (db: Queryable): Promise<number> => {
+  const [row] = await db.query<{ n: number }>('SELECT count(*) AS n FROM windows');
+  return row?.n ?? 0;
+};
+
 /**
  * Parts of [from, to) on the axis that no window covers which was read and shown complete, in order. With `settled`, only
  * readings count that came at least `overlap` after what they read: calls may have appeared there since. `now` is the

@@ -1,8 +1,8 @@
 /** Whether the credentials may do in the warehouse what loading needs; removes what it made. */
 import { randomBytes } from 'node:crypto';
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import { createClient, createRest, type Rest } from './client.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { errorOf, type Fault } from './errors.ts';
 
 export interface AccessCheck {

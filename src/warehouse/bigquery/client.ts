@@ -1,7 +1,7 @@
 /** Credentials and the one way by which requests leave: the official client, with deadlines and no hidden retries. */
 import { readFile } from 'node:fs/promises';
 import type { BigQuery } from '@google-cloud/bigquery';
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { type Fault, faultOf } from './errors.ts';
 
 export interface RestRequest {

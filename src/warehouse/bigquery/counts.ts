@@ -1,5 +1,5 @@
 /** Rows per relation, for status and the demo. */
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { callTablesOf, logTables } from './ddl.ts';
 
 /** One row a relation: `relation`, `row_count`. */

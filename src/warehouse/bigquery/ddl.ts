@@ -1,14 +1,7 @@
 /** Tables, views and staging as BigQuery resources (REST) and as the same thing in SQL, from `schemas/tables.ts`. */
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import {
-  type Column,
-  callTables,
-  guardColumns,
-  type Table,
-  tableOf,
-  tables,
-  wordsView,
-} from '../../../schemas/tables.ts';
+
+import { type Column, callTables, columnsOf, type Table, tableOf, tables, wordsView } from '../../../schemas/tables.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { wordsQuery } from './views.ts';
 
 export interface Field {
@@ -61,10 +54,6 @@ const fieldOf = (column: Column, layout: Layout): Field =>
         description: column.description,
       };
 
-/** Columns of a table; `calls` ends with the guard. */
-const columnsOf = (table: Table): readonly Column[] =>
-  table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns;
-
 /** Tables whose rows belong to a call, in the order in which a load writes them. */
 export const callTablesOf = (layout: Layout): readonly Table[] =>
   callTables.filter((table) => table.name !== 'documents' || layout.documents);
@@ -115,7 +104,6 @@ export const relationsOf = (layout: Layout): readonly Relation[] => {
     { ...plain(deliveries, layout), partitionedBy: 'received_at', clusteredBy: ['seq'] },
     { ...plain(tableOf('verdicts'), layout), clusteredBy: ['verdict_id'] },
     { ...plain(tableOf('loads'), layout), clusteredBy: ['load_id'] },
-    { ...plain(tableOf('token_aliases'), layout), clusteredBy: ['old_token'] },
     plain(tableOf('sync_state'), layout),
     ...guardTables,
   ];

@@ -1,10 +1,10 @@
 /** A batch as newline-delimited JSON for the staging table: one line per call, tombstone and log row. */
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import { type Column, type Table, tableOf, type WordArrays } from '../../../schemas/tables.ts';
+import { type Column, type Row, type Table, tableOf, type WordArrays } from '../../../schemas/tables.ts';
 import { contentHash } from '../content-hash.ts';
 import { canonicalDecimal } from '../digest.ts';
-import type { CallLoad, FlatRows, LoadBatch, Row, TombstoneLoad } from '../warehouse.ts';
+import type { CallLoad, FlatRows, LoadBatch, TombstoneLoad } from '../warehouse.ts';
 import { callTablesOf, type Layout, logTables } from './ddl.ts';
 import { isMoved } from './dedupe-batch.ts';
 
@@ -57,14 +57,14 @@ interface TableEncoder {
 
 const encoderOf = (table: Table, skip: readonly string[]): TableEncoder => {
   const columns = table.columns
-    .map((column, index) => ({ column, index, head: `"${column.name}":` }))
-    .filter(({ column }) => !skip.includes(column.name));
+    .filter(({ name }) => !skip.includes(name))
+    .map((column) => ({ column, head: `"${column.name}":` }));
   return {
     name: table.name,
     row(row) {
       let line = '';
-      for (const { column, index, head } of columns) {
-        const value = row[index];
+      for (const { column, head } of columns) {
+        const value = row[column.name];
         if (value === null || value === undefined) continue;
         line += `${line === '' ? '' : ','}${head}${encodeValue(column, value)}`;
       }

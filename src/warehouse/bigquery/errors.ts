@@ -5,7 +5,7 @@
  * limits and quotas as the stand-in words them, 5xx, lost responses. From Google's documentation and clients alone,
  * because it needs the real service: everything else, and the exact wording of every message.
  */
-import { CallsyncError, type ErrorKind } from '../../errors.ts';
+import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
 
 /** What a request or a finished job reported. */
 export interface Fault {

@@ -2,11 +2,12 @@
  * Rights of readers in BigQuery: analysts view the dataset; the restricted view another one, whose views the first one
  * authorises. A user who may read the whole project is not held back by this.
  */
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { restrictedColumns, restrictedMartColumns } from '../../../schemas/restricted-columns.ts';
-import { terminal } from '../../errors.ts';
+
+import { openColumns } from '../../../schemas/tables.ts';
+import { terminal } from '../../lib/errors.ts';
 import { type Grants, type Readers, restrictedName } from '../grants.ts';
 import type { Rest } from './client.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { relationsOf } from './ddl.ts';
 import type { Queries } from './queries.ts';
 import { failTo } from './retry.ts';
@@ -35,8 +36,7 @@ export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): re
   const dataset = `${project}.${config.dataset}`;
   const views = `${project}.${restrictedName(config.dataset)}`;
   const relations = [...relationsOf(config).map(({ name }) => name), 'words'];
-  const shown = Object.entries(restrictedColumns).filter(([name]) => relations.includes(name));
-  const marts = readers.hasMarts ? Object.entries(restrictedMartColumns) : [];
+  const shown = Object.entries(openColumns).filter(([name]) => relations.includes(name));
   return [
     `GRANT \`roles/bigquery.dataViewer\` ON SCHEMA \`${dataset}\` TO ${grantee(readers.analyst)}`,
     `CREATE SCHEMA IF NOT EXISTS \`${project}.${readers.marts}\` OPTIONS (location = '${location}')`,
@@ -46,7 +46,7 @@ export const grantsSql = (config: BigqueryWarehouseConfig, readers: Readers): re
       ([name, columns]) =>
         `CREATE OR REPLACE VIEW \`${views}.${name}\` AS SELECT ${columns.join(', ')} FROM \`${dataset}.${name}\``,
     ),
-    ...marts.map(
+    ...Object.entries(readers.openMarts).map(
       ([name, columns]) =>
         `CREATE OR REPLACE VIEW \`${views}.${name}\` AS SELECT ${columns.join(', ')} FROM \`${project}.${readers.marts}.${name}\``,
     ),
@@ -82,7 +82,9 @@ const accessOf = ({ project, dataset }: BigqueryWarehouseConfig, readers: Reader
   const restricted = restrictedName(dataset);
   return [
     access(dataset, restricted),
-    ...(readers.hasMarts ? [access(readers.marts, restricted), access(dataset, readers.marts)] : []),
+    ...(Object.keys(readers.openMarts).length > 0
+      ? [access(readers.marts, restricted), access(dataset, readers.marts)]
+      : []),
   ];
 };
 

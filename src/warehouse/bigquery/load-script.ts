@@ -6,7 +6,7 @@
  * statements for what a batch does not have are left out, and IF skips those that have nothing to delete or to write.
  */
 import { erasedName } from '../../../schemas/erased-name.ts';
-import { allFields, type Column, guardColumns, type Table, tableOf } from '../../../schemas/tables.ts';
+import { allFields, type Column, columnsOf, type Table, tableOf } from '../../../schemas/tables.ts';
 import { callTablesOf, decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
 import { coverDates, inPartitions } from './partitions.ts';
 
@@ -127,13 +127,16 @@ WHEN MATCHED THEN UPDATE SET
   load_id = this_load
 WHEN NOT MATCHED THEN INSERT (ledger_epoch, earlier_epochs, load_id) VALUES (x.ledger_epoch, FALSE, this_load);`;
 
-/** Dates of rows that this ledger did not send, or that are to be erased. */
+/**
+ * Dates of rows of the batch's calls, also of those that were sent before: a restored ledger may not know the last date to which
+ * a call has moved.
+ */
 const findUnknownDates = ({ dataset, staging }: ScriptInput): string =>
   `SET unknown_dates = ARRAY(
   SELECT DISTINCT DATE(c.call_timestamp)
   FROM \`${dataset}.calls\` AS c
   INNER JOIN \`${staging}\` AS x ON x.call_id = c.call_id
-  WHERE NOT x.sent_before AND c.call_timestamp IS NOT NULL
+  WHERE c.call_timestamp IS NOT NULL
 );`;
 
 /**
@@ -194,10 +197,9 @@ WHERE ${withinT}
   AND t.call_id IN (SELECT s.call_id FROM \`${staging}\` AS s WHERE s.n IN UNNEST(removed));`;
 
 const insertRows = ({ dataset, staging, layout }: ScriptInput, table: Table): string => {
-  const guard = table.kind === 'call' ? guardColumns : [];
   const guardValues =
     table.kind === 'call' ? ['this_epoch', 's.revision', 'this_flatten', 'this_load', 's.content_hash'] : [];
-  const names = [...table.columns, ...guard].map((column) => column.name);
+  const names = columnsOf(table).map((column) => column.name);
   const values = [...table.columns.map((column) => callValue(column, layout)), ...guardValues];
   return `INSERT INTO \`${dataset}.${table.name}\` (${names.join(', ')})
 SELECT
@@ -290,7 +292,7 @@ WHEN NOT MATCHED THEN INSERT (call_key, ledger_epoch, revision, load_id, erased_
 
 /** Log rows by key; the last row of the batch wins. The column of the partition never changes for a key. */
 const mergeLog = ({ dataset, staging, logs, layout }: ScriptInput, table: Table): string => {
-  const { name, key, columns, removedWithout } = table;
+  const { name, key, columns } = table;
   const names = columns.map((column) => column.name);
   const rest = names.filter((column) => !key.includes(column));
   const on = key.map((column) => `t.${column} = x.${column}`);
@@ -303,10 +305,10 @@ USING (
   WHERE s.kind = 'log'
   QUALIFY ROW_NUMBER() OVER (PARTITION BY ${key.map((column) => `r.${column}`).join(', ')} ORDER BY s.n DESC) = 1
 ) AS x
-ON ${on.join(' AND ')}${removedWithout === undefined ? '' : `\nWHEN MATCHED AND x.${removedWithout} IS NULL THEN DELETE`}
+ON ${on.join(' AND ')}
 WHEN MATCHED THEN UPDATE SET
   ${rest.map((column) => `${column} = x.${column}`).join(', ')}
-WHEN NOT MATCHED${removedWithout === undefined ? '' : ` AND x.${removedWithout} IS NOT NULL`} THEN INSERT (${names.join(', ')})
+WHEN NOT MATCHED THEN INSERT (${names.join(', ')})
   VALUES (${names.map((column) => `x.${column}`).join(', ')});`;
 };
 

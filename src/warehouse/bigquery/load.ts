@@ -1,11 +1,8 @@
 /** One commit: a load job brings everything into a staging table, a script job applies it to all tables. */
 import { randomBytes } from 'node:crypto';
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { tableOf } from '../../../schemas/tables.ts';
-import { transient } from '../../errors.ts';
+import { transient } from '../../lib/errors.ts';
 import type { LoadBatch, LoadResult } from '../warehouse.ts';
-import { type DaySizes, estimateBilledBytes } from './billing.ts';
-import { callTablesOf } from './ddl.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { datesOf, dedupeBatch, isMoved, splitByPartitions } from './dedupe-batch.ts';
 import { type EncodedBatch, encodeBatch } from './encode.ts';
 import { faultOf, judge } from './errors.ts';
@@ -24,7 +21,6 @@ export interface LoadDeps {
   readonly queries: Queries;
   readonly staging: Staging;
   readonly quota: Quota;
-  readonly daySizes: DaySizes;
   readonly pause: Pause;
   readonly compress: boolean;
   /** Others may load at the same time: staging tables beside one's own may be theirs. */
@@ -36,7 +32,6 @@ export interface LoadDeps {
 /** Longest wait for the quota inside a load; beyond it the error says when to come back. */
 const maxQuotaWaitMs = 15_000;
 const maxRestages = 5;
-const bulkOrigins = new Set(['backfill', 'rebuild', 'fill']);
 
 /** See `Warehouse.load`. Rejects with CallsyncError BIGQUERY_…; what was committed until then stays. */
 export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: AbortSignal): Promise<LoadResult> => {
@@ -82,7 +77,7 @@ const createNames = (deps: LoadDeps, { loadId }: LoadBatch) => {
 type Names = ReturnType<typeof createNames>;
 
 const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal): Promise<number> => {
-  await awaitQuota(deps, task.part.origin, signal);
+  await awaitQuota(deps, signal);
   const encoded = await encodeBatch(task.part, deps.config, deps.compress);
   const names = createNames(deps, task.part);
   try {
@@ -95,44 +90,14 @@ const commitPart = async (deps: LoadDeps, task: Part, signal?: AbortSignal): Pro
     }
   } finally {
     // One load job a staging table.
-    await deps.quota.spend(Math.max(1, names.count.tables), {
-      billedBytes: await estimateCommit(deps, task.part, encoded),
-      hasChanges: task.part.calls.some(isSentBefore),
-    });
-    await deps.daySizes.add(bytesByDay(task.part, encoded));
+    const hasChanges = task.part.calls.some(({ partitions }) => partitions.length > 0);
+    await deps.quota.spend(Math.max(1, names.count.tables), hasChanges);
   }
   throw transient('BIGQUERY_STAGING_LOST', `The staging table of ${task.part.loadId} was lost ${maxRestages} times.`);
 };
 
-const isSentBefore = ({ partitions }: LoadBatch['calls'][number]): boolean => partitions.length > 0;
-
-const estimateCommit = async (deps: LoadDeps, part: LoadBatch, { bytes }: EncodedBatch): Promise<number> => {
-  const replaced = [...part.calls.filter(isSentBefore), ...part.tombstones].flatMap(datesOf);
-  const days = [...new Set(replaced.filter((day) => day !== null))];
-  const held = days.length === 0 ? new Map<string, number>() : await deps.daySizes.read(days);
-  return estimateBilledBytes({
-    tables: callTablesOf(deps.config).length,
-    stagedBytes: bytes,
-    hasCalls: part.calls.length > 0,
-    hasTombstones: part.tombstones.length > 0,
-    hasMoves: part.calls.some(isMoved),
-    logs: logDates(part).size,
-    replacedBytes: replaced.length === 0 ? 0 : 1 + [...held.values()].reduce((sum, size) => sum + size, 0),
-  });
-};
-
-/** New calls make their days larger by about what the calls of the batch take on average; changed ones keep theirs. */
-const bytesByDay = (part: LoadBatch, { bytes }: EncodedBatch): ReadonlyMap<string, number> => {
-  const days = new Map<string, number>();
-  for (const call of part.calls) {
-    const day = partitionOf(call.callTimestamp);
-    if (day !== null && !isSentBefore(call)) days.set(day, (days.get(day) ?? 0) + bytes / part.calls.length);
-  }
-  return days;
-};
-
-const awaitQuota = async (deps: LoadDeps, origin: string, signal?: AbortSignal): Promise<void> => {
-  const wait = await deps.quota.waitMs(bulkOrigins.has(origin) ? 'bulk' : 'quota');
+const awaitQuota = async (deps: LoadDeps, signal?: AbortSignal): Promise<void> => {
+  const wait = await deps.quota.waitMs('any');
   if (wait > maxQuotaWaitMs) {
     throw transient('BIGQUERY_QUOTA_RESERVED', `Warehouse "${deps.name}" has used its share of the quota for now.`, {
       hint: 'Wait, or raise `quota` of this warehouse where the quotas of the project allow it.',
@@ -218,11 +183,10 @@ const scriptOf = (deps: LoadDeps, task: Application): string => {
 
 /** The log tables of the batch, each with the dates of its rows where the table is partitioned. */
 const logDates = (part: LoadBatch): Map<string, (string | null)[]> => {
-  const receivedAt = tableOf('deliveries').columns.findIndex((column) => column.name === 'received_at');
   const logs = new Map<string, (string | null)[]>();
   for (const [name, rows] of Object.entries(part.logs)) {
     if (rows.length === 0) continue;
-    logs.set(name, name === 'deliveries' ? rows.map((row) => partitionOf(row[receivedAt] as number | null)) : []);
+    logs.set(name, name === 'deliveries' ? rows.map((row) => partitionOf(row.received_at as number | null)) : []);
   }
   return logs;
 };

@@ -1,8 +1,9 @@
 /** Creates what is missing of datasets, tables and view, and extends what lags behind. Never drops anything. */
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+
 import { wordsView } from '../../../schemas/tables.ts';
-import { terminal } from '../../errors.ts';
+import { terminal } from '../../lib/errors.ts';
 import type { Rest, RestRequest } from './client.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { type Field, type Relation, relationsOf, typeSql } from './ddl.ts';
 import { standardType, type WireField } from './decode.ts';
 import { type Fault, judge } from './errors.ts';

@@ -1,7 +1,7 @@
 /** Queries: jobs without side effects, so a lost one is simply asked again. */
 import { randomUUID } from 'node:crypto';
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import type { Rest } from './client.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { decodeRow, type Reading, type WireField, type WireRow } from './decode.ts';
 import type { Jobs } from './jobs.ts';
 import { failTo, type Pause, retry } from './retry.ts';

@@ -1,9 +1,10 @@
 /** Whole tables, row by row, through tabledata.list: neither a job nor a charge. */
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import type { Column, WordArrays } from '../../../schemas/tables.ts';
+
+import type { Row, WordArrays } from '../../../schemas/tables.ts';
 import { digestedColumns } from '../digest.ts';
-import type { DigestedName, Row } from '../warehouse.ts';
+import type { DigestedName } from '../warehouse.ts';
 import type { Rest, RestRequest } from './client.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { decodeRow, type WireField, type WireRow } from './decode.ts';
 import type { Queries } from './queries.ts';
 import { failTo, type Pause, retry } from './retry.ts';
@@ -17,23 +18,19 @@ export interface ReadDeps {
   readonly pause: Pause;
 }
 
-/** Rows in the order of `digestedColumns`. The view `words` cannot be listed and is queried. */
+/** Rows with the columns of `digestedColumns`. The view `words` cannot be listed and is queried. */
 export async function* rowsOf(deps: ReadDeps, name: DigestedName): AsyncIterable<Row> {
   const columns = digestedColumns(name);
   if (name === 'words') {
     const { project, dataset } = deps.config;
     const list = columns.map((column) => column.name).join(', ');
-    const rows = deps.queries.stream({ sql: `SELECT ${list} FROM \`${project}.${dataset}.words\`` });
-    for await (const row of rows) yield columns.map((column) => row[column.name] ?? null);
+    yield* deps.queries.stream({ sql: `SELECT ${list} FROM \`${project}.${dataset}.words\`` });
     return;
   }
-  for await (const row of listTable(deps, name, columns)) yield columns.map((column) => flatValue(column, row));
+  for await (const row of listTable(deps, name, columns)) {
+    yield Array.isArray(row.words) ? { ...row, words: wordArrays(row.words as WordStruct[]) } : row;
+  }
 }
-
-const flatValue = (column: Column, row: Record<string, unknown>): unknown => {
-  const value = row[column.name] ?? null;
-  return column.type === 'words' && value !== null ? wordArrays(value as WordStruct[]) : value;
-};
 
 interface WordStruct {
   readonly value: string | null;

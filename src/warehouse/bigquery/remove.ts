@@ -1,4 +1,5 @@
 /** Removing calls that the ledger does not know. */
+import { hash, randomUUID } from 'node:crypto';
 import type { CallGuard } from '../warehouse.ts';
 import { callTablesOf, type Layout, quote } from './ddl.ts';
 import { rowKey } from './guards.ts';
@@ -51,4 +52,27 @@ ${deletions.join('\n')}
 COMMIT TRANSACTION;
 END;
 `;
+};
+
+/**
+ * Rows that any table has of calls. Parameters: `salt`, and `ids`, hashed with it, for BigQuery's history keeps them for months. With
+ * `dates`, only their partitions of call rows are read.
+ */
+export const rowsLeftQuery = (dataset: string, layout: Layout, dates?: Iterable<string | null>): string => {
+  const isMeant = 'TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)';
+  const within = dates === undefined ? '' : `${inPartitions('t.call_timestamp', coverDates(dates))} AND `;
+  const counts = [
+    ...[...callTablesOf(layout).map(({ name }) => name), 'changes'].map(
+      (name) => `SELECT COUNT(*) AS n FROM \`${dataset}.${name}\` AS t WHERE ${within}${isMeant}`,
+    ),
+    `SELECT COUNT(*) AS n FROM \`${dataset}.deliveries\` AS t WHERE ${isMeant}`,
+  ];
+  return `SELECT SUM(n) AS n FROM (\n${counts.join('\nUNION ALL\n')}\n)`;
+};
+
+/** The parameters of `rowsLeftQuery`. */
+export const rowsLeftParameters = (callIds: readonly string[]) => {
+  const salt = randomUUID();
+  const ids = callIds.map((id) => hash('sha256', `${salt}${id}`, 'hex'));
+  return { parameters: { salt, ids }, types: { salt: 'STRING', ids: 'ARRAY<STRING>' } };
 };

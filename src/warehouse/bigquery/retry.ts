@@ -1,6 +1,6 @@
 /** The one retry loop of this warehouse: what may succeed later is repeated, with growing pauses. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type BackoffRules, backoffMs } from '../../backoff.ts';
+import { type BackoffRules, backoffMs } from '../../lib/backoff.ts';
 import { errorOf, type Fault, faultOf, judge, type Meaning, type Quotes } from './errors.ts';
 
 const pace: BackoffRules = { baseMs: 500, maxMs: 15_000 };

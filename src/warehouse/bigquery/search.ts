@@ -2,8 +2,8 @@
  * Searching in BigQuery. SEARCH compares whole words without regard to case; it neither stems nor ignores accents, and
  * all that is searched for is found within one utterance. Its index is kept by BigQuery itself.
  */
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { CallsyncError, terminal } from '../../errors.ts';
+
+import { CallsyncError, terminal } from '../../lib/errors.ts';
 import {
   type FoundCall,
   hitsPerCall,
@@ -12,9 +12,10 @@ import {
   type SearchIndexStatus,
   type SearchRequest,
   type SearchResult,
-  type SearchText,
+  type SearchTerm,
   type TranscriptSearch,
 } from '../search.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import type { Queries } from './queries.ts';
 
 export const createTranscriptSearch = (
@@ -62,12 +63,12 @@ export const searchSql = (dataset: string, request: Pick<SearchRequest, 'from' |
 };
 
 /** Words and phrases as SEARCH reads them: in backticks, so that nothing in them is an operator. */
-const searchTerms = (text: SearchText): string =>
-  [...text.words, ...text.phrases].map((term) => `\`${term.replaceAll('`', ' ')}\``).join(' ');
+const searchTerms = (terms: readonly SearchTerm[]): string =>
+  terms.map(({ text }) => `\`${text.replaceAll('`', ' ')}\``).join(' ');
 
 const find = async (queries: Queries, dataset: string, request: SearchRequest): Promise<SearchResult> => {
-  const text = readSearchText(request.text);
-  if (text.hasOr || text.hasExclusion) {
+  const [terms = [], ...others] = readSearchText(request.text);
+  if (others.length > 0 || terms.some(({ isExcluded }) => isExcluded)) {
     throw terminal('USAGE_SEARCH', 'BigQuery searches for words and phrases that are all there, nothing else.', {
       hint: 'Leave out “or” and excluded words, or search a Postgres warehouse.',
     });
@@ -77,7 +78,7 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
     .run({
       sql: searchSql(dataset, request),
       parameters: {
-        terms: searchTerms(text),
+        terms: searchTerms(terms),
         ...(from === undefined ? {} : { from_micros: from }),
         ...(to === undefined ? {} : { to_micros: to }),
         ...(side === undefined ? {} : { side }),
@@ -90,7 +91,7 @@ const find = async (queries: Queries, dataset: string, request: SearchRequest): 
       callId: row.call_id as string,
       callTimestamp: row.call_timestamp as number | null,
       language: row.language as string | null,
-      hits: (row.hits as readonly Record<string, unknown>[]).map((hit) => toHit(hit, text)),
+      hits: (row.hits as readonly Record<string, unknown>[]).map((hit) => toHit(hit, terms)),
     }),
   );
   return { calls, more: rows.length > request.limit, pending: 0 };
@@ -116,9 +117,9 @@ const cannotSearch = (cause: unknown): CallsyncError =>
     cause,
   });
 
-const toHit = (hit: Record<string, unknown>, text: SearchText): SearchHit => {
+const toHit = (hit: Record<string, unknown>, terms: readonly SearchTerm[]): SearchHit => {
   const content = String(hit.content);
-  const wanted = new Set([...text.words, ...text.phrases].flatMap((term) => term.toLowerCase().match(word) ?? []));
+  const wanted = new Set(terms.flatMap(({ text }) => text.toLowerCase().match(word) ?? []));
   const highlights = [...content.matchAll(word)]
     .filter(([found]) => wanted.has(found.toLowerCase()))
     .map(({ 0: found, index }): [number, number] => [index, index + found.length]);

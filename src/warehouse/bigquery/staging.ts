@@ -1,6 +1,7 @@
 /** The staging table of one load job: created with an expiry before anything is loaded into it. */
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+
 import type { Rest } from './client.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { stagingFields } from './ddl.ts';
 import { type Fault, judge } from './errors.ts';
 import { failTo, type Pause, retry } from './retry.ts';

@@ -1,14 +1,12 @@
 /** The one row of `sync_state`: one MERGE on a table of one row, no load job, nothing staged. */
-import { tableOf } from '../../../schemas/tables.ts';
-import type { Row } from '../warehouse.ts';
+import { type Row, tableOf } from '../../../schemas/tables.ts';
 import { quote } from './ddl.ts';
 
 const { columns } = tableOf('sync_state');
 
-/** @param row in column order, timestamps in microseconds. */
 export const stateQuery = (dataset: string, row: Row): string => {
   const names = columns.map(({ name }) => name);
-  const values = columns.map(({ name, type }, index) => `${literal(type, row[index])} AS ${name}`);
+  const values = columns.map(({ name, type }) => `${literal(type, row[name] ?? null)} AS ${name}`);
   const set = names.slice(1).map((name) => `${name} = n.${name}`);
   return [
     `MERGE \`${dataset}.sync_state\` AS s`,

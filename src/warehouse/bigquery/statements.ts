@@ -1,6 +1,7 @@
 /** Every statement that this warehouse can send, for review: the SQL itself, and tables as DDL of the same meaning. */
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
+
 import type { Statement } from '../warehouse.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { countQuery } from './counts.ts';
 import { createStagingSql, createTableSql, createViewSql, relationsOf } from './ddl.ts';
 import { digestCallsQuery } from './digest-calls.ts';
@@ -8,7 +9,7 @@ import { clearFenceQuery } from './fence.ts';
 import { grantsSql } from './grants.ts';
 import { callIdsQuery, guardsQuery, orphansQuery } from './guards.ts';
 import { type ScriptInput, writeLoadScript } from './load-script.ts';
-import { removeOrphansScript, removeScript } from './remove.ts';
+import { removeOrphansScript, removeScript, rowsLeftQuery } from './remove.ts';
 import { createSearchIndexSql, dropSearchIndexSql, searchSql, searchStatusSql } from './search.ts';
 import { stateQuery } from './state.ts';
 
@@ -22,7 +23,10 @@ const exampleGuard = {
   childRows: {},
 };
 
-const exampleState = ['warehouse', 0, 0, 'timestamp', null, 0, null, null, 1, 0];
+const exampleState = {
+  ...{ warehouse: 'warehouse', watermark: 0, newest_call: 0, proven_axis: 'timestamp', pending: 0 },
+  ...{ ledger_epoch: 1, heartbeat_at: 0 },
+};
 
 /** Staging table and dates are examples; they are all that differs between loads of the same make. */
 export const listStatements = (config: BigqueryWarehouseConfig): readonly Statement[] => {
@@ -55,7 +59,6 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
   const logs = new Map([
     ['deliveries', ['2026-03-05']],
     ['verdicts', []],
-    ['token_aliases', []],
   ]);
   return [
     ...relationsOf(config).map((relation) => ({
@@ -86,6 +89,7 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
       name: 'reconcile/remove surplus',
       sql: removeScript(dataset, config, [exampleGuard]),
     },
+    { name: 'erase/rows-left', sql: `${rowsLeftQuery(dataset, config, ['2026-03-01'])};` },
     { name: 'reconcile/digests', sql: `${digestCallsQuery(dataset, config, ['2026-03-01'])};` },
     { name: 'reconcile/ids of a range', sql: `${callIdsQuery(dataset, { from: 0, to: 86_400_000_000 })};` },
     { name: 'reconcile/orphans', sql: `${orphansQuery(dataset, config)};` },
@@ -93,7 +97,7 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
       analyst: 'group:analysts@example.com',
       restricted: 'group:others@example.com',
       marts: 'calls_marts',
-      hasMarts: false,
+      openMarts: {},
     }).map((sql) => ({
       name: 'grants',
       sql: `${sql};`,

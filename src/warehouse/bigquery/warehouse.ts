@@ -1,16 +1,16 @@
 /** The BigQuery warehouse: two jobs a commit, whatever the number of tables, and none when idle. */
-import type { BigqueryWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { terminal, transient } from '../../errors.ts';
+
+import { terminal, transient } from '../../lib/errors.ts';
 import { digestTables } from '../digest.ts';
 import type { Lease, Warehouse } from '../warehouse.ts';
-import { createLocalDaySizes, type DaySizes } from './billing.ts';
 import { createClient, createRest } from './client.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
 import { countQuery } from './counts.ts';
 import { digestCalls } from './digest-calls.ts';
 import { ensureViews } from './ensure-views.ts';
 import { createFence, fenceColumns } from './fence.ts';
 import { createGrants } from './grants.ts';
-import { listCallIds, listGuards, listOrphans } from './guards.ts';
+import { chunkIds, listCallIds, listGuards, listOrphans } from './guards.ts';
 import { createJobs } from './jobs.ts';
 import { createLocalLease } from './lease.ts';
 import { loadBatch } from './load.ts';
@@ -19,7 +19,7 @@ import { partitionOf } from './partitions.ts';
 import { createQueries } from './queries.ts';
 import { createQuota, describeQuota, limitsOf, type Quota, type QuotaMemory } from './quota.ts';
 import { listTable, rowsOf } from './read.ts';
-import { removeOrphansScript, removeScript } from './remove.ts';
+import { removeOrphansScript, removeScript, rowsLeftParameters, rowsLeftQuery } from './remove.ts';
 import { type Pause, pause as realPause } from './retry.ts';
 import { createTranscriptSearch } from './search.ts';
 import { createStaging } from './staging.ts';
@@ -37,8 +37,6 @@ export interface BigqueryWarehouseOptions {
   readonly quota?: Quota;
   /** Shared by all processes that load this warehouse and kept over restarts; of this process by default. */
   readonly quotaMemory?: QuotaMemory;
-  /** What days hold, for the estimate of what commits bill; of this process by default. */
-  readonly daySizes?: DaySizes;
   readonly pause?: Pause;
   readonly requestTimeoutMs?: number;
   /** Gzip of uploads; by default where there is a network between. */
@@ -77,7 +75,6 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     queries,
     staging,
     quota,
-    daySizes: options.daySizes ?? createLocalDaySizes(),
     pause,
     hasUnknownPartitions: fence.hasUnknownPartitions,
     compress: options.compress ?? !emulated,
@@ -91,9 +88,20 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
       }
     });
 
+  const query: Warehouse['query'] = async (sql, signal) => {
+    const type = await queries.statementTypeOf(sql);
+    if (type !== 'SELECT') {
+      throw terminal('QUERY_REFUSED', 'Only a single SELECT can be run here.', { hint: 'Send one query.' });
+    }
+    return await queries.run({ sql, signal }, 'plain');
+  };
   return {
     name,
     kind: 'bigquery',
+    keepsDeleted: {
+      days: 14,
+      why: 'BigQuery keeps deleted rows for its time travel (7 days at most) and 7 days of fail-safe after it, counted from the load that deletes them; staging tables of a load that failed for a day; its history of jobs keeps statements for 180 days, and with them the ids of calls that a load or a removal named, but no content',
+    },
     immediate: false,
     maxCallsPerLoad: config.max_calls_per_load,
     partitionOf,
@@ -116,29 +124,34 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     },
     digestTables: () => digestTables(config.documents, (table) => rowsOf(reading, table)),
     rowsOf: (table) => rowsOf(reading, table),
-    async query(sql, signal) {
-      const type = await queries.statementTypeOf(sql);
-      if (type !== 'SELECT') {
-        throw terminal('QUERY_REFUSED', 'Only a single SELECT can be run here.', { hint: 'Send one query.' });
-      }
-      return await queries.run({ sql, signal }, 'plain');
-    },
+    query,
+    // A job may do what its service account may: rights are given to accounts, not taken within a session.
+    ask: (sql, { signal }) => query(sql, signal),
     listGuards: (range) => listGuards(queries, dataset, config, range),
     removeOrphans: (callIds) => runRemoval(callIds, (some) => removeOrphansScript(dataset, config, some)),
     removeCalls: (guards) => runRemoval(guards, (some) => removeScript(dataset, config, some)),
     digestCalls: (callIds, dates) => digestCalls(queries, dataset, config, callIds, dates),
+    async rowsLeft(callIds, dates) {
+      const sql = rowsLeftQuery(dataset, config, dates);
+      let rows = 0;
+      for (const ids of chunkIds(callIds)) {
+        const [left] = await queries.run({ sql, ...rowsLeftParameters(ids) });
+        rows += Number(left?.n ?? 0);
+      }
+      return rows;
+    },
     listCallIds: (range) => listCallIds(queries, dataset, range),
     listOrphans: () => listOrphans(queries, dataset, config),
     grants: createGrants(queries, rest, config),
     search: createTranscriptSearch(queries, config),
     statements: () => listStatements(config),
-    nextCommitInMs: (of = undefined) => quota.waitMs(of ?? 'interval'),
-    describeQuota: async () => describeQuota(await quota.status()),
-    readUsage: async () => {
-      const { jobs: spent, nextCommitInMs } = await quota.status();
-      const limit = spent.limit === Number.MAX_SAFE_INTEGER ? Number.POSITIVE_INFINITY : spent.limit;
-      return { jobs: { used: spent.used, limit }, billedBytes: jobs.billedBytes(), nextCommitInMs };
-    },
+    nextCommitInMs: quota.waitMs,
+    describeQuota: async () => describeQuota(await quota.jobs(), await quota.waitMs('interval')),
+    readUsage: async () => ({
+      jobs: await quota.jobs(),
+      billedBytes: jobs.billedBytes(),
+      nextCommitInMs: await quota.waitMs('interval'),
+    }),
     jobsSubmitted: () => jobs.submitted(),
     close: async () => undefined,
   };

@@ -1,7 +1,8 @@
 /** Whether the configured user may do in the warehouse what loading needs; leaves nothing behind. */
-import type { PostgresWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { terminal } from '../../errors.ts';
+
+import { terminal } from '../../lib/errors.ts';
 import { type ConnectionUrl, inTransaction, openPool } from '../../postgres/database.ts';
+import type { PostgresWarehouseConfig } from './config.ts';
 import { type Layout, quote, tablesOf } from './layout.ts';
 
 export interface AccessCheck {

@@ -86,6 +86,8 @@ export const listChanges = (layout: Layout): readonly Change[] => {
     },
     ...tables.filter(({ name }) => name in formerKeys).map((table) => changeKey(layout, table)),
     index('loads_loaded_at', `${qualified(layout, 'loads')} (loaded_at)`),
+    // After a restore of the ledger: the highest epoch, and the calls of loads that it does not know.
+    index('calls_load', `${qualified(layout, 'calls')} (ledger_epoch, load_id)`),
     index('calls_call_timestamp', `${qualified(layout, 'calls')} (call_timestamp)`),
     index('deliveries_call_id', `${qualified(layout, 'deliveries')} (call_id)`),
     ...tables.flatMap((table) =>

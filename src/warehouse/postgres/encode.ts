@@ -1,8 +1,7 @@
 /** Rows of flatten as rows of a binary COPY. */
 import type pg from 'pg';
-import type { Column, ColumnType, Table, WordArrays } from '../../../schemas/tables.ts';
+import type { Column, ColumnType, Row, Table, WordArrays } from '../../../schemas/tables.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import type { Row } from '../warehouse.ts';
 import { columnsOf, quote } from './layout.ts';
 
 /** The rows of one table on their way into a COPY. */
@@ -55,15 +54,14 @@ const writeWords = (writer: BinaryCopyWriter, words: WordArrays): void => {
 /** A function that writes one logical row as one COPY row. Log tables' integers are eight bytes wide. */
 const rowWriter = (columns: readonly Column[], wide: boolean) => {
   const count = columns.reduce((sum, column) => sum + (column.type === 'words' ? 4 : 1), 0);
-  const steps = columns.map((column): Write | null => {
-    if (column.type === 'words') return null;
-    return wide && column.type === 'int' ? (writer, value: number) => writer.int8(value) : writers[column.type];
+  const steps = columns.map(({ name, type }): readonly [string, Write | null] => {
+    if (type === 'words') return [name, null];
+    return [name, wide && type === 'int' ? (writer, value: number) => writer.int8(value) : writers[type]];
   });
-  return (writer: BinaryCopyWriter, row: readonly unknown[]): void => {
+  return (writer: BinaryCopyWriter, row: Row): void => {
     writer.row(count);
-    for (let index = 0; index < steps.length; index += 1) {
-      const step = steps[index] as Write | null;
-      const value = row[index];
+    for (const [name, step] of steps) {
+      const value = row[name];
       if (step === null) writeWords(writer, value as WordArrays);
       else if (value === null || value === undefined) writer.null();
       else step(writer, value as never);

@@ -4,7 +4,7 @@
  * open to it.
  */
 import type pg from 'pg';
-import { restrictedColumns, restrictedMartColumns } from '../../../schemas/restricted-columns.ts';
+import { openColumns } from '../../../schemas/tables.ts';
 import { inTransaction } from '../../postgres/database.ts';
 import { type Grants, type Readers, restrictedName } from '../grants.ts';
 import { type Layout, qualified, quote, tablesOf } from './layout.ts';
@@ -51,7 +51,7 @@ const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
   const marts = quote(readers.marts);
   const relations = [...tablesOf(layout).map(({ name }) => name), 'words' as const];
   const shown = relations.flatMap((name) => {
-    const columns = restrictedColumns[name];
+    const columns = openColumns[name];
     return columns === undefined ? [] : [{ name, columns }];
   });
   return [
@@ -79,7 +79,7 @@ const grantsSql = (layout: Layout, readers: Readers): readonly string[] => {
     ]),
     `GRANT USAGE ON SCHEMA ${viewSchema} TO ${restricted}, ${analyst}`,
     `GRANT USAGE ON SCHEMA ${marts} TO ${restricted}`,
-    ...Object.entries(restrictedMartColumns).map(([mart, columns]) =>
+    ...Object.entries(readers.openMarts).map(([mart, columns]) =>
       grantMart(readers.marts, mart, columns, readers.restricted),
     ),
   ];

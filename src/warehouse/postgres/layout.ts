@@ -1,6 +1,13 @@
 /** The logical tables in Postgres: names and types. */
-import type { PostgresWarehouseConfig } from '../../../schemas/config/warehouses.ts';
-import { type Column, type ColumnType, guardColumns, type Table, tables } from '../../../schemas/tables.ts';
+
+import {
+  type Column,
+  type ColumnType,
+  columnsOf as logicalColumnsOf,
+  type Table,
+  tables,
+} from '../../../schemas/tables.ts';
+import type { PostgresWarehouseConfig } from './config.ts';
 
 export type Layout = Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
 
@@ -50,7 +57,5 @@ export const childTables = (layout: Layout): readonly Table[] =>
   tablesOf(layout).filter((table) => table.kind === 'child');
 
 /** Physical columns of a table; calls end with the guard. */
-export const columnsOf = (table: Table): readonly PhysicalColumn[] => {
-  const logical = table.kind === 'call' ? [...table.columns, ...guardColumns] : table.columns;
-  return logical.flatMap((column) => physical(column, table));
-};
+export const columnsOf = (table: Table): readonly PhysicalColumn[] =>
+  logicalColumnsOf(table).flatMap((column) => physical(column, table));

@@ -1,13 +1,11 @@
 /** The statements of a load. */
-import { allFields, type Table, tableOf } from '../../../schemas/tables.ts';
+import { allFields, tableOf } from '../../../schemas/tables.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
 
 interface UpsertSql {
   readonly stage: string;
   readonly upsert: string;
-  /** Of a table whose rows may be removed, those that came to remove one. */
-  readonly remove?: string;
 }
 
 export interface LoadSql {
@@ -33,14 +31,6 @@ const upsertSet = (names: readonly string[], key: readonly string[]): string =>
     .filter((name) => !key.includes(name))
     .map((name) => `${quote(name)} = excluded.${quote(name)}`)
     .join(', ');
-
-const removeSql = (layout: Layout, { name, key, removedWithout }: Table): Pick<UpsertSql, 'remove'> => {
-  if (removedWithout === undefined) return {};
-  const same = key.map((column) => `t.${quote(column)} = s.${quote(column)}`).join(' AND ');
-  return {
-    remove: `DELETE FROM ${qualified(layout, name)} t USING stage_${name} s WHERE ${same} AND t.${quote(removedWithout)} IS NULL`,
-  };
-};
 
 /** The statements of a load; parameters: ids, keys or load values. Temporary tables are emptied at commit. */
 export const loadSql = (layout: Layout): LoadSql => {
@@ -97,7 +87,6 @@ RETURNING call_key`,
             stage: stageOf(table.name),
             upsert: `INSERT INTO ${qualified(layout, table.name)} (${all}) SELECT DISTINCT ON (${key}) ${all} FROM stage_${table.name} ORDER BY ${key}
 ON CONFLICT (${key}) DO UPDATE SET ${upsertSet(columns, table.key)}`,
-            ...removeSql(layout, table),
           },
         ];
       }),

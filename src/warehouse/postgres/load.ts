@@ -1,9 +1,9 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
 import { erasedName } from '../../../schemas/erased-name.ts';
-import { guardColumns, type Table, tableOf } from '../../../schemas/tables.ts';
+import { guardColumns, type Row, type Table, tableOf } from '../../../schemas/tables.ts';
 import { contentHash } from '../content-hash.ts';
-import type { CallLoad, FlatRows, LoadBatch, LoadResult, Row } from '../warehouse.ts';
+import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
 import { type EncodedTable, prepareTable } from './encode.ts';
 import { childTables, type Layout, qualified, tablesOf } from './layout.ts';
 import { type LoadSql, loadSql } from './load-sql.ts';
@@ -42,8 +42,14 @@ const encodeCalls = (prepared: Prepared, batch: LoadBatch, calls: readonly CallL
   const encoded = prepared.children.map(({ name, begin }) => [name, begin()] as const);
   for (const call of calls) {
     const rows = call.flatten();
-    const guard = [batch.epoch, call.revision, batch.flattenVersion, batch.loadId, contentHash(rows)];
-    stage.add([...(rows.calls[0] as Row), ...guard]);
+    stage.add({
+      ...rows.calls[0],
+      ledger_epoch: batch.epoch,
+      revision: call.revision,
+      flatten_version: batch.flattenVersion,
+      load_id: batch.loadId,
+      content_hash: contentHash(rows),
+    });
     for (const [name, child] of encoded) for (const row of rows[name]) child.add(row);
   }
   return { stage, children: encoded.map(([, child]) => child) };
@@ -120,7 +126,7 @@ const addChanges = async (client: pg.PoolClient, sql: LoadSql, calls: readonly C
   if (rows.length === 0) return;
   await client.query(
     sql.addChanges,
-    changeColumns.map((_, index) => rows.map((row) => row[index])),
+    changeColumns.map(({ name }) => rows.map((row) => row[name])),
   );
 };
 
@@ -138,15 +144,15 @@ const applyLoad = async (client: pg.PoolClient, prepared: Prepared, batch: LoadB
   await takeKeys(client, sql, batch);
   const written = await writeCalls(client, prepared, batch);
   const changed = written + (await applyTombstones(client, sql, batch));
-  const loads: Row = [
-    batch.loadId,
-    batch.epoch,
-    batch.flattenVersion,
-    batch.origin,
-    batch.calls.length + batch.tombstones.length,
-    changed,
-    Date.now() * 1000,
-  ];
+  const loads: Row = {
+    load_id: batch.loadId,
+    ledger_epoch: batch.epoch,
+    flatten_version: batch.flattenVersion,
+    origin: batch.origin,
+    calls_sent: batch.calls.length + batch.tombstones.length,
+    calls_changed: changed,
+    loaded_at: Date.now() * 1000,
+  };
   const logs: Record<string, readonly Row[] | undefined> = { ...batch.logs, loads: [loads] };
   for (const [name, rows] of Object.entries(logs)) {
     const statements = sql.upsertLogs[name];
@@ -156,7 +162,6 @@ const applyLoad = async (client: pg.PoolClient, prepared: Prepared, batch: LoadB
     for (const row of rows) encoded.add(row);
     await encoded.send(client);
     await client.query(statements.upsert);
-    if (statements.remove !== undefined) await client.query(statements.remove);
   }
   return { changed, unchanged: batch.calls.length + batch.tombstones.length - changed };
 };

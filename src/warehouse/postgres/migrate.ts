@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { CallsyncError, transient } from '../../errors.ts';
+import { CallsyncError, transient } from '../../lib/errors.ts';
 import { inTransaction } from '../../postgres/database.ts';
 import { isLocked } from '../../postgres/errors.ts';
 import { type Catalogue, type Change, type FoundRelation, listChanges, wordsQuery } from './ddl.ts';

@@ -4,13 +4,14 @@ import { inTransaction } from '../../postgres/database.ts';
 
 /**
  * Rows of one statement in a transaction that only reads. When `signal` comes, the server ends the statement.
+ * @param options.keep false takes back what a server lets happen in such a transaction, such as large objects before PostgreSQL 16.
  * @throws CallsyncError DATABASE_…
  */
 export const queryRows = (
   pool: pg.Pool,
   purpose: string,
   sql: string,
-  signal?: AbortSignal,
+  { signal, keep = true }: { readonly signal?: AbortSignal | undefined; readonly keep?: boolean } = {},
 ): Promise<Record<string, unknown>[]> =>
   inTransaction(pool, purpose, async (client) => {
     await client.query('SET TRANSACTION READ ONLY');
@@ -24,6 +25,7 @@ export const queryRows = (
         rowMode: 'array',
       };
       const { fields, rows } = await client.query<unknown[]>(query);
+      if (!keep) await client.query('ROLLBACK; BEGIN');
       const names = distinctNames(fields.map(({ name }) => name));
       return rows.map((row) => Object.fromEntries(names.map((name, index) => [name, row[index]])));
     } finally {

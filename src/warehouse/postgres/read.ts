@@ -1,10 +1,10 @@
 /** Whole tables, row by row. */
 import type pg from 'pg';
-import type { WordArrays } from '../../../schemas/tables.ts';
+import type { Row } from '../../../schemas/tables.ts';
 import { postgresError } from '../../postgres/errors.ts';
 import { toMicros } from '../../postgres/sql-time.ts';
 import { digestedColumns } from '../digest.ts';
-import type { DigestedName, Row } from '../warehouse.ts';
+import type { DigestedName } from '../warehouse.ts';
 import { type Layout, qualified, quote } from './layout.ts';
 
 const pageRows = 2_000;
@@ -13,14 +13,15 @@ const purpose = 'warehouse';
 /** Every row of a table, orphans included; values as flatten makes them. */
 export const rowsSql = (layout: Layout, name: DigestedName): string => {
   const list = digestedColumns(name).map((column) => {
-    const source = `t.${quote(column.name)}`;
+    const name = quote(column.name);
+    const source = `t.${name}`;
     if (column.type === 'words') {
-      return `json_build_object('value', t.word_values, 'start', t.word_starts, 'length', t.word_lengths, 'score', t.word_scores)`;
+      return `json_build_object('value', t.word_values, 'start', t.word_starts, 'length', t.word_lengths, 'score', t.word_scores) AS ${name}`;
     }
-    if (column.type === 'timestamp') return toMicros(source);
-    return column.type === 'json' || column.type === 'decimal' ? `${source}::text` : source;
+    if (column.type === 'timestamp') return `${toMicros(source)} AS ${name}`;
+    return column.type === 'json' || column.type === 'decimal' ? `${source}::text AS ${name}` : source;
   });
-  return `SELECT ${list.map((item, index) => `${item} AS c${index}`).join(', ')} FROM ${qualified(layout, name)} t`;
+  return `SELECT ${list.join(', ')} FROM ${qualified(layout, name)} t`;
 };
 
 /** Streams through a cursor, so that memory holds one page. */
@@ -51,12 +52,5 @@ export async function* streamRows(
   }
 }
 
-export async function* readRows(pool: pg.Pool, layout: Layout, name: DigestedName): AsyncIterable<Row> {
-  const columns = digestedColumns(name);
-  for await (const record of streamRows(pool, rowsSql(layout, name))) {
-    yield columns.map((column, index) => {
-      const value = record[`c${index}`];
-      return column.type === 'words' ? (value as WordArrays | null) : value;
-    });
-  }
-}
+export const readRows = (pool: pg.Pool, layout: Layout, name: DigestedName): AsyncIterable<Row> =>
+  streamRows(pool, rowsSql(layout, name));

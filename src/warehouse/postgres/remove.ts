@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import type { CallGuard } from '../warehouse.ts';
 import { isSameCall } from './guards.ts';
-import { childTables, type Layout, qualified } from './layout.ts';
+import { childTables, columnsOf, type Layout, qualified, tablesOf } from './layout.ts';
 
 /** Parameters: call ids, epochs and revisions, as arrays of the same length. Locks in key order, as loads do. */
 export const claimSurplusSql = (layout: Layout): string =>
@@ -45,4 +45,16 @@ export const removeOrphans = async (
   callIds: readonly string[],
 ): Promise<void> => {
   for (const sql of removeOrphansSql(layout)) await client.query(sql, [callIds]);
+};
+
+/** Whether there is a search index, which has rows of calls too. */
+export const hasSearchSql = (layout: Layout): string =>
+  `SELECT to_regclass('${qualified(layout, 'transcript_search')}') IS NOT NULL AS found`;
+
+/** Rows that any table has of calls. Parameter: call ids. */
+export const rowsLeftSql = (layout: Layout, isSearched: boolean): string => {
+  const tables = tablesOf(layout).filter((table) => columnsOf(table).some(({ name }) => name === 'call_id'));
+  const names = [...tables.map(({ name }) => name as string), ...(isSearched ? ['transcript_search'] : [])];
+  const counts = names.map((name) => `(SELECT count(*) FROM ${qualified(layout, name)} WHERE call_id = ANY($1))`);
+  return `SELECT ${counts.join('\n     + ')} AS n`;
 };

@@ -1,218 +1,372 @@
-/** Finding calls by the search index: which way is taken through it, and the utterances that are shown. */
+/**
+ * Searching by the index. What is frequent is found among the newest rows; these also tell whether the index or a walk through
+ * time is the shorter way to the rest, since the planner knows nothing of phrases and little of words.
+ */
 import type pg from 'pg';
+import { CallsyncError, terminal } from '../../lib/errors.ts';
+import { inTransaction } from '../../postgres/database.ts';
+import { withSessionLock } from '../../postgres/session-lock.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import {
   type FoundCall,
-  type FoundCalls,
   hitsPerCall,
+  marks,
   readMarks,
+  readSearchText,
   type SearchHit,
   type SearchRequest,
-  type SearchText,
+  type SearchResult,
+  type SearchTerm,
+  separatedSql,
+  type TranscriptSearch,
 } from '../search.ts';
-import type { Layout } from './layout.ts';
+import { type Layout, qualified } from './layout.ts';
 import {
-  type Among,
-  byIndex,
-  byTime,
-  findParameters,
-  findSql,
-  hitsSql,
-  type LanguageQuery,
-  type LanguageRow,
-  languageParameters,
-  languageQueriesSql,
-  prepareToFind,
-  sampleSql,
-  toLanguageQuery,
-} from './search-query.ts';
+  boundary,
+  countWaitingSql,
+  createIndex,
+  dropIndex,
+  fillBriefly,
+  readStatus,
+  requireIndex,
+  type SearchOptions,
+} from './search-index.ts';
 
-/** So many of the newest rows are looked at first, and tell how frequent words and phrases are. */
-const firstLook = 400;
-/** So many where a long way lies ahead: rare phrases of frequent words are too few among the first to count on. */
-const secondLook = 4_000;
+interface TranscriptSearchOptions extends SearchOptions {
+  /** Whose connections searches fill rows with: they give a server up that does not answer, before loads wait for long. */
+  readonly filling: pg.Pool;
+}
+
+/** What searching needs of the database, opened by the warehouse. */
+export const createTranscriptSearch = (options: TranscriptSearchOptions): TranscriptSearch => ({
+  create: ({ onProgress, onWait } = {}) =>
+    withSessionLock(
+      options,
+      `callsync.search-index.${options.layout.schema}`,
+      () => createIndex(options, onProgress),
+      onWait,
+    ),
+  drop: () => dropIndex(options),
+  status: () => asReader(options, readStatus(options)),
+  find: (request) => asReader(options, find(options, request)),
+});
+
+/** A word of a search in one language, with the lexemes that the index has for it. */
+interface WordRow {
+  readonly language: string;
+  readonly boundary: string;
+  /** Of the terms, from 1; null for a language that has no word of any. */
+  readonly term: number | null;
+  readonly place: number;
+  readonly lexemes: readonly string[];
+  /** A stop word: it counts in phrases only. */
+  readonly is_stop: boolean;
+}
+
+/** The languages of the index, and how each reads the terms. Parameter: their texts. */
+export const wordsSql = (layout: Layout): string => {
+  const table = qualified(layout, 'transcript_search');
+  // Steps from one language to the next by the index, instead of reading all rows.
+  return `WITH RECURSIVE l(language) AS (
+  (SELECT language FROM ${table} ORDER BY language LIMIT 1)
+  UNION ALL
+  SELECT (SELECT s.language FROM ${table} s WHERE s.language > l.language ORDER BY s.language LIMIT 1) FROM l WHERE l.language IS NOT NULL
+)
+SELECT l.language, ${boundary('l.language')} AS boundary, w.term, w.place,
+       coalesce(array_agg(w.lexeme) FILTER (WHERE w.weight = 'D'), array_agg(w.lexeme)) AS lexemes, bool_or(w.weight = 'D') AS is_stop
+  FROM l
+  LEFT JOIN LATERAL (
+    SELECT t.term::int, p.place, d.lexeme, p.weight
+      FROM unnest($1::text[]) WITH ORDINALITY t(content, term)
+     CROSS JOIN LATERAL unnest(${qualified(layout, 'transcript_document')}(l.language, t.content)) d
+     CROSS JOIN LATERAL unnest(d.positions, d.weights) p(place, weight)) w ON true
+ WHERE l.language IS NOT NULL
+ GROUP BY l.language, w.term, w.place
+ ORDER BY l.language, w.term, w.place`;
+};
+
+/** A search as one language reads it. */
+interface LanguageQuery {
+  readonly language: string;
+  /** The whole condition, and what holds wherever it does: its words, wherever they stand. As tsquery. */
+  readonly full: string;
+  readonly words: string;
+  /** One wanted word or phrase of it, for the utterances to show. */
+  readonly any: string;
+  /** Lexemes of wanted words. */
+  readonly counted: readonly string[];
+  readonly stopWords: readonly string[];
+}
+
+const quoteLexeme = (lexeme: string): string => `'${lexeme.replaceAll(/[\\']/gu, '$&$&')}'`;
+const join = (queries: readonly string[], operator: '&' | '|'): string =>
+  queries.length === 1 ? (queries[0] as string) : `(${queries.join(` ${operator} `)})`;
+
+/** Lexemes of one word at its place, or words that follow one another at the distances at which they stand in the search. */
+const sequenceOf = (words: readonly WordRow[]): string =>
+  words
+    .map(({ lexemes, is_stop, place }, at) => {
+      const weight = is_stop ? 'D' : 'A';
+      const word = join(
+        lexemes.map((lexeme) => `${quoteLexeme(lexeme)}:${weight}`),
+        '|',
+      );
+      return at === 0 ? word : `<${place - (words[at - 1] as WordRow).place}> ${word}`;
+    })
+    .join(' ');
+const wordsOf = (words: readonly WordRow[]): string =>
+  join(
+    words.map(({ lexemes }) => join(lexemes.map(quoteLexeme), '|')),
+    '&',
+  );
+
+/** Undefined for a language that takes all that is wanted for stop words outside phrases. */
+const readIn = (
+  alternatives: readonly (readonly SearchTerm[])[],
+  rows: readonly WordRow[],
+): LanguageQuery | undefined => {
+  let number = 0;
+  const wanted: WordRow[][] = [];
+  const asked = alternatives.flatMap((terms) => {
+    const read = terms.map(({ isPhrase, isExcluded }) => {
+      number += 1;
+      const words = rows.filter(({ term, is_stop }) => term === number && (isPhrase || !is_stop));
+      return { words, isExcluded };
+    });
+    const spoken = read.filter(({ words }) => words.length > 0);
+    const included = spoken.filter(({ isExcluded }) => !isExcluded).map(({ words }) => words);
+    if (included.length === 0) return [];
+    wanted.push(...included);
+    const all = spoken.map(({ words, isExcluded }) => `${isExcluded ? '!' : ''}(${sequenceOf(words)})`);
+    return [{ full: join(all, '&'), words: join(included.map(wordsOf), '&') }];
+  });
+  const [first] = rows;
+  if (asked.length === 0 || first === undefined) return undefined;
+  const ofLanguage = (queries: readonly string[]) => `('${first.boundary}' & ${join(queries, '|')})`;
+  const lexemesOf = (isStop: boolean) =>
+    wanted.flat().flatMap(({ is_stop, lexemes }) => (is_stop === isStop ? lexemes : []));
+  return {
+    language: first.language,
+    full: ofLanguage(asked.map(({ full }) => full)),
+    words: ofLanguage(asked.map(({ words }) => words)),
+    any: join(
+      wanted.map((words) => `(${sequenceOf(words)})`),
+      '|',
+    ),
+    counted: lexemesOf(false),
+    stopWords: lexemesOf(true),
+  };
+};
+
+/** So many of the newest rows are looked at first. */
+const newestRows = 2_000;
 /** A row that the index names is read out of order: it costs so many rows of a walk. */
 const namedCost = 1.5;
 /** What was not found is taken for as frequent as if half a row had it. */
 const halfFound = 0.5;
 
+/** Conditions that a search does not need are constant when it is planned, and vanish. Parameters: $1 query, $2 limit, $3 to $5. */
+const inRange = `($3::bigint IS NULL OR call_timestamp >= ${toTimestamp('$3')})
+   AND ($4::bigint IS NULL OR call_timestamp < ${toTimestamp('$4')})
+   AND ($5::text IS NULL OR side = $5::text)`;
+const newestFirst = 'ORDER BY call_timestamp DESC NULLS LAST, call_id';
+const found = 'call_id, min(language) AS language, array_agg(side ORDER BY side) AS sides, call_timestamp';
+const byCall = `GROUP BY call_timestamp, call_id ${newestFirst} LIMIT $2`;
+
+/** Calls among the newest rows; how many rows there are, how many have the words ($6), and how many are found. */
+export const newestSql = (layout: Layout): string => `WITH newest AS MATERIALIZED (
+  SELECT call_id, side, language, call_timestamp, named, CASE WHEN named THEN document @@ $1::tsquery ELSE false END AS is_found
+    FROM (SELECT *, document @@ $6::tsquery AS named FROM ${qualified(layout, 'transcript_search')}
+           WHERE ${inRange} AND document IS NOT NULL ${newestFirst} LIMIT ${newestRows}) s
+)
+SELECT f.*, ${toMicros('f.call_timestamp')} AS micros, counted.*,
+       (SELECT greatest(reltuples, 0)::float8 FROM pg_class WHERE oid = '${qualified(layout, 'transcript_search')}'::regclass) AS all_rows
+  FROM (SELECT count(*) AS looked_at, count(*) FILTER (WHERE named) AS named, count(*) FILTER (WHERE is_found) AS found FROM newest) counted
+  LEFT JOIN (SELECT ${found} FROM newest WHERE is_found ${byCall}) f ON true
+ ${newestFirst}`;
+
+/** Newest calls of all, by a walk through time. */
+export const walkSql = (layout: Layout): string =>
+  `SELECT ${found}, ${toMicros('call_timestamp')} AS micros FROM ${qualified(layout, 'transcript_search')}
+ WHERE ${inRange} AND document @@ $1::tsquery ${byCall}`;
+
+/** The same by the index of words. OFFSET keeps other conditions away from the planner, who would prefer any other index. */
+export const namedSql = (layout: Layout): string =>
+  `SELECT ${found}, ${toMicros('call_timestamp')} AS micros
+  FROM (SELECT * FROM ${qualified(layout, 'transcript_search')} WHERE document @@ $1::tsquery OFFSET 0) s WHERE ${inRange} ${byCall}`;
+
+/** These queries are over sooner than they could be compiled. A walk must not become a sort of all that the words' index names. */
+const prepareToFind = 'SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
+const byIndex = 'SET LOCAL enable_bitmapscan = on; SET LOCAL enable_indexscan = off';
+const byTime = 'SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexscan = on';
+
 interface FoundRow {
   readonly call_id: string;
-  readonly side: string;
-  readonly micros: number | null;
   readonly language: string;
+  readonly sides: readonly string[];
+  readonly micros: number | null;
 }
 
-/** What the newest rows of a language told. */
-interface Start {
-  readonly query: LanguageQuery;
-  readonly parameters: readonly unknown[];
-  readonly rows: readonly FoundRow[];
-  /** Rows that have the words, and those that match, by row; undefined when nothing is left to find. */
-  readonly rest?: { readonly withWords: number; readonly found: number } | undefined;
+/** A call for each row of the result but one, which is all null where nothing is found. */
+interface NewestRow extends FoundRow {
+  readonly looked_at: number;
+  readonly named: number;
+  readonly found: number;
+  readonly all_rows: number;
 }
 
-/** What any of several searches found, newest first; a call that more than one found has the hits of all. */
-export const joinResults = (results: readonly FoundCalls[], limit: number): FoundCalls => {
-  const calls = new Map<string, FoundCall>();
-  for (const call of results.flatMap((result) => result.calls)) {
-    calls.set(call.callId, { ...call, hits: joinHits([...(calls.get(call.callId)?.hits ?? []), ...call.hits]) });
-  }
-  const sorted = [...calls.values()].sort(newestFirst);
-  return { calls: sorted.slice(0, limit), more: sorted.length > limit || results.some((result) => result.more) };
+/** The newest calls that match, one more than asked for where there are more. */
+const findCalls = async (
+  client: pg.PoolClient,
+  layout: Layout,
+  queries: readonly LanguageQuery[],
+  { limit, from, to, side }: SearchRequest,
+): Promise<readonly FoundRow[]> => {
+  if (queries.length === 0) return [];
+  const full = join(
+    queries.map((query) => query.full),
+    '|',
+  );
+  const words = join(
+    queries.map((query) => query.words),
+    '|',
+  );
+  const parameters = [full, limit + 1, from ?? null, to ?? null, side ?? null];
+  await client.query(prepareToFind);
+  const { rows } = await client.query<NewestRow>(newestSql(layout), [...parameters, words]);
+  const [sample] = rows;
+  const newest = rows.filter(({ call_id }) => call_id !== null);
+  if (sample === undefined || sample.looked_at < newestRows || newest.length > limit) return newest;
+  const passed = ((limit + 1) * sample.looked_at) / Math.max(sample.found, halfFound);
+  const named = (sample.all_rows * sample.named * namedCost) / sample.looked_at;
+  if (Math.min(sample.all_rows, passed) < named)
+    return (await client.query<FoundRow>(walkSql(layout), parameters)).rows;
+  await client.query(byIndex);
+  const byWords = await client.query<FoundRow>(namedSql(layout), parameters);
+  await client.query(byTime);
+  return byWords.rows;
 };
 
 /**
- * The newest calls of all languages that match; undefined where every language that there is takes all words for stop words, outside
- * phrases. The transaction's settings are left changed.
+ * The utterances to show of found calls, with marks: those that have a word or phrase. Positions of words and boundaries in
+ * the document tell; behind the 255th utterance, each is read. Stop words are marked only where nothing else is.
+ * Parameters: ids, sides, language, `any`, counted lexemes, stop words.
  */
-export const findCalls = async (
-  client: pg.PoolClient,
-  layout: Layout,
-  request: SearchRequest,
-  text: SearchText,
-): Promise<FoundCalls | undefined> => {
-  const { rows: languages } = await client.query<LanguageRow>(languageQueriesSql(layout), [
-    ...languageParameters(text),
-  ]);
-  const queries = languages.flatMap((row) => toLanguageQuery(row) ?? []);
-  if (languages.length > 0 && queries.length === 0) return undefined;
-  // One more call tells whether there are more.
-  const wanted = request.limit + 1;
-  const range = { from: request.from ?? null, to: request.to ?? null, side: request.side ?? null, limit: 2 * wanted };
-  await client.query(prepareToFind);
-  const starts: Start[] = [];
-  for (const query of queries) {
-    starts.push(await lookAtNewest(client, layout, query, { parameters: findParameters(query, range), wanted }));
-  }
-  // What is found soonest comes first: the others are of no interest where they are older.
-  starts.sort((a, b) => densityOf(b) - densityOf(a));
-  const found: { readonly row: FoundRow; readonly query: LanguageQuery }[] = [];
-  for (const start of starts) {
-    const from = oldestNeeded(
-      found.map(({ row }) => row),
-      wanted,
-    );
-    const rows = start.rest === undefined ? start.rows : await readAll(client, layout, start, { wanted, from });
-    found.push(...rows.map((row) => ({ row, query: start.query })));
-  }
-  found.sort((a, b) => newestFirst(keyOf(a.row), keyOf(b.row)));
-  const ids = [...new Set(found.map(({ row }) => row.call_id))];
-  const shown = new Set(ids.slice(0, request.limit));
-  const calls = new Map<string, FoundCall & { hits: SearchHit[] }>();
-  for (const { row } of found.filter(({ row }) => shown.has(row.call_id))) {
-    calls.set(row.call_id, { callId: row.call_id, callTimestamp: row.micros, language: row.language, hits: [] });
-  }
-  for (const query of queries) {
-    const mine = found.filter((one) => one.query === query && shown.has(one.row.call_id)).map(({ row }) => row);
-    if (mine.length === 0) continue;
-    const { rows } = await client.query(hitsSql(layout), [
-      mine.map((row) => row.call_id),
-      mine.map((row) => row.side),
-      query.language,
-      query.any,
-      query.lexemes,
-      query.wantedSequences,
-    ]);
-    for (const row of rows) {
-      const hit = { utteranceIndex: row.utterance_index, side: row.side, ...readMarks(row.marked, row.content) };
-      calls.get(row.call_id)?.hits.push(hit);
-    }
-  }
-  const sorted = [...calls.values()].map((call) => ({
-    ...call,
-    hits: call.hits.sort(byUtterance).slice(0, hitsPerCall),
-  }));
-  return { calls: sorted, more: ids.length > request.limit };
+export const hitsSql = (layout: Layout): string => {
+  const document = qualified(layout, 'transcript_document');
+  const wanted = (weight: string) =>
+    `(${weight} = 'A' AND w.lexeme = ANY($5::text[]) OR ${weight} = 'D' AND w.lexeme = ANY($6::text[]))`;
+  return `SELECT h.call_id, h.utterance_index, h.side, h.content, marked.text AS marked
+  FROM (SELECT s.call_id, u.*, row_number() OVER (PARTITION BY s.call_id ORDER BY u.utterance_index) AS rank
+          FROM unnest($1::text[], $2::text[]) AS s(call_id, side)
+          JOIN ${qualified(layout, 'transcript_search')} d ON d.call_id = s.call_id AND d.side = s.side
+         CROSS JOIN LATERAL (
+           WITH begins AS MATERIALIZED (SELECT positions FROM unnest(d.document) b WHERE b.lexeme = ${boundary('$3::text')}),
+           places AS (
+             SELECT place
+               FROM (SELECT w.lexeme, p.at, p.weight, width_bucket(p.at, (SELECT positions FROM begins)) AS place
+                       FROM unnest(d.document) w CROSS JOIN LATERAL unnest(w.positions, w.weights) p(at, weight) WHERE ${wanted('p.weight')}) said
+              GROUP BY place
+             HAVING string_agg('''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || ''':' || at || weight, ' ')::tsvector @@ $4::tsquery
+           )
+           SELECT u.utterance_index, u.side, u.content
+             FROM (SELECT utterance_index, side, content, row_number() OVER (ORDER BY utterance_index) AS place
+                     FROM ${qualified(layout, 'utterances')} WHERE call_id = s.call_id AND coalesce(side, '') = s.side AND content <> '') u
+            WHERE least(u.place, 255) IN (SELECT place FROM places)
+              AND (u.place < 255 OR ${document}($3::text, u.content) @@ $4::tsquery)
+            ORDER BY u.utterance_index LIMIT ${hitsPerCall}) u) h
+ CROSS JOIN LATERAL (
+   WITH heard AS MATERIALIZED (
+     SELECT array_agg(p.at) FILTER (WHERE p.weight = 'A') AS counted, array_agg(p.at) AS stops
+       FROM unnest(${document}($3::text, h.content)) w CROSS JOIN LATERAL unnest(w.positions, w.weights) p(at, weight) WHERE ${wanted('p.weight')}
+   )
+   SELECT string_agg(CASE WHEN tokid <> 12 AND place = ANY((SELECT coalesce(counted, stops) FROM heard)::int[])
+                          THEN '${marks.start}' || token || '${marks.end}' ELSE token END, '' ORDER BY ordinality) AS text
+     FROM (SELECT *, count(*) FILTER (WHERE tokid <> 12) OVER (ORDER BY ordinality) AS place
+             FROM ts_parse('default', ${separatedSql('h.content')}) WITH ORDINALITY) token) marked
+ WHERE h.rank <= ${hitsPerCall}
+ ORDER BY h.call_id, h.utterance_index`;
 };
 
-type CallKey = Pick<FoundCall, 'callId' | 'callTimestamp'>;
-const keyOf = ({ call_id: callId, micros: callTimestamp }: FoundRow): CallKey => ({ callId, callTimestamp });
-const newestFirst = (a: CallKey, b: CallKey): number =>
-  (b.callTimestamp ?? 0) - (a.callTimestamp ?? 0) || (a.callId < b.callId ? -1 : 1);
-const byUtterance = (a: SearchHit, b: SearchHit): number => a.utteranceIndex - b.utteranceIndex;
-
-/** The first utterances, each with the highlights of all its hits. */
-const joinHits = (hits: readonly SearchHit[]): readonly SearchHit[] => {
-  const joined = new Map<number, SearchHit>();
-  for (const hit of hits) {
-    const known = joined.get(hit.utteranceIndex)?.highlights ?? [];
-    const added = hit.highlights.filter(([start]) => !known.some(([other]) => other === start));
-    const highlights = [...known, ...added].sort(([a], [b]) => a - b);
-    joined.set(hit.utteranceIndex, { ...hit, highlights });
-  }
-  return [...joined.values()].sort(byUtterance).slice(0, hitsPerCall);
-};
-
-/** Of which language newest calls come first, about. */
-const densityOf = ({ query, rest }: Start): number =>
-  rest === undefined ? Number.POSITIVE_INFINITY : query.rows * rest.found;
-
-/** The time of the last call that is wanted, once so many are found. */
-const oldestNeeded = (rows: readonly FoundRow[], wanted: number): number | null => {
-  const times = new Map(rows.map((row) => [row.call_id, row.micros]));
-  return [...times.values()].sort((a, b) => (b ?? 0) - (a ?? 0))[wanted - 1] ?? null;
-};
-
-const callsOf = (rows: readonly FoundRow[]): number => new Set(rows.map((row) => row.call_id)).size;
-
-/** What is frequent is found among the newest rows. Else they are a sample of the others. */
-const lookAtNewest = async (
+const addHits = async (
   client: pg.PoolClient,
   layout: Layout,
   query: LanguageQuery,
-  { parameters, wanted }: { readonly parameters: readonly unknown[]; readonly wanted: number },
-): Promise<Start> => {
-  const { rows } = await client.query<FoundRow>(findSql(layout, 'newest'), [...parameters, firstLook]);
-  if (callsOf(rows) >= wanted) return { query, parameters, rows };
-  // Words alone are all that the index is asked for, and were counted.
-  const hasMore = query.full !== query.words;
-  const { rows: samples } = await client.query<{ rows: number; with_words: number }>(sampleSql(layout), [
-    ...parameters,
-    firstLook,
-    hasMore,
+  rows: readonly FoundRow[],
+): Promise<ReadonlyMap<string, readonly SearchHit[]>> => {
+  const hits = new Map<string, SearchHit[]>();
+  const sides = rows.flatMap((row) => row.sides.map((side) => [row.call_id, side] as const));
+  const { rows: said } = await client.query(hitsSql(layout), [
+    sides.map(([id]) => id),
+    sides.map(([, side]) => side),
+    query.language,
+    query.any,
+    query.counted,
+    query.stopWords,
   ]);
-  const [sample = { rows: 0, with_words: 0 }] = samples;
-  if (sample.rows < firstLook) return { query, parameters, rows };
-  const withWords = hasMore ? sample.with_words : rows.length;
-  const rest = { withWords: withWords / firstLook, found: Math.max(rows.length, halfFound) / firstLook };
-  return { query, parameters, rows, rest };
+  for (const row of said) {
+    const hit = { utteranceIndex: row.utterance_index, side: row.side, ...readMarks(row.marked, row.content) };
+    hits.set(row.call_id, [...(hits.get(row.call_id) ?? []), hit]);
+  }
+  return hits;
 };
 
-/**
- * The sample tells how many rows the index would name, and how many a walk through time would pass until it has found
- * enough; the shorter way is taken. Where both are long, more rows are looked at first.
- */
-const readAll = async (
-  client: pg.PoolClient,
-  layout: Layout,
-  { query, parameters, rows: sampled, rest }: Start,
-  { wanted, from }: { readonly wanted: number; readonly from: number | null },
-): Promise<readonly FoundRow[]> => {
-  const most = 2 * wanted;
-  const find = async (among: Among, limit: number, more: readonly unknown[] = []): Promise<readonly FoundRow[]> => {
-    const bounded = parameters.with(7, limit).with(3, from ?? parameters[3]);
-    const { rows } = await client.query<FoundRow>(findSql(layout, among), [...bounded, ...more]);
-    return rows;
-  };
-  let newest = sampled;
-  let share = rest?.found ?? 0;
-  // A call is found by each of its sides; few calls by both, as far as the newest tell.
-  const enough = (): number =>
-    newest.length === 0 ? wanted + 3 : Math.min(most, Math.ceil((wanted * newest.length) / callsOf(newest)) + 3);
-  const named = query.rows * (rest?.withWords ?? 0) * namedCost;
-  const passed = (): number => Math.min(query.rows, enough() / share);
-  if (Math.min(named, passed()) > secondLook) {
-    newest = await find('newest', most, [secondLook]);
-    if (callsOf(newest) >= wanted) return newest;
-    share = Math.max(newest.length, halfFound) / secondLook;
+const find = async (
+  { filling, ...options }: TranscriptSearchOptions,
+  request: SearchRequest,
+): Promise<SearchResult> => {
+  const alternatives = readSearchText(request.text);
+  const { pool, purpose, layout } = options;
+  await requireIndex(options);
+  await fillBriefly({ ...options, pool: filling });
+  return await inTransaction(pool, purpose, async (client) => {
+    // All that is read is of one moment: a call that a load changes meanwhile is found as it was, and is not pending.
+    await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const { rows: waiting } = await client.query<{ pending: number }>(countWaitingSql(layout));
+    const texts = alternatives.flat().map(({ text }) => text);
+    const { rows: words } = await client.query<WordRow>(wordsSql(layout), [texts]);
+    const languages = [...new Set(words.map(({ language }) => language))];
+    const queries = languages.flatMap(
+      (name) =>
+        readIn(
+          alternatives,
+          words.filter(({ language }) => language === name),
+        ) ?? [],
+    );
+    if (languages.length > 0 && queries.length === 0) {
+      throw terminal('USAGE_SEARCH', 'The search has stop words alone: they are in nearly every call.', {
+        hint: 'Put them into a phrase, such as "votre contrat", where they count, or add a word that is rarer.',
+      });
+    }
+    const rows = await findCalls(client, layout, queries, request);
+    const shown = rows.slice(0, request.limit);
+    const hits = new Map<string, readonly SearchHit[]>();
+    for (const query of queries) {
+      const mine = shown.filter(({ language }) => language === query.language);
+      if (mine.length === 0) continue;
+      for (const [id, said] of await addHits(client, layout, query, mine)) hits.set(id, said);
+    }
+    const calls = shown.map(
+      (row): FoundCall => ({
+        callId: row.call_id,
+        callTimestamp: row.micros,
+        language: row.language,
+        hits: hits.get(row.call_id) ?? [],
+      }),
+    );
+    return { calls, more: rows.length > request.limit, pending: waiting[0]?.pending ?? 0 };
+  });
+};
+
+/** Who searches needs other rights than who loads. */
+const asReader = async <T>({ purpose, layout }: SearchOptions, reading: Promise<T>): Promise<T> => {
+  try {
+    return await reading;
+  } catch (cause) {
+    if (!(cause instanceof CallsyncError) || cause.code !== 'DATABASE_PERMISSION') throw cause;
+    throw terminal('DATABASE_PERMISSION', `The user of the ${purpose} may not read all that a search needs.`, {
+      hint: `Give it the rights of analysts, which callsync grants prints: USAGE on schema ${layout.schema}, SELECT on all its tables, EXECUTE on all its functions.`,
+      cause: cause.cause,
+    });
   }
-  if (named <= passed()) {
-    await client.query(byIndex);
-    const rows = await find('named', most);
-    await client.query(byTime);
-    return rows;
-  }
-  const limit = enough();
-  const rows = await find('walked', limit);
-  return rows.length === limit && callsOf(rows) < wanted ? await find('walked', most) : rows;
 };

@@ -1,11 +1,13 @@
 /** The one row of `sync_state`. */
-import { tableOf } from '../../../schemas/tables.ts';
+import { type Row, tableOf } from '../../../schemas/tables.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import { type Layout, qualified, quote } from './layout.ts';
 
 const { columns } = tableOf('sync_state');
 
-/** Parameters: the row in column order, timestamps in microseconds. */
+export const stateValues = (row: Row): unknown[] => columns.map(({ name }) => row[name] ?? null);
+
+/** Parameters: `stateValues`. */
 export const stateSql = (layout: Layout): string => {
   const names = columns.map(({ name }) => quote(name));
   const values = columns.map(({ type }, index) => {

@@ -9,22 +9,21 @@ import { callIdsSql, guardsSql, orphansSql } from './guards.ts';
 import type { Layout } from './layout.ts';
 import { loadSql } from './load-sql.ts';
 import { rowsSql } from './read.ts';
-import { claimSurplusSql, removeOrphansSql, removeSql } from './remove.ts';
-import { indexTakenSql, prepareStepSql, takePendingSql } from './search-catch-up.ts';
+import { claimSurplusSql, hasSearchSql, removeOrphansSql, removeSql, rowsLeftSql } from './remove.ts';
+import { hitsSql, namedSql, newestSql, walkSql, wordsSql } from './search-find.ts';
 import {
-  countPendingSql,
+  addMissingSql,
   countSearchSql,
+  countWaitingSql,
   createGinSql,
   createSearchSql,
-  currentSql,
   dropGinSql,
   dropSearchSql,
-  lockCallsSql,
+  fillSql,
+  isFillableSql,
   nextCallsSql,
-  notePendingSql,
   searchStateSql,
-} from './search-ddl.ts';
-import { findSql, hitsSql, languageQueriesSql, sampleSql } from './search-query.ts';
+} from './search-index.ts';
 import { stateSql } from './state.ts';
 
 export const listStatements = (layout: Layout): readonly Statement[] => {
@@ -52,29 +51,26 @@ export const listStatements = (layout: Layout): readonly Statement[] => {
     ...removeOrphansSql(layout).map((sql) => ({ name: 'remove orphans', sql })),
     { name: 'guards by id', sql: guardsSql(layout, 'ids') },
     { name: 'digests by id', sql: digestCallsSql(layout) },
+    { name: 'erase: whether there is a search index', sql: hasSearchSql(layout) },
+    { name: 'erase: rows that are left', sql: rowsLeftSql(layout, true) },
     { name: 'ids by time', sql: callIdsSql(layout, 'range') },
     { name: 'ids without a time', sql: callIdsSql(layout, 'undated') },
     { name: 'ids of orphans', sql: orphansSql(layout) },
     ...createSearchSql(layout, layout.schema).map((sql) => ({ name: 'search index: create', sql })),
     { name: 'search index: next calls', sql: nextCallsSql(layout) },
-    { name: 'search index: lock calls', sql: lockCallsSql(layout) },
-    { name: 'search index: note pending calls', sql: notePendingSql(layout) },
-    { name: 'search index: prepare a step', sql: prepareStepSql },
-    { name: 'search index: take pending calls', sql: takePendingSql(layout, 'order') },
-    { name: 'search index: take one of them', sql: takePendingSql(layout, 'ids') },
-    ...indexTakenSql(layout).map((sql) => ({ name: 'search index: index pending calls', sql })),
+    { name: 'search index: rows of calls that have none', sql: addMissingSql(layout) },
+    { name: 'search index: whether there is one', sql: isFillableSql(layout) },
+    { name: 'search index: make documents', sql: fillSql(layout) },
     { name: 'search index: create, last', sql: createGinSql(layout) },
     { name: 'search index: drop what was not finished', sql: dropGinSql(layout) },
     ...dropSearchSql(layout).map((sql) => ({ name: 'search index: drop', sql })),
     { name: 'search index: state', sql: searchStateSql(layout) },
-    { name: 'search index: whether there is one', sql: currentSql(layout) },
     { name: 'search index: calls', sql: countSearchSql(layout) },
-    { name: 'search index: pending calls', sql: countPendingSql(layout) },
-    { name: 'search: languages', sql: languageQueriesSql(layout) },
-    { name: 'search: calls among the newest', sql: findSql(layout, 'newest') },
-    { name: 'search: how frequent', sql: sampleSql(layout) },
-    { name: 'search: calls by a walk', sql: findSql(layout, 'walked') },
-    { name: 'search: calls by the index', sql: findSql(layout, 'named') },
+    { name: 'search index: pending calls', sql: countWaitingSql(layout) },
+    { name: 'search: words in each language', sql: wordsSql(layout) },
+    { name: 'search: calls among the newest', sql: newestSql(layout) },
+    { name: 'search: calls by a walk', sql: walkSql(layout) },
+    { name: 'search: calls by the index', sql: namedSql(layout) },
     { name: 'search: utterances', sql: hitsSql(layout) },
   ];
 };

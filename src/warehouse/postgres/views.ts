@@ -1,6 +1,6 @@
 /** Views in a schema of their own: created, and replaced only where their definition has changed. */
 import type pg from 'pg';
-import { CallsyncError } from '../../errors.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import { inTransaction, runQuery } from '../../postgres/database.ts';
 import type { View } from '../warehouse.ts';
 import { quote } from './layout.ts';

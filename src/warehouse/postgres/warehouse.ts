@@ -1,10 +1,10 @@
 /** The Postgres warehouse: the analysts' schema, which may be on the server of the operational store. */
 import type pg from 'pg';
-import type { PostgresWarehouseConfig } from '../../../schemas/config/warehouses.ts';
 import { type ConnectionUrl, inTransaction, openPool, runQuery } from '../../postgres/database.ts';
 import { postgresError } from '../../postgres/errors.ts';
 import { digestTables } from '../digest.ts';
 import type { Warehouse } from '../warehouse.ts';
+import type { PostgresWarehouseConfig } from './config.ts';
 import { countSql } from './counts.ts';
 import { digestCalls } from './digest-calls.ts';
 import { createGrants } from './grants.ts';
@@ -14,10 +14,11 @@ import { createLoader } from './load.ts';
 import { createMigration } from './migrate.ts';
 import { queryRows } from './query.ts';
 import { readRows } from './read.ts';
-import { removeCalls, removeOrphans } from './remove.ts';
-import { createTranscriptSearch } from './search.ts';
-import { createSearchIndexer } from './search-indexer.ts';
-import { stateSql } from './state.ts';
+import { askAsReader } from './reader.ts';
+import { hasSearchSql, removeCalls, removeOrphans, rowsLeftSql } from './remove.ts';
+import { createTranscriptSearch } from './search-find.ts';
+import { createSearchFiller } from './search-index.ts';
+import { stateSql, stateValues } from './state.ts';
 import { listStatements } from './statements.ts';
 import { ensureViews } from './views.ts';
 
@@ -25,6 +26,10 @@ export interface PostgresWarehouseOptions {
   readonly name: string;
   readonly url: ConnectionUrl;
   readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
+  /** Of a role that only reads, for the queries of persons; without it the owner makes one. */
+  readonly readerUrl?: ConnectionUrl | undefined;
+  /** Longest time of such a query, in milliseconds. */
+  readonly queryMs?: number;
   readonly maxConnections?: number;
   /** Pause between attempts at a change that an open transaction holds up. */
   readonly migrationRetryMs?: number;
@@ -34,7 +39,7 @@ export interface PostgresWarehouseOptions {
 
 const slowMs = 3_600_000;
 /** One step of a search index takes a fraction of a second; closing waits for it. */
-const indexMs = 10_000;
+const fillMs = 10_000;
 
 /** Nothing connects before the first call. @throws CallsyncError DATABASE_… from every method. */
 export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Warehouse => {
@@ -53,45 +58,53 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
   const pool = open();
   // For what may take long on a large warehouse: a load notices a dead connection sooner.
   const slow = open({ statementMs: slowMs });
-  const indexing = open({ statementMs: indexMs, max: 2 });
-  const indexer = createSearchIndexer({ pool: indexing, loads: pool, purpose, layout, warn: options.warn });
+  const filling = open({ statementMs: fillMs, max: 2 });
+  const filler = createSearchFiller({ pool: filling, purpose, layout }, options.warn);
   const migration = createMigration(slow, purpose, layout, options.migrationRetryMs);
   const rowsOf: Warehouse['rowsOf'] = (name) => readRows(slow, layout, name);
   return {
     name: options.name,
     kind: 'postgres',
+    keepsDeleted: { days: null, why: 'as the store' },
     immediate: true,
     maxCallsPerLoad: 500,
     partitionOf: () => undefined,
     migrate: async () => {
       await migration.run();
       // What a process that ended has left.
-      indexer.wake();
+      filler.wake();
     },
     ensureViews: (schema, views) => ensureViews(slow, purpose, schema, views),
     load: async (batch) => {
       const result = await inTransaction(pool, purpose, (client) => applyLoad(client, batch));
-      if (result.changed > 0) indexer.wake();
+      if (result.changed > 0) filler.wake();
       return result;
     },
     heartbeatMs: 15_000,
-    recordState: async (row) => void (await runQuery(pool, purpose, stateSql(layout), [...row])),
+    recordState: async (row) => void (await runQuery(pool, purpose, stateSql(layout), stateValues(row))),
     countRows: async () => (await runQuery<Record<string, number>>(slow, purpose, countSql(layout)))[0] ?? {},
     digestTables: () => digestTables(layout.documents, rowsOf),
     rowsOf,
-    query: (sql, signal) => queryRows(pool, purpose, sql, signal),
+    query: (sql, signal) => queryRows(pool, purpose, sql, { signal }),
+    ask: (sql, { marts, signal }) => askAsReader({ ...options, purpose, schemas: [layout.schema, marts] }, sql, signal),
     listGuards: (range) => listGuards(slow, layout, range),
     removeCalls: (guards) => inTransaction(pool, purpose, (client) => removeCalls(client, layout, guards)),
     removeOrphans: (callIds) => inTransaction(pool, purpose, (client) => removeOrphans(client, layout, callIds)),
     digestCalls: (callIds) => digestCalls(pool, layout, callIds),
+    rowsLeft: async (callIds) => {
+      const [search] = await runQuery<{ found: boolean }>(slow, purpose, hasSearchSql(layout));
+      const sql = rowsLeftSql(layout, search?.found === true);
+      const [left] = await runQuery<{ n: number }>(slow, purpose, sql, [callIds]);
+      return Number(left?.n ?? 0);
+    },
     listCallIds: (range) => listCallIds(slow, layout, range),
     listOrphans: () => listOrphans(slow, layout),
     grants: createGrants(slow, purpose, layout),
-    search: createTranscriptSearch({ pool: slow, indexing, purpose, layout }),
+    search: createTranscriptSearch({ pool: slow, filling, purpose, layout }),
     statements: () => listStatements(layout),
     close: async () => {
-      await Promise.all([migration.stop(), indexer.stop()]);
-      await Promise.all([pool.end(), slow.end(), indexing.end()]).catch((error: unknown) => {
+      await Promise.all([migration.stop(), filler.stop()]);
+      await Promise.all([pool.end(), slow.end(), filling.end()]).catch((error: unknown) => {
         throw postgresError(purpose, error);
       });
     },

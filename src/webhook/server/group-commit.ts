@@ -4,9 +4,9 @@
  * A delivery waits for a group, is written with it, and is answered. One that is not durable after `answerWithinMs` is
  * answered with an error wherever it is; the service then sends it again, and the merge sees that it is the same.
  */
-import { transient } from '../../errors.ts';
+import { transient } from '../../lib/errors.ts';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
-import type { CircuitBreaker } from '../spool/circuit-breaker.ts';
+import type { SpoolDrain } from '../spool/drain.ts';
 import type { Spool } from '../spool/spool.ts';
 
 export type StoredIn = 'inbox' | 'spool';
@@ -21,7 +21,7 @@ export interface GroupCommit {
 export interface GroupCommitOptions {
   readonly inbox: Pick<InboxWriter, 'insert'>;
   readonly spool: Pick<Spool, 'append'>;
-  readonly breaker: CircuitBreaker;
+  readonly drain: Pick<SpoolDrain, 'usable' | 'trip'>;
   /** Groups written at once. */
   readonly writers: number;
   /** Longest that a delivery waits for others before its group is written. */
@@ -44,14 +44,14 @@ interface Entry {
 }
 
 export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
-  const { inbox, spool, breaker, writers, maxDelayMs, batchRows, batchBytes, deadlineMs, answerWithinMs } = options;
+  const { inbox, spool, drain, writers, maxDelayMs, batchRows, batchBytes, deadlineMs, answerWithinMs } = options;
   /** Oldest first; those that no group has taken yet are in `waiting` too. */
   const unanswered = new Set<Entry>();
   const waiting: Entry[] = [];
   let delay: NodeJS.Timeout | undefined;
   const writing = new Set<Promise<void>>();
 
-  const mayWrite = (): boolean => writing.size < writers || !breaker.usable();
+  const mayWrite = (): boolean => writing.size < writers || !drain.usable();
 
   const takeGroup = (): Entry[] => {
     let bytes = 0;
@@ -65,13 +65,13 @@ export const createGroupCommit = (options: GroupCommitOptions): GroupCommit => {
   };
 
   const store = async (deliveries: readonly Delivery[]): Promise<StoredIn> => {
-    if (breaker.usable()) {
+    if (drain.usable()) {
       try {
         await inbox.insert(deliveries, { deadlineMs });
         options.onStored.inbox();
         return 'inbox';
       } catch (error) {
-        breaker.trip(error);
+        drain.trip(error);
       }
     }
     await spool.append(deliveries);

@@ -6,26 +6,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
-import type { Certificate } from '../../certificate.ts';
-import { terminal } from '../../errors.ts';
-import type { FileWatch } from '../../file-watch.ts';
-import { listenOnPort } from '../../listen-port.ts';
-import { createWebhookMetrics } from '../../metrics/webhook-metrics.ts';
+import { createWebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
+import { type Certificate, readCertificate, reloadCertificate, type TlsFiles } from '../../lib/certificate.ts';
+import { terminal } from '../../lib/errors.ts';
+import type { FileWatch } from '../../lib/file-watch.ts';
+import { listenOnPort } from '../../lib/listen-port.ts';
 import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
-import { createCircuitBreaker } from '../spool/circuit-breaker.ts';
 import { createDrain } from '../spool/drain.ts';
 import type { Spool, SpoolStatus } from '../spool/spool.ts';
 import { type BodyReader, createBodyReader } from './body.ts';
 import { limitConnections } from './connections.ts';
 import { createHeaderReader } from './delivery-headers.ts';
-import { createDropLog } from './drop-log.ts';
 import { createGroupCommit } from './group-commit.ts';
-import { errorCode, type ReceiverLog } from './receiver-log.ts';
+import { createDropLog, errorCode, type ReceiverLog } from './receiver-log.ts';
 import { createRejections } from './rejections.ts';
 import { type Admit, addRoutes } from './routes.ts';
 import { createAddressList, createKnownSenders, createOffenders } from './senders.ts';
 import { type SigningKeys, signatureVerifier, type Verifier } from './signature.ts';
-import { openCertificate, watchCertificate } from './tls.ts';
 import { createWakeUp } from './wake-up.ts';
 
 export interface ReceiverOptions {
@@ -105,15 +102,9 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     log,
     onFailure: () => metrics.wakeFailures.inc(),
   });
-  const breaker = createCircuitBreaker({
-    ping: () => inbox.ping({ deadlineMs }),
-    log,
-    onClose: () => drain.start(),
-  });
   const drain = createDrain({
     inbox,
     spool,
-    breaker,
     deadlineMs,
     log,
     onDrained(deliveries) {
@@ -124,7 +115,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
   const groupCommit = createGroupCommit({
     inbox,
     spool,
-    breaker,
+    drain,
     writers: config.group_commit.writers,
     maxDelayMs: config.group_commit.max_delay_ms,
     batchRows: config.group_commit.batch_rows,
@@ -135,7 +126,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
   });
   const ready = (): boolean => {
     const stalledMs = Date.now() - (drain.stalledSince()?.getTime() ?? Number.POSITIVE_INFINITY);
-    return !closing && (breaker.usable() || !spool.status().full) && stalledMs < stalledAfterMs;
+    return !closing && (drain.usable() || !spool.status().full) && stalledMs < stalledAfterMs;
   };
   const rejections = createRejections({
     perMinute: config.rejected_per_minute,
@@ -145,7 +136,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
   metrics.watch(() => ({
     inflightBytes: bodies.bytesHeld(),
     spool: spool.status(),
-    storeUsable: breaker.usable(),
+    storeUsable: drain.usable(),
   }));
   addRoutes(app, {
     path: config.path,
@@ -191,7 +182,7 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
     },
     ready,
     status: () => ({
-      storeUsable: breaker.usable(),
+      storeUsable: drain.usable(),
       spool: spool.status(),
       allowUnsigned: config.allow_unsigned,
       keys: secrets.current().map((key) => key.name),
@@ -201,7 +192,6 @@ export const createReceiver = (options: ReceiverOptions): Receiver => {
       closing = true;
       await closeServer(app, bodies, config.limits.answer_within_s * 1_000);
       await groupCommit.close();
-      await breaker.close();
       await drain.close();
       await rejections.close();
       await wakeUp.close();
@@ -253,3 +243,23 @@ const closeServer = async (app: FastifyInstance, bodies: BodyReader, answerWithi
   grace.abort();
   await cut;
 };
+
+/** @throws CallsyncError WEBHOOK_TLS_INVALID */
+const openCertificate = (files: TlsFiles): Certificate => {
+  const certificate = readCertificate(files);
+  if (certificate === undefined) {
+    throw terminal('WEBHOOK_TLS_INVALID', 'The certificate or key of the webhook receiver cannot be used.', {
+      hint: 'Check that webhook.tls.cert_file and key_file exist, are PEM and belong together.',
+    });
+  }
+  return certificate;
+};
+
+const watchCertificate = (files: TlsFiles, server: TlsServer, log: ReceiverLog): FileWatch =>
+  reloadCertificate({
+    files,
+    server,
+    onRead: () => log.info({}, 'Certificate read again.'),
+    onError: (error) =>
+      log.error({ code: errorCode(error) }, 'The changed certificate cannot be used; the one before stays in force.'),
+  });

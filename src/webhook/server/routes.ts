@@ -1,7 +1,7 @@
 /** The receiver's HTTP surface: one path that takes deliveries, nothing else. */
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { WebhookMetrics } from '../../metrics/webhook-metrics.ts';
+import type { WebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
 import type { Delivery, RejectedDelivery } from '../../store/delivery/inbox-writer.ts';
 import { BodyError, type BodyReader } from './body.ts';
 import { type createHeaderReader, newArrivalId } from './delivery-headers.ts';

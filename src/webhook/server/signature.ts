@@ -1,9 +1,9 @@
 /** The signing secrets in force, and verification of the signature header over the raw bytes of the body (interface §5.4). */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { SigningSecretConfig } from '../../../schemas/config/webhook.ts';
-import { terminal } from '../../errors.ts';
-import { type FileContents, readFiles, watchFiles } from '../../file-watch.ts';
-import { withoutLineEnd } from '../../secret.ts';
+import { terminal } from '../../lib/errors.ts';
+import { type FileContents, readFiles, watchFiles } from '../../lib/file-watch.ts';
+import { withoutLineEnd } from '../../lib/secret.ts';
 import type { ReceiverLog } from './receiver-log.ts';
 
 export interface SigningKey {

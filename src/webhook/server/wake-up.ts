@@ -1,5 +1,5 @@
 /** Wakes the inbox merge after commits: at once, then at most once in `intervalMs`. */
-import { transient } from '../../errors.ts';
+import { transient } from '../../lib/errors.ts';
 import { errorCode, type ReceiverLog } from './receiver-log.ts';
 
 export interface WakeUp {
@@ -11,10 +11,11 @@ export interface WakeUp {
 /** A wake that takes longer counts as failed. */
 const giveUpMs = 5_000;
 
+/** @param options.intervalMs least pause between two wakes, in milliseconds. */
 export const createWakeUp = (options: {
   wake: () => Promise<void>;
   intervalMs: number;
-  log: ReceiverLog;
+  log: Pick<ReceiverLog, 'warn'>;
   onFailure: () => void;
 }): WakeUp => {
   const { wake, intervalMs, log, onFailure } = options;

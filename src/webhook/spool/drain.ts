@@ -1,5 +1,9 @@
 /**
- * Brings what waits in the spool to the inbox, oldest first, while the circuit breaker is closed.
+ * Knows whether the store takes deliveries, and brings those that wait in the spool to the inbox, oldest first.
+ *
+ * usable: deliveries go to the inbox, and the spool is drained. `trip` ends that.
+ * away: deliveries go to the spool. A ping at growing pauses ends that, so that a delivery or a spool file that the store
+ *   cannot take holds up no other.
  *
  * A batch that the store refuses although it answers a ping is halved; a delivery that it refuses alone, time and again, is
  * parked, so that it holds up no other.
@@ -7,10 +11,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Delivery, InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { errorCode, type ReceiverLog } from '../server/receiver-log.ts';
-import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Spool } from './spool.ts';
 
 export interface SpoolDrain {
+  /** The store is tried first. */
+  usable(): boolean;
+  /** The store failed or was too slow. */
+  trip(error: unknown): void;
   /** Starts the drain, unless it runs. */
   start(): void;
   /** Since when the drain brings nothing although the store takes deliveries; undefined while it does, or has nothing to do. */
@@ -18,6 +25,8 @@ export interface SpoolDrain {
   close(): Promise<void>;
 }
 
+const firstPingMs = 250;
+const longestPingMs = 5_000;
 const batchRecords = 128;
 /** Attempts at one delivery, and the pause between them, before it is parked. */
 const attempts = 3;
@@ -29,21 +38,44 @@ const bytesPerSecond = 128 * 1024;
 export const createDrain = (options: {
   readonly inbox: Pick<InboxWriter, 'insert' | 'ping'>;
   readonly spool: Spool;
-  readonly breaker: CircuitBreaker;
   /** Longest that a ping, or a batch without its bytes, may take. */
   readonly deadlineMs: number;
   readonly log: ReceiverLog;
   /** Told how many deliveries came into the inbox. */
   readonly onDrained: (deliveries: number) => void;
 }): SpoolDrain => {
-  const { inbox, spool, breaker, deadlineMs, log, onDrained } = options;
+  const { inbox, spool, deadlineMs, log, onDrained } = options;
   const stop = new AbortController();
+  let usable = true;
+  let probing = Promise.resolve();
   let running: Promise<void> | undefined;
   let limit = batchRecords;
   let failures = 0;
   let stalledSince: Date | undefined;
 
-  const hasWork = (): boolean => !stop.signal.aborted && breaker.usable() && spool.status().records > 0;
+  const probe = async (): Promise<void> => {
+    for (let ms = firstPingMs; ; ms = Math.min(ms * 2, longestPingMs)) {
+      await sleep(ms, undefined, { signal: stop.signal, ref: false }).catch(() => {});
+      if (stop.signal.aborted) return;
+      try {
+        await inbox.ping({ deadlineMs });
+        usable = true;
+        log.info({}, 'The store takes deliveries again.');
+        return start();
+      } catch {
+        // Said once, by `trip`.
+      }
+    }
+  };
+
+  const trip = (error: unknown): void => {
+    if (!usable) return;
+    usable = false;
+    log.warn({ code: errorCode(error) }, 'The store is away or slow: deliveries go to the spool.');
+    probing = probe();
+  };
+
+  const hasWork = (): boolean => !stop.signal.aborted && usable && spool.status().records > 0;
 
   const bring = async (batch: readonly Delivery[]): Promise<void> => {
     const bytes = batch.reduce((sum, { body }) => sum + body.length, 0);
@@ -82,7 +114,7 @@ export const createDrain = (options: {
         await inbox.ping({ deadlineMs });
       } catch {
         stalledSince = undefined;
-        return breaker.trip(error);
+        return trip(error);
       }
       await yieldTo(batch, error);
     }
@@ -112,11 +144,13 @@ export const createDrain = (options: {
 
   start();
   return {
+    usable: () => usable,
+    trip,
     start,
     stalledSince: () => stalledSince,
     async close() {
       stop.abort();
-      await running;
+      await Promise.all([probing, running]);
     },
   };
 };

@@ -6,7 +6,7 @@ import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CallsyncError, terminal } from '../../errors.ts';
+import { type CallsyncError, terminal } from '../../lib/errors.ts';
 
 export interface SpoolLock {
   /** False once the lock file was removed or replaced: then another receiver can lock the folder too. */

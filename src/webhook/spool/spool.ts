@@ -2,21 +2,23 @@
 import { chmod, mkdir, open, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
-import { terminal, transient } from '../../errors.ts';
-import { passable } from '../../new-folder.ts';
+import { terminal, transient } from '../../lib/errors.ts';
+import { passable } from '../../lib/new-folder.ts';
 import type { Delivery } from '../../store/delivery/inbox-writer.ts';
 import { errorCode, type ReceiverLog } from '../server/receiver-log.ts';
-import { lockSpool, type SpoolLock } from './spool-lock.ts';
-import { encodeRecord, findRecord, readRecord } from './spool-record.ts';
 import {
   discardSegment,
+  encodeRecord,
   expireDamaged,
+  findRecord,
   parkRecord,
+  readRecord,
   recoverSegment,
   type SealedSegment,
   SegmentWriter,
   takeOverSegments,
-} from './spool-segments.ts';
+} from './spool-files.ts';
+import { lockSpool, type SpoolLock } from './spool-lock.ts';
 
 export interface SpoolStatus {
   readonly records: number;

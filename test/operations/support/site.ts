@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { findFreePort } from '../../../src/local/local-process.ts';
 import { deleteSchedules, endProcess, type Installation, install } from '../../support/installation.ts';
 
-const program = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
+export const program = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
 
 export const signingSecret = 'a shared secret';
 

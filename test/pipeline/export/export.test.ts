@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { callTables, wordsView } from '../../../schemas/tables.ts';
+import { callTables, type Row, wordsView } from '../../../schemas/tables.ts';
 import { type Vcon, vconSchema } from '../../../schemas/vcon.ts';
 import { type ExportFormat, exportCalls } from '../../../src/pipeline/export/export-calls.ts';
 import { importFile } from '../../../src/pipeline/import/import-file.ts';
-import { eraseCalls } from '../../../src/store/erasure/erase.ts';
+import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { digestedColumns } from '../../../src/warehouse/digest.ts';
 import type { DigestedName } from '../../../src/warehouse/warehouse.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
@@ -68,20 +68,15 @@ const run = (name: string, format: ExportFormat, over: { from?: number; to?: num
 };
 
 /** In the columns' order, as flatten makes them. */
-const readParquet = async (path: string, columns: readonly { name: string; type: string }[]): Promise<unknown[][]> => {
-  const rows = await parquetReadObjects({ file: await asyncBufferFromFile(path), utf8: true });
-  return rows.map((row) =>
-    columns.map(({ name }) => {
-      const value: unknown = row[name];
-      if (value instanceof Date) return value.getTime() * 1000;
-      return typeof value === 'bigint' ? Number(value) : value;
-    }),
-  );
-};
+const readParquet = (path: string): Promise<Row[]> =>
+  asyncBufferFromFile(path).then((file) => parquetReadObjects({ file, utf8: true }));
 
 /** PostgreSQL spells JSON in its own way. */
-const plain = (value: unknown, type: string | undefined): unknown =>
-  type === 'json' && value !== null ? JSON.parse(String(value)) : value;
+const plain = (value: unknown, type: string | undefined): unknown => {
+  if (value instanceof Date) return value.getTime() * 1000;
+  if (typeof value === 'bigint') return Number(value);
+  return type === 'json' && value !== null ? JSON.parse(String(value)) : value;
+};
 
 test('NDJSON: every document once, in order of time, and the import takes it', async () => {
   const result = await run('documents', 'ndjson');
@@ -105,16 +100,15 @@ test('Parquet: a file for each table, with the rows that the warehouse has', asy
   const tables = callTables.filter(({ name }) => name !== 'documents').map(({ name }) => name as DigestedName);
   for (const name of [...tables, wordsView.name]) {
     const columns = digestedColumns(name);
-    const held: unknown[][] = [];
-    for await (const row of pipeline.warehouse.rowsOf(name)) held.push([...row]);
+    const held: Row[] = [];
+    for await (const row of pipeline.warehouse.rowsOf(name)) held.push(row);
     // The guard is the warehouse's own, and word arrays are a file of their own.
-    const kept = columns.flatMap(({ name: column, type }, index) => {
-      const definition = name === 'words' ? wordsView : callTables.find((table) => table.name === name);
-      return type !== 'words' && definition?.columns.some((one) => one.name === column) ? [index] : [];
-    });
-    const pick = (row: readonly unknown[]) =>
-      JSON.stringify(kept.map((index) => plain(row[index], columns[index]?.type)));
-    const read = await readParquet(join(folder, 'tables', `${name}.parquet`), columns);
+    const definition = name === 'words' ? wordsView : callTables.find((table) => table.name === name);
+    const kept = columns.filter(
+      ({ name: column, type }) => type !== 'words' && definition?.columns.some((one) => one.name === column),
+    );
+    const pick = (row: Row) => JSON.stringify(kept.map(({ name: column, type }) => plain(row[column], type)));
+    const read = await readParquet(join(folder, 'tables', `${name}.parquet`));
     expect(read.length, name).toBe(files[`${name}.parquet`]);
     expect(read.map(pick).sort(), name).toEqual(held.map(pick).sort());
   }

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -9,12 +8,10 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type ImportOptions, type ImportResult, importFile } from '../../../src/pipeline/import/import-file.ts';
-import { unpack } from '../../../src/pipeline/import/open-bytes.ts';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { listQuarantine, readQuarantine } from '../../../src/store/delivery/quarantine.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
-import { zstdBomb, zstdFrame } from './zstd-frame.ts';
 
 let pipeline: Pipeline;
 let folder: string;
@@ -66,8 +63,8 @@ const plain: Record<string, string | Buffer> = {
 };
 
 describe('forms', () => {
-  test.each(Object.entries(plain))('%s, plain, gzip and zstd', async (_, content) => {
-    for (const pack of [Buffer.from, gzipSync, zstdFrame] as ((bytes: Buffer) => Buffer)[]) {
+  test.each(Object.entries(plain))('%s, plain and gzip', async (_, content) => {
+    for (const pack of [Buffer.from, gzipSync] as ((bytes: Buffer) => Buffer)[]) {
       await pipeline.clear();
       expect(await run(pack(Buffer.from(content as string)))).toMatchObject({
         records: 3,
@@ -88,11 +85,9 @@ describe('forms', () => {
     }
   });
 
-  test('several members of gzip and frames of zstd are one file', async () => {
+  test('several members of gzip are one file', async () => {
     const [a, b] = [Buffer.from(ndjson([record(1)])), Buffer.from(ndjson([record(2)]))];
     expect(await run(Buffer.concat([gzipSync(a), gzipSync(b)]))).toMatchObject({ records: 2 });
-    await pipeline.clear();
-    expect(await run(Buffer.concat([zstdFrame(a), zstdFrame(b)]))).toMatchObject({ records: 2 });
   });
 
   test('a stream, in chunks of any size', async () => {
@@ -120,18 +115,6 @@ describe('forms', () => {
       ),
       { numRuns: 15 },
     );
-  });
-
-  test('zstd as the tool writes it', async (context) => {
-    let packed: Buffer;
-    try {
-      packed = execFileSync('zstd', ['-19', '-c'], {
-        input: ndjson(Array.from({ length: 3_000 }, (_, n) => record(n, { text: 'le chat '.repeat(n % 50) }))),
-      });
-    } catch {
-      return context.skip('no zstd on this machine');
-    }
-    expect(await run(packed)).toMatchObject({ records: 3_000, refused: 0 });
   });
 });
 
@@ -266,24 +249,10 @@ describe('files that cannot be read to their end', () => {
       ).subarray(0, -2_000),
       'IMPORT_FILE_BROKEN',
     ],
-    ['zstd that is cut off', zstdFrame(Buffer.from(ndjson([record(1)]))).subarray(0, -3), 'IMPORT_FILE_BROKEN'],
-    ['zstd of 33 bytes that wants 1 GiB', zstdBomb({ blocks: 6, contentBytes: 2 ** 30 }), 'IMPORT_WINDOW_TOO_LARGE'],
+    ['zstd, which is unpacked on the way', Buffer.from('28b52ffd2004', 'hex'), 'IMPORT_ENCODING'],
     ['UTF-16', Buffer.from(`\ufeff${ndjson([record(1)])}`, 'utf16le'), 'IMPORT_ENCODING'],
   ])('%s: a terminal error', async (_, content, code) => {
     await expect(run(content)).rejects.toMatchObject({ code, kind: 'terminal' });
-  });
-
-  test('zstd of 8 KiB that becomes 250 MiB is unpacked bit by bit', async () => {
-    const bomb = zstdBomb({ blocks: 2_000 });
-    const before = process.memoryUsage().arrayBuffers;
-    let most = 0;
-    let bytes = 0;
-    for await (const chunk of unpack(Readable.from([bomb]), 'zstd')) {
-      bytes += chunk.length;
-      most = Math.max(most, process.memoryUsage().arrayBuffers - before);
-    }
-    expect(bytes).toBe(2_000 * 128 * 1024);
-    expect(most).toBeLessThan(100_000_000);
   });
 
   test('what came before is imported', async () => {
@@ -308,7 +277,6 @@ describe('an import that was interrupted', () => {
     ['NDJSON', ndjson(records)],
     ['a JSON array', `[\n${records.map((one) => JSON.stringify(one)).join(',\n')}\n]`],
     ['gzip', gzipSync(ndjson(records))],
-    ['zstd', zstdFrame(Buffer.from(ndjson(records)))],
   ];
 
   test.each(contents)('%s: goes on where it was', async (_, content) => {

@@ -1,4 +1,4 @@
-/** Retention by age, every fourteen days of a year; `npm run campaign -- retention` has every day, and BigQuery. */
+/** Retention by age, every fourteen days of a year; `npm run campaign -- persons retention` has every day, and BigQuery. */
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { createAges } from '../../../src/calls/age.ts';

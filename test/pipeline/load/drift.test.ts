@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
-import { sampleCall } from '../../../src/cli/webhook/sample-call.ts';
+import { sampleCall } from '../../../src/cli/commands/webhook/sample-call.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
 import { flattenVersion } from '../../../src/calls/flatten.ts';
-import { transient } from '../../../src/errors.ts';
+import { transient } from '../../../src/lib/errors.ts';
 import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { commitLoad } from '../../../src/pipeline/load/commit-load.ts';
 import { type FoldedBatch, ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';

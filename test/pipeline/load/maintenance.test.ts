@@ -6,6 +6,7 @@ import { countPending } from '../../../src/store/loads/pending.ts';
 import { walkBatch, walkToEnd } from '../../../src/store/loads/walk.ts';
 import { registerWarehouse } from '../../../src/store/loads/warehouses.ts';
 import type { RetentionRules } from '../../../src/store/retention.ts';
+import { openTestProof } from '../../support/persons.ts';
 import { observationOf, openPipeline, type Pipeline, register } from '../../support/pipeline.ts';
 
 let pipeline: Pipeline;
@@ -24,7 +25,7 @@ const retention = {
   loads: 30 * days,
 };
 const keep = (rules: Partial<RetentionRules> = {}) =>
-  runMaintenance({ ...pipeline.deps, retention: { ...retention, ...rules } });
+  runMaintenance({ ...pipeline.deps, proof: openTestProof(), retention: { ...retention, ...rules } });
 const query = async (sql: string, values: unknown[] = []) => (await pipeline.store.pool.query(sql, values)).rows;
 const ageWarehouse = (name: string, interval: string) =>
   query('UPDATE warehouses SET configured_at = now() - $2::interval WHERE name LIKE $1', [name, interval]);
@@ -72,6 +73,36 @@ describe('warehouses', () => {
     await ageWarehouse('gone', '8 days');
     await keep();
     expect(await query('SELECT warehouse FROM unloaded_deliveries')).toEqual([{ warehouse: 'main' }]);
+  });
+
+  test('that were removed long ago keep no calls and loads, and events end; those of others stay', async () => {
+    await registerWarehouse(pipeline.store, 'gone', flattenVersion);
+    await fold('a', 'b');
+    await pipeline.drain();
+    await query(
+      `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls) VALUES ('l', 'gone', 1, 1, 'test', 1)`,
+    );
+    await query(
+      `INSERT INTO events (kind, what, at) SELECT 'test', d::text, now() - make_interval(days => d) FROM unnest(ARRAY[399, 401]) AS d`,
+    );
+    const left = async () => ({
+      calls: await query(
+        `SELECT warehouse, count(*)::int AS n FROM warehouse_calls WHERE warehouse IN ('gone', 'main') GROUP BY 1 ORDER BY 1`,
+      ),
+      loads: await query('SELECT DISTINCT warehouse FROM loads ORDER BY 1'),
+      events: await query(`SELECT what FROM events WHERE kind = 'test'`),
+    });
+    await ageWarehouse('gone', '399 days');
+    await keep();
+    const [gone, main] = [{ warehouse: 'gone' }, { warehouse: 'main' }];
+    const calls = [gone, main].map((one) => ({ ...one, n: 2 }));
+    expect(await left()).toMatchObject({ calls, loads: [gone, main] });
+    await ageWarehouse('gone', '401 days');
+    await keep();
+    expect(await left()).toEqual({ calls: calls.slice(1), loads: [main], events: [{ what: '399' }] });
+    // One that comes back is sent everything.
+    await registerWarehouse(pipeline.store, 'gone', flattenVersion);
+    expect(await walkToEnd(pipeline.store, 'gone')).toBe(2);
   });
 
   test('get the calls of a fold that was under way when they registered, and did not know them', async () => {

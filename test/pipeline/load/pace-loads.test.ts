@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { callsToLoad, takesChanges } from '../../../src/pipeline/load/pace-loads.ts';
+import { callsToLoad, mayCommit, takesChanges } from '../../../src/pipeline/load/pace-loads.ts';
 
 const ask = (origin: string, waiting: number, dueInMs?: number) =>
   callsToLoad({
@@ -21,10 +21,17 @@ test.each([
 test('the sweep takes changed calls when they are due; everybody else at once', async () => {
   const warehouse = (dueInMs: number) => ({
     maxCallsPerLoad: 100,
-    nextCommitInMs: async (of?: 'changes') => (of === 'changes' ? dueInMs : 0),
+    nextCommitInMs: async (pace: string) => (pace === 'changes' ? dueInMs : 0),
   });
   expect(await takesChanges({ origin: 'pending', warehouse: warehouse(5_000) })).toBe(false);
   expect(await takesChanges({ origin: 'pending', warehouse: warehouse(0) })).toBe(true);
   expect(await takesChanges({ origin: 'fill', warehouse: warehouse(5_000) })).toBe(true);
   expect(await takesChanges({ origin: 'pending', warehouse: { maxCallsPerLoad: 100 } })).toBe(true);
+});
+
+test('the sweep begins no commit that it would have to wait for; everybody else waits in the load', async () => {
+  const warehouse = { maxCallsPerLoad: 100, nextCommitInMs: async (pace: string) => (pace === 'any' ? 20_000 : 0) };
+  expect(await mayCommit({ origin: 'pending', warehouse })).toBe(false);
+  expect(await mayCommit({ origin: 'import', warehouse })).toBe(true);
+  expect(await mayCommit({ origin: 'pending', warehouse: { maxCallsPerLoad: 100 } })).toBe(true);
 });

@@ -1,4 +1,5 @@
 /** Ledgers and warehouses that were restored from a backup or lost, noticed by maintenance and healed without the service. */
+
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
@@ -6,12 +7,14 @@ import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { repairCounters } from '../../../src/store/counters.ts';
-import { eraseCalls } from '../../../src/store/erasure/erase.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
 import { countPending } from '../../../src/store/loads/pending.ts';
 import { migrateStore } from '../../../src/store/migrate.ts';
+import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { openStore } from '../../../src/store/store.ts';
+import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
+import { openTestProof } from '../../support/persons.ts';
 import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
 let pipeline: Pipeline;
@@ -26,12 +29,13 @@ afterEach(async () => {
 afterAll(() => pipeline.close());
 
 const query = async (sql: string) => (await pipeline.store.pool.query(sql)).rows;
+const proof = openTestProof();
 const said: string[] = [];
 const check = async (): Promise<readonly string[]> => {
   said.length = 0;
   const { store, warehouse } = pipeline;
   const say = (message: string) => void said.push(message);
-  await createLedgerCheck({ store, warehouses: [warehouse], lease: createLease(store), say }).run();
+  await createLedgerCheck({ store, warehouses: [warehouse], lease: createLease(store), say, proof }).run();
   return said;
 };
 let clock = 1_700_000_000_000_000;
@@ -207,6 +211,7 @@ describe('under running workers, and before maintenance looks,', () => {
       warehouses: [target],
       lease: createLease(store),
       say: (message) => void said.push(message),
+      proof,
     });
     await runningCheck.run();
     const running = { ...deps, targets: [{ warehouse: checkBeforeLoad(target, runningCheck), documents: false }] };
@@ -247,6 +252,28 @@ describe('under running workers, and before maintenance looks,', () => {
       expect(await check()).toEqual([]);
     },
   );
+
+  test('the new epoch comes first; what was interrupted after it is done by the next check', async () => {
+    const worker = await run();
+    await worker.write(['a', 'v1'], ['b', 'v1']);
+    const restore = await ledger();
+    await worker.write(['a', 'v2'], ['new', 'v1']);
+    const epoch = await pipeline.store.epoch();
+    await restore();
+    const { store, warehouse: target } = pipeline;
+    const failing: Warehouse = {
+      ...target,
+      query: (sql) =>
+        /SELECT call_id, revision/.test(sql) ? Promise.reject(new Error('too long')) : target.query(sql),
+    };
+    const deps = { store, lease: createLease(store), say: () => undefined, proof };
+    await expect(createLedgerCheck({ ...deps, warehouses: [failing] }).run()).rejects.toThrow('too long');
+    expect(await store.epoch()).toBe(epoch + 1);
+    await createLedgerCheck({ ...deps, warehouses: [target] }).run();
+    expect(await store.epoch()).toBe(epoch + 1);
+    expect(await query('SELECT call_id FROM rereads ORDER BY 1')).toEqual([{ call_id: 'a' }, { call_id: 'new' }]);
+    expect(await query('SELECT FROM epochs WHERE healing')).toEqual([]);
+  });
 
   test('counters that a restore of the data alone has doubled are right again', async () => {
     const worker = await run();
@@ -348,7 +375,13 @@ test('a worker with another key of tombstones is refused', async () => {
     erasures: () => ({ ...erasures, key: Buffer.from('another key of tombstones') }),
   });
   try {
-    const deps = { store: other, warehouses: [pipeline.warehouse], lease: createLease(other), say: () => undefined };
+    const deps = {
+      store: other,
+      warehouses: [pipeline.warehouse],
+      lease: createLease(other),
+      say: () => undefined,
+      proof,
+    };
     await expect(createLedgerCheck(deps).run()).rejects.toMatchObject({ code: 'TOMBSTONE_KEY' });
   } finally {
     await other.close();

@@ -158,11 +158,12 @@ export const makeDialectCase = (seed: number): DialectCase => {
     unstableTies: false,
   };
   for (const trait of chosen) traits[trait]?.(draft, random);
+  const refused = addRefusals(seed, name, draft);
   const served = dialectOf(name, draft.dialect);
   const qualified = served.windows.some((window) => window.axis === 'qualified') && random() < 0.6;
   return {
     seed,
-    traits: [name, ...chosen],
+    traits: [name, ...chosen, ...refused],
     simulator: {
       seed,
       dialect: name,
@@ -186,6 +187,26 @@ export const makeDialectCase = (seed: number): DialectCase => {
     maxCalls: pick([50, 1_000, 100_000], random()),
     changes: draft.changes,
   };
+};
+
+/** Refusals of several requests in a row, or of all from an offset on; drawn apart, so that the rest of a seed stays. */
+const addRefusals = (seed: number, name: string, draft: Draft): string[] => {
+  const random = randomStream(seed * 104_729 + 5);
+  const { paging } = dialectOf(name, draft.dialect);
+  const names: string[] = [];
+  if (random() < 0.3) {
+    const kinds = ['missing_404', 'refused_400', 'refused_416', 'refused_422', 'too_many_429', 'error_500'] as const;
+    const kind = pick(kinds, random());
+    const first = 2 + Math.floor(random() * 20);
+    const length = 2 + Math.floor(random() * 5);
+    draft.faults.at = Array.from({ length }, (_, index) => ({ request: first + index, kind }));
+    names.push(`${length}_${kind}`);
+  }
+  if (random() < 0.3 && paging.style === 'offset') {
+    draft.dialect.paging = { ...paging, maxOffset: pick([50, 100, 150], random()) };
+    names.push('max_offset');
+  }
+  return names;
 };
 
 /** Smaller pages than usual, so that few calls make many of them. */

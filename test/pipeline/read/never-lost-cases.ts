@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Range } from '../../../schemas/orchestration.ts';
-import { CallsyncError, transient } from '../../../src/errors.ts';
+import { CallsyncError, transient } from '../../../src/lib/errors.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
 import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { hash32 } from '../../../src/simulator/calls/random.ts';

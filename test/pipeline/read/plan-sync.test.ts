@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { transient } from '../../../src/errors.ts';
+import { readHealth } from '../../../src/health/read-health.ts';
+import { transient } from '../../../src/lib/errors.ts';
 import { countRange } from '../../../src/pipeline/read/count-range.ts';
 import { asSync, finishSync, planSync, type SyncDeps } from '../../../src/pipeline/read/plan-sync.ts';
 import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
-import { summarizeStore } from '../../../src/store/status/summary.ts';
 import { listProblems, replaceProblems } from '../../../src/store/windows/problems.ts';
 import { readSyncState } from '../../../src/store/windows/sync-state.ts';
 import { advanceWatermark, openProblems, recordWindow } from '../../../src/store/windows/windows.ts';
@@ -186,8 +186,8 @@ describe('the plan of continuous sync', () => {
     const failing = asSync(deps, () => Promise.reject(transient('SERVICE_UNAVAILABLE', 'It is away.')));
     await expect(failing).rejects.toThrow('away');
     expect(await readSyncState(store())).toMatchObject({ lastError: 'SERVICE_UNAVAILABLE', lagSeconds: null });
-    const { sync } = await summarizeStore(store());
-    expect(sync).toEqual({ lagSeconds: null, lastError: 'SERVICE_UNAVAILABLE', failedAt: expect.any(Date) });
+    const { sync } = await readHealth(store());
+    expect(sync).toMatchObject({ lag: null, lastError: 'SERVICE_UNAVAILABLE', failedAt: expect.any(Date) });
     await finishSync(deps, { seenTo: (await serviceNow()) - minute });
     const state = await readSyncState(store());
     expect(state?.lastError).toBeNull();

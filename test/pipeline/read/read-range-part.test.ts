@@ -115,6 +115,7 @@ describe('against the simulated service', () => {
     let cut = 0;
     let parts = 0;
     let changed = 0;
+    let skippedSeconds = 0;
     for (let range: Range | null = first.range, length: number | undefined; range !== null; ) {
       const stop = new AbortController();
       let resume: RangePartProgress | undefined;
@@ -137,10 +138,11 @@ describe('against the simulated service', () => {
         });
       });
       changed += result.totals.changed;
+      skippedSeconds += result.totals.skippedSeconds ?? 0;
       range = result.rest;
       length = result.windowLength;
     }
-    return { parts, changed };
+    return { parts, changed, skippedSeconds };
   };
 
   test.each(directions)(
@@ -154,10 +156,17 @@ describe('against the simulated service', () => {
       const { axis, range } = input();
       expect(await uncoveredRanges(pipeline.store, { axis, ...range })).toEqual([]);
       const requests = source.list.counts.requests;
-      expect(await readAll(input({ direction }))).toMatchObject({ changed: 0 });
+      expect(await readAll(input({ direction }))).toMatchObject({
+        changed: 0,
+        skippedSeconds: expect.closeTo((range.to - range.from) / 1_000_000, 3),
+      });
       expect(source.list.counts.requests).toBe(requests);
       const digests = await pipeline.warehouse.digestTables();
-      expect(await readAll(input({ direction, force: true, maxCalls: 100_000 }))).toEqual({ parts: 1, changed: 0 });
+      expect(await readAll(input({ direction, force: true, maxCalls: 100_000 }))).toEqual({
+        parts: 1,
+        changed: 0,
+        skippedSeconds: 0,
+      });
       expect(source.list.counts.requests).toBeGreaterThan(requests);
       expect(await pipeline.warehouse.digestTables()).toEqual(digests);
     },

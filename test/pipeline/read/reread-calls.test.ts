@@ -1,6 +1,7 @@
 /** Calls to be read again from a list that has no endpoint for one call. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
+import { readHealth } from '../../../src/health/read-health.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { rereadCalls } from '../../../src/pipeline/read/reread-calls.ts';
@@ -8,7 +9,6 @@ import { type Simulator, startSimulator } from '../../../src/simulator/start-sim
 import type { Source } from '../../../src/source/source.ts';
 import { requestRereads } from '../../../src/store/delivery/inbox.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
-import { summarizeStore } from '../../../src/store/status/summary.ts';
 import { readSimulated, simulatedSource, wholeRange } from '../../source/simulated.ts';
 import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 import { settledRange } from '../../support/settled-range.ts';
@@ -49,8 +49,8 @@ afterAll(async () => {
 
 const ask = () => rereadCalls(deps, new AbortController().signal);
 const figures = async () => {
-  const { rereadsWaiting, rereadsUnanswered } = await summarizeStore(pipeline.store);
-  return { rereadsWaiting, rereadsUnanswered };
+  const { count, unanswered } = (await readHealth(pipeline.store)).rereads;
+  return { rereadsWaiting: count, rereadsUnanswered: unanswered };
 };
 const ingestAndLoad = async (...observations: readonly Observation[]) =>
   await loadFolded(pipeline.deps, await ingest(pipeline.deps, { observations, rejected: [], origin: 'test' }));

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { createAges } from '../../../src/calls/age.ts';
-import { drawCoverage } from '../../../src/coverage/draw-text.ts';
-import { readCoverage } from '../../../src/coverage/read-coverage.ts';
-import { addHold } from '../../../src/pipeline/erase/hold-calls.ts';
+import { readCoverage } from '../../../src/health/coverage/coverage.ts';
+import { drawCoverage } from '../../../src/health/coverage/draw-text.ts';
 import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
-import { compareValues } from '../../../src/privacy/compare-values.ts';
+import { addHold } from '../../../src/pipeline/persons/hold.ts';
 import { verifyVerdictChain } from '../../../src/store/windows/verdicts.ts';
+import { mean } from '../../support/persons.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
 
 let here: Installation | undefined;
@@ -99,14 +99,11 @@ describe('a day whose calls are partly too old to be kept', () => {
     await store.pool.query('DELETE FROM ledger WHERE call_id = ANY($1)', [unseen]);
     await store.pool.query('DELETE FROM wh_main.calls WHERE call_id = ANY($1)', [unseen]);
     const aged = old.length - 1;
-    await addHold(
-      store,
-      { kind: 'call', values: [old[5] as string] },
-      {
-        ...{ comparison: compareValues(['FR'], () => []), personOf: (_, value) => value },
-        ...{ reason: 'case 17', actor: 'clerk', proof: deps.proof },
-      },
-    );
+    await addHold(store, mean({ kind: 'call', values: [old[5] as string] }), {
+      reason: 'case 17',
+      actor: 'clerk',
+      proof: deps.proof,
+    });
     const limit = Date.now() - cutMs;
     const ages = createAges({ calls: limit, words: limit });
     Object.assign(deps, { ages });

@@ -14,10 +14,17 @@ import { recordWindow } from '../../../src/store/windows/windows.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 import { day } from './installation.ts';
 
-const settings = { age: 2 * day, span: 30 * day, level: 'fields', backlogDays: 30, rowsDays: 1 } as const;
+const settings = {
+  age: 2 * day,
+  span: 30 * day,
+  level: 'fields',
+  backlogDays: 30,
+  rowsDays: 1,
+  interval: day,
+} as const;
 const start = Date.parse('2023-01-01T00:00:00Z') * 1000;
 const days = 3 * 365;
-const interval = day;
+const { interval } = settings;
 
 let here: Pipeline;
 let folder: string;
@@ -30,7 +37,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('three years of days are judged by the date that was printed, also when the oldest of them never is', async () => {
+test('three years of days are judged by the date that was printed, and their rows compared every 30 days, also when the oldest of them never is', async () => {
   const source = createSource(
     sourceConfigSchema.parse({
       base_url: 'http://127.0.0.1:9',
@@ -63,14 +70,11 @@ test('three years of days are judged by the date that was printed, also when the
 
   const first = await unjudged();
   expect(first).toHaveLength(days);
-  const printed = forecastVerdicts(first, { ...settings, interval }, now) as number;
-  const rows = new Map<number, number>();
+  const printed = forecastVerdicts(first, settings, now) as number;
   let runs = 0;
-  for (; now < printed; now += interval) {
-    runs += 1;
+  const run = async (): Promise<void> => {
     const plan = await planReconcile(deps, settings, {});
     for (const window of plan.windows) {
-      if (window.warehouseLevel === 'rows') rows.set(window.from, (rows.get(window.from) ?? 0) + 1);
       // The oldest day can never be judged; it must not hold up the others.
       const outcome: VerdictOutcome = window.from === start ? 'unproven' : 'proven';
       await addVerdict(here.store, proof, {
@@ -96,18 +100,22 @@ test('three years of days are judged by the date that was printed, also when the
         compared_by: 'test',
       });
     }
+  };
+  for (; now < printed; now += interval) {
+    runs += 1;
+    await run();
   }
   expect((await unjudged()).map((one) => one.from)).toEqual([start]);
   expect(runs).toBe(Math.round((printed - (start + days * day + day / 2)) / interval));
   expect(runs, 'about 1,060 days at 30 a run').toBeLessThan(45);
-  expect(rows.size, 'rows are compared in rotation, no day twice before the others').toBe(
-    [...rows.values()].reduce((sum, n) => sum + n, 0),
-  );
+  for (const end = now + 31 * interval; now < end; now += interval) await run();
+  const all = await listDays(here.store, { axis: 'timestamp', warehouses: ['main'], to: now - settings.age });
+  expect(all.filter((one) => one.judged && one.rowsAt < now - 32 * day)).toEqual([]);
   await source.close();
 }, 240_000);
 
 test('says that days before the span are never judged where the schedule takes none of them', () => {
   const old = [{ from: 0, to: day }];
-  expect(forecastVerdicts(old, { ...settings, backlogDays: 0, interval }, 100 * day)).toBe(Number.POSITIVE_INFINITY);
-  expect(forecastVerdicts([], { ...settings, interval }, 100 * day)).toBeUndefined();
+  expect(forecastVerdicts(old, { ...settings, backlogDays: 0 }, 100 * day)).toBe(Number.POSITIVE_INFINITY);
+  expect(forecastVerdicts([], settings, 100 * day)).toBeUndefined();
 });

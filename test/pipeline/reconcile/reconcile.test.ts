@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
-import { drawCoverage } from '../../../src/coverage/draw-text.ts';
-import { readCoverage } from '../../../src/coverage/read-coverage.ts';
-import { transient } from '../../../src/errors.ts';
+import { readCoverage } from '../../../src/health/coverage/coverage.ts';
+import { drawCoverage } from '../../../src/health/coverage/draw-text.ts';
+import { transient } from '../../../src/lib/errors.ts';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';

@@ -3,10 +3,10 @@
  * the verdicts say so. The number is the caller's: some tens in the suite, 1,000 as a campaign.
  */
 import { expect } from 'vitest';
-import { type Column, callTables, type Table, tableOf } from '../../../schemas/tables.ts';
+import { type Column, callTables, columnsOf, type Row, type Table, tableOf } from '../../../schemas/tables.ts';
 import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import { hash32 } from '../../../src/simulator/calls/random.ts';
-import type { Row, Warehouse } from '../../../src/warehouse/warehouse.ts';
+import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { register } from '../../support/pipeline.ts';
 import { type Target, targets } from '../../warehouse/conformance-targets.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
@@ -79,13 +79,10 @@ const otherValue = ({ name, type }: Column, kind: Warehouse['kind']): string => 
 const literal = (value: unknown): string =>
   typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value);
 
-const readValue = ({ table, row }: Victim, name: string): unknown =>
-  row[table.columns.findIndex((column) => column.name === name)];
-
 const keyOf = (victim: Victim): string =>
-  victim.table.key.map((name) => `${name} = ${literal(readValue(victim, name))}`).join(' AND ');
+  victim.table.key.map((name) => `${name} = ${literal(victim.row[name])}`).join(' AND ');
 
-const idOf = (victim: Victim): string => literal(readValue(victim, 'call_id'));
+const idOf = (victim: Victim): string => literal(victim.row.call_id);
 const idsOf = (victims: readonly Victim[]): string => victims.map(idOf).join(', ');
 
 /** Rows of all tables, at most one of each call, in an order that follows from the seed. */
@@ -125,10 +122,14 @@ const tamper = async ({ warehouse, target }: TestedWarehouse, wanted: Tampering)
   for (const [statement, keys] of statements) await target.execute(`${statement} WHERE ${keys.join(' OR ')}`);
   await target.execute(`INSERT INTO metadata (call_id, call_timestamp, key, value)
     SELECT call_id, call_timestamp, 'added', 'by hand' FROM calls WHERE call_id IN (${idsOf(take(wanted.added))})`);
-  // Only a warehouse without keys takes a call twice.
+  // Only a warehouse without keys takes a call twice: on its own day, and on the next one.
   const doubled = warehouse.kind === 'bigquery' ? take(wanted.added) : [];
+  const [same, next] = [doubled.slice(1), doubled.slice(0, 1)];
+  const others = columnsOf(tableOf('calls')).flatMap(({ name }) => (name === 'call_timestamp' ? [] : [name]));
   if (doubled.length > 0)
-    await target.execute(`INSERT INTO calls SELECT * FROM calls WHERE call_id IN (${idsOf(doubled)})`);
+    await target.execute(`INSERT INTO calls SELECT * FROM calls WHERE call_id IN (${idsOf(same)});
+      INSERT INTO calls (call_timestamp, ${others.join(', ')})
+      SELECT TIMESTAMP_ADD(call_timestamp, INTERVAL 1 DAY), ${others.join(', ')} FROM calls WHERE call_id IN (${idsOf(next)})`);
   const forged = take(wanted.added);
   await forge(target, forged);
   return { touched: wanted.altered + wanted.deleted + wanted.added + doubled.length, forged: forged.length };

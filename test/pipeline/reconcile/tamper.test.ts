@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { findTampering } from './tamper-cases.ts';
 
-// `npm run campaign -- tamper` alters 1,000 values.
+// `npm run campaign -- warehouse tamper` alters 1,000 values.
 test('what was altered, deleted and added in either warehouse is found at level rows, healed, and in the verdicts', async () => {
   const figures = await findTampering({ calls: 40, altered: 16, moved: 6, deleted: 4, added: 3, again: false });
   expect(Object.keys(figures)).toHaveLength(2);

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Impersonated } from 'google-auth-library';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
 import { createClient, createRest } from '../../../src/warehouse/bigquery/client.ts';
+import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
 
 const configOf = (over: Record<string, unknown>) =>

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
+import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { relationsOf, stagingFields } from '../../../src/warehouse/bigquery/ddl.ts';
 import { extendFields, tableResource } from '../../../src/warehouse/bigquery/migrate.ts';
 import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';

@@ -1,6 +1,6 @@
 /** The SQL that can be sent: reviewed as a file, bounded to the partitions of a batch, understood by Google's analyzer. */
 import { describe, expect, test } from 'vitest';
-import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
+import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import { type ScriptInput, writeLoadScript } from '../../../src/warehouse/bigquery/load-script.ts';
 import { listStatements } from '../../../src/warehouse/bigquery/statements.ts';
 import { analyze, hasAnalyzer } from '../../support/analyzer.ts';

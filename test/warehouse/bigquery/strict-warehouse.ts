@@ -1,5 +1,5 @@
 /** A BigQuery warehouse behind the strict stand-in, with waits of seconds cut to milliseconds. */
-import { bigqueryWarehouseSchema } from '../../../schemas/config/warehouses.ts';
+import { bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
 import {
   type BigqueryWarehouse,
   type BigqueryWarehouseOptions,

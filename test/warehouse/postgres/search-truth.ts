@@ -43,16 +43,12 @@ export const createRandom = (seed: number) => {
 };
 type Random = ReturnType<typeof createRandom>;
 
-/** Some of the calls are so long that positions run out: of words that all utterances have, or of those of one utterance. */
 export const makeSayings = ({ below, some, lang }: Random, calls: number): readonly Saying[] =>
-  Array.from({ length: calls }, (_, at) => {
-    const [utterances, longest] = at % 20 === 7 ? [600, 4] : at % 20 === 13 ? [2, 9_000] : [8, 7];
-    const says = Array.from({ length: at % 20 === 7 ? utterances : 1 + below(utterances) }, () => {
-      const side = below(2) === 0 ? 'out' : 'in';
-      return [side, longest > 100 ? Array.from({ length: 1_500 }, () => some(6)).flat() : some(longest)] as const;
-    });
-    return { callId: `c${String(at).padStart(3, '0')}`, lang: lang(), says };
-  });
+  Array.from({ length: calls }, (_, at) => ({
+    callId: `c${String(at).padStart(3, '0')}`,
+    lang: lang(),
+    says: Array.from({ length: 1 + below(8) }, () => [below(2) === 0 ? 'out' : 'in', some(7)] as const),
+  }));
 
 /** Words, phrases and excluded phrases, and one of two such searches. */
 export const makeQuestion = ({ random, below, some }: Random): Question =>
@@ -83,12 +79,17 @@ export const createTruth = async (client: pg.Client, sayings: readonly Saying[])
     );
     for (const { word, stems, plain_stems: plainStems } of rows) {
       // Stop words are no other words, but those with accents may be typed without them.
-      const read = stems.length > 0 ? stems : [`${stopMark}${word}`, ...plainStems];
-      readings.set(`${lang} ${word}`, read.map(withoutAccents));
+      const read = stems.length > 0 ? stems : [`${stopMark}${word}`];
+      readings.set(`${lang} ${word}`, [...new Set([...read, ...plainStems])]);
     }
   }
   const readingsOf = (lang: Language, word: string) => readings.get(`${lang} ${word.toLowerCase()}`) ?? [];
-  const spell = (lang: Language, typed: readonly string[]) => typed.map((word) => readingsOf(lang, word)[0] ?? '');
+  /** Of a stop word, that reading alone. */
+  const spell = (lang: Language, typed: readonly string[]): Spelled =>
+    typed.map((word) => {
+      const read = readingsOf(lang, word);
+      return isStop(read) ? read.slice(0, 1) : read;
+    });
   const spelled = sayings.map(({ callId, lang, says }) => ({
     callId,
     lang,
@@ -102,20 +103,20 @@ export const createTruth = async (client: pg.Client, sayings: readonly Saying[])
     find: (question) => {
       const found = new Map<string, Set<number>>();
       for (const { callId, lang, utterances } of spelled) {
-        for (const alternative of question) {
+        const alternatives = question.map((alternative) => {
           const phrases = alternative.phrases.map((phrase) => spell(lang, phrase));
-          const outside = alternative.words
-            .map((word) => spell(lang, [word]))
-            .filter(([reading]) => !reading?.startsWith(stopMark));
+          const outside = alternative.words.map((word) => spell(lang, [word])).filter(([word]) => !isStop(word));
           const excluded = alternative.excludedPhrases.map((phrase) => spell(lang, phrase));
-          const wanted = [...phrases, ...outside];
-          for (const side of ['out', 'in']) {
-            const mine = utterances.filter((utterance) => utterance.side === side);
-            const isSaid = (phrase: readonly string[]) => mine.some(({ words }) => isAmong(words, phrase));
-            if (!wanted.every(isSaid) || excluded.some(isSaid)) continue;
-            const having = mine.filter(({ words }) => wanted.some((one) => isAmong(words, one)));
-            found.set(callId, new Set([...(found.get(callId) ?? []), ...having.map(({ index }) => index)]));
-          }
+          return { wanted: [...phrases, ...outside], excluded };
+        });
+        for (const side of ['out', 'in']) {
+          const mine = utterances.filter((utterance) => utterance.side === side);
+          const isSaid = (phrase: Spelled) => mine.some(({ words }) => isAmong(words, phrase));
+          if (!alternatives.some(({ wanted, excluded }) => wanted.every(isSaid) && !excluded.some(isSaid))) continue;
+          const having = mine.filter(({ words }) =>
+            alternatives.some(({ wanted }) => wanted.some((one) => isAmong(words, one))),
+          );
+          found.set(callId, new Set([...(found.get(callId) ?? []), ...having.map(({ index }) => index)]));
         }
       }
       return found;
@@ -123,7 +124,11 @@ export const createTruth = async (client: pg.Client, sayings: readonly Saying[])
   };
 };
 
+/** The readings of each word. */
+type Spelled = readonly (readonly string[])[];
+
 const stopMark = '^';
-const isAmong = (said: readonly (readonly string[])[], phrase: readonly string[]): boolean =>
-  said.some((_, at) => phrase.every((word, offset) => said[at + offset]?.includes(word)));
+const isStop = (readings: readonly string[] | undefined): boolean => readings?.[0]?.startsWith(stopMark) === true;
+const isAmong = (said: Spelled, phrase: Spelled): boolean =>
+  said.some((_, at) => phrase.every((word, offset) => word.some((reading) => said[at + offset]?.includes(reading))));
 const withoutAccents = (text: string): string => text.normalize('NFD').replaceAll(/\p{M}/gu, '');

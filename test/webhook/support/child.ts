@@ -29,8 +29,8 @@ export const compileProgram = async (name: string): Promise<{ readonly entry: st
   const compile = ['--ignoreConfig', '--noCheck', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
   const files = ['--rewriteRelativeImportExtensions', '--rootDir', '.', '--outDir', folder, source];
   await promisify(execFile)(process.execPath, ['node_modules/typescript/bin/tsc', ...compile, ...files]);
-  const migrations = 'src/store/migrations';
-  await cp(migrations, join(folder, migrations), { recursive: true });
+  const schema = 'src/store/schema.sql';
+  await cp(schema, join(folder, schema));
   return {
     entry: join(folder, source.replace('.ts', '.js')),
     remove: () => rm(folder, { recursive: true, force: true }),

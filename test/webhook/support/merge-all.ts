@@ -37,7 +37,7 @@ export const mergeAll = async (url: string): Promise<ReadonlyMap<string, number>
     }
     while ((await loadPendingBatch(deps, target, { origin: 'test', graceSeconds: 0 })) !== undefined);
     const counts = new Map<string, number>();
-    for await (const [callId] of warehouse.rowsOf('calls')) {
+    for await (const { call_id: callId } of warehouse.rowsOf('calls')) {
       counts.set(callId as string, (counts.get(callId as string) ?? 0) + 1);
     }
     return counts;

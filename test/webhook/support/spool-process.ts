@@ -4,7 +4,7 @@
  * `ID` or `-`, `drain` with the ids of what waits.
  */
 import { createInterface } from 'node:readline';
-import { CallsyncError } from '../../../src/errors.ts';
+import { CallsyncError } from '../../../src/lib/errors.ts';
 import { openSpool } from '../../../src/webhook/spool/spool.ts';
 import { makeDelivery } from './deliveries.ts';
 

@@ -208,14 +208,6 @@ CREATE TABLE IF NOT EXISTS `acme-prod.calls.loads` (
 CLUSTER BY load_id
 OPTIONS (description='Every commit into this warehouse. Grain: load.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
 
--- ddl/token_aliases (sent as tables.insert)
-CREATE TABLE IF NOT EXISTS `acme-prod.calls.token_aliases` (
-  old_token STRING NOT NULL OPTIONS (description='Token that a former key made (`privacy.former_keys`), as rows of earlier calls have it.'),
-  new_token STRING OPTIONS (description='The newest token of the same value; it is never in old_token, so that one join leads to it.')
-)
-CLUSTER BY old_token
-OPTIONS (description='After a change of the key of tokens: what leads from a former token to the newest one of the same value. Empty where there are no former keys. Grain: token of a former key.', kms_key_name='projects/k/locations/eu/keyRings/r/cryptoKeys/c', labels=[('app', 'callsync')]);
-
 -- ddl/sync_state (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.sync_state` (
   warehouse STRING NOT NULL OPTIONS (description='Name of the warehouse in the configuration.'),
@@ -295,8 +287,7 @@ CREATE TABLE `acme-prod.calls_staging.callsync_staging_example_1` (
   redactions ARRAY<STRUCT<redaction_index INT64, utterance_index INT64, first_word INT64, last_word INT64, detector STRING, detector_version INT64>>,
   changes ARRAY<STRUCT<field STRING, revision INT64, source STRING, observed_at INT64>>,
   deliveries ARRAY<STRUCT<seq INT64, arrival_id STRING, delivery_id STRING, hook_id STRING, agent STRING, received_at INT64, signing_key STRING, call_id STRING, outcome STRING, reason STRING>>,
-  verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, kept_out INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>,
-  token_aliases ARRAY<STRUCT<old_token STRING, new_token STRING>>
+  verdicts ARRAY<STRUCT<verdict_id INT64, axis STRING, window_from INT64, window_to INT64, level STRING, warehouse_level STRING, calls_listed INT64, calls_found INT64, missing INT64, different INT64, healed INT64, gone INT64, surplus INT64, kept_out INT64, confirmed STRING, outcome STRING, compared_at INT64, ledger_epoch INT64, flatten_version INT64, revisions_digest STRING, compared_by STRING, digest STRING, key_id STRING, previous_digest STRING>>
 );
 
 -- load/new calls
@@ -827,22 +818,6 @@ WHEN MATCHED THEN UPDATE SET
 WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, kept_out, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
   VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.kept_out, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
 
-MERGE `acme-prod.calls.token_aliases` AS t
-USING (
-  SELECT
-    r.old_token AS old_token,
-    r.new_token AS new_token
-  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.token_aliases) AS r
-  WHERE s.kind = 'log'
-  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.old_token ORDER BY s.n DESC) = 1
-) AS x
-ON t.old_token = x.old_token
-WHEN MATCHED AND x.new_token IS NULL THEN DELETE
-WHEN MATCHED THEN UPDATE SET
-  new_token = x.new_token
-WHEN NOT MATCHED AND x.new_token IS NOT NULL THEN INSERT (old_token, new_token)
-  VALUES (x.old_token, x.new_token);
-
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
 SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
@@ -888,7 +863,7 @@ SET unknown_dates = ARRAY(
   SELECT DISTINCT DATE(c.call_timestamp)
   FROM `acme-prod.calls.calls` AS c
   INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
-  WHERE NOT x.sent_before AND c.call_timestamp IS NOT NULL
+  WHERE c.call_timestamp IS NOT NULL
 );
 
 SET claimed = ARRAY(
@@ -1431,22 +1406,6 @@ WHEN MATCHED THEN UPDATE SET
 WHEN NOT MATCHED THEN INSERT (verdict_id, axis, window_from, window_to, level, warehouse_level, calls_listed, calls_found, missing, different, healed, gone, surplus, kept_out, confirmed, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, previous_digest)
   VALUES (x.verdict_id, x.axis, x.window_from, x.window_to, x.level, x.warehouse_level, x.calls_listed, x.calls_found, x.missing, x.different, x.healed, x.gone, x.surplus, x.kept_out, x.confirmed, x.outcome, x.compared_at, x.ledger_epoch, x.flatten_version, x.revisions_digest, x.compared_by, x.digest, x.key_id, x.previous_digest);
 
-MERGE `acme-prod.calls.token_aliases` AS t
-USING (
-  SELECT
-    r.old_token AS old_token,
-    r.new_token AS new_token
-  FROM `acme-prod.calls_staging.callsync_staging_example_1` AS s, UNNEST(s.token_aliases) AS r
-  WHERE s.kind = 'log'
-  QUALIFY ROW_NUMBER() OVER (PARTITION BY r.old_token ORDER BY s.n DESC) = 1
-) AS x
-ON t.old_token = x.old_token
-WHEN MATCHED AND x.new_token IS NULL THEN DELETE
-WHEN MATCHED THEN UPDATE SET
-  new_token = x.new_token
-WHEN NOT MATCHED AND x.new_token IS NOT NULL THEN INSERT (old_token, new_token)
-  VALUES (x.old_token, x.new_token);
-
 INSERT INTO `acme-prod.calls.loads`
   (load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at)
 SELECT this_load, this_epoch, this_flatten, this_origin, sent_calls,
@@ -1492,7 +1451,7 @@ SET unknown_dates = ARRAY(
   SELECT DISTINCT DATE(c.call_timestamp)
   FROM `acme-prod.calls.calls` AS c
   INNER JOIN `acme-prod.calls_staging.callsync_staging_example_1` AS x ON x.call_id = c.call_id
-  WHERE NOT x.sent_before AND c.call_timestamp IS NOT NULL
+  WHERE c.call_timestamp IS NOT NULL
 );
 
 SET claimed = ARRAY_CONCAT(claimed, ARRAY(
@@ -1607,8 +1566,6 @@ UNION ALL
 SELECT 'deliveries' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.deliveries`
 UNION ALL
 SELECT 'verdicts' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.verdicts`
-UNION ALL
-SELECT 'token_aliases' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.token_aliases`
 UNION ALL
 SELECT 'changes' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.changes`
 UNION ALL
@@ -1749,6 +1706,27 @@ WHERE t.call_id IN UNNEST(surplus);
 COMMIT TRANSACTION;
 END;
 
+-- erase/rows-left
+SELECT SUM(n) AS n FROM (
+SELECT COUNT(*) AS n FROM `acme-prod.calls.calls` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.utterances` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.tags` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.metadata` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.udfs` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.contacts` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.redactions` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.changes` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.deliveries` AS t WHERE TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+);
+
 -- reconcile/digests
 SELECT * FROM (
 SELECT r.call_id AS call_id, 'calls' AS relation, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.processed_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.processed_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.status) AS STRING), ':', r.status), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.campaign) AS STRING), ':', r.campaign), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))) AS STRING), ':', IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))) AS STRING), ':', IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_state) AS STRING), ':', r.audio_state), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.lang) AS STRING), ':', r.lang), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.asr_model) AS STRING), ':', r.asr_model), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.obfuscated AS STRING)) AS STRING), ':', CAST(r.obfuscated AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.transcript_call_id) AS STRING), ':', r.transcript_call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_label) AS STRING), ':', r.in_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_data) AS STRING), ':', r.in_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_type) AS STRING), ':', r.in_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_label) AS STRING), ':', r.out_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_data) AS STRING), ':', r.out_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_type) AS STRING), ':', r.out_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_id) AS STRING), ':', r.client_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.agent) AS STRING), ':', r.agent), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.direction) AS STRING), ':', r.direction), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.dept) AS STRING), ':', r.dept), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.ani) AS STRING), ':', r.ani), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_capture_date) AS STRING), ':', r.client_capture_date), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_file_location) AS STRING), ':', r.audio_file_location), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.utterance_count AS STRING)) AS STRING), ':', CAST(r.utterance_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.word_count AS STRING)) AS STRING), ':', CAST(r.word_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.tag_count AS STRING)) AS STRING), ':', CAST(r.tag_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.first_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.first_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.last_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.last_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.missing_since) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.missing_since) AS STRING)), '-')))) AS digest,
@@ -1852,19 +1830,16 @@ CREATE OR REPLACE VIEW `acme-prod.calls_restricted.calls` AS SELECT call_id, cal
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.utterances` AS SELECT call_id, call_timestamp, utterance_index, side, start_offset, duration, score, word_count FROM `acme-prod.calls.utterances`;
 
 -- grants
-CREATE OR REPLACE VIEW `acme-prod.calls_restricted.words` AS SELECT call_id, call_timestamp, utterance_index, word_index, side, start_offset, length, score FROM `acme-prod.calls.words`;
-
--- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.tags` AS SELECT call_id, call_timestamp, tag_index, tag_id, display_name, confidence, type, value_bool FROM `acme-prod.calls.tags`;
 
 -- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.contacts` AS SELECT call_id, call_timestamp, side, type FROM `acme-prod.calls.contacts`;
 
 -- grants
-CREATE OR REPLACE VIEW `acme-prod.calls_restricted.changes` AS SELECT call_id, call_timestamp, field, revision, source, observed_at FROM `acme-prod.calls.changes`;
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.redactions` AS SELECT call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version FROM `acme-prod.calls.redactions`;
 
 -- grants
-CREATE OR REPLACE VIEW `acme-prod.calls_restricted.redactions` AS SELECT call_id, call_timestamp, redaction_index, utterance_index, first_word, last_word, detector, detector_version FROM `acme-prod.calls.redactions`;
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.changes` AS SELECT call_id, call_timestamp, field, revision, source, observed_at FROM `acme-prod.calls.changes`;
 
 -- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.deliveries` AS SELECT seq, arrival_id, hook_id, agent, received_at, signing_key, call_id, outcome FROM `acme-prod.calls.deliveries`;
@@ -1873,10 +1848,13 @@ CREATE OR REPLACE VIEW `acme-prod.calls_restricted.deliveries` AS SELECT seq, ar
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.loads` AS SELECT load_id, ledger_epoch, flatten_version, origin, calls_sent, calls_changed, loaded_at FROM `acme-prod.calls.loads`;
 
 -- grants
-CREATE OR REPLACE VIEW `acme-prod.calls_restricted.verdicts` AS SELECT verdict_id, axis, window_from, window_to, outcome, confirmed, missing, different, healed, gone, surplus, compared_at FROM `acme-prod.calls.verdicts`;
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.verdicts` AS SELECT verdict_id, axis, window_from, window_to, missing, different, healed, gone, surplus, confirmed, outcome, compared_at FROM `acme-prod.calls.verdicts`;
 
 -- grants
 CREATE OR REPLACE VIEW `acme-prod.calls_restricted.sync_state` AS SELECT warehouse, watermark, newest_call, proven_axis, proven_through, pending, last_load_at, last_error, ledger_epoch, heartbeat_at FROM `acme-prod.calls.sync_state`;
+
+-- grants
+CREATE OR REPLACE VIEW `acme-prod.calls_restricted.words` AS SELECT call_id, call_timestamp, utterance_index, word_index, side, start_offset, length, score FROM `acme-prod.calls.words`;
 
 -- grants
 GRANT `roles/bigquery.dataViewer` ON SCHEMA `acme-prod.calls_restricted` TO "group:others@example.com", "group:analysts@example.com";

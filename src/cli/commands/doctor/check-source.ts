@@ -1,0 +1,123 @@
+/** Checks of the service: token, list, clock, WebSocket, MRCP. */
+import { CallsyncError } from '../../../lib/errors.ts';
+import type { RequestLimiter } from '../../../source/http/limiter.ts';
+import { checkMrcp } from '../../../source/mrcp/mrcp.ts';
+import { findRecordsPath } from '../../../source/probe/session.ts';
+import { findTokenFormat, type Source } from '../../../source/source.ts';
+import { openTap } from '../../../source/websocket/tap.ts';
+import { openSource } from '../../parts/open-source.ts';
+import type { Services } from '../../parts/services.ts';
+import { exitCodeOf } from '../../shell/failures.ts';
+import { type Check, type Finding, failed, NotChecked, ok, silent, skipped, warning } from './check.ts';
+
+const noticedSkewS = 5;
+
+export const sourceChecks = (services: Services, limiter?: RequestLimiter): Check[] => {
+  const opened = services.config.source;
+  let source: Source | undefined;
+  const open = (): Source => {
+    source ??= openSource(services, undefined, limiter);
+    return source;
+  };
+  let listed: Promise<unknown> | undefined;
+  const list = (signal: AbortSignal): Promise<unknown> => {
+    listed ??= askList(open(), signal);
+    return listed;
+  };
+  return [
+    {
+      name: 'token',
+      run: async (signal) => {
+        const format = await findTokenFormat(opened, signal);
+        if (format !== opened.token_format) {
+          return failed(
+            `The identity provider takes the token request as ${format} only.`,
+            `Set source.token_format: ${format}.`,
+          );
+        }
+        return ok(opened.token === undefined && opened.token_file === undefined ? 'Issued.' : 'Configured.');
+      },
+    },
+    {
+      name: 'list',
+      run: async (signal) => describeList(opened.list.records, await list(signal)),
+    },
+    {
+      name: 'clock',
+      run: async (signal) => {
+        await list(signal).catch(() => {
+          throw new NotChecked('The list did not answer, so the service’s clock is not known.');
+        });
+        return describeClock(open(), services.config.sync.clock_skew);
+      },
+    },
+    { name: 'websocket', run: (signal) => checkWebsocket(open(), signal) },
+    {
+      name: 'mrcp',
+      run: async () => {
+        const { outcome, message, hint = '' } = await checkMrcp(opened.mrcp);
+        if (outcome === 'not_configured') return skipped(message);
+        return outcome === 'answers' ? ok(message) : silent(message, hint);
+      },
+    },
+  ];
+};
+
+/** One request to the list, tried twice at most. @throws CallsyncError of the source */
+export const askList = async ({ api, config }: Source, signal: AbortSignal): Promise<unknown> => {
+  const url = api.address(config.list.path, Object.entries(config.list.params));
+  const { value } = await api.get(url, ({ body }) => JSON.parse(body.toString('utf8')) as unknown, {
+    signal,
+    retries: 1,
+  });
+  return value;
+};
+
+const describeList = (configured: string, body: unknown): Finding => {
+  const found = findRecordsPath(body);
+  if (found === configured)
+    return ok(`Answers, with records at “${configured === '' ? 'the body itself' : configured}”.`);
+  return failed(
+    `Answers, but not with records at “${configured}”${found === undefined ? '' : ` (there are some at “${found}”)`}.`,
+    'Run callsync probe --write, or name the preset of the service in source.list.preset.',
+  );
+};
+
+/** Beyond the allowed skew, webhook times are cut off and no longer order correctly. */
+const describeClock = ({ clock }: Source, allowedSkewMs: number): Finding => {
+  const offset = clock.offset();
+  if (offset === undefined) return skipped('The service tells no time (no Date header).');
+  // What is certain: the part of the offset that no rounding of the header explains.
+  const ms = offset.low > 0 ? offset.low : Math.min(offset.high, 0);
+  const seconds = Math.round(Math.abs(ms) / 1000);
+  if (seconds < noticedSkewS) return ok('Agrees with the service’s.');
+  const message = `The service’s clock is ${seconds} s ${ms > 0 ? 'ahead of' : 'behind'} this machine’s.`;
+  const hint = 'Let this machine keep its time by NTP (such as timedatectl set-ntp true).';
+  return seconds * 1000 > allowedSkewMs ? failed(message, hint) : warning(message, hint);
+};
+
+const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): Promise<Finding> => {
+  if (config.websocket.url === undefined) return skipped('No address is configured (source.websocket.url).');
+  const stop = new AbortController();
+  let refusal: string | undefined;
+  let isOpen = false;
+  try {
+    await openTap({
+      config: config.websocket,
+      tokens,
+      signal: AbortSignal.any([signal, stop.signal]),
+      onFrame: () => undefined,
+      onEvent: (event) => {
+        if (event.kind === 'opened') isOpen = true;
+        if (event.kind === 'refused') refusal = event.explanation;
+        stop.abort();
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof CallsyncError)) throw error;
+    return { ...failed(error.message, error.hint ?? 'Ask the account manager.'), exitCode: exitCodeOf(error) };
+  }
+  if (isOpen) return ok(`${new URL(config.websocket.url).host} opens.`);
+  const hint = 'Try again later; callsync tap keeps trying.';
+  return refusal === undefined ? silent('It did not open.', hint) : failed(refusal, hint);
+};

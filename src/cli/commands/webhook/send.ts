@@ -1,0 +1,98 @@
+/** Signs a body and sends it as the service would (interface §4.3, §5.4): 10 seconds, exactly one retry. */
+import { Agent, request } from 'undici';
+import { errorCode } from '../../../webhook/server/receiver-log.ts';
+import { signBody } from '../../../webhook/server/signature.ts';
+
+export interface SendOptions {
+  readonly url: string;
+  readonly body: Buffer | string;
+  /** Without it the delivery is not signed. */
+  readonly secret?: Buffer | string;
+  readonly hookId?: string;
+  /** Header prefix; `X-Service-` by default. */
+  readonly prefix?: string;
+  /** A decimal number like a timestamp; now by default. */
+  readonly deliveryId?: string;
+  readonly timeoutMs?: number;
+  /** Whether to send once more after anything but a 2XX; as the service does by default. */
+  readonly retry?: boolean;
+  /** Further trusted certificates, PEM. */
+  readonly ca?: string | Buffer;
+}
+
+export interface SendAttempt {
+  /** Absent when no answer came. */
+  readonly status?: number;
+  /** Code of the failure, such as ECONNREFUSED. */
+  readonly failure?: string;
+  readonly ms: number;
+}
+
+export interface SendResult {
+  readonly delivered: boolean;
+  readonly deliveryId: string;
+  readonly attempts: readonly SendAttempt[];
+}
+
+const senderVersion = '1.0.0';
+
+/** An answer other than 2XX, or none, is an attempt in the result, not an error. */
+export const sendWebhook = async (options: SendOptions): Promise<SendResult> => {
+  const { url, secret, hookId = 'sample-hook', prefix = 'X-Service-', timeoutMs = 10_000, retry = true } = options;
+  const body = Buffer.isBuffer(options.body) ? options.body : Buffer.from(options.body);
+  const deliveryId = options.deliveryId ?? newDeliveryId(new Date());
+  const headers: Record<string, string> = {
+    'Content-Type': 'application/json',
+    'User-agent': `Service-Webhook/${senderVersion}`,
+    [`${prefix}Delivery`]: deliveryId,
+    [`${prefix}Hook-Id`]: hookId,
+    ...(secret === undefined ? {} : { [`${prefix}Signature`]: signBody(body, secret) }),
+  };
+  await using agent = new DisposableAgent(options.ca);
+  const attempts: SendAttempt[] = [];
+  for (let attempt = 0; attempt < (retry ? 2 : 1); attempt += 1) {
+    const result = await sendOnce(agent.dispatcher, url, headers, body, timeoutMs);
+    attempts.push(result);
+    if (isDelivered(result)) break;
+  }
+  return { delivered: attempts.some(isDelivered), deliveryId, attempts };
+};
+
+const isDelivered = ({ status }: SendAttempt): boolean => status !== undefined && status >= 200 && status < 300;
+
+/** Seconds since the epoch with a fractional part, as the service's own ids look. */
+export const newDeliveryId = (at: Date): string => {
+  const micros = Math.floor(Math.random() * 1_000);
+  return `${(at.getTime() / 1_000).toFixed(3)}${String(micros).padStart(3, '0')}`;
+};
+
+const sendOnce = async (
+  dispatcher: Agent,
+  url: string,
+  headers: Record<string, string>,
+  body: Buffer,
+  timeoutMs: number,
+): Promise<SendAttempt> => {
+  const startedAt = performance.now();
+  const elapsed = () => Math.round(performance.now() - startedAt);
+  try {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const response = await request(url, { method: 'POST', headers, body, dispatcher, signal });
+    await response.body.dump();
+    return { status: response.statusCode, ms: elapsed() };
+  } catch (error) {
+    return { failure: errorCode(error), ms: elapsed() };
+  }
+};
+
+class DisposableAgent {
+  readonly dispatcher: Agent;
+
+  constructor(ca: string | Buffer | undefined) {
+    this.dispatcher = new Agent(ca === undefined ? {} : { connect: { ca } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.dispatcher.destroy();
+  }
+}

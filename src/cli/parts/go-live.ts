@@ -1,0 +1,186 @@
+/** Going live without a gap: receiver first, then the past, then both held against each other, then the schedules. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { countOf } from '../../lib/count-of.ts';
+import { terminal, transient } from '../../lib/errors.ts';
+import { defaultAxis } from '../../source/list/list-query.ts';
+import {
+  countPendingDeliveries,
+  type GoLiveState,
+  listRejections,
+  measureOverlap,
+  type Overlap,
+  readGoLive,
+  saveGoLive,
+} from '../../store/status/go-live.ts';
+import type { Store } from '../../store/store.ts';
+import { startBackfill, wakeMergeInbox } from '../../temporal/workflow-client.ts';
+import { roundTrip } from '../commands/doctor/check-webhook.ts';
+import { checkPublicUrl } from '../commands/webhook/check-public-url.ts';
+import { iso } from '../shell/output.ts';
+import { ensureConfiguredSchedules } from './ensure-schedules.ts';
+import type { TemporalService } from './open-temporal.ts';
+import type { Services } from './services.ts';
+import { watchBackfill } from './watch-backfill.ts';
+
+export interface GoLiveInput {
+  /** Microseconds; where the past begins. */
+  readonly from: number;
+  /** Instead of webhook.public_url; then it need not be public. */
+  readonly url?: string;
+  /** Milliseconds that webhooks and polls must have run side by side. */
+  readonly overlapMs: number;
+  /** Go on although no call ended in the overlap. */
+  readonly acceptEmpty: boolean;
+  /** Forget how far an earlier run came. */
+  readonly restart: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface GoLiveDeps {
+  readonly services: Services;
+  readonly store: Store;
+  readonly temporal: TemporalService;
+}
+
+const nowMicros = (): number => Date.now() * 1000;
+
+/** Each step is kept once it is done; a second run goes on after it. @throws CallsyncError GO_LIVE_… where a step fails. */
+export const goLive = async (deps: GoLiveDeps, input: GoLiveInput): Promise<GoLiveState> => {
+  const { store } = deps;
+  const known = input.restart ? undefined : await readGoLive(store);
+  let state: GoLiveState = known?.from === input.from ? known : { from: input.from };
+  const keep = async (more: Partial<GoLiveState>): Promise<void> => {
+    state = { ...state, ...more };
+    await saveGoLive(store, state);
+  };
+  const { say } = deps.services;
+
+  if (state.receiver === undefined) {
+    const { url, message } = await verifyReceiver(deps, input);
+    await keep({ receiver: { at: nowMicros(), url } });
+    say(`1 receiver   ${message}`);
+  } else say(`1 receiver   was verified at ${iso(state.receiver.at)}.`);
+
+  if (state.catchUp?.calls === undefined) {
+    if (state.catchUp === undefined) await keep({ catchUp: { to: nowMicros() } });
+    const { to } = state.catchUp as { to: number };
+    const { calls, problems } = await read(deps, input, { name: `go-live_${iso(input.from).slice(0, 10)}`, to });
+    await keep({ catchUp: { to, calls, problems } });
+  }
+  const { to, calls = 0, problems = 0 } = state.catchUp as NonNullable<GoLiveState['catchUp']>;
+  const unsure = problems > 0 ? `, ${countOf(problems, 'window')} not shown to be complete: callsync status` : '';
+  say(`2 catch-up   ${iso(input.from)} … ${iso(to)}: ${countOf(calls, 'call')}${unsure}.`);
+
+  if (state.overlap === undefined) {
+    const overlap = await compareOverlap(deps, input, state.receiver?.at as number);
+    refuseBadOverlap(overlap, input, await listRejections(store, overlap.from));
+    await keep({ overlap });
+  }
+  say(`3 overlap    ${describeOverlap(state.overlap as Overlap)}`);
+
+  await ensureConfiguredSchedules(deps.services, deps.temporal);
+  await keep({ schedules: { at: nowMicros() } });
+  say('4 schedules  are on.');
+  return state;
+};
+
+const verifyReceiver = async (
+  { services, store }: GoLiveDeps,
+  input: GoLiveInput,
+): Promise<{ readonly url: string; readonly message: string }> => {
+  const url = input.url ?? services.config.webhook.public_url;
+  if (url === undefined) {
+    throw terminal('CONFIG_INVALID', 'webhook.public_url is needed: the address that the service sends to.', {
+      hint: 'Set it to the address given to the account manager.',
+    });
+  }
+  const found = input.url === undefined ? await checkPublicUrl(new URL(url)) : [];
+  const trip = await roundTrip(services, store, url);
+  for (const { outcome, message, hint } of [...found, trip]) {
+    if (outcome === 'failed') {
+      throw terminal('GO_LIVE_RECEIVER', `The receiver is not ready: ${message}`, hint === undefined ? {} : { hint });
+    }
+    if (outcome === 'warning') services.say(`  note: ${message} ${hint ?? ''}`);
+  }
+  return { url, message: trip.message };
+};
+
+/** Reads a range to its end, joining a reading that is under way. */
+const read = async (
+  { services, temporal }: GoLiveDeps,
+  { from, signal }: Pick<GoLiveInput, 'from' | 'signal'>,
+  { name, to, force = false }: { readonly name: string; readonly to: number; readonly force?: boolean },
+): Promise<{ calls: number; problems: number }> => {
+  const { sync, source, temporal: config } = services.config;
+  const handle = await startBackfill(temporal.client, config.task_queue, {
+    name,
+    axis: defaultAxis(source.list).name,
+    range: { from, to },
+    direction: sync.order,
+    concurrency: sync.concurrency,
+    force,
+  });
+  const progress = await watchBackfill(handle, name, signal);
+  if (progress.state !== 'done') {
+    throw transient('GO_LIVE_STOPPED', 'The reading goes on without being watched.', {
+      hint: 'The same command joins it again.',
+    });
+  }
+  return { calls: progress.totals.calls, problems: progress.totals.problems };
+};
+
+/** Waits until both ways in have run side by side long enough, reads that time again and compares. */
+const compareOverlap = async (deps: GoLiveDeps, input: GoLiveInput, from: number): Promise<Overlap> => {
+  const { services, store, temporal } = deps;
+  const { settle } = services.config.sync;
+  const ready = from / 1000 + input.overlapMs + settle;
+  if (Date.now() < ready) {
+    services.say(`  waiting until ${new Date(ready).toISOString()}, so that webhooks and list can be compared …`);
+    await delay(ready - Date.now(), undefined, { signal: input.signal }).catch(() => {
+      throw transient('GO_LIVE_STOPPED', 'Stopped while waiting.', { hint: 'The same command goes on.' });
+    });
+  }
+  const to = nowMicros() - settle * 1000;
+  await read(deps, { from, signal: input.signal }, { name: `go-live_overlap_${iso(to)}`, to, force: true });
+  await wakeMergeInbox(temporal.client, services.config.temporal.task_queue);
+  for (const until = Date.now() + 60_000; (await countPendingDeliveries(store)) > 0; await delay(200)) {
+    if (Date.now() < until) continue;
+    throw transient('GO_LIVE_INBOX', 'Deliveries wait in the inbox and are not merged.', {
+      hint: 'Check that a worker runs (callsync doctor), then run the same command again.',
+    });
+  }
+  return measureOverlap(store, { from, to });
+};
+
+const describeOverlap = ({ from, to, both, webhookOnly, pollOnly }: Overlap): string => {
+  const span = `${iso(from)} … ${iso(to)}`;
+  const lost =
+    pollOnly === 0
+      ? ''
+      : `; ${countOf(pollOnly, 'listed call')} did not come by webhook (campaigns that are not subscribed, or lost deliveries): the schedules bring such calls`;
+  return `${span}: ${countOf(both, 'call')} came both ways, ${webhookOnly} by webhook alone${lost}.`;
+};
+
+const refuseBadOverlap = (overlap: Overlap, { acceptEmpty }: GoLiveInput, rejections: readonly string[]): void => {
+  if (overlap.webhookOnly > 0) {
+    throw transient('GO_LIVE_OVERLAP', `The list lacks calls that came by webhook: ${overlap.webhookOnly}.`, {
+      hint: 'Check source.list.params and what the credentials may see (callsync probe), then run the same command again.',
+    });
+  }
+  if (overlap.both + overlap.pollOnly === 0 && !acceptEmpty) {
+    throw transient('GO_LIVE_EMPTY', 'No call ended while webhooks and list ran side by side, so nothing is shown.', {
+      hint: 'Run the same command again once calls have come, or give --accept-empty.',
+    });
+  }
+  if (overlap.both === 0 && overlap.pollOnly > 0) {
+    const message = `None of ${countOf(overlap.pollOnly, 'call')} came by webhook`;
+    if (rejections.length > 0) {
+      throw transient('GO_LIVE_REJECTED', `${message}: deliveries were rejected (${rejections.join(', ')}).`, {
+        hint: 'Check webhook.secrets and webhook.header_prefix against what the service sends, then run the same command again.',
+      });
+    }
+    throw transient('GO_LIVE_SILENT', `${message}.`, {
+      hint: 'Ask the account manager whether the webhook is active for this address and these campaigns, then run the same command again.',
+    });
+  }
+};

@@ -1,0 +1,95 @@
+/** The readings of health that a process shares: its metrics, its page and its watch ask the store through them. */
+import type { Registry } from 'prom-client';
+import type { Config } from '../../../schemas/config.ts';
+import type { Readings } from '../../health/conditions.ts';
+import { type SharedReading, shareReading } from '../../health/metrics/registry.ts';
+import { watchStore, watchUsage } from '../../health/metrics/store-metrics.ts';
+import { createWorkMetrics, watchSource } from '../../health/metrics/work-metrics.ts';
+import { openChannels } from '../../health/notifications/channels.ts';
+import { watchHealth } from '../../health/notifications/watch.ts';
+import { type Health, type ProofHealth, readHealth, readProofs } from '../../health/read-health.ts';
+import type { WarehouseTarget, WorkObserver } from '../../pipeline/deps.ts';
+import { requestLimitRules, type Source } from '../../source/source.ts';
+import type { Store } from '../../store/store.ts';
+import type { WarehouseUsage } from '../../warehouse/warehouse.ts';
+import { limitSpanMs } from './open-source.ts';
+import type { Services } from './services.ts';
+
+/** Windows older than this count in no gauge; `callsync coverage` and `callsync verdicts` show them. */
+const verdictDays = 92;
+
+type NamedUsage = WarehouseUsage & { readonly warehouse: string };
+
+export interface HealthReadings {
+  readonly health: SharedReading<Health>;
+  readonly proofs: SharedReading<readonly ProofHealth[]>;
+  readonly usages: SharedReading<readonly NamedUsage[]>;
+  /** All of them together; undefined while the store does not answer. */
+  read(): Promise<Readings | undefined>;
+}
+
+interface HealthInput {
+  readonly store: Store;
+  readonly warehouses: readonly string[];
+  readonly readUsages?: () => Promise<readonly NamedUsage[]>;
+}
+
+export const openHealth = (config: Config, { store, warehouses, readUsages }: HealthInput): HealthReadings => {
+  const rules = requestLimitRules(config.source);
+  const input = { warehouses, limitSpanMs: limitSpanMs(rules) };
+  const health = shareReading(() => readHealth(store, input), { cacheMs: 1_000 });
+  // Verdicts are given once in minutes, and Prometheus usually scrapes once in this time.
+  const proofs = shareReading(() => readProofs(store, { warehouses, days: verdictDays }), { cacheMs: 30_000 });
+  const usages = shareReading(readUsages ?? (async () => []));
+  return {
+    health,
+    proofs,
+    usages,
+    read: async () => {
+      const [seen, proven, used] = await Promise.all([health.read(), proofs.read(), usages.read()]);
+      return seen && { ...seen, proofs: proven, usages: used, syncEvery: config.sync.interval / 1000 };
+    },
+  };
+};
+
+/** One reading for a command that shows the state once: it rejects where the store does not answer. */
+export const readNow = async (config: Config, store: Store): Promise<Readings> => {
+  const warehouses = Object.keys(config.warehouses);
+  const proofs = await readProofs(store, { warehouses, days: verdictDays });
+  return { ...(await readHealth(store, { warehouses })), proofs, syncEvery: config.sync.interval / 1000 };
+};
+
+/** Of the warehouses that have a quota. */
+export const readUsages = async (targets: readonly WarehouseTarget[]): Promise<readonly NamedUsage[]> => {
+  const usages: NamedUsage[] = [];
+  for (const { warehouse } of targets) {
+    const usage = await warehouse.readUsage?.();
+    if (usage !== undefined) usages.push({ ...usage, warehouse: warehouse.name });
+  }
+  return usages;
+};
+
+/** The gauges and counters of a process that works: its own counts, and the readings of the store. */
+export const watchParts = (
+  { config }: Pick<Services, 'config'>,
+  registry: Registry,
+  { source, readings }: { readonly source: Source; readonly readings: HealthReadings },
+): WorkObserver => {
+  watchSource(registry, source);
+  watchStore(registry, readings, { requestsAllowed: requestLimitRules(config.source).requests });
+  watchUsage(registry, readings.usages);
+  return createWorkMetrics(registry);
+};
+
+/** Keeps the timeline and tells the configured channels, until the services are closed. */
+export const openHealthWatch = (services: Services, store: Store, { read }: HealthReadings): void => {
+  const { notifications } = services.config;
+  const channels = openChannels(notifications);
+  const rules = notifications.rules.map(({ when, after, channels: named }) => ({
+    condition: when,
+    after,
+    channels: named ?? [...channels.keys()],
+  }));
+  const watch = watchHealth({ store, read, channels, rules, log: services.log });
+  services.defer(() => watch.stop());
+};

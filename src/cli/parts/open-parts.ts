@@ -1,0 +1,45 @@
+import type { Registry } from 'prom-client';
+import type { WarehouseTarget, WorkObserver } from '../../pipeline/deps.ts';
+import type { Source } from '../../source/source.ts';
+import type { Store } from '../../store/store.ts';
+import { type HealthReadings, openHealth, readUsages, watchParts } from './open-health.ts';
+import { claimSource, openSource } from './open-source.ts';
+import { openStoreService } from './open-store.ts';
+import { openTemporal, type TemporalService } from './open-temporal.ts';
+import { openWarehouses } from './open-warehouses.ts';
+import type { Services } from './services.ts';
+
+/** What a process that works needs: it reads from the source, keeps in the store, loads into the warehouses. */
+export interface Parts {
+  readonly store: Store;
+  readonly targets: readonly WarehouseTarget[];
+  readonly source: Source;
+  readonly temporal: TemporalService;
+  readonly readings: HealthReadings;
+  /** Is told of finished work; absent where nobody counts it. */
+  readonly observer?: WorkObserver | undefined;
+}
+
+/**
+ * Opens all parts, in the order in which one needs another.
+ * @param registry where they are counted and watched.
+ * @throws CallsyncError CONFIG_SOURCE where the store holds calls of another service, and those of the parts
+ */
+export const openParts = async (
+  services: Services,
+  registry?: Registry,
+  { acceptSource = false }: { readonly acceptSource?: boolean } = {},
+): Promise<Parts> => {
+  const store = await openStoreService(services);
+  await claimSource(store, services.config, acceptSource ? 'accept' : 'keep');
+  const targets = await openWarehouses(services, store);
+  const source = openSource(services, store);
+  const temporal = await openTemporal(services);
+  const readings = openHealth(services.config, {
+    store,
+    warehouses: targets.map(({ warehouse }) => warehouse.name),
+    readUsages: () => readUsages(targets),
+  });
+  const observer = registry === undefined ? undefined : watchParts(services, registry, { source, readings });
+  return { store, targets, source, temporal, readings, observer };
+};

@@ -1,0 +1,98 @@
+/** The webhook receiver of a process with its spool and its wake-up. */
+import { join } from 'node:path';
+import type pg from 'pg';
+import type pino from 'pino';
+import { Registry } from 'prom-client';
+import type { Config } from '../../../schemas/config.ts';
+import { resolveDataDir } from '../../config/data-dir.ts';
+import { watchInbox } from '../../health/metrics/store-metrics.ts';
+import { CallsyncError } from '../../lib/errors.ts';
+import { type ConnectionUrl, openPool, type Queryable, runQuery } from '../../postgres/database.ts';
+import { createInboxWriter } from '../../store/delivery/inbox-writer.ts';
+import { compareKeys } from '../../store/keys.ts';
+import { isIncomplete } from '../../store/store.ts';
+import { createReceiver, type Receiver } from '../../webhook/server/receiver.ts';
+import type { ReceiverLog } from '../../webhook/server/receiver-log.ts';
+import { openSigningKeys } from '../../webhook/server/signature.ts';
+import { openSpool } from '../../webhook/spool/spool.ts';
+import { createLogger } from '../shell/log.ts';
+import { listPrivacyKeys } from './open-keys.ts';
+import type { Parts } from './open-parts.ts';
+import { openReceiverPrivacy } from './open-privacy.ts';
+import type { Services } from './services.ts';
+
+const gaugeDeadlineMs = 2_000;
+const purpose = 'operational store';
+const wakeDeadlineMs = 5_000;
+
+/** Listens when it resolves. The store may be away: deliveries then wait in the spool. */
+export const openReceiver = async (
+  services: Services<Pick<Config, 'privacy' | 'store' | 'webhook'>>,
+  input: {
+    readonly storeUrl: ConnectionUrl;
+    /** Where it counts; nowhere without one. */
+    readonly registry?: Registry;
+    readonly log: ReceiverLog | pino.Logger;
+    /** The port is a wish: where another process has it, any will do. */
+    readonly orAnyPort?: boolean | undefined;
+  },
+): Promise<Receiver> => {
+  const { webhook, store } = services.config;
+  const { registry = new Registry(), log } = input;
+  const secrets = openSigningKeys({ secrets: webhook.secrets, allowUnsigned: webhook.allow_unsigned, log });
+  const keys = listPrivacyKeys(services.config);
+  const compare = async (client: pg.Pool | pg.PoolClient): Promise<void> => {
+    const query: Queryable['query'] = (sql, values = []) => runQuery(client, purpose, sql, [...values]);
+    await compareKeys({ purpose, query }, keys).catch((error: unknown) => {
+      if (!isIncomplete(error)) throw error;
+    });
+  };
+  const pool = openPool({
+    url: input.storeUrl,
+    schema: 'callsync',
+    application: 'callsync receiver',
+    purpose,
+    max: webhook.group_commit.writers + 2,
+    onConnect: compare,
+  });
+  services.defer(() => pool.end());
+  await compare(pool).catch((error: unknown) => {
+    // The store may be away: deliveries then wait in the spool, and the merge compares their key.
+    if (!(error instanceof CallsyncError) || error.kind === 'terminal') throw error;
+  });
+  const inbox = createInboxWriter({ pool });
+  watchInbox({ registry, read: () => inbox.depth({ deadlineMs: gaugeDeadlineMs }) });
+  const spool = await openSpool({
+    dir: webhook.spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'),
+    config: webhook.spool,
+    log,
+  });
+  const threads = openReceiverPrivacy(services.config);
+  if (threads !== undefined) services.defer(threads.close);
+  const receiver = createReceiver({
+    config: webhook,
+    secrets,
+    inbox,
+    spool,
+    registry,
+    log,
+    wake: () => inbox.wake({ deadlineMs: wakeDeadlineMs }),
+    admit: threads?.clean,
+  });
+  services.defer(() => receiver.close());
+  await receiver.listen({ orAnyPort: input.orAnyPort });
+  return receiver;
+};
+
+/** A receiver whose workers run in the same process. */
+export const openReceiverBesideWorkers = (
+  services: Services,
+  { store }: Parts,
+  input: { readonly registry?: Registry; readonly logLevel: string; readonly orAnyPort?: boolean },
+): Promise<Receiver> =>
+  openReceiver(services, {
+    storeUrl: store.url,
+    registry: input.registry,
+    log: createLogger(input.logLevel),
+    orAnyPort: input.orAnyPort,
+  });

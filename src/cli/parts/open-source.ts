@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { Command } from 'commander';
+import type { Config } from '../../../schemas/config.ts';
+import { terminal } from '../../lib/errors.ts';
+import {
+  createRequestLimiter,
+  liveIdleMs,
+  type RequestLimiter,
+  requestLimitMarginMs,
+} from '../../source/http/limiter.ts';
+import { createSource, requestLimitRules, type Source } from '../../source/source.ts';
+import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
+import { createSharedSlots } from '../../store/request-limit.ts';
+import type { Store } from '../../store/store.ts';
+import type { Services } from './services.ts';
+
+/**
+ * The service, with the request limiter that all workers share.
+ * @param own limiter of this process, used without a store: by default a new one, which knows of no earlier request.
+ */
+export const openSource = (services: Services, store?: Store, own?: RequestLimiter): Source => {
+  const { source, sync } = services.config;
+  const rules = requestLimitRules(source);
+  const limiter = store === undefined ? own : createRequestLimiter(slotsOf(store, rules), rules);
+  const proof = store === undefined ? undefined : accessProofOf(store, services.config);
+  const opened = createSource(source, { limiter, proof, clockSkewMs: sync.clock_skew });
+  services.defer(() => opened.close());
+  return opened;
+};
+
+/** Length in milliseconds of the rolling window of the request limit, as it is kept. */
+export const limitSpanMs = (rules: ReturnType<typeof requestLimitRules>): number =>
+  rules.perMs + requestLimitMarginMs(rules);
+
+const slotsOf = (store: Store, rules: ReturnType<typeof requestLimitRules>) =>
+  createSharedSlots(store, {
+    name: 'source',
+    requests: rules.requests,
+    live: rules.live,
+    liveIdleMs,
+    spanMs: limitSpanMs(rules),
+  });
+
+/** By what a service is known: another one has other calls, perhaps under the same ids. */
+const identityOf = ({ source }: Config): Readonly<Record<string, string>> => ({
+  base_url: new URL(source.base_url).href.replace(/\/+$/, ''),
+  realm: source.realm ?? '',
+  client_id: source.client_id ?? '',
+});
+
+/** Kept for the source as it is configured: with another list or version the service has yet to answer. */
+const accessProofOf = (store: Store, config: Config) => {
+  const { version, list } = config.source;
+  const asked = JSON.stringify([identityOf(config), version, list]);
+  const digest = createHash('sha256').update(asked).digest('hex');
+  return {
+    has: async () => (await readMeta<string>(store, 'source_answered')) === digest,
+    keep: () => writeMeta(store, 'source_answered', digest),
+  };
+};
+
+/**
+ * Keeps with the store which service its calls are of, before anything is read.
+ * @param how `accept` takes the configured one from now on; `look` only compares.
+ * @throws terminal CONFIG_SOURCE for another one
+ */
+export const claimSource = async (
+  store: Store,
+  config: Config,
+  how: 'keep' | 'accept' | 'look' = 'keep',
+): Promise<void> => {
+  const own = identityOf(config);
+  if (how === 'accept') return await writeMeta(store, 'source', own);
+  const kept = how === 'keep' ? await keepMeta(store, 'source', own) : await readMeta<typeof own>(store, 'source');
+  const others = Object.keys(own).filter((key) => kept !== undefined && kept[key] !== own[key]);
+  if (others.length === 0) return;
+  const told = others.map((key) => `source.${key}${key === 'client_id' ? '' : ` was ${kept?.[key] || 'not set'}`}`);
+  throw terminal('CONFIG_SOURCE', `The store holds calls of another service (${told.join(', ')}).`, {
+    hint: 'Give this service a store of its own: store.data_dir, or store.url. If the service has only moved, start once with --accept-source.',
+  });
+};
+
+/** For commands that bring calls in. */
+export const withAcceptSource = (command: Command): Command =>
+  command.option(
+    '--accept-source',
+    'take the configured service for the one whose calls the store holds: it has moved',
+  );

@@ -1,0 +1,85 @@
+import type { Registry } from 'prom-client';
+import { mergeTemporalMetrics } from '../../health/metrics/temporal-metrics.ts';
+import { openPool } from '../../postgres/database.ts';
+import { listenToInbox } from '../../store/delivery/listen-inbox.ts';
+import { countUnderOthers } from '../../store/ledger/rules-version.ts';
+import { storeSchema } from '../../store/migrate.ts';
+import { recordRules } from '../../store/status/events.ts';
+import type { Store } from '../../store/store.ts';
+import { connectWorker } from '../../temporal/connect-worker.ts';
+import { installRuntime, startWorkers, type WorkerGroup, type WorkerRole } from '../../temporal/worker.ts';
+import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
+import { createWakeUp } from '../../webhook/server/wake-up.ts';
+import { activityDeps } from './activity-deps.ts';
+import { openHealthWatch } from './open-health.ts';
+import type { Parts } from './open-parts.ts';
+import type { Services } from './services.ts';
+
+interface WorkerOptions {
+  /** Without it they do everything. */
+  readonly roles?: readonly WorkerRole[] | undefined;
+  /** Where the SDK's own metrics go; without it the SDK counts nothing. */
+  readonly registry?: Registry | undefined;
+}
+
+/** Workers of this process, polling until the services are closed. */
+export const openWorkers = async (
+  services: Services,
+  parts: Parts,
+  { roles, registry }: WorkerOptions = {},
+): Promise<WorkerGroup> => {
+  installRuntime(
+    // What the SDK itself warns of, activities have logged.
+    (message, isCore) => services.log(message, isCore ? { level: 'warn' } : {}),
+    registry &&
+      ((buffer) => {
+        const merged = mergeTemporalMetrics(registry, () => buffer.retrieveUpdates());
+        services.defer(async () => merged.stop());
+      }),
+  );
+  const connection = await connectWorker(services.config.temporal, parts.temporal.address);
+  services.defer(() => connection.close());
+  const deps = activityDeps(services, parts);
+  await tellRules(services, parts.store, deps.rulesVersion);
+  const workers = await startWorkers({ connection, config: services.config.temporal, deps, roles });
+  services.defer(() => workers.stop());
+  openHealthWatch(services, parts.store, parts.readings);
+  if (roles === undefined || roles.includes('live')) wakeMerges(services, parts);
+  return workers;
+};
+
+/** Starts the merge as soon as a receiver says that deliveries came. What is not heard, the sweep finds. */
+const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
+  const { config } = services;
+  const wakeUp = createWakeUp({
+    wake: () => wakeMergeInbox(temporal.client, config.temporal.task_queue),
+    intervalMs: config.webhook.wake_interval_ms,
+    log: { warn: (fields, message) => services.log(message, { level: 'warn', ...fields }) },
+    onFailure: () => undefined,
+  });
+  const pool = openPool({
+    url: store.url,
+    schema: storeSchema,
+    application: 'callsync listener',
+    purpose: 'operational store',
+    max: 1,
+  });
+  const listener = listenToInbox(pool, wakeUp.notify);
+  services.defer(async () => {
+    await listener.stop();
+    await wakeUp.close();
+    await pool.end();
+  });
+};
+
+/** Rules that were changed act on what comes in; what is stored they reach by a command, and looser ones not at all. */
+const tellRules = async (services: Services, store: Store, rules: string | undefined): Promise<void> => {
+  if (rules === undefined) return;
+  await recordRules(store, rules);
+  const calls = await countUnderOthers(store, rules);
+  if (calls === 0) return;
+  services.log(
+    'calls are under other privacy rules; callsync privacy apply takes from them what these rules take, and what looser rules would keep comes back only as it is read again',
+    { rules, calls },
+  );
+};

@@ -1,4 +1,0 @@
-/** Progress and remarks for people go to standard error, so that standard output holds results alone. */
-export const say = (message: string): void => {
-  process.stderr.write(`${message}\n`);
-};

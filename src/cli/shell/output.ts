@@ -1,0 +1,80 @@
+/** Results go to standard output and remarks to standard error; this file also tells times, tables and examples. */
+import type { Command } from 'commander';
+
+/** A reader that goes away (`| head`) wants no more; what the command does beside writing goes on. */
+const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);
+let isRead = true;
+
+/** False once somebody who read standard output has left. */
+export const hasReader = (): boolean => isRead;
+
+/** Output that nobody reads any more is no fault of the command. */
+export const allowReaderToLeave = (): void => {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (!readerGone.has(error.code ?? '')) throw error;
+      if (stream === process.stdout) isRead = false;
+    });
+  }
+};
+
+/**
+ * Resolves when all output is with its readers, or they have left. A pipe takes 64 KB; what was written beyond that waits in the
+ * process until the reader comes to it, and an exit would cut it off.
+ */
+export const endOutput = async (): Promise<void> => {
+  await Promise.all(
+    [process.stdout, process.stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))),
+  );
+};
+
+/** Progress and remarks for people go to standard error, so that standard output holds results alone. */
+export const say = (message: string): void => {
+  process.stderr.write(`${message}\n`);
+};
+
+/** Rows as an aligned text table; instants in ISO 8601, what has parts as JSON. */
+export const renderTable = (rows: readonly Record<string, unknown>[]): string => {
+  if (rows.length === 0) return '  (no rows)';
+  const names = Object.keys(rows[0] as object);
+  const cells = [names, ...rows.map((row) => names.map((name) => showValue(row[name])))];
+  // Not by spreading: a call takes about 110,000 arguments.
+  const widths = names.map((_, index) => cells.reduce((most, row) => Math.max(most, (row[index] as string).length), 0));
+  return cells
+    .map(
+      (row) =>
+        `  ${row
+          .map((cell, index) => cell.padEnd(widths[index] as number))
+          .join('  ')
+          .trimEnd()}`,
+    )
+    .join('\n');
+};
+
+const showValue = (value: unknown): string => {
+  if (value instanceof Date) return value.toISOString();
+  // Line ends and other control characters of a transcript do not reach the terminal.
+  const text = typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '');
+  return text.replace(/\p{Cc}/gu, ' ');
+};
+
+/** How commands tell times: in ISO 8601, UTC, whatever they are inside. */
+
+/** @param micros since the epoch. */
+export const iso = (micros: number): string => new Date(micros / 1000).toISOString();
+
+/** Members that are microseconds since the epoch wherever they are numbers. */
+const times: ReadonlySet<string> = new Set(['at', 'from', 'to']);
+
+/** What is printed with --json, its times told. @param value of which JSON can be made. */
+export const tellTimes = (value: object): unknown =>
+  JSON.parse(JSON.stringify(value), (name, inner: unknown) =>
+    typeof inner === 'number' && times.has(name) ? iso(inner) : inner,
+  );
+
+/** The lines of examples at the end of a command's help, and what else is to be known. */
+export const withExamples = (command: Command, examples: readonly string[], remarks = ''): Command =>
+  command.addHelpText(
+    'after',
+    `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}${remarks === '' ? '' : `\n\n${remarks}`}`,
+  );

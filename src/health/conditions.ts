@@ -1,0 +1,299 @@
+/** The conditions under which something is wrong: the one table behind page, `callsync status`, doctor, messages and alerts. */
+import type { Condition } from '../../schemas/config/notifications.ts';
+import { countOf } from '../lib/count-of.ts';
+import type { Health, ProofHealth } from './read-health.ts';
+
+/** The shared reading and the slow ones beside it; a condition whose reading is absent finds nothing. */
+export interface Readings extends Health {
+  readonly proofs?: readonly ProofHealth[] | undefined;
+  readonly usages?: readonly WarehouseLoadJobs[] | undefined;
+  /** Seconds after which continuous sync asks for new calls. */
+  readonly syncEvery?: number | undefined;
+}
+
+interface WarehouseLoadJobs {
+  readonly warehouse: string;
+  readonly jobs: { readonly used: number; readonly limit: number };
+}
+
+/** Name of a warehouse, empty where it is about none, and the value that is too high. */
+type Found = readonly [subject: string, value: number];
+
+/** A rule for Prometheus. */
+export interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly severity: 'critical' | 'warning';
+  readonly summary: string;
+  readonly description?: string;
+  readonly action: string;
+}
+
+interface Definition {
+  readonly severity: Alert['severity'];
+  /** Seconds, a count or a share. Above it, channels and Prometheus are told. */
+  readonly above: number;
+  /** Above it, page, status and doctor show it; the same limit by default. */
+  readonly shown?: (readings: Readings, subject: string) => number;
+  read(readings: Readings): readonly Found[];
+  /** Seconds since it began; without it the value is an age. Null = unknown. */
+  readonly age?: (readings: Readings, subject: string) => number | null;
+  /** One sentence: names and figures, no personal data. */
+  say(readings: Readings, found: Found): string;
+  /** The command that comes first. */
+  readonly command: string;
+  /** With `metric` it fires above the same limit; with `expr`, by an expression of its own. */
+  readonly alert?: Omit<Alert, 'severity' | 'expr' | 'action'> & { readonly action?: string } & (
+      | { readonly metric: string }
+      | { readonly expr: string }
+    );
+}
+
+const span = (seconds: number): string =>
+  seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
+const because = (code: string | null | undefined): string => (code == null ? '' : ` (${code})`);
+/** A failure shows after so long; a delay without a failure may be the pace of the configuration. */
+const failureShownAfter = 60;
+const warehouseOf = ({ warehouses }: Readings, name: string) => warehouses.find((one) => one.name === name);
+
+/** From the conditions that stop most to those that stop least. */
+export const conditions: Readonly<Record<Condition, Definition>> = {
+  worker_gone: {
+    severity: 'critical',
+    above: 120,
+    shown: () => 30,
+    read: ({ workerAge }) => (workerAge === null ? [] : [['', workerAge]]),
+    say: (_, [, value]) => `No worker has run for ${span(value)}: nothing is read, merged or loaded.`,
+    command: 'callsync worker',
+    alert: {
+      alert: 'CallsyncWorkerGone',
+      expr: 'absent(temporal_num_pollers) or sum(temporal_num_pollers) == 0',
+      for: '2m',
+      summary: 'No worker polls.',
+      description: 'Nothing is read, merged or loaded. Deliveries wait in the inbox.',
+    },
+  },
+  stale: {
+    severity: 'critical',
+    above: 900,
+    shown: ({ sync, syncEvery = 0 }) =>
+      sync?.lastError == null ? Math.max(failureShownAfter, 3 * syncEvery) : failureShownAfter,
+    read: ({ sync }) => {
+      const lag = sync?.lag ?? (sync?.lastError == null ? null : sync.watermarkAge);
+      return lag === null ? [] : [['', lag]];
+    },
+    say: ({ sync }, [, value]) => `New calls have not been read for ${span(value)}${because(sync?.lastError)}.`,
+    command: 'callsync doctor',
+    alert: {
+      alert: 'CallsyncStale',
+      metric: 'max(callsync_sync_lag_seconds)',
+      summary: 'New calls are not read.',
+      description:
+        'The newest calls of the service were last read {{ $value | humanizeDuration }} ago. A backlog or a backfill does not count here.',
+      action: 'callsync status; callsync doctor',
+    },
+  },
+  inbox_stalled: {
+    severity: 'critical',
+    above: 300,
+    shown: () => failureShownAfter,
+    read: ({ inbox }) => [['', inbox.oldestAge ?? 0]],
+    say: ({ inbox }, [, value]) =>
+      `In the inbox: ${countOf(inbox.count, 'delivery')}; the oldest has waited for ${span(value)}.`,
+    command: 'callsync worker',
+    alert: {
+      alert: 'CallsyncInboxStalled',
+      metric: 'max(callsync_inbox_oldest_age_seconds)',
+      summary: 'Webhook deliveries wait in the inbox.',
+      description:
+        'The oldest delivery waits for {{ $value | humanizeDuration }}. Nothing is lost; no worker merges it.',
+      action: 'callsync status; start a worker with the role live: callsync worker',
+    },
+  },
+  load_stalled: {
+    severity: 'critical',
+    above: 900,
+    shown: (readings, name) => (warehouseOf(readings, name)?.lastError == null ? 900 : failureShownAfter),
+    read: ({ warehouses }) =>
+      warehouses.map((one) => [one.name, Math.max(one.liveOldestAge ?? 0, one.erasureOldestAge ?? 0)]),
+    say: (readings, [name, value]) =>
+      `Warehouse ${name} is ${span(value)} behind${because(warehouseOf(readings, name)?.lastError)}.`,
+    command: 'callsync doctor',
+    alert: {
+      alert: 'CallsyncLoadStalled',
+      metric: 'max by (warehouse) (callsync_warehouse_pending_oldest_age_seconds{kind=~"live|erasure"})',
+      summary: 'Warehouse {{ $labels.warehouse }} does not get new calls.',
+      description:
+        'The oldest change waits for {{ $value | humanizeDuration }}. Calls of a backfill or an import do not count here.',
+      action: 'callsync status; callsync doctor',
+    },
+  },
+  webhook_refused: {
+    severity: 'warning',
+    above: 300,
+    shown: () => 0,
+    // A scanner of the network sends one or two; and what has stopped coming is no fault that lasts.
+    read: ({ refused: { count, oldestAge, newestAge } }) =>
+      count < 3 || newestAge === null || newestAge > 900 ? [] : [['', oldestAge ?? 0]],
+    say: ({ refused }) =>
+      `Every delivery is refused for its signature: ${countOf(refused.count, 'delivery')} since the last good one.`,
+    command: 'callsync doctor',
+    alert: {
+      alert: 'CallsyncWebhookRejected',
+      expr: 'sum by (reason) (rate(callsync_webhook_rejected_total[10m])) > 0.05',
+      for: '10m',
+      summary: 'Deliveries are rejected for {{ $labels.reason }}.',
+      description:
+        '{{ $value | humanize }} a second. After a change of the signing secret this means that the receiver does not know the new one.',
+      action: 'callsync status; check webhook.secrets',
+    },
+  },
+  suspicious_empty: {
+    severity: 'warning',
+    above: 0,
+    read: ({ proofs = [] }) => proofs.map((one) => [one.warehouse, one.suspiciousEmpty]),
+    age: ({ proofs }, name) => proofs?.find(({ warehouse }) => warehouse === name)?.oldestAge ?? null,
+    say: (_, [, value]) =>
+      `The service lists far fewer calls than are known in ${countOf(value, 'window')}; callsync deleted nothing.`,
+    command: 'callsync coverage',
+    alert: {
+      alert: 'CallsyncSuspiciouslyEmpty',
+      metric: 'max by (warehouse) (callsync_windows_suspicious_empty)',
+      summary: 'The service lists far fewer calls than are known.',
+      description:
+        'An empty answer may also mean that the client may no longer see the calls. Nothing is deleted meanwhile.',
+      action: 'callsync coverage; callsync doctor',
+    },
+  },
+  quarantine_open: {
+    severity: 'warning',
+    above: 0,
+    read: ({ quarantine }) => [['', quarantine.count]],
+    age: ({ quarantine }) => quarantine.oldestAge,
+    say: (_, [, value]) => `In quarantine, to be decided on: ${countOf(value, 'record')}.`,
+    command: 'callsync quarantine list',
+  },
+  unproven: {
+    severity: 'warning',
+    above: 0,
+    read: ({ proofs = [] }) => proofs.map((one) => [one.warehouse, one.unproven]),
+    age: ({ proofs }, name) => proofs?.find(({ warehouse }) => warehouse === name)?.oldestAge ?? null,
+    say: (_, [name, value]) => `Not proven in warehouse ${name}: ${countOf(value, 'window')}.`,
+    command: 'callsync coverage',
+    alert: {
+      alert: 'CallsyncUnproven',
+      metric: 'max by (warehouse) (callsync_windows_unproven)',
+      for: '1d',
+      summary: '{{ $value }} windows of warehouse {{ $labels.warehouse }} have been unproven for a day.',
+      description: 'A comparison with the service found a difference that could not be healed, or could not be made.',
+      action: 'callsync coverage; callsync reconcile',
+    },
+  },
+  quota_low: {
+    severity: 'warning',
+    above: 0.8,
+    read: ({ usages = [] }) => usages.map(({ warehouse, jobs }) => [warehouse, jobs.used / jobs.limit]),
+    age: () => null,
+    say: (_, [name, value]) => `Warehouse ${name} has used ${Math.round(100 * value)} % of its load jobs of 24 h.`,
+    command: 'callsync status',
+    alert: {
+      alert: 'CallsyncQuotaLow',
+      metric: 'max by (warehouse, quota) (callsync_quota_used_ratio)',
+      summary:
+        'Warehouse {{ $labels.warehouse }} has used {{ $value | humanizePercentage }} of its daily {{ $labels.quota }}.',
+      description: 'Backfills wait from here on, so that new calls are still loaded.',
+      action: 'callsync status; raise warehouses.*.commit_interval_s',
+    },
+  },
+};
+
+/** Alerts over rates, and over metrics that no reading of the store has. */
+const otherAlerts: readonly Alert[] = [
+  {
+    alert: 'CallsyncSpooling',
+    expr: 'min by (instance) (callsync_webhook_store_usable) == 0',
+    for: '1m',
+    severity: 'critical',
+    summary: 'The receiver writes to its spool, because the store does not answer.',
+    description:
+      "Deliveries are kept on the receiver's disk and are answered 2XX. They are merged when the store is back.",
+    action: 'callsync doctor',
+  },
+  {
+    alert: 'CallsyncWebhookSilent',
+    expr: `sum(increase(callsync_webhook_accepted_total[1h])) == 0
+and sum(increase(callsync_calls_folded_total{origin="sync",outcome="changed"}[1h])) > 0
+`,
+    severity: 'warning',
+    summary: 'No webhook was accepted for an hour, while calls keep arriving by poll.',
+    description:
+      'The service may have switched the webhook off, or the way to the receiver is closed. Polling still brings every call.',
+    action: 'callsync doctor',
+  },
+  {
+    alert: 'CallsyncWorkerBusy',
+    expr: 'min by (instance, worker_type) (temporal_worker_task_slots_available) == 0',
+    for: '15m',
+    severity: 'warning',
+    summary: 'Worker {{ $labels.instance }} has no free slot for {{ $labels.worker_type }}.',
+    action: 'start one more worker, or raise temporal.concurrency: callsync worker',
+  },
+  {
+    alert: 'CallsyncWorkflowTaskFailed',
+    expr: 'sum by (workflow_type) (increase(temporal_workflow_task_execution_failed_total[10m])) > 0',
+    severity: 'critical',
+    summary: 'Tasks of workflow {{ $labels.workflow_type }} fail.',
+    description:
+      'Usually the code of a worker does not replay the history of a running workflow. Roll the worker back.',
+    action: "callsync backfill list; the workflow's history in Temporal",
+  },
+];
+
+/** Every alert of `deploy/monitoring`. */
+export const alerts: readonly Alert[] = [
+  ...Object.values(conditions).flatMap(({ alert, severity, above, command }) => {
+    if (alert === undefined) return [];
+    const expr = 'metric' in alert ? `${alert.metric} > ${above}` : alert.expr;
+    return [{ action: command, ...alert, severity, expr }];
+  }),
+  ...otherAlerts,
+];
+
+/** One thing that is wrong now. */
+export interface Wrong {
+  readonly condition: Condition;
+  readonly subject: string;
+  readonly summary: string;
+  readonly command: string;
+  readonly severity: Alert['severity'];
+  /** It is above the limit from which channels are told. */
+  readonly isUrgent: boolean;
+  /** Milliseconds since the epoch; null = unknown. */
+  readonly since: number | null;
+}
+
+/** Everything that is wrong, the worst first. */
+export const judge = (readings: Readings): Wrong[] =>
+  Object.entries(conditions)
+    .flatMap(([name, { severity, above, shown, read, age, say, command }]) =>
+      read(readings)
+        .filter(([subject, value]) => value > Math.min(above, shown?.(readings, subject) ?? above))
+        .map((found): Wrong => {
+          const [subject, value] = found;
+          const seconds = age === undefined ? value : age(readings, subject);
+          return {
+            condition: name as Condition,
+            subject,
+            summary: say(readings, found),
+            command,
+            severity,
+            isUrgent: value > above,
+            since: seconds === null ? null : readings.at - seconds * 1000,
+          };
+        }),
+    )
+    .sort((left, right) => rank(right) - rank(left));
+
+/** Critical and urgent before critical, these before warnings; within a rank as the table has them. */
+const rank = ({ severity, isUrgent }: Wrong): number => (severity === 'critical' ? 2 : 0) + (isUrgent ? 1 : 0);

@@ -1,0 +1,160 @@
+/** Which days are proven, healed, unproven or unread, per warehouse, from verdicts and read ranges. */
+import { type Interval, intersect, lengthOf, subtract } from '../../lib/intervals.ts';
+import type { Queryable } from '../../postgres/database.ts';
+import {
+  type DayDeliveries,
+  type DeliveryStatistics,
+  measureWebhooks,
+  readDeliveryStatistics,
+  readRanges,
+  type WebhookQuality,
+} from '../../store/delivery/delivery-statistics.ts';
+import { latestVerdicts, type StoredVerdict, type VerdictOutcome } from '../../store/windows/verdicts.ts';
+
+/** `unproven`: read, but without a good verdict. */
+export type CoverageState = VerdictOutcome | 'unread';
+
+export interface CoverageDay extends Interval {
+  /** The worst of all warehouses. */
+  readonly state: CoverageState;
+  /** Share of the day (as far as it has passed) in each state, over all warehouses. */
+  readonly shares: Readonly<Record<CoverageState, number>>;
+  readonly byWarehouse: Readonly<Record<string, CoverageState>>;
+  readonly deliveries: DeliveryStatistics;
+  /** Over all warehouses, of the latest verdicts. */
+  readonly healedCalls: number;
+  /** Listed calls that may be nowhere, for they were erased or are too old to be kept; of the latest verdicts. */
+  readonly keptOutCalls: number;
+}
+
+export interface Coverage extends Interval {
+  readonly warehouses: readonly string[];
+  readonly days: readonly CoverageDay[];
+  readonly deliveries: DeliveryStatistics;
+  readonly webhooks: WebhookQuality;
+}
+
+export interface CoverageInput extends Interval {
+  readonly warehouses: readonly string[];
+  /** Ranges that were read. */
+  readonly read: readonly Interval[];
+  /** In the order in which they were given; a later one overrides an earlier one. */
+  readonly verdicts: readonly StoredVerdict[];
+  readonly deliveries: readonly DayDeliveries[];
+  readonly webhooks: WebhookQuality;
+}
+
+const day = 86_400_000_000;
+/** From worst to best. */
+export const coverageStates: readonly CoverageState[] = ['suspicious_empty', 'unread', 'unproven', 'healed', 'proven'];
+const noDeliveries: DeliveryStatistics = { calls: 0, both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0, missing: 0 };
+
+type Painted = Record<CoverageState, readonly Interval[]>;
+
+/** Lays the verdicts of one warehouse over each other. */
+const paint = (input: CoverageInput, warehouse: string): Painted => {
+  const painted: Painted = { suspicious_empty: [], unread: [], unproven: [], healed: [], proven: [] };
+  for (const verdict of input.verdicts.filter((one) => one.warehouse === warehouse)) {
+    const range = { from: verdict.window_from, to: verdict.window_to };
+    for (const state of coverageStates) painted[state] = subtract(painted[state], [range]);
+    painted[verdict.outcome] = [...painted[verdict.outcome], range];
+  }
+  const judged = coverageStates.flatMap((state) => painted[state]);
+  const readOnly = subtract(input.read, judged);
+  painted.unproven = [...painted.unproven, ...readOnly];
+  painted.unread = subtract([input], [...judged, ...readOnly]);
+  return painted;
+};
+
+const stateOf = (shares: Readonly<Record<CoverageState, number>>): CoverageState => {
+  if (shares.suspicious_empty > 0) return 'suspicious_empty';
+  if (shares.unread >= 1) return 'unread';
+  if (shares.unread > 0 || shares.unproven > 0) return 'unproven';
+  return shares.healed > 0 ? 'healed' : 'proven';
+};
+
+const sharesOf = (painted: Painted, cell: Interval): Record<CoverageState, number> =>
+  Object.fromEntries(
+    coverageStates.map((state) => [state, lengthOf(intersect([cell], painted[state])) / (cell.to - cell.from)]),
+  ) as Record<CoverageState, number>;
+
+const addDeliveries = (a: DeliveryStatistics, b: DeliveryStatistics): DeliveryStatistics => ({
+  calls: a.calls + b.calls,
+  both: a.both + b.both,
+  pollOnly: a.pollOnly + b.pollOnly,
+  webhookOnly: a.webhookOnly + b.webhookOnly,
+  importOnly: a.importOnly + b.importOnly,
+  missing: a.missing + b.missing,
+});
+
+export const buildCoverage = (input: CoverageInput): Coverage => {
+  const painted = input.warehouses.map((warehouse) => [warehouse, paint(input, warehouse)] as const);
+  const deliveries = new Map(input.deliveries.map((one) => [one.from, one]));
+  const days: CoverageDay[] = [];
+  for (let start = Math.floor(input.from / day) * day; start < input.to; start += day) {
+    const cell = { from: Math.max(start, input.from), to: Math.min(start + day, input.to) };
+    const each = painted.map(([warehouse, layers]) => [warehouse, sharesOf(layers, cell)] as const);
+    const states = each.map(([warehouse, shares]) => [warehouse, stateOf(shares)] as const);
+    const shares = Object.fromEntries(
+      coverageStates.map((state) => [
+        state,
+        each.reduce((sum, [, one]) => sum + one[state], 0) / Math.max(1, each.length),
+      ]),
+    ) as Record<CoverageState, number>;
+    const mine = input.verdicts.filter((one) => one.window_from >= cell.from && one.window_from < cell.to);
+    days.push({
+      ...cell,
+      state: coverageStates.find((state) => states.some(([, one]) => one === state)) ?? 'unread',
+      shares,
+      byWarehouse: Object.fromEntries(states),
+      deliveries: deliveries.get(start) ?? noDeliveries,
+      healedCalls: mine.reduce((sum, verdict) => sum + verdict.healed, 0),
+      // The same calls for every warehouse.
+      keptOutCalls: Math.max(
+        0,
+        ...input.warehouses.map((warehouse) =>
+          mine.reduce((sum, one) => sum + (one.warehouse === warehouse ? (one.kept_out ?? 0) : 0), 0),
+        ),
+      ),
+    });
+  }
+  return {
+    from: input.from,
+    to: input.to,
+    warehouses: input.warehouses,
+    days,
+    deliveries: days.reduce((sum, one) => addDeliveries(sum, one.deliveries), noDeliveries),
+    webhooks: input.webhooks,
+  };
+};
+
+/** A delivery and its one retry have had their chance after this. */
+const deliveryTime = 120_000_000;
+
+/**
+ * @param input.range microseconds, by the calls' own time. @param input.now microseconds; ends the range.
+ * @param input.webhooksSince judges webhooks from here on instead of from the first one ever received.
+ */
+export const readCoverage = async (
+  db: Queryable,
+  input: {
+    readonly range: { readonly from: number; readonly to: number };
+    readonly warehouses: readonly string[];
+    readonly now: number;
+    readonly webhooksSince?: number;
+  },
+): Promise<Coverage> => {
+  const range = { from: input.range.from, to: Math.max(input.range.from, Math.min(input.range.to, input.now)) };
+  return buildCoverage({
+    ...range,
+    warehouses: input.warehouses,
+    read: await readRanges(db, range),
+    verdicts: await latestVerdicts(db, range),
+    deliveries: await readDeliveryStatistics(db, range),
+    webhooks: await measureWebhooks(db, {
+      ...range,
+      until: input.now - deliveryTime,
+      since: input.webhooksSince,
+    }),
+  });
+};

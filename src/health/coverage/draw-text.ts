@@ -1,0 +1,103 @@
+/** Coverage as text for a terminal: a bar a day, as long as the day has calls. Pure. */
+import { nounOf } from '../../lib/count-of.ts';
+import { type Coverage, type CoverageDay, type CoverageState, coverageStates } from './coverage.ts';
+
+const blocks: Readonly<Record<CoverageState, string>> = {
+  proven: '█',
+  healed: '▓',
+  unproven: '▒',
+  unread: '░',
+  suspicious_empty: '!',
+};
+const stateNames: Readonly<Record<CoverageState, string>> = {
+  proven: 'proven',
+  healed: 'healed',
+  unproven: 'unproven',
+  unread: 'unread',
+  suspicious_empty: 'suspiciously empty',
+};
+
+const number = new Intl.NumberFormat('en-US');
+const formatDay = (micros: number): string => new Date(micros / 1000).toISOString().slice(0, 10);
+const formatShare = (part: number, whole: number): string =>
+  whole === 0 ? '–' : `${((100 * part) / whole).toFixed(2)} %`;
+const formatSeconds = (seconds: number | null): string => {
+  if (seconds === null) return '–';
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  return seconds < 3_600 ? `${(seconds / 60).toFixed(1)} min` : `${(seconds / 3_600).toFixed(1)} h`;
+};
+
+/** A bar of `length` characters, its states in the order best to worst. */
+const drawBar = (shares: CoverageDay['shares'], length: number): string => {
+  let bar = '';
+  let drawn = 0;
+  for (const state of [...coverageStates].reverse()) {
+    drawn += shares[state];
+    // A state that holds for any part of the day shows at least once.
+    const upTo = Math.max(Math.round(drawn * length), bar.length + (shares[state] > 0 ? 1 : 0));
+    bar += blocks[state].repeat(Math.max(0, Math.min(length, upTo) - bar.length));
+  }
+  // The worst must show, however short the bar.
+  const worst = coverageStates.find((state) => shares[state] > 0) ?? 'unread';
+  return bar.slice(0, length - 1) + blocks[worst];
+};
+
+const describeDay = (one: CoverageDay): string =>
+  one.keptOutCalls === 0
+    ? describeState(one)
+    : `${describeState(one)}, ${formatCalls(one.keptOutCalls)} aged out or erased`;
+
+const formatCalls = (count: number): string => `${number.format(count)} ${nounOf(count, 'call')}`;
+
+const describeState = (one: CoverageDay): string => {
+  if (one.state === 'healed') return `healed (${formatCalls(one.healedCalls)})`;
+  if (one.state !== 'unproven' || one.shares.unread === 0) return stateNames[one.state];
+  return `unproven, ${formatShare(one.shares.unread, 1)} unread`;
+};
+
+/** @param width characters of a line. */
+export const drawCoverage = (coverage: Coverage, width = 100): string => {
+  const space = Math.max(8, width - 58);
+  const most = Math.max(1, ...coverage.days.map((one) => one.deliveries.calls));
+  const lines = coverage.days.map((one) => {
+    const length = Math.max(1, Math.round((one.deliveries.calls / most) * space));
+    const bar = drawBar(one.shares, length).padEnd(space);
+    return `${formatDay(one.from)}  ${bar} ${number.format(one.deliveries.calls).padStart(9)}  ${describeDay(one)}`;
+  });
+  const legend = [...coverageStates].reverse().map((state) => `${blocks[state]} ${stateNames[state]}`);
+  return [
+    `Days (UTC) by the calls' own time; warehouses: ${coverage.warehouses.join(', ')}`,
+    '',
+    ...lines,
+    '',
+    legend.join('   '),
+    '',
+    ...describeDeliveries(coverage),
+  ].join('\n');
+};
+
+/** How calls arrived, and what of the webhooks was lost. */
+const describeDeliveries = ({ deliveries, webhooks }: Coverage): string[] => {
+  const { calls } = deliveries;
+  const ways = [
+    ['webhook and poll', deliveries.both],
+    ['poll only', deliveries.pollOnly],
+    ['webhook only', deliveries.webhookOnly],
+    ['import only', deliveries.importOnly],
+  ] as const;
+  const lines = [
+    `Calls: ${number.format(calls)}`,
+    ...ways.map(
+      ([way, count]) => `  ${way.padEnd(17)} ${number.format(count).padStart(9)}  ${formatShare(count, calls)}`,
+    ),
+  ];
+  if (deliveries.missing > 0) lines.push(`No longer listed by the service: ${number.format(deliveries.missing)}`);
+  if (webhooks.since === null) return [...lines, 'Webhooks: none received yet'];
+  const since = new Date(webhooks.since / 1000).toISOString().slice(0, 16).replace('T', ' ');
+  return [
+    ...lines,
+    `Webhooks since ${since} UTC: ${formatShare(webhooks.lost, webhooks.expected)} lost ` +
+      `(${number.format(webhooks.lost)} of ${formatCalls(webhooks.expected)}), ` +
+      `lag p50 ${formatSeconds(webhooks.lagP50)}, p95 ${formatSeconds(webhooks.lagP95)}`,
+  ];
+};

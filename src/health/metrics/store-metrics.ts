@@ -1,0 +1,186 @@
+/** Gauges over the store and over quotas: read when metrics are scraped. A gauge whose reading does not come has no sample. */
+import type { Registry } from 'prom-client';
+import type { Health, ProofHealth, WarehouseHealth } from '../read-health.ts';
+import { counterOver, gaugeOver, type Labels, type Sample, type SharedReading, shareReading } from './registry.ts';
+
+export interface WatchedUsage {
+  readonly warehouse: string;
+  readonly jobs: { readonly used: number; readonly limit: number };
+  readonly billedBytes: number;
+}
+
+/** Unknown is no sample. */
+const known = (value: number | null, labels: Labels = {}): readonly Sample[] =>
+  value === null ? [] : [[value, labels]];
+
+type Gauge<T> = readonly [name: string, help: string, samples: (state: T) => readonly Sample[]];
+
+const storeGauges: readonly Gauge<Health>[] = [
+  ['ledger_calls', 'Calls in the ledger.', ({ calls }) => [[calls]]],
+  ['ledger_tombstones', 'Erased calls in the ledger.', ({ tombstones }) => [[tombstones]]],
+  [
+    'quarantine_open',
+    'Records that could not be read and wait for a decision.',
+    ({ quarantine }) => [[quarantine.count]],
+  ],
+  [
+    'quarantine_oldest_age_seconds',
+    'Age of the oldest open record in quarantine; 0 = none.',
+    ({ quarantine }) => [[quarantine.oldestAge ?? 0]],
+  ],
+  ['rereads_pending', 'Calls that are to be read again from the API.', ({ rereads }) => [[rereads.count]]],
+  [
+    'rereads_oldest_age_seconds',
+    'Age of the oldest call that is to be read again; 0 = none.',
+    ({ rereads }) => [[rereads.oldestAge ?? 0]],
+  ],
+  [
+    'sync_lag_seconds',
+    'Time since which the newest calls of the service are not read; no backlog counts.',
+    ({ sync }) => known(sync?.lag ?? null),
+  ],
+  [
+    'sync_watermark_age_seconds',
+    'Time since the end of the gapless part that is read: backlog counts.',
+    ({ sync }) => known(sync?.watermarkAge ?? null),
+  ],
+  [
+    'window_problems_open',
+    'Windows that were read and could not be shown complete.',
+    ({ openProblems }) => [[openProblems]],
+  ],
+];
+
+const warehouseGauges: readonly Gauge<WarehouseHealth>[] = [
+  ['pending_calls', 'Calls that a warehouse does not have in their present revision.', ({ pending }) => [[pending]]],
+  [
+    'pending_oldest_age_seconds',
+    'Age of the oldest change (live) or erasure that a warehouse does not have yet; 0 = none. A backlog has no age.',
+    ({ liveOldestAge, erasureOldestAge }) => [
+      [liveOldestAge ?? 0, { kind: 'live' }],
+      [erasureOldestAge ?? 0, { kind: 'erasure' }],
+    ],
+  ],
+  [
+    'last_load_timestamp_seconds',
+    'When a load was last committed.',
+    ({ lastLoadAt }) => known(lastLoadAt === null ? null : lastLoadAt / 1000),
+  ],
+  [
+    'newest_call_timestamp_seconds',
+    'Time of the newest call that a warehouse has.',
+    ({ newestVisible }) => known(newestVisible === null ? null : newestVisible / 1000),
+  ],
+];
+
+const proofGauges: readonly Gauge<ProofHealth>[] = [
+  [
+    'windows_unproven',
+    'Windows of the last days whose latest verdict is neither proven nor healed.',
+    ({ unproven }) => [[unproven]],
+  ],
+  [
+    'windows_suspicious_empty',
+    'Windows of the last days that were too empty to be believed.',
+    ({ suspiciousEmpty }) => [[suspiciousEmpty]],
+  ],
+];
+
+/**
+ * Registers the gauges over the store: queues, watermarks, verdicts.
+ * @param rules.requestsAllowed requests of `source.limits` in its time.
+ */
+export const watchStore = (
+  registry: Registry,
+  {
+    health,
+    proofs,
+  }: { readonly health: SharedReading<Health>; readonly proofs: SharedReading<readonly ProofHealth[]> },
+  rules: { readonly requestsAllowed: number },
+): void => {
+  const ofStore: readonly Gauge<Health>[] = [
+    ...storeGauges,
+    [
+      'source_limit_used_ratio',
+      'Part of the request limit that is used now, by all workers together.',
+      ({ grantedRequests }) => [[grantedRequests / rules.requestsAllowed]],
+    ],
+  ];
+  for (const [name, help, samples] of ofStore) gaugeOver(registry, health, { name: `callsync_${name}`, help, samples });
+  for (const [name, help, samples] of warehouseGauges)
+    gaugeOver(registry, health, {
+      name: `callsync_warehouse_${name}`,
+      help,
+      labels: name === 'pending_oldest_age_seconds' ? ['warehouse', 'kind'] : ['warehouse'],
+      samples: ({ warehouses }) => warehouses.flatMap((one) => labelled(samples(one), one.name)),
+    });
+  for (const [name, help, samples] of proofGauges)
+    gaugeOver(registry, proofs, {
+      name: `callsync_${name}`,
+      help,
+      labels: ['warehouse'],
+      samples: (all) => all.flatMap((one) => labelled(samples(one), one.warehouse)),
+    });
+  gaugeOver(
+    registry,
+    { read: async () => (await health.read()) !== undefined },
+    {
+      name: 'callsync_store_up',
+      help: '1 while the operational store answers this process, else 0.',
+      samples: (up) => [[up ? 1 : 0]],
+    },
+  );
+};
+
+const labelled = (samples: readonly Sample[], warehouse: string): readonly Sample[] =>
+  samples.map(([value, labels]) => [value, { warehouse, ...labels }]);
+
+/** Quota and cost of warehouses that have such; asks the store, never the warehouse. */
+export const watchUsage = (registry: Registry, usage: SharedReading<readonly WatchedUsage[]>): void => {
+  const gauges: readonly Gauge<WatchedUsage>[] = [
+    [
+      'quota_used_ratio',
+      'Part of a daily quota of a warehouse that is used.',
+      ({ jobs }) => [[jobs.used / jobs.limit]],
+    ],
+    ['quota_used', 'Used part of a daily quota of a warehouse, as a count.', ({ jobs }) => [[jobs.used]]],
+  ];
+  for (const [name, help, samples] of gauges)
+    gaugeOver(registry, usage, {
+      name: `callsync_${name}`,
+      help,
+      labels: ['warehouse', 'quota'],
+      samples: (all) =>
+        all.flatMap((one) => samples(one).map(([value]) => [value, { warehouse: one.warehouse, quota: 'load_jobs' }])),
+    });
+  counterOver(registry, {
+    name: 'callsync_warehouse_billed_bytes_total',
+    help: 'Bytes that a warehouse billed for the queries of this process.',
+    labels: ['warehouse'],
+    samples: async () => (await usage.read())?.map((one) => [one.billedBytes, { warehouse: one.warehouse }]) ?? [],
+  });
+};
+
+/**
+ * Depth of the inbox and age of its oldest delivery, by the receiver's own connections. While the store does not answer, both
+ * gauges have no value. An answer is reused for `cacheMs`.
+ */
+export const watchInbox = (options: {
+  readonly registry: Registry;
+  readonly read: () => Promise<{ readonly pending: number; readonly oldestReceivedAt: Date | null }>;
+  readonly cacheMs?: number;
+}): void => {
+  const reading = shareReading(options.read, options);
+  gaugeOver(options.registry, reading, {
+    name: 'callsync_inbox_pending',
+    help: 'Deliveries in the inbox that are not folded yet.',
+    samples: ({ pending }) => [[pending]],
+  });
+  gaugeOver(options.registry, reading, {
+    name: 'callsync_inbox_oldest_age_seconds',
+    help: 'Age of the oldest delivery that is not folded yet; 0 = none waits.',
+    samples: ({ oldestReceivedAt }) => [
+      [oldestReceivedAt === null ? 0 : Math.max(0, (Date.now() - oldestReceivedAt.getTime()) / 1_000)],
+    ],
+  });
+};

@@ -1,0 +1,94 @@
+/** Where messages go: a signed webhook (Standard Webhooks), or Slack. */
+import { IncomingWebhook } from '@slack/webhook';
+import { Webhook } from 'standardwebhooks';
+import type { ChannelConfig, NotificationsConfig } from '../../../schemas/config/notifications.ts';
+import { terminal, transient } from '../../lib/errors.ts';
+import { openSecret } from '../../lib/secret.ts';
+
+export interface Message {
+  /** The same for every attempt, so that a receiver knows a repeated one. */
+  readonly id: string;
+  readonly condition: string;
+  readonly subject: string;
+  readonly state: 'firing' | 'resolved';
+  readonly summary: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+export interface Channel {
+  readonly name: string;
+  /** @throws CallsyncError NOTIFICATION_FAILED, CONFIG_SECRET */
+  send(message: Message): Promise<void>;
+}
+
+const timeoutMs = 10_000;
+const words = { firing: 'Wrong', resolved: 'Right again' } as const;
+
+/** By name. Each secret is read again for each message. @throws CallsyncError CONFIG_SECRET */
+export const openChannels = ({ channels }: NotificationsConfig): ReadonlyMap<string, Channel> =>
+  new Map(channels.map((config) => [config.name, openChannel(config)]));
+
+const openChannel = (config: ChannelConfig): Channel => {
+  const send = config.type === 'webhook' ? sendSigned(config) : sendToSlack(config);
+  return {
+    name: config.name,
+    send: async (message) => {
+      try {
+        await send(message);
+      } catch (cause) {
+        throw transient('NOTIFICATION_FAILED', `The notification channel ${config.name} did not take the message.`, {
+          hint: 'Check its address and its secret, then try callsync notify test.',
+          cause,
+        });
+      }
+    },
+  };
+};
+
+const secretOf = (key: string, file: string) => {
+  const secret = openSecret({ key, file });
+  if (secret === undefined) throw terminal('CONFIG_SECRET', `${key} is not configured.`);
+  return secret;
+};
+
+const sendSigned = ({ name, url, secret_file }: Extract<ChannelConfig, { type: 'webhook' }>) => {
+  const secret = secretOf(`notifications.channels.${name}.secret`, secret_file);
+  return async ({ id, condition, subject, state, summary, at }: Message): Promise<void> => {
+    const time = new Date(at);
+    const body = JSON.stringify({
+      type: `callsync.${condition}.${state}`,
+      timestamp: time.toISOString(),
+      data: { condition, subject, state, summary },
+    });
+    const sentAt = new Date();
+    const answer = await fetch(url, {
+      method: 'POST',
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'callsync',
+        'webhook-id': id,
+        'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
+        'webhook-signature': new Webhook(secret.read()).sign(id, sentAt, body),
+      },
+      body,
+    });
+    await answer.body?.cancel();
+    if (!answer.ok) throw new Error(`answered ${answer.status}`);
+  };
+};
+
+const sendToSlack = ({ name, url_file }: Extract<ChannelConfig, { type: 'slack' }>) => {
+  const secret = secretOf(`notifications.channels.${name}.url`, url_file);
+  return async ({ state, summary }: Message): Promise<void> => {
+    await new IncomingWebhook(secret.read(), { timeout: timeoutMs }).send({
+      text: `*${words[state]}*: ${escapeSlack(summary)}`,
+    });
+  };
+};
+
+/** What would be read as a link or a mention. */
+const escapeSlack = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

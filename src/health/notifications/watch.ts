@@ -1,0 +1,175 @@
+/**
+ * Notices for all processes together that something is wrong, and that it is over: each change stands in the timeline once,
+ * and channels are told of it once.
+ */
+import type { Database, Transaction } from '../../postgres/database.ts';
+import { recordEvent } from '../../store/status/events.ts';
+import { judge, type Readings, type Wrong } from '../conditions.ts';
+import { beat } from '../read-health.ts';
+import type { Channel, Message } from './channels.ts';
+
+type NoticedCondition = Pick<Wrong, 'condition' | 'subject' | 'summary' | 'isUrgent'>;
+
+export interface TellingRule {
+  readonly condition: string;
+  /** Milliseconds for which it must hold before it is told. */
+  readonly after: number;
+  /** Names. */
+  readonly channels: readonly string[];
+}
+
+type QueuedMessage = Message & { readonly channel: string };
+
+const everyMs = 10_000;
+/** Shorter ones are late answers of a busy store. */
+const longSilenceMs = 60_000;
+const vainFor = `interval '1 day'`;
+
+/**
+ * Compares the conditions with those that were noticed before, and records which began and which are over. Queues a message a
+ * channel for each urgent one that has lasted long enough, and for each told one that is over. One process at a time; another
+ * finds nothing left to do.
+ */
+export const notice = (
+  store: Database,
+  wrong: readonly NoticedCondition[],
+  rules: readonly TellingRule[],
+): Promise<void> =>
+  store.transaction(async (tx) => {
+    await tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.notifications'))");
+    const named = [wrong.map(({ condition }) => condition), wrong.map(({ subject }) => subject)];
+    const over = await tx.query<{ condition: string; subject: string; told: boolean }>(
+      `DELETE FROM notified_conditions WHERE (condition, subject) NOT IN (SELECT * FROM unnest($1::text[], $2::text[]))
+       RETURNING condition, subject, told_at IS NOT NULL AS told`,
+      named,
+    );
+    const begun = await tx.query<{ condition: string; subject: string }>(
+      `INSERT INTO notified_conditions (condition, subject) SELECT * FROM unnest($1::text[], $2::text[])
+       ON CONFLICT DO NOTHING RETURNING condition, subject`,
+      named,
+    );
+    for (const one of begun)
+      await recordEvent(tx, { kind: 'outage', what: find(wrong, one)?.summary ?? '', actor: null });
+    for (const one of over) await recordEvent(tx, { kind: 'recovery', what: describeEnd(one), actor: null });
+    for (const rule of rules) {
+      const urgent = wrong.filter(({ condition, isUrgent }) => isUrgent && condition === rule.condition);
+      const due = await tx.query<{ subject: string }>(
+        `UPDATE notified_conditions SET told_at = now()
+          WHERE condition = $1 AND subject = ANY($3) AND told_at IS NULL AND since <= now() - make_interval(secs => $2)
+         RETURNING subject`,
+        [rule.condition, rule.after / 1000, urgent.map(({ subject }) => subject)],
+      );
+      for (const { subject } of due) {
+        const summary = find(urgent, { condition: rule.condition, subject })?.summary ?? rule.condition;
+        await queue(tx, rule, { subject, state: 'firing', summary });
+      }
+      for (const one of over) {
+        if (!one.told || one.condition !== rule.condition) continue;
+        await queue(tx, rule, { subject: one.subject, state: 'resolved', summary: describeEnd(one) });
+      }
+    }
+  });
+
+const find = (wrong: readonly NoticedCondition[], one: { readonly condition: string; readonly subject: string }) =>
+  wrong.find(({ condition, subject }) => condition === one.condition && subject === one.subject);
+
+const describeEnd = ({ condition, subject }: { readonly condition: string; readonly subject: string }): string =>
+  `${condition.replaceAll('_', ' ')}${subject === '' ? '' : ` of warehouse ${subject}`}: over.`;
+
+const queue = async (
+  tx: Transaction,
+  { condition, channels }: TellingRule,
+  { subject, state, summary }: Pick<QueuedMessage, 'subject' | 'state' | 'summary'>,
+): Promise<void> => {
+  await tx.query(
+    `INSERT INTO notification_messages (id, channel, condition, subject, state, summary)
+     SELECT message.id, channel, $2, $3, $4, $5 FROM (SELECT gen_random_uuid() AS id) AS message, unnest($1::text[]) AS channel`,
+    [channels, condition, subject, state, summary],
+  );
+};
+
+/**
+ * Hands each due message to `send`, oldest first; one that was sent is forgotten, another is due again later. A process
+ * that ends in between leaves its message to the next, which sends it again under the same id.
+ */
+export const sendMessages = async (
+  store: Database,
+  send: (message: QueuedMessage) => Promise<boolean>,
+): Promise<void> => {
+  await store.query(`DELETE FROM notification_messages WHERE created_at < now() - ${vainFor}`);
+  for (;;) {
+    const [message] = await store.query<QueuedMessage>(
+      `UPDATE notification_messages SET attempts = attempts + 1, next_at = now() + least(interval '1 hour', interval '30 seconds' * 2 ^ attempts)
+        WHERE (id, channel) = (SELECT id, channel FROM notification_messages WHERE next_at <= now()
+                                ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+       RETURNING id, channel, condition, subject, state, summary, (extract(epoch FROM created_at) * 1000)::float8 AS at`,
+    );
+    if (message === undefined) return;
+    if (await send(message)) {
+      await store.query('DELETE FROM notification_messages WHERE id = $1 AND channel = $2', [
+        message.id,
+        message.channel,
+      ]);
+    }
+  }
+};
+
+/**
+ * Looks six times a minute and leaves a sign that a worker lives. It looks first, so that a worker that comes back notices
+ * how long none was there. A store that comes back is told in the timeline too.
+ * @param input.read undefined = the store does not answer.
+ */
+export const watchHealth = (input: {
+  readonly store: Database;
+  readonly read: () => Promise<Readings | undefined>;
+  readonly channels: ReadonlyMap<string, Channel>;
+  readonly rules: readonly TellingRule[];
+  readonly log: (message: string, facts: Readonly<Record<string, unknown>>) => void;
+}): { stop(): Promise<void> } => {
+  const { store, channels, log } = input;
+  let silentSince: number | undefined;
+  const send = async ({ channel: name, ...message }: QueuedMessage): Promise<boolean> => {
+    const channel = channels.get(name);
+    // A channel that is no longer configured is told nothing more.
+    if (channel === undefined) return true;
+    return await channel.send(message).then(
+      () => true,
+      (error: unknown) => {
+        log('a notification was not sent', { channel: name, error });
+        return false;
+      },
+    );
+  };
+  const look = async (): Promise<void> => {
+    const readings = await input.read();
+    if (readings === undefined) {
+      silentSince ??= Date.now();
+      return;
+    }
+    await notice(store, judge(readings), input.rules);
+    await beat(store);
+    const isBack = silentSince !== undefined && Date.now() - silentSince > longSilenceMs;
+    if (silentSince !== undefined && isBack) {
+      const what = `The operational store did not answer from ${new Date(silentSince).toISOString()} on`;
+      await recordEvent(store, { kind: 'recovery', what, actor: null });
+    }
+    silentSince = undefined;
+    await sendMessages(store, send);
+  };
+  let looking: Promise<void> | undefined;
+  const start = (): void => {
+    looking ??= look()
+      .catch((error: unknown) => log('the state could not be watched', { error }))
+      .finally(() => {
+        looking = undefined;
+      });
+  };
+  start();
+  const timer = setInterval(start, everyMs).unref();
+  return {
+    stop: async () => {
+      clearInterval(timer);
+      await looking;
+    },
+  };
+};

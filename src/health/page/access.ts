@@ -1,0 +1,161 @@
+/** Who may look and who may act, and the actions: forms that are posted. Requests are judged by their own facts: no session, no cookie. */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
+import { CallsyncError } from '../../lib/errors.ts';
+
+export interface Actor {
+  readonly name: string;
+  /** Read at each request, so that a changed file takes effect. */
+  readonly token: () => string;
+}
+
+export interface AccessRules {
+  /** Reading needs no token: the port listens on loopback alone. */
+  readonly isOpen: boolean;
+  /** May read, and may not act: the token of /metrics. */
+  readonly readToken: (() => string) | undefined;
+  /** May read and act, each under its own name. */
+  readonly actors: readonly Actor[];
+  /** Names besides `localhost` under which browsers may ask. */
+  readonly hosts: readonly string[];
+}
+
+/** In a time that says nothing of where they differ. */
+export const isSameText = (left: string, right: string): boolean => {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(left), digest(right));
+};
+
+export interface Access {
+  /**
+   * False for a name that is not ours. A page of somebody else may have its name resolve to our address (DNS rebinding)
+   * and would then count as the same origin; an address has no such name.
+   */
+  isOurHost(request: IncomingMessage): boolean;
+  mayRead(request: IncomingMessage): boolean;
+  /** Whose token the request carries; undefined = of nobody who may act. */
+  actorOf(request: IncomingMessage): string | undefined;
+  /** Whether a form of our own page sent it, and not that of another origin (CSRF). */
+  isOurForm(request: IncomingMessage, formToken: string): boolean;
+  /** Is in every form of the page. */
+  readonly formToken: string;
+}
+
+/** Applies the rules to requests. Tokens are compared in constant time; the token of forms is new in each process. */
+export const createAccess = (rules: AccessRules): Access => {
+  const formToken = randomBytes(32).toString('base64url');
+  const hosts = new Set(['localhost', ...rules.hosts.map((host) => host.toLowerCase())]);
+
+  const actorOf = (request: IncomingMessage): string | undefined => {
+    const given = credentialsOf(request.headers.authorization);
+    if (given === undefined) return undefined;
+    return rules.actors.find(
+      ({ name, token }) => (given.name === undefined || given.name === name) && isSameText(given.secret, token()),
+    )?.name;
+  };
+
+  return {
+    formToken,
+    actorOf,
+    isOurHost: ({ headers: { host = '' } }) => {
+      const name = nameOf(host);
+      return name !== undefined && (hosts.has(name) || isIP(name.replace(/^\[|\]$/g, '')) !== 0);
+    },
+    mayRead: (request) => {
+      if (rules.isOpen) return true;
+      if (actorOf(request) !== undefined) return true;
+      const given = credentialsOf(request.headers.authorization);
+      return given !== undefined && rules.readToken !== undefined && isSameText(given.secret, rules.readToken());
+    },
+    isOurForm: (request, token) => {
+      const { origin, host, 'sec-fetch-site': site } = request.headers;
+      if (origin === undefined || host === undefined) return false;
+      if (site !== undefined && site !== 'same-origin') return false;
+      return (origin === `http://${host}` || origin === `https://${host}`) && isSameText(token, formToken);
+    },
+  };
+};
+
+/** Of a Host header, without its port. */
+const nameOf = (host: string): string | undefined =>
+  /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/.exec(host.toLowerCase())?.[1];
+
+/** Bearer, or Basic as browsers ask for it. */
+const credentialsOf = (authorization = ''): { readonly name?: string; readonly secret: string } | undefined => {
+  const [, scheme = '', value = ''] = /^(Bearer|Basic) (\S+)$/i.exec(authorization) ?? [];
+  if (scheme.toLowerCase() === 'bearer') return { secret: value };
+  if (scheme.toLowerCase() !== 'basic') return undefined;
+  const text = Buffer.from(value, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  return colon < 0 ? undefined : { name: text.slice(0, colon), secret: text.slice(colon + 1) };
+};
+
+/** Does it and returns in words what was done. @throws CallsyncError that the page shows to the operator who asked. */
+export type Action = (fields: URLSearchParams, actor: string) => Promise<string>;
+
+export type ActionName = 'pause' | 'resume' | 'backfill' | 'reconcile' | 'replay';
+export type Actions = Readonly<Record<ActionName, Action>>;
+
+interface ActionAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+const prefix = '/actions/';
+const maxBodyBytes = 4_096;
+/** Actions under way at once. */
+const maxActions = 4;
+
+export const isActionPath = (path: string): boolean => path.startsWith(prefix);
+
+/** Runs the action that a request asks for, if its sender may. 303 = done, back to the page. */
+export const createActionRunner = (access: Access, actions: Actions) => {
+  let underWay = 0;
+  const run = async (request: IncomingMessage): Promise<ActionAnswer> => {
+    if (request.method !== 'POST') return { status: 405, text: 'Actions are posted.\n' };
+    const name = (request.url ?? '').slice(prefix.length).split('?', 1)[0] ?? '';
+    if (!Object.hasOwn(actions, name)) return { status: 404, text: 'There is no such action.\n' };
+    const body = await readBody(request);
+    if (body === undefined) return { status: 413, text: 'The form is too large.\n' };
+    const fields = new URLSearchParams(body);
+    // Before the question for a token, so that no foreign page can make the browser ask for one.
+    if (!access.isOurForm(request, fields.get('form') ?? '')) {
+      return { status: 403, text: 'This form is not of this page as it is now. Load the page again.\n' };
+    }
+    const actor = access.actorOf(request);
+    if (actor === undefined) return { status: 401, text: 'A token of operations.actors is needed.\n' };
+    try {
+      return { status: 303, text: await actions[name as ActionName](fields, actor) };
+    } catch (error) {
+      if (!(error instanceof CallsyncError)) throw error;
+      return {
+        status: error.kind === 'terminal' ? 400 : 503,
+        text: `${error.code}: ${error.message} ${error.hint ?? ''}\n`,
+      };
+    }
+  };
+  return async (request: IncomingMessage, response: ServerResponse): Promise<ActionAnswer> => {
+    if (underWay >= maxActions) return { status: 503, text: 'Too many actions at once; try again.\n' };
+    underWay += 1;
+    try {
+      const answer = await run(request);
+      if (answer.status === 401) response.setHeader('www-authenticate', 'Basic realm="callsync", charset="UTF-8"');
+      if (answer.status === 303) response.setHeader('location', '/#events');
+      return answer;
+    } finally {
+      underWay -= 1;
+    }
+  };
+};
+
+const readBody = async (request: IncomingMessage): Promise<string | undefined> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBodyBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+};

@@ -1,0 +1,203 @@
+/** The status page over HTTP. Every limit is its own: what a slow or hostile client costs does not grow with its requests. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Access, type Actions, createActionRunner, isActionPath } from './access.ts';
+import { script, style } from './assets.ts';
+import { drawPage, drawSections, drawVerdicts, type Section } from './draw.ts';
+import { formatInstant } from './html.ts';
+import type { PageReader } from './read-state.ts';
+import type { PageState } from './state.ts';
+
+interface PageOptions extends PageReader {
+  readonly access: Access;
+  /** Milliseconds for which what was read is shown to everybody. */
+  readonly everyMs?: number;
+  /** What may be done; absent where nobody may act. */
+  readonly actions?: Actions | undefined;
+}
+
+export interface Page {
+  /** False where the path is none of the page's. */
+  serves(path: string): boolean;
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  close(): void;
+}
+
+/** A client that takes nothing for so long is cut off. */
+const idleMs = 15_000;
+/** Questions for single days under way at once; each costs one query. */
+const maxQuestions = 4;
+
+const headers = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  // With `no-referrer`, browsers post forms under the origin `null`.
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+} as const;
+
+const types = {
+  html: 'text/html; charset=utf-8',
+  text: 'text/plain; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  script: 'text/javascript; charset=utf-8',
+} as const;
+
+/** Serves the status page. @param everyMs shortest time between two readings of the store, however many look. */
+export const createPage = ({ access, readState, readVerdicts, everyMs = 2_000, actions }: PageOptions): Page => {
+  const formToken = actions === undefined ? null : access.formToken;
+  const snapshots = createSnapshots(readState, { everyMs, formToken });
+  const runAction = actions === undefined ? undefined : createActionRunner(access, actions);
+  const stream = createEventStream(snapshots, everyMs);
+  let questions = 0;
+
+  const answer = (response: ServerResponse, status: number, type: keyof typeof types, body: string): void => {
+    response.writeHead(status, { ...headers, 'content-type': types[type] }).end(body);
+  };
+
+  const showVerdicts = async (response: ServerResponse, params: URLSearchParams): Promise<void> => {
+    const warehouse = params.get('warehouse') ?? '';
+    const day = params.get('day') ?? '';
+    if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(Date.parse(day)) || warehouse.length > 200) {
+      return answer(response, 400, 'text', 'A day as 2026-01-31 and a warehouse are needed.\n');
+    }
+    if (questions >= maxQuestions) return answer(response, 503, 'text', 'Too many questions at once; try again.\n');
+    questions += 1;
+    try {
+      answer(response, 200, 'html', drawVerdicts({ warehouse, day }, await readVerdicts(warehouse, day)));
+    } finally {
+      questions -= 1;
+    }
+  };
+
+  const routes: Readonly<Record<string, (response: ServerResponse, params: URLSearchParams) => Promise<void> | void>> =
+    {
+      '/': async (response) => answer(response, 200, 'html', (await snapshots.read()).page),
+      '/verdicts': showVerdicts,
+      '/style.css': (response) => answer(response, 200, 'css', style),
+      '/script.js': (response) => answer(response, 200, 'script', script),
+      '/events': (response) => {
+        if (!stream.join(response)) return answer(response, 503, 'text', 'Too many readers.\n');
+        response.writeHead(200, { ...headers, 'content-type': 'text/event-stream' });
+        response.write('retry: 5000\n\n');
+      },
+    };
+
+  return {
+    serves: (path) => Object.hasOwn(routes, path) || (runAction !== undefined && isActionPath(path)),
+    close: () => stream.close(),
+    handle: async (request, response) => {
+      response.setTimeout(idleMs, () => response.destroy());
+      if (!access.isOurHost(request)) {
+        return answer(response, 421, 'text', 'This name is not ours. Add it to operations.hosts, or ask by address.\n');
+      }
+      const [path = '', query = ''] = request.url?.split('?', 2) ?? [];
+      if (runAction !== undefined && isActionPath(path)) {
+        const { status, text } = await runAction(request, response);
+        return answer(response, status, 'text', text);
+      }
+      if (!access.mayRead(request)) {
+        response.setHeader('www-authenticate', 'Basic realm="callsync", charset="UTF-8"');
+        return answer(response, 401, 'text', 'A token is needed: any name and the token as password.\n');
+      }
+      if (request.method !== 'GET' && request.method !== 'HEAD') {
+        response.setHeader('allow', 'GET, HEAD');
+        return answer(response, 405, 'text', '');
+      }
+      await routes[path]?.(response, new URLSearchParams(query));
+    },
+  };
+};
+
+interface Snapshot {
+  readonly at: number;
+  readonly page: string;
+  readonly sections: readonly Section[];
+}
+
+interface Snapshots {
+  read(): Promise<Snapshot>;
+}
+
+/**
+ * The page as it was last drawn. However many clients ask, the state is read at most once in `everyMs`, and only while
+ * somebody asks.
+ */
+const createSnapshots = (
+  readState: () => Promise<PageState>,
+  { everyMs, formToken }: { readonly everyMs: number; readonly formToken: string | null },
+): Snapshots => {
+  let last: { readonly at: number; readonly snapshot: Promise<Snapshot> } | undefined;
+  const draw = async (): Promise<Snapshot> => {
+    const state = await readState();
+    const sections = drawSections(state, formToken);
+    return { at: state.at, sections, page: drawPage(state, sections) };
+  };
+  return {
+    read: () => {
+      if (last === undefined || performance.now() - last.at > everyMs) {
+        const snapshot = draw();
+        const mine = { at: performance.now(), snapshot };
+        last = mine;
+        // A failure is not kept: the next one who asks tries again.
+        snapshot.catch(() => {
+          if (last === mine) last = undefined;
+        });
+      }
+      return last.snapshot;
+    },
+  };
+};
+
+/** More readers than this get the page without its updates. */
+const maxReaders = 16;
+/** A reader that has not taken this much of what was sent is cut off; its browser comes back by itself. */
+const maxUnsentBytes = 256 * 1024;
+
+interface EventStream {
+  /** False when there are too many readers. */
+  join(response: ServerResponse): boolean;
+  close(): void;
+}
+
+/** Sends the sections that changed to the browsers that look at the page. */
+const createEventStream = (snapshots: Snapshots, everyMs: number): EventStream => {
+  const readers = new Map<ServerResponse, Map<string, string>>();
+  let timer: NodeJS.Timeout | undefined;
+
+  const send = (response: ServerResponse, seen: Map<string, string>, snapshot: Snapshot): void => {
+    if (response.writableLength > maxUnsentBytes) {
+      response.destroy();
+      return;
+    }
+    for (const { id, content } of snapshot.sections) {
+      if (seen.get(id) === content.text) continue;
+      seen.set(id, content.text);
+      response.write(`event: section\ndata: ${JSON.stringify({ id, html: content.text })}\n\n`);
+    }
+    response.write(`event: drawn\ndata: ${formatInstant(snapshot.at)}\n\n`);
+  };
+
+  const sendAll = async (): Promise<void> => {
+    const snapshot = await snapshots.read().catch(() => undefined);
+    if (snapshot !== undefined) for (const [response, seen] of readers) send(response, seen, snapshot);
+    timer = readers.size === 0 ? undefined : setTimeout(() => void sendAll(), everyMs);
+  };
+
+  return {
+    join: (response) => {
+      if (readers.size >= maxReaders) return false;
+      readers.set(response, new Map());
+      response.on('close', () => readers.delete(response));
+      timer ??= setTimeout(() => void sendAll(), 0);
+      return true;
+    },
+    close: () => {
+      clearTimeout(timer);
+      for (const response of readers.keys()) response.destroy();
+    },
+  };
+};

@@ -1,0 +1,190 @@
+/** Health, readiness and metrics of a process on a port of their own: nobody who reaches the webhook reaches them. */
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Registry } from 'prom-client';
+import { readCertificate, reloadCertificate, type TlsFiles } from '../../lib/certificate.ts';
+import { terminal } from '../../lib/errors.ts';
+import type { FileWatch } from '../../lib/file-watch.ts';
+import { listenOnPort } from '../../lib/listen-port.ts';
+import { isSameText } from './access.ts';
+import type { Page } from './page.ts';
+
+export interface OperationsOptions {
+  readonly listen: string;
+  readonly port: number;
+  /** Any port will do where another process has this one. */
+  readonly orAnyPort?: boolean | undefined;
+  readonly registry: Registry;
+  /** Whether the process does its work; false is answered 503. */
+  readonly ready: () => boolean;
+  /** The token that /metrics asks for; undefined = none. Read at each request. */
+  readonly token: (() => string) | undefined;
+  /** HTTPS with this certificate; plain HTTP without it. */
+  readonly tls?: TlsFiles | undefined;
+  /** The status page; absent where there is none. */
+  readonly page?: Page | undefined;
+}
+
+export interface OperationsServer {
+  /** Such as `http://127.0.0.1:9464`. */
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type?: string;
+  readonly body?: string;
+}
+
+const json = 'application/json; charset=utf-8';
+
+/** @throws CallsyncError OPERATIONS_PORT_TAKEN, OPERATIONS_TLS_INVALID */
+export const serveOperations = async (options: OperationsOptions): Promise<OperationsServer> => {
+  const { listen, port, registry } = options;
+  const mayRead = (authorization = ''): boolean =>
+    options.token === undefined || isSameText(authorization, `Bearer ${options.token()}`);
+
+  const routes: Readonly<Record<string, (authorization?: string) => Answer | Promise<Answer>>> = {
+    '/healthz': () => ({ status: 200, type: json, body: '{"alive":true}' }),
+    '/readyz': () => {
+      const ready = options.ready();
+      return { status: ready ? 200 : 503, type: json, body: JSON.stringify({ ready }) };
+    },
+    '/metrics': async (authorization) =>
+      mayRead(authorization)
+        ? { status: 200, type: registry.contentType, body: await registry.metrics() }
+        : { status: 401 },
+  };
+
+  const answer: RequestListener = async (request, response) => {
+    // A connection is for one request: idle ones would keep others out.
+    response.setHeader('connection', 'close');
+    const path = request.url?.split('?', 1)[0] ?? '';
+    if (options.page?.serves(path)) {
+      await options.page.handle(request, response).catch(() => failed(response));
+      return;
+    }
+    const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+    if (route === undefined) return response.writeHead(404).end();
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return response.writeHead(405, { allow: 'GET, HEAD' }).end();
+    }
+    try {
+      const { status, type, body } = await route(request.headers.authorization);
+      return response.writeHead(status, type === undefined ? {} : { 'content-type': type }).end(body);
+    } catch {
+      return failed(response);
+    }
+  };
+  const { server, watch } =
+    options.tls === undefined ? { server: createServer(requestLimits, answer) } : openTls(options.tls, answer);
+  limitConnections(server);
+  const listenOn = (on: number) =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(on, listen, resolve);
+    });
+  await listenOnPort(port, options.orAnyPort === true, listenOn).catch((cause) => {
+    throw terminal('OPERATIONS_PORT_TAKEN', `Health and metrics cannot be served on ${listen}:${port}.`, {
+      hint: 'Set operations.listen and operations.port to an address of this machine that is free.',
+      cause,
+    });
+  });
+  const { address, family, port: taken } = server.address() as AddressInfo;
+  return {
+    address: `${options.tls === undefined ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${taken}`,
+    async close() {
+      options.page?.close();
+      watch?.close();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+};
+
+const openTls = (files: TlsFiles, answer: RequestListener): { server: Server; watch: FileWatch } => {
+  const certificate = readCertificate(files);
+  if (certificate === undefined) {
+    throw terminal('OPERATIONS_TLS_INVALID', 'The certificate or key of the operations port cannot be used.', {
+      hint: 'Check that operations.tls.cert_file and key_file exist, are PEM and belong together.',
+    });
+  }
+  const handshakeTimeout = requestLimits.headersTimeout;
+  const server: TlsServer = createTlsServer({ ...requestLimits, ...certificate, handshakeTimeout }, answer);
+  // A pair that does not fit is left aside: the one before stays in force.
+  const watch = reloadCertificate({ files, server, onRead: () => undefined, onError: () => undefined });
+  return { server, watch };
+};
+
+const failed = (response: ServerResponse): void => {
+  if (response.headersSent) response.destroy();
+  else response.writeHead(500).end();
+};
+
+/** Open at once; of more, the oldest is closed whose request has not come yet, else the oldest. */
+const mostOpen = 100;
+/** New ones a second from one address, each of one request. A browser that opens the page makes four. */
+const mostPerSecond = 100;
+/** Milliseconds for which a client may take nothing of its answer. */
+const idleMs = 15_000;
+
+/** Settings of the server itself: how large and how slow a request may be. */
+export const requestLimits = {
+  maxHeaderSize: 8_192,
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  // Node looks for requests that are late only every 30 s unless told otherwise.
+  connectionsCheckingInterval: 1_000,
+} as const;
+
+/**
+ * Limits how many connections the port takes, before the server listens. The port often shares its process with the receiver:
+ * a client that is slow, or asks without end, must cost deliveries nothing, and must not keep a probe of the process out.
+ * @param now tells milliseconds, from any beginning.
+ */
+export const limitConnections = (server: Server, now: () => number = () => performance.now()): void => {
+  const open = new Map<string, Socket>();
+  /** Those whose request has not come whole. */
+  const unasked = new Map<string, Socket>();
+  const taken = new Map<string, number>();
+  let second = 0;
+
+  const isOneTooMany = (address: string): boolean => {
+    const present = Math.floor(now() / 1_000);
+    if (present !== second) taken.clear();
+    second = present;
+    const count = (taken.get(address) ?? 0) + 1;
+    taken.set(address, count);
+    return count > mostPerSecond;
+  };
+
+  server.timeout = idleMs;
+  // What is refused never reaches those that read requests: most of the price of a connection is theirs.
+  const readers = server.listeners('connection');
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    if (isOneTooMany(socket.remoteAddress ?? '')) {
+      socket.destroy();
+      return;
+    }
+    if (open.size >= mostOpen) {
+      const [oldest] = (unasked.size > 0 ? unasked : open).values();
+      oldest?.destroy();
+    }
+    const peer = peerOf(socket);
+    open.set(peer, socket);
+    unasked.set(peer, socket);
+    socket.once('close', () => {
+      open.delete(peer);
+      unasked.delete(peer);
+    });
+    for (const read of readers) Reflect.apply(read, server, [socket]);
+  });
+  server.on('request', ({ socket }) => unasked.delete(peerOf(socket)));
+};
+
+/** The same for a connection and for what TLS makes of it. */
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -1,0 +1,249 @@
+/**
+ * The one reading of the store that page, metrics, notifications, `callsync status` and `callsync doctor` share. All of it
+ * comes from counters or from one end of an index: it costs the same however many calls there are.
+ */
+import type { Queryable } from '../postgres/database.ts';
+import { readCounters } from '../store/counters.ts';
+import { givenUpRereads } from '../store/delivery/inbox.ts';
+
+export interface Waiting {
+  readonly count: number;
+  /** Seconds; null when nothing waits. */
+  readonly oldestAge: number | null;
+}
+
+export interface WarehouseHealth {
+  readonly name: string;
+  /** Calls that the warehouse does not have in their present revision; all calls during a walk. */
+  readonly pending: number;
+  /** Seconds for which the oldest change has waited; a backlog has no age. Null when no change waits. */
+  readonly liveOldestAge: number | null;
+  /** The same of erasures. */
+  readonly erasureOldestAge: number | null;
+  /** Milliseconds since the epoch: the last committed load; null before the first. */
+  readonly lastLoadAt: number | null;
+  /** Code of the last load's error; null when the load succeeded. */
+  readonly lastError: string | null;
+  /** Milliseconds since the epoch: time of the newest call that the warehouse has; null when none of the newest is there. */
+  readonly newestVisible: number | null;
+}
+
+/** Ages in seconds. */
+export interface Health {
+  /** Milliseconds since the epoch, by the store's clock. */
+  readonly at: number;
+  readonly epoch: number;
+  readonly calls: number;
+  readonly tombstones: number;
+  /** Legal holds. */
+  readonly holds: number;
+  readonly inbox: Waiting & { readonly outcomes: Readonly<Record<string, number>> };
+  readonly quarantine: Waiting;
+  /** Calls that callsync reads again; counted up to 10,000. */
+  readonly rereads: Waiting & { readonly unanswered: number };
+  readonly warehouses: readonly WarehouseHealth[];
+  /** Null before continuous sync has begun. */
+  readonly sync: SyncHealth | null;
+  /** Name → instant in ISO form. */
+  readonly watermarks: Readonly<Record<string, string>>;
+  /** Windows that callsync read and could not show to be complete; counted up to 10,000. */
+  readonly openProblems: number;
+  /** Requests that were granted, or are already promised, within the span of the limit. */
+  readonly grantedRequests: number;
+  /** Deliveries of the last hour with a bad signature, since the last delivery that was let in. */
+  readonly refused: { readonly count: number; readonly oldestAge: number | null; readonly newestAge: number | null };
+  /** Since a worker last gave a sign of life; null before the first. */
+  readonly workerAge: number | null;
+}
+
+interface SyncHealth {
+  /** Since the service's newest calls were last read; null before the first success. */
+  readonly lag: number | null;
+  /** Since the watermark: the age of the oldest part that is not read. */
+  readonly watermarkAge: number;
+  readonly lastError: string | null;
+  readonly failedAt: Date | null;
+}
+
+const countedAtMost = 10_000;
+/** Of the newest calls, this many are searched for one that a warehouse has. */
+const lookedThrough = 500;
+const age = (time: string): string => `extract(epoch FROM now() - ${time})::float8`;
+
+/** Seconds since the epoch at which the oldest pending call of an urgency was marked (function `queue_position`). */
+const oldestOf = (urgency: number): string => `(
+    SELECT ${urgency} * 1000000000000 + 300000000000 - queue_position FROM warehouse_calls c
+     WHERE c.warehouse = w.name AND pending AND queue_position >= ${urgency} * 1000000000000
+       AND queue_position < ${urgency + 1} * 1000000000000
+     ORDER BY queue_position DESC LIMIT 1)`;
+
+const warehousesSql = `
+  SELECT name, pending, last_error AS "lastError", (extract(epoch FROM last_load) * 1000)::float8 AS "lastLoadAt",
+         extract(epoch FROM now())::float8 - live AS "liveOldestAge",
+         extract(epoch FROM now())::float8 - erasure AS "erasureOldestAge",
+         (extract(epoch FROM newest) * 1000)::float8 AS "newestVisible"
+    FROM (SELECT w.name,
+                 greatest((SELECT coalesce(sum(value) FILTER (WHERE c.name = 'pending:' || w.name), 0) FROM counters c),
+                          CASE WHEN walk_after IS NULL THEN 0
+                               ELSE (SELECT sum(value) FROM counters c WHERE c.name IN ('calls', 'tombstones')) END)::bigint AS pending,
+                 ${oldestOf(1)} AS live, ${oldestOf(0)} AS erasure,
+                 (SELECT committed_at FROM loads l WHERE l.warehouse = w.name AND state = 'committed'
+                   ORDER BY committed_at DESC LIMIT 1) AS last_load,
+                 (SELECT error FROM loads l WHERE l.warehouse = w.name ORDER BY created_at DESC LIMIT 1) AS last_error,
+                 (SELECT n.call_timestamp
+                    FROM (SELECT call_id, call_timestamp FROM ledger WHERE call_timestamp <= now() AND NOT tombstone
+                           ORDER BY call_timestamp DESC LIMIT ${lookedThrough}) AS n
+                    JOIN warehouse_calls c ON c.warehouse = w.name AND c.call_id = n.call_id AND c.applied_revision > 0
+                   ORDER BY n.call_timestamp DESC LIMIT 1) AS newest
+            FROM warehouses w WHERE $1::text[] IS NULL OR w.name = ANY($1)) AS figures ORDER BY name`;
+
+const waitingRereads = `(SELECT requested_at FROM rereads WHERE NOT (${givenUpRereads}) LIMIT ${countedAtMost}) AS r`;
+
+const figuresSql = `
+  SELECT (extract(epoch FROM now()) * 1000)::float8 AS at,
+         (SELECT coalesce(max(epoch), 0) FROM epochs)::int AS epoch,
+         (SELECT count(*) FROM holds)::int AS holds,
+         (SELECT ${age('received_at')} FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS inbox,
+         (SELECT ${age('received_at')} FROM quarantine WHERE state = 'open' ORDER BY id LIMIT 1) AS quarantine,
+         (SELECT json_build_object('count', count(*), 'oldestAge', ${age('min(requested_at)')}) FROM ${waitingRereads}) AS rereads,
+         (SELECT count(*) FROM (SELECT FROM rereads WHERE ${givenUpRereads} LIMIT ${countedAtMost}) AS r)::int AS unanswered,
+         (SELECT count(*) FROM (SELECT FROM window_problems WHERE resolved_at IS NULL LIMIT ${countedAtMost}) AS p)::int AS problems,
+         (SELECT count(*) FROM request_limits, unnest(slots || live_slots) AS slot
+           WHERE slot > extract(epoch FROM clock_timestamp()) * 1000000 - $1::float8 * 1000)::int AS granted,
+         (SELECT json_build_object('count', count(*), 'oldestAge', ${age('min(received_at)')}, 'newestAge', ${age('max(received_at)')})
+            FROM (SELECT received_at FROM inbox WHERE outcome = 'rejected' AND starts_with(reason, 'signature_')
+                     AND received_at > greatest(now() - interval '1 hour',
+                           (SELECT max(last_at) FROM delivery_senders),
+                           (SELECT received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq DESC LIMIT 1))
+                   ORDER BY received_at LIMIT 1000) AS refused) AS refused,
+         (SELECT ${age('updated_at')} FROM meta WHERE key = 'worker') AS "workerAge"`;
+
+interface Figures extends Pick<Health, 'at' | 'epoch' | 'holds' | 'refused' | 'workerAge'> {
+  readonly inbox: number | null;
+  readonly quarantine: number | null;
+  readonly rereads: Waiting;
+  readonly unanswered: number;
+  readonly problems: number;
+  readonly granted: number;
+}
+
+/**
+ * @param input.warehouses names; every registered one by default. @param input.limitSpanMs length of the request limit's window.
+ * @throws CallsyncError DATABASE_…
+ */
+export const readHealth = async (
+  db: Queryable,
+  input: { readonly warehouses?: readonly string[]; readonly limitSpanMs?: number } = {},
+): Promise<Health> => {
+  // Watermarks first: calls read up to them are in the ledger by then, and so in the pending counts that follow.
+  const watermarks = await db.query<SyncHealth & { name: string; watermark: Date }>(
+    `SELECT name, watermark, greatest(0, ${age('watermark')}) AS "watermarkAge", last_error AS "lastError", failed_at AS "failedAt",
+            CASE WHEN seen_to IS NOT NULL THEN greatest(0, ${age('seen_to')}) END AS lag FROM watermarks ORDER BY name`,
+  );
+  const counters = await readCounters(db);
+  const counted = (name: string): number => counters.get(name) ?? 0;
+  const [row] = (await db.query<Figures>(figuresSql, [input.limitSpanMs ?? 0])) as [Figures];
+  const warehouses = await db.query<WarehouseHealth>(warehousesSql, [input.warehouses ?? null]);
+  const sync = watermarks.find(({ name }) => name === 'sync');
+  return {
+    at: row.at,
+    epoch: row.epoch,
+    calls: counted('calls'),
+    tombstones: counted('tombstones'),
+    holds: row.holds,
+    inbox: { count: counted('deliveries:pending'), oldestAge: row.inbox, outcomes: outcomesOf(counters) },
+    quarantine: { count: counted('quarantine:open'), oldestAge: row.quarantine },
+    rereads: { ...row.rereads, unanswered: row.unanswered },
+    warehouses,
+    sync: sync === undefined ? null : pickSync(sync),
+    watermarks: Object.fromEntries(watermarks.map(({ name, watermark }) => [name, watermark.toISOString()])),
+    openProblems: row.problems,
+    grantedRequests: row.granted,
+    refused: row.refused,
+    workerAge: row.workerAge,
+  };
+};
+
+const pickSync = ({ lag, watermarkAge, lastError, failedAt }: SyncHealth): SyncHealth => ({
+  lag,
+  watermarkAge,
+  lastError,
+  failedAt,
+});
+
+const outcomesOf = (counters: ReadonlyMap<string, number>): Record<string, number> =>
+  Object.fromEntries(
+    [...counters]
+      .filter(([name, value]) => name.startsWith('deliveries:') && value !== 0)
+      .map(([name, value]) => [name.slice('deliveries:'.length), value]),
+  );
+
+/** A worker is alive: `workerAge` counts from here on. */
+export const beat = async (db: Queryable): Promise<void> => {
+  await db.query(
+    `INSERT INTO meta (key, value) VALUES ('worker', 'true') ON CONFLICT (key) DO UPDATE SET updated_at = now()`,
+  );
+};
+
+/** Verdicts on one warehouse that are not good: of windows that began within `days`. */
+export interface ProofHealth {
+  readonly warehouse: string;
+  readonly unproven: number;
+  readonly suspiciousEmpty: number;
+  /** Seconds since the first of these verdicts; null when there is none. */
+  readonly oldestAge: number | null;
+}
+
+/** Reads an index entry a verdict of `days`: ask seldom. */
+export const readProofs = async (
+  db: Queryable,
+  input: { readonly warehouses: readonly string[]; readonly days: number },
+): Promise<ProofHealth[]> =>
+  await db.query<ProofHealth>(
+    `SELECT name AS warehouse, count(*) FILTER (WHERE outcome = 'unproven')::int AS unproven,
+            count(*) FILTER (WHERE outcome = 'suspicious_empty')::int AS "suspiciousEmpty",
+            ${age("min(compared_at) FILTER (WHERE outcome IN ('unproven', 'suspicious_empty'))")} AS "oldestAge"
+       FROM unnest($1::text[]) AS name LEFT JOIN (
+            SELECT DISTINCT ON (warehouse, axis, window_from, window_to) warehouse, outcome, compared_at FROM verdicts
+             WHERE warehouse = ANY($1) AND window_from > now() - make_interval(days => $2)
+             ORDER BY warehouse, axis, window_from, window_to, verdict_id DESC) AS latest ON latest.warehouse = name
+      GROUP BY name ORDER BY name`,
+    [input.warehouses, input.days],
+  );
+
+export interface StepLatency {
+  readonly step: string;
+  /** Deliveries that were measured. */
+  readonly calls: number;
+  /** Seconds; null when none was measured. */
+  readonly p50: number | null;
+  readonly p95: number | null;
+}
+
+const percentiles = (value: string): string =>
+  `count(${value})::int AS calls, percentile_cont(0.5) WITHIN GROUP (ORDER BY ${value}) AS p50,
+   percentile_cont(0.95) WITHIN GROUP (ORDER BY ${value}) AS p95`;
+
+const newestDeliveries = `WITH newest AS (
+  SELECT seq, call_id, received_at, folded_at FROM inbox WHERE outcome = 'accepted' AND folded_at IS NOT NULL ORDER BY seq DESC LIMIT 1000)`;
+
+/**
+ * Of the newest deliveries, from arrival to the ledger; of those that were the first of their call, also to the first load of
+ * the call into each warehouse. Later loads, such as after a restore, do not count.
+ */
+export const measureLatency = async (db: Queryable, warehouses: readonly string[]): Promise<StepLatency[]> => {
+  const steps = await db.query<StepLatency>(
+    `${newestDeliveries}, latency AS (SELECT greatest(0, extract(epoch FROM folded_at - received_at))::float8 AS s FROM newest)
+     SELECT 'Arrival to ledger' AS step, ${percentiles('s')} FROM latency`,
+  );
+  const visible = await db.query<StepLatency>(
+    `${newestDeliveries}, latency AS (
+       SELECT w.name, extract(epoch FROM c.first_applied_at - n.received_at)::float8 AS s
+         FROM unnest($1::text[]) AS w(name) CROSS JOIN newest n
+         JOIN warehouse_calls c ON c.warehouse = w.name AND c.call_id = n.call_id AND c.first_applied_at >= n.folded_at
+        WHERE NOT EXISTS (SELECT FROM inbox e WHERE e.call_id = n.call_id AND e.outcome = 'accepted' AND e.seq < n.seq))
+     SELECT 'Arrival to visible in ' || name AS step, ${percentiles('s')} FROM latency GROUP BY name ORDER BY name`,
+    [warehouses],
+  );
+  return [...steps, ...visible].filter(({ calls }) => calls > 0);
+};

@@ -1,0 +1,63 @@
+/** Instants are integers: microseconds since 1970, so that nothing a service sends is rounded into another window. */
+export type Micros = number;
+
+export type TimeFormat = 'iso' | 'iso_seconds' | 'epoch_s' | 'epoch_ms';
+
+const isoPattern =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9})\d*)?)?\s*(Z|z|[+-]\d\d(?::?\d\d)?)?)?$/;
+
+/**
+ * Microseconds of a time as a service may send it, for list, ledger and warehouse alike: ISO 8601 (UTC where it names no
+ * zone, midnight where it names no hour; finer fractions are cut), or seconds, milliseconds or microseconds since 1970 as
+ * a number or its text. Undefined when it is none of these. Years 1685 to 2254, the range that stays exact.
+ */
+export const parseTimestamp = (value: unknown): Micros | undefined => {
+  if (typeof value === 'number') return fromEpoch(value);
+  if (typeof value !== 'string') return undefined;
+  const text = value.trim();
+  if (/^\d{9,16}(\.\d{1,9})?$/.test(text)) return fromEpoch(Number(text));
+  const match = isoPattern.exec(text);
+  if (match === null) return undefined;
+  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] = match;
+  const at = new Date(0);
+  at.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  if (at.getUTCMonth() !== Number(month) - 1 || at.getUTCDate() !== Number(day)) return undefined;
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
+  at.setUTCHours(Number(hour), Number(minute), Number(second));
+  const offset = zone === 'Z' || zone === 'z' ? 0 : offsetMinutes(zone);
+  if (offset === undefined) return undefined;
+  const micros = (at.getTime() - offset * 60_000) * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
+  return Number.isSafeInteger(micros) ? micros : undefined;
+};
+
+const offsetMinutes = (zone: string): number | undefined => {
+  const digits = zone.slice(1).replace(':', '');
+  const hours = Number(digits.slice(0, 2));
+  const minutes = Number(digits.slice(2) || 0);
+  if (hours > 23 || minutes > 59) return undefined;
+  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes);
+};
+
+/** Seconds below 1e11 (year 5138), milliseconds below 1e14, microseconds above. */
+const fromEpoch = (value: number): Micros | undefined => {
+  if (!Number.isFinite(value) || value < 1e8 || value > 8.64e18) return undefined;
+  if (value < 1e11) return Math.round(value * 1e6);
+  if (value < 1e14) return Math.round(value * 1e3);
+  return value <= 8.64e15 ? Math.round(value) : undefined;
+};
+
+/** Writes an instant as a bound, which must be a multiple of the format's step. */
+export const formatTimestamp = (micros: Micros, format: TimeFormat): string => {
+  const ms = Math.floor(micros / 1000);
+  if (format === 'epoch_ms') return String(ms);
+  if (format === 'epoch_s') return String(Math.floor(ms / 1000));
+  const iso = new Date(ms).toISOString();
+  return format === 'iso' ? iso : iso.replace(/\.\d{3}Z$/, 'Z');
+};
+
+/** Finest step that a format can write, in microseconds. */
+export const formatStep = (format: TimeFormat): Micros =>
+  format === 'iso' || format === 'epoch_ms' ? 1_000 : 1_000_000;
+
+/** This machine's clock. */
+export const nowMicros = (): Micros => Date.now() * 1000;

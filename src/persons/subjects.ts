@@ -1,0 +1,173 @@
+/**
+ * Subjects: what names a call or a person, as text, the same text however it is written. Only keyed hashes of it are kept. A call id
+ * is its own subject; no id has the character between the parts of the others. Pure.
+ */
+import { createRequire } from 'node:module';
+import type { CountryCode } from 'libphonenumber-js/max';
+import { isObject } from '../calls/field-reader.ts';
+import { isCallId, listNumericIds, visitQuoted } from '../calls/quoted-texts.ts';
+import { detect } from '../privacy/detect.ts';
+import { versionOf } from '../privacy/finding.ts';
+import { listDialled, normalizeNumber } from '../privacy/phone-number.ts';
+import { rememberRecent } from '../privacy/recent.ts';
+import { readUtterances } from '../privacy/transcript.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** @param number E.164 where it is one, else its digits. */
+export const phoneSubject = (number: string): string => `phone\0${number}`;
+/** A whole value, or a token anywhere, of a text or of what names the parties. */
+export const textSubject = (value: string): string => `text\0${value}`;
+/** A token anywhere in a call. */
+export const tokenSubject = (token: string): string => `token\0${token}`;
+/** Calls by the value of a metadata key. */
+export const metadataSubject = (key: string, value: string): string => `metadata\0${key}\0${value}`;
+
+/** Shorter texts name nobody: they may be a part of anything. */
+export const leastText = 6;
+/** Shorter numbers count as whole values only. */
+export const leastDigits = 7;
+/** A whole number of as many digits; a fraction is nobody's number. */
+const leastWhole = 1e5;
+/** Lines recur in nearly every call, and numbers of some countries take long to read. */
+const mostNumbers = 1_000;
+/** Changes with what the functions below give for the same call. */
+const subjectsVersion = 2;
+/** What is a number, and what is none, changes with the library. */
+const { version: numbersVersion } = createRequire(import.meta.url)('libphonenumber-js/package.json') as {
+  version: string;
+};
+
+/**
+ * @param options.countries of national numbers; the first is the default.
+ * @param options.leavesSpeech whether rules of a version, or none, may leave numbers that are said in a call.
+ */
+export const openSubjects = (options: {
+  readonly countries: readonly CountryCode[];
+  readonly leavesSpeech: (rules: string | null) => boolean;
+}) => {
+  const { countries } = options;
+  const normalize = rememberRecent(mostNumbers, (text) => normalizeNumber(text, countries));
+  const addNumber = (subjects: Set<string>, text: string): void => {
+    subjects.add(phoneSubject(normalize(text) ?? text));
+  };
+  const addNumbersIn = (subjects: Set<string>, text: string): void => {
+    for (const digits of listDialled(text)) if (digits.length >= leastDigits) addNumber(subjects, digits);
+  };
+  const listWritten = (fields: Fields): Set<string> => {
+    const subjects = new Set(listPairs(fields.metadata));
+    visitTexts(fields, (text) => {
+      // Most texts are words.
+      if (!mayNameNumber(text)) return;
+      for (const token of listTokens(text)) subjects.add(tokenSubject(token));
+      if (numberText.test(text)) addNumber(subjects, text);
+      addNumbersIn(subjects, text);
+    });
+    for (const contact of [fields.in, fields.out])
+      if (isObject(contact) && typeof contact.data === 'string' && !numberText.test(contact.data))
+        subjects.add(phoneSubject(contact.data));
+    return subjects;
+  };
+  const subjectsInText = (text: string): Set<string> => {
+    const subjects = new Set(listNumericIds(text));
+    visitQuoted(text, (value, start) => {
+      if (value.length >= leastText || isCallId(text, start - 1)) subjects.add(value);
+      if (value.length < leastText) return;
+      subjects.add(textSubject(value));
+      if (numberText.test(value)) addNumber(subjects, value);
+    });
+    const id = readBareId(text);
+    if (id !== undefined) subjects.add(id);
+    for (const token of listTokens(text)) subjects.add(textSubject(token));
+    addNumbersIn(subjects, text);
+    return subjects;
+  };
+  /** Numbers that are said, over several utterances too. */
+  const listSaid = (fields: Fields): readonly string[] => {
+    const said = readUtterances(callDataOf(fields)).map(({ speaker, text }) => ({
+      speaker,
+      // Its letters and digits are no words that somebody says.
+      text: text.replaceAll(spokenToken, 'pseudonym'),
+    }));
+    const only = { isOn: (name: string) => name === 'phone', countries, patterns: [] };
+    return detect(said, only).map(({ value }) => phoneSubject(value));
+  };
+  return {
+    /** Changes with what the other functions give for the same call. */
+    version: `${subjectsVersion}\0${versionOf('phone')}\0${numbersVersion}\0${countries.join()}`,
+    /** Of a whole call; `party` names who took part in it, by contacts and metadata. */
+    subjectsOf: (fields: Fields) => ({
+      party: new Set([
+        ...subjectsInText(JSON.stringify([fields.in, fields.out, fields.metadata])),
+        ...listPairs(fields.metadata),
+      ]),
+      all: new Set([...listWritten(fields), ...listSaid(fields)]),
+    }),
+    /** `all` while the call is folded; undefined where it takes a look at everything that is said, for which no fold waits. */
+    subjectsWhileFolded: (fields: Fields, rules: string | null): ReadonlySet<string> | undefined => {
+      const callData = callDataOf(fields);
+      const isSaid = Array.isArray(callData) && callData.length > 0;
+      return isSaid && options.leavesSpeech(rules) ? undefined : listWritten(fields);
+    },
+    /**
+     * Everything that a text, such as JSON that is cut off, may name. Of a text that is no JSON these are more than its strings: what
+     * is between any two neighbouring quotes. An id of fewer than 6 characters counts as the whole text or the value of `unique_id`.
+     */
+    subjectsInText,
+  };
+};
+
+/** Metadata by its keys; objects and lists, which may have any field of their own, as JSON. */
+const listPairs = (metadata: unknown): readonly string[] =>
+  Object.entries(isObject(metadata) ? metadata : {}).map(([key, value]) =>
+    metadataSubject(key, typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value)),
+  );
+
+const callDataOf = ({ transcript_json: transcript }: Fields): unknown =>
+  isObject(transcript) ? transcript.callData : undefined;
+
+/** Texts of an object or list, but for short ones, and its whole numbers. Nearly all of a call is words with their times. */
+const visitTexts = (value: unknown, visit: (text: string) => void): void => {
+  if (typeof value === 'string') {
+    if (value.length >= leastText) visit(value);
+  } else if (typeof value === 'number') {
+    if (Math.abs(value) >= leastWhole && Number.isInteger(value)) visit(String(value));
+  } else if (Array.isArray(value)) for (const inner of value) visitTexts(inner, visit);
+  else if (isObject(value)) for (const name in value) visitTexts(value[name], visit);
+};
+
+/** Nothing else of a field is read as one number. */
+const numberText = /^[+\d\s().\-/]{6,32}$/;
+/** The digits of identifiers and times are nobody's number. */
+const plain =
+  /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?)$/i;
+const zero = 0x30;
+const nine = 0x39;
+const underscore = 0x5f;
+
+/** Whether a text may hold a number or a token: nearly none does, and most are too short for an expression to be worth its call. */
+const mayNameNumber = (text: string): boolean => {
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if ((code >= zero && code <= nine) || code === underscore) return !plain.test(text);
+  }
+  return false;
+};
+
+const tokenPattern = /ph_[a-z\d]+_[a-z2-7]{52}/g;
+/** A word that is neither a number nor said within one. */
+const spokenToken = /(?<![\p{L}\d])ph_[a-z\d]+_[a-z2-7]{52}(?![\p{L}\d])/gu;
+
+const listTokens = (text: string): readonly string[] => (text.includes('ph_') ? (text.match(tokenPattern) ?? []) : []);
+
+/** The id that is the whole of a text, in quotes or not; undefined for an object or a list. */
+const readBareId = (text: string): string | undefined => {
+  const bare = text.trim();
+  if (bare === '' || bare.startsWith('{') || bare.startsWith('[')) return undefined;
+  if (!bare.startsWith('"')) return bare;
+  try {
+    return String(JSON.parse(bare));
+  } catch {
+    return undefined;
+  }
+};

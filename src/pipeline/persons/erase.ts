@@ -1,0 +1,285 @@
+/** Carries out a request to erase: finds the calls, erases them everywhere, looks whether anything is left, and signs what was done. */
+import { CallsyncError, terminal } from '../../lib/errors.ts';
+import type { Meant } from '../../persons/request.ts';
+import { countStates } from '../../store/ledger/ledger-windows.ts';
+import { createLease } from '../../store/loads/lease.ts';
+import { eraseCalls, findNamingCalls, purgeCalls } from '../../store/persons/calls.ts';
+import { findHeldCalls, listFreeCalls } from '../../store/persons/gate.ts';
+import { addErased, awaitFolds } from '../../store/persons/keys.ts';
+import {
+  addReceipt,
+  closeErasure,
+  countLeft,
+  findReceipt,
+  keepErasure,
+  type OpenErasure,
+  openErasure,
+  readOpenErasure,
+  readSent,
+} from '../../store/persons/receipts.ts';
+import { countTexts, listTextSubjects, purgeNamingBodies, purgeTexts, sumPurged } from '../../store/persons/texts.ts';
+import type { Store } from '../../store/store.ts';
+import type { Proof } from '../../store/windows/verdicts.ts';
+import type { IngestDeps, WarehouseTarget } from '../deps.ts';
+import { loadPending } from '../load/load-pending.ts';
+import { mergeInbox } from '../load/merge-inbox.ts';
+import {
+  type ErasureCheck,
+  type ErasureDraft,
+  type ErasureReceipt,
+  listCopies,
+  selectorKey,
+  type WarehouseCheck,
+} from './receipt.ts';
+
+export type ErasureDeps = IngestDeps & { readonly proof: Proof };
+
+/**
+ * Ids of the calls that a request means.
+ * @param onProgress told of calls that had to be read so far: those of which the index does not know.
+ */
+export const findCalls = async (
+  store: Store,
+  { request, subjects }: Meant,
+  onProgress?: (read: number) => void,
+): Promise<readonly string[]> =>
+  request.kind === 'call'
+    ? [...new Set(request.values)]
+    : await findNamingCalls(store, store.index.hashesOf(subjects), onProgress === undefined ? {} : { onProgress });
+
+/** Finds and counts only. */
+export const previewErasure = async (
+  { store, targets }: Pick<IngestDeps, 'store' | 'targets'>,
+  meant: Meant,
+): Promise<ErasureReceipt> => {
+  const at = new Date();
+  const ids = await findCalls(store, meant);
+  const { stored, tombstones } = await countStates(store, ids);
+  return {
+    ...describeRequest(store, meant, at),
+    dryRun: true,
+    calls: ids.length,
+    known: stored,
+    erasedBefore: tombstones,
+    erased: 0,
+    held: (await findHeldCalls(store, ids, store.keyOf)).size,
+    purged: undefined,
+    sealed: 0,
+    found: undefined,
+    copies: listCopies(targets, at),
+  };
+};
+
+export interface EraseOptions {
+  /** The person objects: calls that come later and name a value in contacts or metadata are not kept either. */
+  readonly keepOut: boolean;
+  /** Erases the calls that no hold keeps; without it a request that means a held one is refused. */
+  readonly exceptHeld: boolean;
+}
+
+/**
+ * Everything that needs the values: from its end on the person's calls are gone from the store, what comes later is compared with their
+ * keys, and tombstones wait for the warehouses. Returns the name of the request, which `carryOnErasure` carries to its receipt.
+ * @throws CallsyncError ERASURE_HELD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…; may be repeated after any of them.
+ */
+export const beginErasure = async (
+  deps: IngestDeps,
+  meant: Meant,
+  { keepOut, exceptHeld }: EraseOptions,
+): Promise<string> => {
+  const { store } = deps;
+  const at = new Date();
+  if (!exceptHeld) await refuseHeld(deps, meant);
+  const keys = meant.request.kind === 'call' ? [] : meant.subjects.map(store.keyOf);
+  await store.erasures.log.append(keepOut ? 'objection' : 'person', keys);
+  await addErased(store, keys, { objects: keepOut });
+  await mergeAll(deps);
+  const found = await findCalls(store, meant);
+  const erased = await eraseCalls(store, found, namesOf(deps.targets));
+  const gone = new Set(erased.ids);
+  const kept = await countStates(
+    store,
+    found.filter((id) => !gone.has(id)),
+  );
+  const draft: ErasureDraft = {
+    ...describeRequest(store, meant, at),
+    dryRun: false,
+    calls: found.length,
+    known: erased.calls - erased.unseen + kept.stored,
+    erasedBefore: erased.ids.length - erased.calls + kept.tombstones,
+    erased: erased.calls,
+    held: found.length - erased.ids.length,
+    purged: sumPurged(erased),
+  };
+  const subjects = meant.request.kind === 'call' ? [] : store.index.hashesOf(meant.subjects);
+  return await openErasure(store, { draft, callIds: erased.ids, subjects });
+};
+
+/** @throws CallsyncError ERASURE_HELD where a legal hold keeps one of the calls; nothing is changed then. */
+const refuseHeld = async (deps: IngestDeps, meant: Meant): Promise<void> => {
+  const { store } = deps;
+  await mergeAll(deps);
+  const ids = await findCalls(store, meant);
+  const held = await findHeldCalls(store, ids, store.keyOf);
+  if (held.size === 0) return;
+  throw terminal(
+    'ERASURE_HELD',
+    `${held.size} of the ${ids.length} calls that are meant are under a legal hold. Nothing was erased.`,
+    { hint: 'See callsync privacy hold list; with --except-held the others are erased.' },
+  );
+};
+
+/** What waits in the inbox belongs to calls too, which are not known before. */
+const mergeAll = async (deps: IngestDeps): Promise<void> => {
+  while ((await mergeInbox(deps)).more);
+};
+
+const namesOf = (targets: readonly WarehouseTarget[]): readonly string[] =>
+  targets.map(({ warehouse }) => warehouse.name);
+
+const describeRequest = (store: Store, { request: { kind, values } }: Meant, at: Date) => ({
+  at: at.toISOString(),
+  request: { kind, keys: values.map((value) => selectorKey(store, kind, value)) },
+});
+
+export interface CarriedErasure {
+  /** Warehouses that do not have every tombstone yet; `store` where something of the person is found in it again. */
+  readonly waiting: readonly string[];
+  /** Undefined while it is not signed. */
+  readonly receipt: ErasureReceipt | undefined;
+}
+
+/** One attempt of the workflow. Counts, and nothing that names a call. */
+export const carryOnErasure = async (
+  deps: ErasureDeps,
+  requestId: string,
+): Promise<{ readonly waiting: readonly string[]; readonly receiptId: number | null }> => {
+  const { waiting, receipt } = await finishErasure(deps, requestId, { load: true });
+  return { waiting, receiptId: receipt?.proof?.receipt_id ?? null };
+};
+
+/**
+ * Takes what came or was kept meanwhile, looks everywhere, and signs the receipt once nothing is left. It is signed once, however many ask.
+ * @param options.load also sends the tombstones to the warehouses.
+ * @throws CallsyncError ERASURE_UNKNOWN, PROOF_HEADS, ERASURE_LOG, DATABASE_…
+ */
+export const finishErasure = (
+  deps: ErasureDeps,
+  requestId: string,
+  options: { readonly load: boolean },
+): Promise<CarriedErasure> =>
+  createLease(deps.store).run(`erasure:${requestId}`, async () => {
+    const { store, targets, proof } = deps;
+    const signed = await findReceipt<ErasureReceipt>(store, requestId);
+    if (signed !== undefined) return { waiting: [], receipt: signed };
+    await takeMore(deps, requestId);
+    if (options.load) await loadTombstones(deps);
+    const open = await readOpen(store, requestId);
+    const { draft, callIds } = open;
+    const { found, sealed } = await search(deps, open);
+    const isLate = ({ erased, waiting: unsent, rows }: WarehouseCheck): boolean =>
+      erased === null || erased < callIds.length || unsent > 0 || rows !== 0;
+    const waiting = found.warehouses.filter(isLate).map(({ name }) => name);
+    const isLeft = [found.calls, found.documents, found.inbox, found.rereads, found.quarantine, found.frames].some(
+      Boolean,
+    );
+    if (isLeft) waiting.unshift('store');
+    if (waiting.length > 0) return { waiting, receipt: undefined };
+    const receipt = { ...draft, requestId, sealed, found, copies: listCopies(targets, new Date()) };
+    const proved = { ...receipt, proof: await addReceipt(store, proof, receipt) };
+    await closeErasure(store, requestId);
+    return { waiting, receipt: proved };
+  });
+
+/** Sends what is pending to every warehouse that takes it now. One that is away or has no quota left gets it later. */
+const loadTombstones = async (deps: IngestDeps): Promise<void> => {
+  for (const { warehouse } of deps.targets) {
+    try {
+      while ((await loadPending(deps, { warehouse: warehouse.name, origin: 'erase' })).more);
+    } catch (error) {
+      if (!(error instanceof CallsyncError)) throw error;
+      deps.log('tombstones could not be loaded yet', { warehouse: warehouse.name, code: error.code });
+    }
+  }
+};
+
+const readOpen = async (store: Store, requestId: string) => {
+  const open = await readOpenErasure<ErasureDraft>(store, requestId);
+  if (open !== undefined) return open;
+  throw terminal('ERASURE_UNKNOWN', 'The store knows no erasure of this name.', {
+    hint: 'A store that was restored has forgotten those that were not signed: erase again, with the same values.',
+  });
+};
+
+/**
+ * Folds that did not know the keys have ended: what they kept is there to be found, and none comes after. Calls that a replay made of a
+ * text meanwhile go too, and texts.
+ */
+const takeMore = async (deps: ErasureDeps, requestId: string): Promise<void> => {
+  const { store, targets } = deps;
+  const { draft, callIds, subjects, openedAt } = await readOpen(store, requestId);
+  const warehouses = namesOf(targets);
+  await awaitFolds(store);
+  await listTextSubjects(store);
+  const texts = await purgeTexts(store, 'erased');
+  const rest = await purgeCalls(store, callIds, warehouses);
+  const bodies = await purgeNamingBodies(store, subjects, openedAt);
+  const more = await eraseCalls(store, await findNamingCalls(store, subjects, { seenBefore: openedAt }), warehouses);
+  await keepErasure(store, requestId, {
+    draft: {
+      ...draft,
+      calls: draft.calls + more.calls,
+      known: (draft.known ?? 0) + more.calls,
+      erased: draft.erased + more.calls,
+      purged: sumPurged(draft.purged, rest, texts, more, { inbox: bodies }),
+    },
+    callIds: [...new Set([...callIds, ...more.ids])],
+  });
+};
+
+/** Of what no hold keeps: ledger, deliveries, rereads and texts by id and by what they name, warehouses by id. */
+const search = async (
+  { store, targets }: Pick<IngestDeps, 'store' | 'targets'>,
+  { callIds, subjects, openedAt }: OpenErasure<ErasureDraft>,
+): Promise<{ readonly found: ErasureCheck; readonly sealed: number }> => {
+  const named = await findNamingCalls(store, subjects, { seenBefore: openedAt });
+  const alive = await listFreeCalls(store, [...new Set([...callIds, ...named])], store);
+  const left = await countLeft(store, callIds, alive);
+  const { heldTexts, sealed, ...texts } = await countTexts(store, [...subjects, ...store.index.hashesOf(callIds)]);
+  const sent = await readSent(store, callIds);
+  const keys = callIds.map(store.keyOf);
+  const warehouses: WarehouseCheck[] = [];
+  for (const { warehouse } of targets) {
+    const { name } = warehouse;
+    const { waiting = 0, dates } = sent.get(name) ?? {};
+    const [erased, rows] = await Promise.all([
+      unlessAway(() => countTombstones(warehouse, keys)),
+      unlessAway(() => warehouse.rowsLeft(callIds, dates)),
+    ]);
+    warehouses.push({ name, erased, waiting, rows });
+  }
+  return { found: { ...left, ...texts, heldTexts, warehouses }, sealed };
+};
+
+const keysPerStatement = 500;
+
+/** Null where a warehouse does not answer. */
+const unlessAway = async (count: () => Promise<number>): Promise<number | null> => {
+  try {
+    return await count();
+  } catch (error) {
+    if (!(error instanceof CallsyncError)) throw error;
+    return null;
+  }
+};
+
+/** By keys, so that no call id gets into the warehouse's log of statements. */
+const countTombstones = async (warehouse: WarehouseTarget['warehouse'], keys: readonly string[]): Promise<number> => {
+  let erased = 0;
+  for (let start = 0; start < keys.length; start += keysPerStatement) {
+    const list = keys.slice(start, start + keysPerStatement).map((key) => `'${key}'`);
+    const rows = await warehouse.query(`SELECT call_key FROM tombstones WHERE call_key IN (${list.join(', ')})`);
+    erased += rows.length;
+  }
+  return erased;
+};

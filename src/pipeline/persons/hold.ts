@@ -1,0 +1,139 @@
+/** Puts legal holds on calls and takes them off: outside the store first, then in it, then into the chain of receipts. */
+import { randomBytes } from 'node:crypto';
+import { countOf } from '../../lib/count-of.ts';
+import { terminal } from '../../lib/errors.ts';
+import type { Meant } from '../../persons/request.ts';
+import { leastText } from '../../persons/subjects.ts';
+import type { LoggedHold } from '../../store/erasure-log.ts';
+import { findTombstones } from '../../store/ledger/ledger-windows.ts';
+import { addHoldKeys, dropHolds, findKnown, listHolds } from '../../store/persons/keys.ts';
+import { addReceipt, type ReceiptProof } from '../../store/persons/receipts.ts';
+import { listTextSubjects, purgeTexts } from '../../store/persons/texts.ts';
+import { recordEvent } from '../../store/status/events.ts';
+import type { Store } from '../../store/store.ts';
+import type { Proof } from '../../store/windows/verdicts.ts';
+import { listUnreplayed } from '../load/replay-erasures.ts';
+import { findCalls } from './erase.ts';
+import { selectorKey } from './receipt.ts';
+
+/** What is told of a hold: its calls and persons under keyed hashes. */
+export interface HoldReceipt {
+  readonly at: string;
+  readonly hold: {
+    readonly id: string;
+    readonly action: 'put on' | 'taken off';
+    readonly kind: string;
+    readonly reason: string;
+    readonly actor: string;
+    /** A keyed hash of each value; of one that is taken off none. */
+    readonly keys: readonly string[];
+  };
+  /** Calls that it names now, or named. */
+  readonly calls: number;
+  /** Calls that are meant and had been erased before: nothing can be kept of them. */
+  readonly gone: number;
+  /** Values of which an erasure was asked for before: nothing tells how many calls it took. */
+  readonly persons: number;
+  readonly proof: ReceiptProof;
+}
+
+export interface HoldOptions {
+  /** Why, in words that name nobody. */
+  readonly reason: string;
+  /** Operating system user. */
+  readonly actor: string;
+  /** Where the receipt is signed. */
+  readonly proof: Proof;
+}
+
+/** Keys of one line of the log. */
+const keysPerLine = 500;
+
+/**
+ * From its beginning on, nothing erases or ages the calls that the request means, and later calls that name a value: deletions compare
+ * what calls name with the keys of the request, before the calls are noted by id. What an interrupted run has noted stays on:
+ * `listHolds` has it.
+ * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
+ */
+export const addHold = async (store: Store, meant: Meant, options: HoldOptions): Promise<HoldReceipt> => {
+  const { reason, actor, proof } = options;
+  const { kind, values } = meant.request;
+  if (values.some((value) => value.length >= leastText && reason.includes(value))) {
+    throw terminal('USAGE_HOLD', 'The reason holds one of the values: it is stored and shown, so it must name nobody.');
+  }
+  const at = new Date().toISOString();
+  const hold = { id: randomBytes(4).toString('hex'), kind, reason, actor, at };
+  const note = async (keys: readonly string[], what: 'calls' | 'subjects'): Promise<void> => {
+    for (let start = 0; start < keys.length; start += keysPerLine) {
+      const logged: LoggedHold = { ...hold, calls: [], subjects: [], [what]: keys.slice(start, start + keysPerLine) };
+      await store.erasures.log.appendHold(logged);
+      await addHoldKeys(store, logged);
+    }
+  };
+  if (kind === 'call') await refuseGone(store, values);
+  else await note(meant.subjects.map(store.keyOf), 'subjects');
+  const found = await findCalls(store, meant);
+  const before = await readGone(store, found);
+  await note(found.filter((id) => !before.has(id)).map(store.keyOf), 'calls');
+  // By erasures that ran beside it too: they are over by now.
+  const gone = (await readGone(store, found)).size;
+  const calls = found.length - gone;
+  const sought = await findKnown(store, kind === 'call' ? [] : meant.own.map(store.keyOf));
+  const persons = [...sought.values()].filter(({ erased }) => erased).length;
+  await recordEvent(store, {
+    kind: 'hold',
+    what: `Hold ${hold.id} put on ${countOf(calls, 'call')}, by ${kind}`,
+    actor,
+  });
+  const keys = values.map((value) => selectorKey(store, kind, value));
+  const receipt = {
+    at,
+    hold: { id: hold.id, action: 'put on' as const, kind, reason, actor, keys },
+    calls,
+    gone,
+    persons,
+  };
+  return { ...receipt, proof: await addReceipt(store, proof, receipt) };
+};
+
+/**
+ * Erasures and ages act again, on what the hold kept too; texts that name something that was erased go at once.
+ * @throws CallsyncError USAGE_HOLD, ERASURE_LOG, DATABASE_…
+ */
+export const removeHold = async (
+  store: Store,
+  id: string,
+  { reason, actor, proof }: HoldOptions,
+): Promise<HoldReceipt> => {
+  const hold = (await listHolds(store)).find((one) => one.id === id);
+  if (hold === undefined) {
+    throw terminal('USAGE_HOLD', 'There is no hold of this name.', { hint: 'See callsync privacy hold list.' });
+  }
+  await store.erasures.log.appendUnheld(id);
+  await dropHolds(store, [id]);
+  await listTextSubjects(store);
+  await purgeTexts(store, 'erased');
+  const { calls, kind } = hold;
+  await recordEvent(store, { kind: 'hold', what: `Hold ${id} taken off ${countOf(calls, 'call')}`, actor });
+  const receipt = {
+    at: new Date().toISOString(),
+    hold: { id, action: 'taken off' as const, kind, reason, actor, keys: [] },
+    calls,
+    gone: 0,
+    persons: 0,
+  };
+  return { ...receipt, proof: await addReceipt(store, proof, receipt) };
+};
+
+/** A hold of calls that are all gone would keep nothing, now or later. @throws CallsyncError USAGE_HOLD */
+const refuseGone = async (store: Store, ids: readonly string[]): Promise<void> => {
+  if ((await readGone(store, ids)).size < new Set(ids).size) return;
+  throw terminal('USAGE_HOLD', 'All of these calls were erased before: nothing is left of them to be kept.');
+};
+
+/** Those of some calls that were erased, or that the next check of the ledger erases: the log has them. */
+const readGone = async (store: Store, ids: readonly string[]): Promise<ReadonlySet<string>> => {
+  const tombstones = await findTombstones(store, ids);
+  const unreplayed = await listUnreplayed(store);
+  return new Set(ids.filter((id) => tombstones.has(id) || unreplayed.has(store.keyOf(id))));
+};

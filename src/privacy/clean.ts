@@ -1,0 +1,301 @@
+/** The rules on a whole record: pure, and doing it twice changes nothing more. */
+import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../calls/field-reader.ts';
+import { type Redaction, redactionsField } from '../calls/redactions.ts';
+import { type FormerKeys, makeTokens, noteTokens, type Tokens } from './aliases.ts';
+import { type DetectOptions, detect } from './detect.ts';
+import { announces } from './detect-context.ts';
+import type { Finding } from './finding.ts';
+import { lookAt } from './first-look.ts';
+import { leastDigits } from './number-runs.ts';
+import { normalizeNumber } from './phone-number.ts';
+import { rememberRecent } from './recent.ts';
+import { type RuleNode, readsSpeech } from './rules.ts';
+import { isToken, type TokenKey, type TokenKind } from './tokens.ts';
+import { listRedactions, readUtterance, readUtterances, replaceFindings, replaceText } from './transcript.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface CleanOptions extends DetectOptions {
+  readonly rules: RuleNode;
+  readonly key: TokenKey;
+  /** Where there are any, aliases of the tokens are noted in it. */
+  readonly former?: FormerKeys | undefined;
+}
+
+/** Options with what they said of values that come again and again. */
+export interface Rules extends CleanOptions {
+  /** The tokens of a whole value: of its number or address where it is one. */
+  readonly tokensOf: (text: string) => Tokens;
+  /** Names in which nothing was found. */
+  readonly plainNames: Set<string>;
+  /** Names of fields of words that stay, as small numbers in them do. */
+  readonly wordNames: Set<string>;
+}
+
+export interface Cleaned {
+  /** The very same object when nothing had to change. */
+  readonly fields: Fields;
+  /** The detector of each finding that was replaced. */
+  readonly findings: readonly string[];
+}
+
+/** Lines, agents and customers recur; working a token out takes as long as reading the rest of a small record. */
+const mostTokens = 1_000;
+/** Names of free fields never end. */
+const mostNames = 5_000;
+/** Past this depth a record is refused elsewhere. */
+const maxDepth = 200;
+/** A value that is replaced may part others that were one run before: looked at again this often, so that twice is once. */
+const mostRounds = 4;
+/** What everything of a call is kept under: it stays as it is. */
+const identity = 'unique_id';
+/** Stands for a value that is left out. */
+const gone = Symbol('gone');
+
+export const openRules = (options: CleanOptions): Rules => ({
+  ...options,
+  tokensOf: rememberRecent(mostTokens, (text) => makeTokensOf(text, options)),
+  plainNames: new Set(),
+  wordNames: new Set(),
+});
+
+/** The fields with the rules applied. @throws RangeError when nested too deeply. */
+export const clean = (fields: Fields, rules: Rules): Cleaned => {
+  const pass: Pass = { rules, findings: [] };
+  const kept = cleanFields(fields, rules.rules, pass, (value, node, name) => {
+    if (name === identity) return value;
+    return name === 'transcript_json' && isObject(value) && readsSpeech(node)
+      ? cleanTranscript(value, node, pass)
+      : cleanValue(value, node, { name, depth: 1 }, pass);
+  });
+  return { fields: kept, findings: pass.findings };
+};
+
+interface Pass {
+  readonly rules: Rules;
+  readonly findings: string[];
+}
+
+/** Where a value stands: its field's name may announce it. */
+interface At {
+  readonly name: string;
+  readonly depth: number;
+}
+
+/** The value with the rules applied; the same one where nothing had to change. @throws RangeError when nested too deeply. */
+const cleanValue = (value: unknown, node: RuleNode, { name, depth }: At, pass: Pass): unknown => {
+  if (typeof value !== 'object' || value === null) return cleanLeaf(value, node, name, pass);
+  if (depth > maxDepth) throw new RangeError('nested too deeply');
+  if (!node.mayAct) return value;
+  if (Array.isArray(value)) {
+    const items = value.map((item) => cleanValue(item, node, { name, depth: depth + 1 }, pass));
+    if (items.every((item) => item === gone) && node.action === 'drop') return gone;
+    if (items.every((item, index) => item === value[index])) return value;
+    return items.filter((item) => item !== gone);
+  }
+  const fields = cleanFields(value as Fields, node, pass, (item, inner, own) =>
+    cleanValue(item, inner, { name: own, depth: depth + 1 }, pass),
+  );
+  return node.action === 'drop' && Object.keys(fields).length === 0 ? gone : fields;
+};
+
+const isSmall = (value: unknown): boolean =>
+  typeof value === 'number' && (!Number.isInteger(value) || Math.abs(value) < 1e6);
+
+const cleanLeaf = (value: unknown, { action }: RuleNode, name: string, pass: Pass): unknown => {
+  if (action === 'drop') return gone;
+  if (action === 'keep' || (typeof value !== 'string' && typeof value !== 'number')) return value;
+  // A code of three digits is a number too.
+  if (action === 'redact' && isSmall(value) && !isAnnouncing(name)) return value;
+  const text = String(value);
+  if (action === 'token') return noteTokens(pass.rules.tokensOf(text), pass.rules);
+  if (action === 'last4') return last4Of(text);
+  const redacted = redactText(text, name, pass);
+  return redacted === text ? value : redacted;
+};
+
+/** Every field by `cleanOne`, and its name by the detectors; the same object when nothing had to change. */
+const cleanFields = (
+  fields: Fields,
+  node: RuleNode,
+  pass: Pass,
+  cleanOne: (value: unknown, node: RuleNode, name: string) => unknown,
+): Fields => {
+  const names = Object.keys(fields);
+  let entries: [string, unknown][] | undefined;
+  for (const [index, name] of names.entries()) {
+    const value = fields[name];
+    const inner = node.child(name);
+    const renamed = name === identity && node === pass.rules.rules ? name : cleanName(name, inner, pass);
+    // The name announces its value as it will be stored.
+    const kept = cleanOne(value, renamed === name ? inner : node.child(renamed), renamed);
+    if (entries === undefined && kept === value && renamed === name) continue;
+    entries ??= names.slice(0, index).map((before) => [before, fields[before]]);
+    if (kept !== gone) entries.push([renamed, kept]);
+  }
+  return entries === undefined ? fields : Object.fromEntries(entries);
+};
+
+/** A field's name as it is stored: detectors look at it too. */
+const cleanName = (name: string, node: RuleNode, pass: Pass): string => {
+  const { plainNames } = pass.rules;
+  if (node.action === 'keep' || plainNames.has(name)) return name;
+  const renamed = redactText(name, '', pass);
+  if (renamed === name && plainNames.size < mostNames) plainNames.add(name);
+  return renamed;
+};
+
+/** A transcript: utterances by spans, everything beside them as any other field. */
+const cleanTranscript = (transcript: Fields, node: RuleNode, pass: Pass): unknown => {
+  const { callData, [redactionsField]: held, ...rest } = transcript;
+  const others = cleanValue(rest, node, { name: 'transcript_json', depth: 1 }, pass);
+  const items: readonly unknown[] = Array.isArray(callData) ? callData : [];
+  const sent = readUtterances(callData);
+  const { said, redactions } = redactSaid(items, sent, pass);
+  const inner = node.child('callData');
+  const kept = Array.isArray(callData)
+    ? mapChanged(said, (item) => cleanUtterance(item, inner, pass))
+    : cleanValue(callData, inner, { name: 'callData', depth: 2 }, pass);
+  const patterns = pass.rules.patterns.map(({ name }) => name);
+  const marks =
+    node.child(redactionsField).action === 'drop' ? undefined : listRedactions(held, redactions, sent, patterns);
+  if (others === rest && kept === callData && isDeepStrictEqual(marks, held)) return transcript;
+  return {
+    ...(isObject(others) ? others : {}),
+    callData: kept,
+    ...(marks === undefined ? {} : { [redactionsField]: marks }),
+  };
+};
+
+/** The utterances with findings replaced, and where; the same list where there are none. */
+const redactSaid = (
+  items: readonly unknown[],
+  sent: readonly ReturnType<typeof readUtterance>[],
+  pass: Pass,
+): { readonly said: readonly unknown[]; readonly redactions: readonly Redaction[] } => {
+  let [said, utterances] = [items, sent];
+  const redactions: Redaction[] = [];
+  for (let round = 0; round < mostRounds; round += 1) {
+    const findings = detect(utterances, pass.rules);
+    if (findings.length === 0) break;
+    const replaced = replaceFindings(utterances, findings, (finding) => labelOf(finding, pass));
+    said = said.map((item, index) => replaced.utterances.get(index) ?? item);
+    utterances = utterances.map((own, index) => {
+      const fields = replaced.utterances.get(index);
+      return fields === undefined ? own : readUtterance(fields);
+    });
+    redactions.push(...replaced.redactions);
+  }
+  return { said, redactions };
+};
+
+/** The same list where nothing changed. */
+const mapChanged = (items: readonly unknown[], change: (item: unknown) => unknown): readonly unknown[] => {
+  let changed: unknown[] | undefined;
+  for (const [index, item] of items.entries()) {
+    const kept = change(item);
+    if (changed === undefined && kept === item) continue;
+    changed ??= items.slice(0, index);
+    changed.push(kept);
+  }
+  return changed ?? items;
+};
+
+/** Fields of an utterance beside text and words, and of words beside their value: unknown ones may hold anything. */
+const cleanUtterance = (item: unknown, node: RuleNode, pass: Pass): unknown =>
+  isObject(item)
+    ? cleanFields(item, node, pass, (value, inner, name) => {
+        if (name === 'content' && typeof value === 'string') return value;
+        if (name === 'words' && Array.isArray(value)) return mapChanged(value, (word) => cleanWord(word, inner, pass));
+        return cleanValue(value, inner, { name, depth: 4 }, pass);
+      })
+    : cleanValue(item, node, { name: 'callData', depth: 3 }, pass);
+
+const cleanWord = (word: unknown, node: RuleNode, pass: Pass): unknown => {
+  if (!isObject(word)) return cleanValue(word, node, { name: 'words', depth: 5 }, pass);
+  if (isPlainWord(word, node, pass)) return word;
+  return cleanFields(word, node, pass, (value, inner, name) =>
+    name === 'value' && typeof value === 'string' ? value : cleanValue(value, inner, { name, depth: 6 }, pass),
+  );
+};
+
+/** A word has a value and small numbers: there are hundreds in a call, and nearly none has more. */
+const isPlainWord = (word: Fields, node: RuleNode, pass: Pass): boolean => {
+  const { wordNames } = pass.rules;
+  for (const name in word) {
+    const value = word[name];
+    if (name === 'value' && typeof value === 'string') continue;
+    if (value !== null && typeof value !== 'boolean' && !(isSmall(value) && Number.isFinite(value))) return false;
+    if (wordNames.has(name)) continue;
+    if (isAnnouncing(name)) return false;
+    const inner = node.child(name);
+    if ((inner.action !== 'redact' && inner.action !== 'keep') || cleanName(name, inner, pass) !== name) return false;
+    if (wordNames.size < mostNames) wordNames.add(name);
+  }
+  return true;
+};
+
+const joined = new Set<string>(['phone', 'email', 'iban', 'card', 'nir']);
+
+/** What stands for a finding: a token where values are joined by it, else its name. */
+const labelOf = ({ detector, value }: Finding, { rules, findings }: Pass): string => {
+  findings.push(detector);
+  return joined.has(detector) ? noteTokens(makeTokens(rules, detector as TokenKind, value), rules) : `[${detector}]`;
+};
+
+/** A name as words that may announce a value: "DateOfBirth", "card_cvv". Its digits and tokens are no part of a value. */
+const wordsOf = rememberRecent(mostNames, (name) =>
+  name
+    .replaceAll(/ph_[a-z\d]+_[a-z2-7]{52}/g, ' ')
+    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+    .replaceAll(/[_\d.-]+/g, ' '),
+);
+
+/** Whether a name by itself announces a card verification value or a date of birth. */
+const isAnnouncing = rememberRecent(mostNames, (name) => announces(wordsOf(name)));
+
+const identifier = /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|ph_[a-z\d]+_[a-z2-7]{52})$/;
+const timestamp = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?$/;
+
+/** Most values of a record are ids, times and words, in which nothing can be found. */
+const isPlain = (text: string, name: string): boolean => {
+  const { parts, hasSign, hasDot } = lookAt(text);
+  const digits = parts.reduce((sum, part) => sum + Math.max(0, part), 0);
+  if (digits === 0 && !(hasSign && hasDot)) return true;
+  if (identifier.test(text)) return true;
+  const isLittle = digits < leastDigits && !hasSign && !announces(text);
+  return (isLittle || timestamp.test(text)) && !isAnnouncing(name);
+};
+
+/** Text with findings replaced; the same text where there are none. @param name of the field, which may announce its value. */
+const redactText = (text: string, name: string, pass: Pass): string => {
+  if (pass.rules.patterns.length === 0 && isPlain(text, name)) return text;
+  let result = text;
+  for (let round = 0; round < mostRounds; round += 1) {
+    const spoken = [wordsOf(name), result].map((part) => ({ speaker: '', text: part }));
+    const replacements = detect(spoken, pass.rules).flatMap((finding) => {
+      const own = finding.spans.filter(({ utterance }) => utterance === 1);
+      if (own.length === 0) return [];
+      const label = labelOf(finding, pass);
+      return own.map(({ start, end }) => ({ start, end, label }));
+    });
+    if (replacements.length === 0) break;
+    result = replaceText(result, replacements);
+  }
+  return result;
+};
+
+const makeTokensOf = (text: string, options: CleanOptions): Tokens => {
+  if (text === '' || isToken(text)) return { token: text, former: [] };
+  if (text.includes('@')) return makeTokens(options, 'email', text.trim().toLowerCase());
+  const isNumber = /^[+\d\s().\-/]+$/.test(text) && /\d{2}/.test(text);
+  const number = isNumber ? normalizeNumber(text, options.countries) : undefined;
+  return number === undefined ? makeTokens(options, 'text', text) : makeTokens(options, 'phone', number);
+};
+
+const last4Of = (text: string): string => {
+  if (/^…[\p{L}\p{N}]{0,4}$/u.test(text)) return text;
+  const characters = text.replaceAll(/[^\p{L}\p{N}]/gu, '');
+  return characters.length >= 8 ? `…${characters.slice(-4)}` : '…';
+};

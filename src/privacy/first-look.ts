@@ -1,0 +1,134 @@
+/**
+ * A first look at texts: nearly all talk has nothing that a detector would read, and reading a number out of words costs fifty times
+ * this look. It may choose too many utterances, never too few.
+ */
+
+import { interruptionWords, leastDigits } from './number-runs.ts';
+import { mostDigitsOf } from './number-words.ts';
+import { addressDots, addressSigns, fillers, longestInterruption, type Spoken } from './read-pieces.ts';
+
+/** What one text holds. */
+export interface Look {
+  /** In their order: most digits of a number; less than 0, so many words that are neither numbers nor fillers. */
+  readonly parts: readonly number[];
+  readonly hasNumber: boolean;
+  readonly hasSign: boolean;
+  readonly hasDot: boolean;
+}
+
+/** Neighbours that may hold the beginning of a value, such as the letters of an account, or its end. */
+const reach = 2;
+
+/** By character code; a table, for every letter of every call is looked up. */
+const letters = new Uint8Array(0x250).map((_, code) => Number(/[a-z\u00c0-\u024f]/i.test(String.fromCharCode(code))));
+/** Beyond Latin letters and common punctuation nothing is known of words here. */
+const isForeign = (code: number): boolean => code > 0x24f && !(code >= 0x2000 && code <= 0x20cf);
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+/** A place in a table for each word, by its length and its first, second and last letter; most words need no closer look. */
+const placeOf = (first: number, second: number, last: number, length: number): number =>
+  (((((first | 0x20) * 31 + (second | 0x20)) * 31 + (last | 0x20)) * 31) ^ length) & 0xffff;
+/** Of our tokens, in which nothing is found. */
+const tokenBegin = 'ph';
+const tokenGoesOn = /_[a-z\d]+_[a-z2-7]{52}/y;
+const known = new Uint8Array(1 << 16);
+for (const word of [...mostDigitsOf.keys(), ...fillers, ...addressSigns, ...addressDots, tokenBegin]) {
+  const codes = [...word].map((char) => char.charCodeAt(0));
+  known[placeOf(codes[0] as number, codes[1] ?? (codes[0] as number), codes.at(-1) as number, word.length)] = 1;
+}
+
+/** A word that is neither number nor filler. */
+const addWord = (parts: number[]): void => {
+  const last = parts.length - 1;
+  if (last >= 0 && (parts[last] as number) < 0) parts[last] = (parts[last] as number) - 1;
+  else parts.push(-1);
+};
+
+export const lookAt = (text: string): Look => {
+  const parts: number[] = [];
+  let [hasNumber, hasSign, hasDot] = [false, false, false];
+  const count = (digits: number): void => {
+    hasNumber = true;
+    parts.push(digits);
+  };
+  for (let at = 0; at < text.length; ) {
+    const code = text.charCodeAt(at);
+    const from = at;
+    at += 1;
+    if (letters[code] === 1) {
+      while (letters[text.charCodeAt(at)] === 1) at += 1;
+      const second = at - from > 1 ? text.charCodeAt(from + 1) : code;
+      if (known[placeOf(code, second, text.charCodeAt(at - 1), at - from)] !== 1) {
+        addWord(parts);
+        continue;
+      }
+      const word = text.slice(from, at).toLowerCase();
+      const spoken = mostDigitsOf.get(word);
+      if (spoken !== undefined) count(spoken);
+      else if (!fillers.has(word)) addWord(parts);
+      tokenGoesOn.lastIndex = at;
+      if (word === tokenBegin && tokenGoesOn.test(text)) at = tokenGoesOn.lastIndex;
+      hasSign ||= addressSigns.has(word);
+      hasDot ||= addressDots.has(word);
+    } else if (isDigit(code)) {
+      while (isDigit(text.charCodeAt(at))) at += 1;
+      count(at - from);
+    } else if (isForeign(code)) return { parts: [leastDigits], hasNumber: true, hasSign: true, hasDot: true };
+    else if (code === 0x40) hasSign = true;
+    else if (code === 0x2e) hasDot = true;
+  }
+  return { parts, hasNumber, hasSign, hasDot };
+};
+
+/**
+ * Whether each utterance is to be read; undefined where none is.
+ * @param announces whether an utterance announces a value that only its context gives away.
+ */
+export const chooseUtterances = (
+  spoken: readonly Spoken[],
+  looks: readonly Look[],
+  announces: (utterance: number) => boolean,
+): readonly boolean[] | undefined => {
+  if (!looks.some(({ hasNumber, hasSign }) => hasNumber || hasSign)) return undefined;
+  const chosen = looks.map(() => false);
+  const choose = (from: number, to: number): void => void chosen.fill(true, Math.max(0, from - reach), to + reach + 1);
+  const isDialogue = spoken.some(({ speaker }) => speaker !== spoken[0]?.speaker);
+  const runs = new Map<string | undefined, Run>();
+  const near = (index: number): readonly Look[] => looks.slice(Math.max(0, index - reach), index + reach + 1);
+  for (const [index, look] of looks.entries()) {
+    if (look.hasSign && near(index).some(({ hasDot }) => hasDot)) choose(index, index);
+    if (announces(index) && near(index).some(({ hasNumber }) => hasNumber)) choose(index, index);
+    // Of each speaker, and of all.
+    for (const key of isDialogue ? [spoken[index]?.speaker, undefined] : [undefined]) {
+      const run = runs.get(key) ?? { from: index, last: index, digits: 0, words: 0 };
+      runs.set(key, run);
+      goOn(run, look, index, choose);
+    }
+  }
+  return chosen.includes(true) ? chosen : undefined;
+};
+
+/** Numbers close enough to each other to be dictated in parts. */
+interface Run {
+  from: number;
+  last: number;
+  digits: number;
+  /** That may still stand before the next number. */
+  words: number;
+}
+
+const goOn = (run: Run, { parts }: Look, index: number, choose: (from: number, to: number) => void): void => {
+  if (index - run.last > longestInterruption) run.digits = 0;
+  run.last = index;
+  run.words = Math.max(run.words, interruptionWords);
+  for (const part of parts) {
+    if (part < 0) {
+      run.words += part;
+      if (run.words < 0) run.digits = 0;
+      continue;
+    }
+    if (run.digits === 0) run.from = index;
+    run.digits += part;
+    run.words = interruptionWords;
+    if (run.digits >= leastDigits) choose(run.from, index);
+  }
+};

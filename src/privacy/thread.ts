@@ -1,0 +1,13 @@
+/** A thread that applies the rules to the bodies that it is sent; see `threads.ts`. */
+import { Tinypool } from 'tinypool';
+import { asBuffer, type Bytes, createPrivacy } from './privacy.ts';
+import type { ThreadData } from './threads.ts';
+
+const { config, token, former = [], seal } = Tinypool.workerData as ThreadData;
+const { admit } = createPrivacy(config, {
+  token: asBuffer(token),
+  former: former.map(asBuffer),
+  seal: seal && asBuffer(seal),
+});
+
+export default (bodies: readonly Bytes[]) => bodies.map((body) => admit(asBuffer(body)));

@@ -1,0 +1,117 @@
+/**
+ * The privacy rules on deliveries, on threads of their own: reading what was said takes several times as long as all else that a
+ * receiver does with a delivery, and one thread would make every sender wait for it.
+ */
+import { availableParallelism } from 'node:os';
+import { Tinypool } from 'tinypool';
+import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
+import { terminal } from '../lib/errors.ts';
+import { findBuilt } from '../lib/find-built.ts';
+import { type Admitted, asBuffer, type Bytes, createPrivacy, type PrivacyKeys } from './privacy.ts';
+
+export interface Cleaner {
+  /**
+   * As `Privacy.admit`. A body over which a thread hangs is sealed, or dropped where nothing is. Rejects where a thread ended before
+   * it was done: nothing is stored then.
+   */
+  clean(body: Buffer): Promise<Admitted>;
+  /** Ends the threads; nothing may be under way. */
+  close(): Promise<void>;
+}
+
+/** What a thread is told at its start; buffers arrive as plain arrays of bytes. */
+export interface ThreadData {
+  readonly config: PrivacyConfig;
+  readonly token: Bytes;
+  readonly former?: readonly Bytes[];
+  readonly seal: Bytes | undefined;
+}
+
+/** Bytes of a body that is done before a thread has heard of it, where speech is read and where it is not. */
+const smallBytes = { speech: 4_096, fields: 262_144 } as const;
+/** More of them wait for the store. */
+const mostThreads = 4;
+/** Bodies that one thread is given at once: a message costs as much as reading a short transcript. */
+const mostAtOnce = 16;
+/** A thread that takes so long over one body hangs, as a pattern of the configuration may let it. */
+const hangsAfterMs = 20_000;
+
+/** Beside dist/ when running from sources. */
+const locateThread = (): string => {
+  const found = findBuilt(import.meta.url, './thread.js', '../../dist/src/privacy/thread.js');
+  if (found === undefined)
+    throw terminal('BUILD_MISSING', "The program of the receiver's threads does not exist.", {
+      hint: 'Run npm run build.',
+    });
+  return found;
+};
+
+interface Waiting {
+  readonly body: Buffer;
+  resolve(admitted: Admitted): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * @param patienceMs for one body; tests have less.
+ * @throws CallsyncError BUILD_MISSING, and as `createPrivacy`.
+ */
+export const openCleaner = (config: PrivacyConfig, keys: PrivacyKeys, patienceMs = hangsAfterMs): Cleaner => {
+  const { admit, admitUnread, readsSpeech, version: privacyVersion } = createPrivacy(config, keys);
+  // Patterns of the configuration may take any time.
+  const ownBytes = config.patterns.length > 0 ? 0 : smallBytes[readsSpeech ? 'speech' : 'fields'];
+  const threads = Math.min(mostThreads, availableParallelism());
+  const pool = new Tinypool({
+    filename: locateThread(),
+    minThreads: threads,
+    maxThreads: threads,
+    workerData: { config, ...keys } satisfies ThreadData,
+    // Neither secrets of the environment nor flags of the process concern them.
+    env: {},
+    execArgv: [],
+  });
+  const waiting: Waiting[] = [];
+  let busy = 0;
+
+  /** A thread that hangs is ended; of several bodies each is then tried by itself. */
+  const send = async (batch: readonly Waiting[]): Promise<void> => {
+    const clock = new AbortController();
+    const timer = setTimeout(() => clock.abort(), patienceMs);
+    try {
+      const admitted: readonly { readonly body: Bytes; readonly bodyHash: Bytes }[] = await pool.run(
+        batch.map(({ body }) => body),
+        { signal: clock.signal },
+      );
+      for (const [index, { body, bodyHash }] of admitted.entries())
+        batch[index]?.resolve({ body: asBuffer(body), bodyHash: asBuffer(bodyHash), privacyVersion });
+    } catch (error) {
+      if (!clock.signal.aborted) for (const { reject } of batch) reject(error);
+      else if (batch.length === 1) for (const { body, resolve } of batch) resolve(admitUnread(body));
+      else for (const one of batch) await send([one]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  const sendWaiting = (): void => {
+    while (busy < threads && waiting.length > 0) {
+      const batch = waiting.splice(0, Math.min(mostAtOnce, Math.ceil(waiting.length / (threads - busy))));
+      busy += 1;
+      void send(batch).then(() => {
+        busy -= 1;
+        sendWaiting();
+      });
+    }
+  };
+
+  return {
+    async clean(body) {
+      if (body.length < ownBytes) return admit(body);
+      return await new Promise((resolve, reject) => {
+        waiting.push({ body, resolve, reject });
+        sendWaiting();
+      });
+    },
+    close: () => pool.destroy(),
+  };
+};

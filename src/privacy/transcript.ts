@@ -1,0 +1,202 @@
+/**
+ * Replaces what was found in a transcript (interface §2.2), text and words alike, so that they still agree; timings stay. What was
+ * replaced is listed in the transcript: by this pass, and by earlier ones.
+ */
+import { isObject } from '../calls/field-reader.ts';
+import { compareRedactions, type Redaction, readRedactions } from '../calls/redactions.ts';
+import { type Finding, type Span, versionOf } from './finding.ts';
+import type { Spoken } from './read-pieces.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Stands for the further words of a value, whose first word holds what replaces it. */
+const further = '…';
+
+/** Words and digits may not stand between words and be lost: such text does not align. */
+const isWordCharacter = /[\p{L}\p{N}]/u;
+
+/** An utterance as it is looked at; where text and words differ, both. */
+export interface Utterance extends Spoken {
+  /** As it was sent; empty where it is no object. */
+  readonly fields: Fields;
+  readonly words: readonly unknown[];
+  /** False where text and words do not say the same. */
+  readonly agrees: boolean;
+}
+
+const spokenBy = (word: unknown): unknown => (isObject(word) ? word.value : undefined);
+
+type Place = Omit<Span, 'utterance'>;
+
+/** Where each word stands in the text, or undefined where some do not, or the text says more. */
+const alignWords = (text: string, words: readonly unknown[]): Place[] | undefined => {
+  const places: Place[] = [];
+  let at = 0;
+  for (const word of words) {
+    const value = spokenBy(word);
+    if (typeof value !== 'string') return undefined;
+    const start = text.indexOf(value, at);
+    if (start === -1 || isWordCharacter.test(text.slice(at, start))) return undefined;
+    at = start + value.length;
+    places.push({ start, end: at });
+  }
+  return isWordCharacter.test(text.slice(at)) ? undefined : places;
+};
+
+/** Text is nearly always its words with blanks between them, which costs far less to see than their places. */
+const isJoined = (text: string, words: readonly unknown[]): boolean => {
+  let at = 0;
+  for (const word of words) {
+    const value = spokenBy(word);
+    if (typeof value !== 'string') return false;
+    if (at > 0) {
+      if (text.charCodeAt(at) !== 0x20) return false;
+      at += 1;
+    }
+    if (value === '' || !text.startsWith(value, at)) return false;
+    at += value.length;
+  }
+  return at === text.length;
+};
+
+export const readUtterance = (item: unknown): Utterance => {
+  const fields: Fields = isObject(item) ? item : {};
+  const speaker = typeof fields.from === 'string' ? fields.from : '';
+  const words: readonly unknown[] = Array.isArray(fields.words) ? fields.words : [];
+  const content = typeof fields.content === 'string' ? fields.content : undefined;
+  if (words.length === 0) return { fields, speaker, words, text: content ?? '', agrees: true };
+  if (content !== undefined && isJoined(content, words)) return { fields, speaker, words, text: content, agrees: true };
+  const joined = words.map((word) => String(spokenBy(word) ?? '')).join(' ');
+  const agrees = content === undefined || alignWords(content, words) !== undefined;
+  return { fields, speaker, words, text: agrees ? (content ?? joined) : `${content}\n${joined}`, agrees };
+};
+
+/** @param callData the list of utterances; anything else has none. */
+export const readUtterances = (callData: unknown): readonly Utterance[] =>
+  Array.isArray(callData) ? callData.map(readUtterance) : [];
+
+export interface Replaced {
+  /** Those in which something was found, by index, with it replaced. */
+  readonly utterances: ReadonlyMap<number, Fields>;
+  /** One of each span that was replaced. */
+  readonly redactions: readonly Redaction[];
+}
+
+/** Replaces what was found in the utterances that it was found in. @param label what stands for a finding. */
+export const replaceFindings = (
+  utterances: readonly Utterance[],
+  findings: readonly Finding[],
+  label: (finding: Finding) => string,
+): Replaced => {
+  const byUtterance = new Map<number, Replacement[]>();
+  for (const finding of findings) {
+    const first = label(finding);
+    for (const [part, { utterance, start, end }] of finding.spans.entries()) {
+      const own = byUtterance.get(utterance) ?? [];
+      byUtterance.set(utterance, own);
+      own.push({ start, end, label: part === 0 ? first : further, detector: finding.detector });
+    }
+  }
+  const replaced = new Map<number, Fields>();
+  const redactions: Redaction[] = [];
+  for (const [index, spans] of byUtterance) {
+    const own = replaceInUtterance(utterances[index] as Utterance, spans);
+    replaced.set(index, own.fields);
+    for (const [first, last, detector] of own.places)
+      redactions.push([index, first, last, detector, versionOf(detector)]);
+  }
+  return { utterances: replaced, redactions };
+};
+
+interface Replacement extends Place {
+  readonly label: string;
+  readonly detector: string;
+}
+
+/** An utterance with its replacements, and which words each covers: null where it has none, or nothing tells which are meant. */
+const replaceInUtterance = (
+  { fields, words, text, agrees }: Utterance,
+  unsorted: readonly Replacement[],
+): {
+  readonly fields: Fields;
+  readonly places: readonly (readonly [first: number | null, last: number | null, detector: string])[];
+} => {
+  const replacements = [...unsorted].sort((a, b) => a.start - b.start);
+  const unplaced = replacements.map(({ detector }) => [null, null, detector] as const);
+  if (words.length === 0) return { fields: { ...fields, content: replaceText(text, replacements) }, places: unplaced };
+  const places = agrees ? alignWords(text, words) : undefined;
+  if (places === undefined) {
+    const redacted = words.map((word, index) => relabel(word, index === 0 ? (replacements[0]?.label ?? '') : further));
+    const content = typeof fields.content === 'string' ? { content: redacted.map(spokenBy).join(' ') } : {};
+    return { fields: { ...fields, words: redacted, ...content }, places: unplaced };
+  }
+  const labels = new Map<number, string>();
+  const covered: [number, number, string][] = [];
+  let first = 0;
+  for (const { start, end, label, detector } of replacements) {
+    while (first < places.length && (places[first] as Place).end <= start) first += 1;
+    let last = first;
+    let next = label;
+    for (; last < places.length && (places[last] as Place).start < end; last += 1) {
+      if (labels.has(last)) continue;
+      labels.set(last, next);
+      next = further;
+    }
+    if (last > first) covered.push([first, last - 1, detector]);
+  }
+  const redacted = words.map((word, index) => {
+    const label = labels.get(index);
+    return label === undefined ? word : relabel(word, label);
+  });
+  const parts = [...labels].map(([index, label]) => ({ ...(places[index] as Place), label }));
+  const content = typeof fields.content === 'string' ? { content: replaceText(text, parts) } : {};
+  return { fields: { ...fields, words: redacted, ...content }, places: covered };
+};
+
+/** Other text of a word, such as another spelling of it, goes with its value. */
+const relabel = (word: unknown, label: string): Fields => ({
+  ...Object.fromEntries(
+    Object.entries(isObject(word) ? word : {}).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? further : value,
+    ]),
+  ),
+  value: label,
+});
+
+/** @param replacements may overlap; the first of those that do counts. */
+export const replaceText = (text: string, replacements: readonly (Place & { readonly label: string })[]): string => {
+  let result = '';
+  let at = 0;
+  for (const { start, end, label } of [...replacements].sort((a, b) => a.start - b.start)) {
+    if (start < at) continue;
+    result += text.slice(at, start) + label;
+    at = end;
+  }
+  return result + text.slice(at);
+};
+
+/**
+ * The list after this pass; undefined where it is empty. Of what came with the transcript only entries stay that an earlier pass can
+ * have written, so that the list cannot carry anything else past the rules.
+ * @param held what the transcript held of the list before: anything, for a sender may have written it.
+ * @param patterns names of the configured ones.
+ */
+export const listRedactions = (
+  held: unknown,
+  added: readonly Redaction[],
+  utterances: readonly Utterance[],
+  patterns: readonly string[],
+): readonly Redaction[] | undefined => {
+  const isKnown = (detector: string, version: number | null): boolean => {
+    const present = versionOf(detector);
+    return version === null ? patterns.includes(detector) : present !== null && version <= present;
+  };
+  const mostWords = ({ fields, words }: Utterance): number => (Array.isArray(fields.words) ? words.length : Infinity);
+  const kept = readRedactions(held).filter(([index, , last, detector, version]) => {
+    const utterance = utterances[index];
+    return utterance !== undefined && (last === null || last < mostWords(utterance)) && isKnown(detector, version);
+  });
+  const all = [...kept, ...added].sort(compareRedactions);
+  return all.length === 0 ? undefined : all;
+};

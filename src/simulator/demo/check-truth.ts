@@ -1,0 +1,132 @@
+/** Compares a warehouse with what the simulator knows to be true, call by call and row by row. */
+import { createHash } from 'node:crypto';
+import { type CallDocument, knownCallFields } from '../../../schemas/call.ts';
+import { type CallTableName, type Row, tableOf } from '../../../schemas/tables.ts';
+import { flattenCall } from '../../calls/flatten.ts';
+import { canonicalRow } from '../../warehouse/digest.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
+import type { TruthEntry } from '../calls/truth.ts';
+import type { SimulatorControl } from '../control/control.ts';
+
+export interface TruthReport {
+  readonly calls: number;
+  /** Erased here, and kept out although the service still has them. */
+  readonly erased: number;
+  readonly lost: number;
+  readonly duplicated: number;
+  readonly stale: number;
+  readonly mismatched: number;
+}
+
+const compared: readonly CallTableName[] = ['calls', 'utterances', 'tags', 'metadata', 'udfs', 'contacts'];
+/** Columns that say when callsync saw a call, not what the call is. */
+const ours = new Set(['first_seen_at', 'last_seen_at', 'missing_since']);
+
+/** What is wrong with a call in a warehouse. */
+export type Wrong = 'lost' | 'stale' | 'mismatched';
+
+/** The row of table calls, and an order-free sum of row hashes per child table. */
+interface Fingerprint {
+  call: Row | undefined;
+  readonly children: Map<CallTableName, bigint>;
+}
+type Fingerprints = Map<string, Fingerprint>;
+
+const addRow = (prints: Fingerprints, name: CallTableName, row: Row): void => {
+  const callId = row.call_id as string;
+  const print = prints.get(callId) ?? { call: undefined, children: new Map() };
+  prints.set(callId, print);
+  if (name === 'calls') {
+    print.call = row;
+    return;
+  }
+  const text = canonicalRow(tableOf(name).columns, row);
+  const hash = BigInt(`0x${createHash('sha256').update(text).digest('hex').slice(0, 32)}`);
+  print.children.set(name, (print.children.get(name) ?? 0n) + hash);
+};
+
+const fingerprintWarehouse = async (warehouse: Warehouse): Promise<{ prints: Fingerprints; duplicated: number }> => {
+  const prints: Fingerprints = new Map();
+  let duplicated = 0;
+  for (const name of compared) {
+    for await (const row of warehouse.rowsOf(name)) {
+      if (name === 'calls' && prints.has(row.call_id as string)) duplicated += 1;
+      addRow(prints, name, row);
+    }
+  }
+  return { prints, duplicated };
+};
+
+const fingerprintDocument = (callId: string, document: CallDocument): Fingerprint => {
+  const { rows } = flattenCall({ callId, document, firstSeenAt: null, changedAt: null, missingSince: null });
+  const prints: Fingerprints = new Map();
+  for (const name of compared) for (const row of rows[name]) addRow(prints, name, row);
+  return prints.get(callId) as Fingerprint;
+};
+
+/**
+ * The content of a calls row. A field that the truth cannot know (the list omits it, and this simulator delivered no
+ * webhook) may have come from an earlier run's webhook, so it is not compared.
+ */
+const contentOf = (row: Row, document: CallDocument): string =>
+  canonicalRow(
+    tableOf('calls').columns.filter(
+      ({ name }) => !ours.has(name) && (!knownCallFields.includes(name) || name in document),
+    ),
+    row,
+  );
+
+const isSame = (callId: string, found: Fingerprint, document: CallDocument): boolean => {
+  const expected = fingerprintDocument(callId, document);
+  return (
+    found.call !== undefined &&
+    contentOf(found.call, document) === contentOf(expected.call as Row, document) &&
+    compared.every((name) => (found.children.get(name) ?? 0n) === (expected.children.get(name) ?? 0n))
+  );
+};
+
+interface Aids {
+  /** Those of some calls that were erased for good; without it none. */
+  readonly findErased?: (callIds: readonly string[]) => Promise<ReadonlySet<string>>;
+  /** Told of each call that is not as it should be. */
+  readonly tell?: (entry: TruthEntry, wrong: Wrong) => void;
+}
+
+/**
+ * Lost: known to the service, neither here nor erased here. Duplicated: more than one row in calls. Stale: an earlier version of the
+ * call. Mismatched: no version of it.
+ * @param wanted which calls of the truth count, such as those whose status the list filter lets through
+ */
+export const checkTruth = async (
+  control: SimulatorControl,
+  warehouse: Warehouse,
+  wanted: (entry: TruthEntry) => boolean,
+  { findErased = async () => new Set(), tell = () => undefined }: Aids = {},
+): Promise<TruthReport> => {
+  const { prints, duplicated } = await fingerprintWarehouse(warehouse);
+  const report = { calls: 0, lost: 0, stale: 0, mismatched: 0 };
+  const absent: TruthEntry[] = [];
+  const count = (entry: TruthEntry, wrong: Wrong): void => {
+    report[wrong] += 1;
+    tell(entry, wrong);
+  };
+  for await (const entry of control.truth({ knowable: true })) {
+    if (entry.document === null || !wanted(entry)) continue;
+    report.calls += 1;
+    const found = prints.get(entry.callId);
+    if (found === undefined) {
+      absent.push(entry);
+      continue;
+    }
+    if (isSame(entry.callId, found, entry.document)) continue;
+    let earlier = false;
+    for (let version = entry.version - 1; version >= 1 && !earlier; version -= 1) {
+      const document = await control.documentAt(entry.callId, version);
+      earlier = document !== undefined && isSame(entry.callId, found, document);
+    }
+    count(entry, earlier ? 'stale' : 'mismatched');
+  }
+  const erased = await findErased(absent.map(({ callId }) => callId));
+  for (const entry of absent) if (!erased.has(entry.callId)) count(entry, 'lost');
+  return { ...report, erased: erased.size, duplicated };
+};

@@ -1,0 +1,330 @@
+/** The demo: everything real but the service, which is simulated in a process of its own. */
+
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { stringify } from 'yaml';
+import { openOperations, openPage } from '../../cli/parts/open-operations.ts';
+import { openParts } from '../../cli/parts/open-parts.ts';
+import { openReceiverBesideWorkers } from '../../cli/parts/open-receiver.ts';
+import { openWorkers } from '../../cli/parts/open-workers.ts';
+import { psqlLine } from '../../cli/parts/psql-line.ts';
+import type { Services } from '../../cli/parts/services.ts';
+import { watchBackfill } from '../../cli/parts/watch-backfill.ts';
+import { type CommonOptions, say, servicesFor } from '../../cli/shell/command.ts';
+import { readVersion } from '../../cli/shell/version.ts';
+import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
+import { checkConfig } from '../../config/load.ts';
+import { mergeRaw, type Raw } from '../../config/raw.ts';
+import { createRegistry } from '../../health/metrics/registry.ts';
+import { readHealth } from '../../health/read-health.ts';
+import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
+import { defaultAxis } from '../../source/list/list-query.ts';
+import { applyPreset } from '../../source/presets/presets.ts';
+import { findTombstones } from '../../store/ledger/ledger-windows.ts';
+import type { Store } from '../../store/store.ts';
+import { ensureSchedules } from '../../temporal/schedules.ts';
+import { startBackfill } from '../../temporal/workflow-client.ts';
+import type { Difference } from '../../warehouse/compare.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
+import { lockSpool, type SpoolLock } from '../../webhook/spool/spool-lock.ts';
+import type { SimulatorControl } from '../control/control.ts';
+import { createRemoteControl } from '../control/remote-control.ts';
+import { askLines } from './ask-lines.ts';
+import { checkEqualWhenSettled, type Equality } from './check-equal.ts';
+import { checkTruth, type TruthReport } from './check-truth.ts';
+import { demoAnalytics, demoCalls } from './demo-calls.ts';
+import { sourceOf, startSimulatorProcess } from './simulator-process.ts';
+
+export interface DemoOptions extends CommonOptions {
+  readonly calls: number;
+  readonly warehouse: 'postgres' | 'bigquery' | 'both';
+  readonly dataDir?: string;
+  /** Ends after the summary: nobody would look at a status page. */
+  readonly exit?: boolean;
+}
+
+export interface DemoResult {
+  readonly calls: number;
+  readonly rows: Readonly<Record<string, number>>;
+  readonly truth: TruthReport;
+  /** With two warehouses: rows of each table, and those that are not the same in both. */
+  readonly equal?: Equality['equal'];
+  readonly deliveries: Readonly<Record<string, number>>;
+  /** Calls written by this run; 0 for those that an earlier run had written. */
+  readonly written: number;
+  readonly seconds: Readonly<Record<string, number>>;
+}
+
+export interface RunningDemo {
+  readonly services: Services;
+  readonly result: DemoResult;
+  /** Where the truth was checked and the analysts ask: the first of the configured ones. */
+  readonly warehouse: Warehouse;
+  /** The first of them, where two warehouses differ. */
+  readonly differences: readonly Difference[];
+  /** The command that opens the database. */
+  readonly psql: string | undefined;
+  /** Its configuration, with which other commands ask it. */
+  readonly configFile: string;
+  readonly webhookAddress: string;
+  readonly temporalUi: string | undefined;
+  /** The status page, and where the password of its actor `demo` is; only of a demo that stays up. */
+  readonly statusPage: { readonly address: string; readonly passwordFile: string } | undefined;
+}
+
+const catchUpDeadlineMs = 300_000;
+const pollMs = 250;
+
+/** The simulated calls keep their identity and time from run to run, so that a second start finds its data again. */
+const readOrMakeSetting = async (dir: string): Promise<{ to: string }> => {
+  await makeDataDir(dir);
+  const file = join(dir, 'demo.json');
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as { to: string };
+  } catch {
+    const setting = { to: new Date(Math.floor(Date.now() / 60_000) * 60_000).toISOString() };
+    await writeFile(file, JSON.stringify(setting));
+    return setting;
+  }
+};
+
+const demoConfig = (input: {
+  readonly dir: string;
+  readonly source: Raw;
+  readonly signingSecret: string;
+  readonly warehouses: Raw;
+  readonly startFrom: string;
+  readonly operations: Raw;
+}): Raw => ({
+  source: input.source,
+  webhook: {
+    port: wishedPorts.webhook,
+    header_prefix: 'X-Service-',
+    secrets: [{ name: 'demo', secret: input.signingSecret }],
+  },
+  operations: input.operations,
+  store: { data_dir: input.dir },
+  warehouses: input.warehouses,
+  analytics: demoAnalytics,
+  sync: { start_from: input.startFrom, interval: '5s', settle: '1s', overlap: '30s', inbox_sweep: '5s' },
+});
+
+/** The configuration with the ports that were to be had. */
+const withPorts = (raw: Raw, webhook: string, operations: string | undefined): Raw =>
+  mergeRaw(raw, {
+    webhook: { port: portOf(webhook) },
+    ...(operations === undefined ? {} : { operations: { port: portOf(operations) } }),
+  });
+
+const portOf = (address: string): number => Number(new URL(address).port);
+
+const warehousesFor = async (options: DemoOptions, dir: string, closers: (() => Promise<unknown>)[]): Promise<Raw> => {
+  if (options.warehouse === 'postgres') return { postgres: { type: 'postgres' } };
+  const emulator = await startBigQueryEmulator({ dataDir: join(dir, 'bigquery'), log: say });
+  closers.push(() => emulator.stop());
+  return {
+    ...(options.warehouse === 'both' ? { postgres: { type: 'postgres' } } : {}),
+    bigquery: { type: 'bigquery', project: emulator.project, api_endpoint: emulator.restUrl, commit_interval_s: 5 },
+  };
+};
+
+/** Wished for: whatever else runs on this machine, another demo too, may have them. */
+const wishedPorts = { webhook: 8780, operations: 9464 } as const;
+
+/** For a demo that stays up: a user who can read the password's file may act on its status page. */
+const operationsFor = async (options: DemoOptions, passwordFile: string): Promise<Raw> => {
+  if (options.exit === true) return { enabled: false };
+  const password = `${randomBytes(12).toString('base64url')}\n`;
+  await writeFile(passwordFile, password, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  return { port: wishedPorts.operations, actors: [{ name: 'demo', token_file: passwordFile }] };
+};
+
+/** Before anything is started: the receiver would notice another demo too, but after seconds, and as that of its own folder. */
+const lockFolder = (dir: string): Promise<SpoolLock> =>
+  lockSpool(dir, { waitMs: 0 }).catch((cause: unknown) => {
+    if (!(cause instanceof CallsyncError) || cause.code !== 'SPOOL_IN_USE') throw cause;
+    throw terminal('DEMO_RUNS', `A demo runs in the folder ${dir}.`, {
+      hint: 'End it, or give this one another folder by --data-dir.',
+      cause,
+    });
+  });
+
+const folders = { postgres: 'demo', bigquery: 'demo-bigquery', both: 'demo-both' } as const;
+
+/** Runs the main job to its truth check. What it started keeps running until `services` are closed. */
+export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
+  const dir = join(resolveDataDir(options.dataDir), folders[options.warehouse]);
+  const seconds: Record<string, number> = {};
+  let phaseStart = performance.now();
+  const endPhase = (name: string): void => {
+    seconds[name] = Number(((performance.now() - phaseStart) / 1000).toFixed(2));
+    phaseStart = performance.now();
+  };
+
+  const { to } = await readOrMakeSetting(dir);
+  const lock = await lockFolder(dir);
+  say('Starting the simulated service, PostgreSQL, Temporal, receiver and worker …');
+  const startedAt = new Date();
+  const passwordFile = join(dir, 'status-page.password');
+  const closers: (() => Promise<unknown>)[] = [() => lock.release()];
+  const simulator = await startSimulatorProcess(demoCalls({ count: options.calls, to }));
+  closers.push(() => simulator.stop());
+  const raw = demoConfig({
+    dir,
+    signingSecret: simulator.signingSecret ?? '',
+    startFrom: startedAt.toISOString(),
+    operations: await operationsFor(options, passwordFile),
+    warehouses: await warehousesFor(options, dir, closers),
+    source: { ...sourceOf(simulator), list: { preset: 'activate' } },
+  });
+  const config = checkConfig(await applyPreset(raw), 'the demo');
+  const services = servicesFor(config, options);
+  for (const close of closers) services.defer(close);
+  try {
+    const control = createRemoteControl(simulator);
+    const registry = createRegistry({ ...config.operations, version: readVersion() });
+    // The simulated service has another port each time.
+    const parts = await openParts(services, registry, { acceptSource: true });
+    const { store, targets, temporal } = parts;
+    const warehouse = targets[0]?.warehouse as Warehouse;
+    const before = await readHealth(store);
+    const prefix = config.temporal.task_queue;
+    await openWorkers(services, parts);
+    const receiver = await openReceiverBesideWorkers(services, parts, {
+      registry,
+      logLevel: options.logLevel,
+      orAnyPort: true,
+    });
+    const page = openPage(services, parts, receiver);
+    const address = await openOperations(services, { registry, ready: receiver.ready, page, orAnyPort: true });
+    if (address !== undefined) say(`Status page: ${address}`);
+    const configFile = join(dir, 'callsync.yaml');
+    await writeFile(configFile, stringify(withPorts(raw, receiver.address, address)), { mode: 0o600 });
+    await ensureSchedules(temporal.client, prefix, config.sync);
+    // A later run would repeat the edits of the first to the byte, which rightly counts as a replay of its webhooks.
+    const editShare = before.calls === 0 ? 0.05 : 0;
+    await control.startWebhooks({ url: `${receiver.address}${config.webhook.path}` });
+    await control.configure({ live: { callsPerSecond: 4, editShare, processingSeconds: 1 } });
+    endPhase('start');
+
+    const axis = defaultAxis(config.source.list).name;
+    const handle = await startBackfill(temporal.client, prefix, {
+      name: `demo-${startedAt.getTime()}`,
+      axis,
+      range: { from: Date.parse(simulator.range.from) * 1000, to: startedAt.getTime() * 1000 },
+      direction: 'newest_first',
+      concurrency: config.sync.concurrency,
+      force: true,
+    });
+    const backfill = await watchBackfill(handle, 'backfill');
+    endPhase('backfill');
+
+    say('Waiting for the live webhooks and continuous sync to catch up …');
+    await control.configure({ live: { callsPerSecond: 0, editShare: 0 } });
+    const settle = () => settleLive(services, { store, control });
+    await settle();
+    endPhase('live');
+
+    const rows = await warehouse.countRows();
+    const statuses = new Set((config.source.list.status ?? '').split(','));
+    const truth = await checkTruth(
+      control,
+      warehouse,
+      (entry) => statuses.has(entry.status) || entry.deliveredByWebhook,
+      { findErased: (callIds) => findTombstones(store, callIds) },
+    );
+    endPhase('check');
+    const psql = options.warehouse === 'bigquery' ? undefined : psqlLine(config, store.url);
+    const other = targets[1]?.warehouse;
+    if (other !== undefined) {
+      if (options.exit !== true) say(['', ...askLines({ warehouse, configFile, psql }, true), ''].join('\n'));
+      say('All is loaded. Comparing both warehouses row by row, which takes minutes …');
+    }
+    const equality =
+      other === undefined
+        ? undefined
+        : await checkEqualWhenSettled(warehouse, other, { tables: Object.keys(rows), settle });
+    if (equality !== undefined) endPhase('compare');
+    const summary = await readHealth(store);
+    const result: DemoResult = {
+      calls: summary.calls,
+      rows,
+      truth,
+      equal: equality?.equal,
+      deliveries: summary.inbox.outcomes,
+      written: backfill.totals.changed + Math.max(0, summary.calls - before.calls - backfill.totals.changed),
+      seconds: {
+        ...seconds,
+        total: Number(
+          Object.values(seconds)
+            .reduce((sum, value) => sum + value, 0)
+            .toFixed(2),
+        ),
+      },
+    };
+    // A service on which nothing happens has nothing to look at.
+    if (options.exit !== true) await control.configure({ live: { callsPerSecond: 1 } });
+    return {
+      services,
+      result,
+      warehouse,
+      differences: equality?.differences ?? [],
+      psql,
+      configFile,
+      webhookAddress: `${receiver.address}${config.webhook.path}`,
+      temporalUi: temporal.uiUrl,
+      statusPage: address === undefined ? undefined : { address, passwordFile },
+    };
+  } catch (error) {
+    await services.close();
+    throw error;
+  }
+};
+
+/** Deliveries that some warehouse does not have yet. */
+const countUnloaded = async (store: Store): Promise<number> => {
+  const [row] = await store.query<{ n: number }>(`SELECT count(*) AS n FROM unloaded_deliveries WHERE NOT rejected`);
+  return row?.n ?? 0;
+};
+
+/** Done when no webhook is on its way, nothing waits in the inbox, the watermark has passed now, and all is loaded. */
+const settleLive = async (
+  services: Services,
+  input: {
+    readonly store: Store;
+    readonly control: SimulatorControl;
+  },
+): Promise<void> => {
+  // The last live call is processed a second after it appeared; then all that will be sent has been queued.
+  const quietFrom = Date.now() + 2_000;
+  const deadline = Date.now() + catchUpDeadlineMs;
+  for (;;) {
+    await input.control.drainWebhooks();
+    const { inbox, warehouses, watermarks, rereads } = await readHealth(input.store);
+    const pending = warehouses.reduce((sum, state) => sum + state.pending, 0);
+    const unloaded = await countUnloaded(input.store);
+    const watermark = Date.parse(watermarks.sync ?? '1970-01-01T00:00:00Z');
+    if (
+      Date.now() > quietFrom &&
+      inbox.count === 0 &&
+      pending === 0 &&
+      unloaded === 0 &&
+      rereads.count === 0 &&
+      watermark >= quietFrom
+    )
+      return;
+    if (Date.now() > deadline) {
+      throw transient(
+        'DEMO_NOT_SETTLED',
+        `Live calls did not settle in ${catchUpDeadlineMs / 1000} s: ${inbox.count} deliveries and ${pending} calls wait, watermark ${new Date(watermark).toISOString()}.`,
+        { hint: `Look at the workflows in Temporal's interface${services.config.temporal.ui_url ?? ''}.` },
+      );
+    }
+    await delay(pollMs);
+  }
+};

@@ -1,0 +1,279 @@
+/** Calls by what they name, and their end: found by the index of subjects, and buried in every part of the store at once. */
+import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { eraseFromLedger, readDocuments } from '../ledger/ledger.ts';
+import { markPending } from '../loads/pending.ts';
+import { arrayText, type Store } from '../store.ts';
+import { lockFreeCalls } from './gate.ts';
+import { noteErased, readNoted } from './keys.ts';
+import { listTextSubjects, type Purged, purgeDeliveries, purgeNamedTexts, purgeRereads, sumPurged } from './texts.ts';
+
+/** In three ranges, which the index on the column answers by the rows that are found. */
+const isOther = '(subjects_version < $1 OR subjects_version > $1 OR subjects_version IS NULL)';
+const hashesPerStatement = 500;
+/** Documents in memory at once, and calls of one transaction: folds of them wait for its end. */
+const callsAtOnce = 200;
+const idsPerPage = 2_000;
+
+/**
+ * Reads the documents whose subjects are not known, of some calls or of all, and notes their subjects. Page by page; returns how many.
+ * @param onPage told of each page that was read.
+ */
+export const listSubjects = async (
+  store: Store,
+  { ids, onPage }: { readonly ids?: readonly string[]; readonly onPage?: (calls: readonly ListedCall[]) => void } = {},
+): Promise<number> => {
+  const { index } = store;
+  let listed = 0;
+  for (let after = ''; ; ) {
+    const read = await readDocuments(
+      store,
+      `call_id > $2 AND ${isOther} AND ($4::text[] IS NULL OR call_id = ANY($4)) ORDER BY call_id LIMIT $3`,
+      [index.version, after, callsAtOnce, ids ?? null],
+    );
+    const page = read.map(({ callId, revision, document }) => ({
+      callId,
+      revision,
+      hashes: index.hashesOf(store.erasures.subjects.subjectsOf(document).all),
+    }));
+    await noteSubjects(store, page);
+    onPage?.(page);
+    listed += page.length;
+    if (page.length < callsAtOnce) return listed;
+    after = page.at(-1)?.callId ?? after;
+  }
+};
+
+interface ListedCall {
+  readonly callId: string;
+  readonly revision: number;
+  readonly hashes: readonly string[];
+}
+
+/** Unless they have changed since they were read. */
+const noteSubjects = async (store: Store, read: readonly ListedCall[]): Promise<void> => {
+  if (read.length === 0) return;
+  const ids = read.map(({ callId }) => callId);
+  await store.transaction(async (tx) => {
+    // In the order of folds, which write documents under these locks.
+    await tx.query('SELECT 1 FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', [ids]);
+    await tx.query(
+      `UPDATE ledger_documents d SET subjects = u.subjects::bytea[], subjects_version = $4
+         FROM unnest($1::text[], $2::int[], $3::text[]) AS u(id, revision, subjects)
+        WHERE d.call_id = u.id AND d.revision = u.revision`,
+      [ids, read.map(({ revision }) => revision), read.map(({ hashes }) => arrayText(hashes)), store.index.version],
+    );
+  });
+};
+
+/**
+ * Ids of the calls that name one of some subjects, by the first 8 bytes of their hashes. Calls of which it is not known what they name
+ * are read.
+ * @param seenBefore only calls that were first seen before.
+ * @param onProgress told of calls that were read so far.
+ */
+export const findNamingCalls = async (
+  store: Store,
+  hashes: readonly string[],
+  { seenBefore, onProgress }: { readonly seenBefore?: Date; readonly onProgress?: (read: number) => void } = {},
+): Promise<string[]> => {
+  if (hashes.length === 0) return [];
+  const sought = new Set(hashes);
+  const found = new Set<string>();
+  let read = 0;
+  const ask = async (where: string, values: (start: number) => readonly unknown[], count: number): Promise<void> => {
+    for (let start = 0; start < count; start += hashesPerStatement) {
+      const rows = await store.query<{ id: string }>(
+        `SELECT call_id AS id FROM ledger_documents JOIN ledger USING (call_id)
+          WHERE ${where} AND ($2::timestamptz IS NULL OR first_seen_at < $2)`,
+        values(start),
+      );
+      for (const { id } of rows) found.add(id);
+    }
+  };
+  const askIndex = () =>
+    ask(
+      'subjects && $1::bytea[]',
+      (start) => [arrayText(hashes.slice(start, start + hashesPerStatement)), seenBefore ?? null],
+      hashes.length,
+    );
+  // Before and after: a fold may take a call out of the index behind the place up to which others are read.
+  await askIndex();
+  const listed: string[] = [];
+  await listSubjects(store, {
+    onPage: (calls) => {
+      for (const { callId, hashes: own } of calls) if (own.some((one) => sought.has(one))) listed.push(callId);
+      read += calls.length;
+      onProgress?.(read);
+    },
+  });
+  await ask(
+    'call_id = ANY($1)',
+    (start) => [listed.slice(start, start + hashesPerStatement), seenBefore ?? null],
+    listed.length,
+  );
+  await askIndex();
+  return [...found];
+};
+
+export interface Erased extends Purged {
+  /** Calls that are tombstones now; a legal hold keeps the others. */
+  readonly ids: readonly string[];
+  /** Calls that were no tombstones before. */
+  readonly calls: number;
+  /** Of them, those that the ledger had never seen. */
+  readonly unseen: number;
+}
+
+/**
+ * Erases for good the calls that no legal hold keeps: their keys go to the erasure log, which is kept outside store and warehouses,
+ * then each call becomes a tombstone in the ledger, also one that the ledger has never seen, what deliveries and rereads hold of it
+ * goes, and its tombstone is the next that the named and the registered warehouses are sent. All of the store in one transaction, in
+ * which no hold can be put on: what a crash leaves is as if it had not begun, but for the log. May be repeated, and repeats itself where
+ * PostgreSQL ends it for the sake of others. After a crash between log and store, the next ledger check (`check-ledger.ts`) carries the
+ * rest out, because it replays the log. Texts that name the calls are left to `purgeTexts`.
+ * @param warehouses names of the configured warehouses.
+ * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
+ */
+export const eraseCalls = async (
+  store: Store,
+  callIds: readonly string[],
+  warehouses: readonly string[],
+): Promise<Erased> => {
+  let all: Erased = { ids: [], calls: 0, unseen: 0, inbox: 0, quarantine: 0, rereads: 0, frames: 0 };
+  for (const page of pagesOf(callIds)) {
+    await listHeldSubjects(store, page);
+    const erased = await repeatTransaction(store, async (tx) => {
+      const ids = await lockFreeCalls(tx, page, store);
+      await store.erasures.log.append('call', ids.map(store.keyOf));
+      await noteErased(tx, ids.map(store.keyOf));
+      return { ...(await buryCalls(tx, store, ids, warehouses)), ids };
+    });
+    all = {
+      ...sumPurged(all, erased),
+      ids: [...all.ids, ...erased.ids],
+      calls: all.calls + erased.calls,
+      unseen: all.unseen + erased.unseen,
+    };
+  }
+  return all;
+};
+
+/** The same for calls whose keys are in the log already: no hold brings back what was erased. */
+export const eraseKnown = async (
+  store: Store,
+  callIds: readonly string[],
+  warehouses: readonly string[],
+): Promise<void> => {
+  await repeatTransaction(store, async (tx) => {
+    await noteErased(tx, callIds.map(store.keyOf));
+    await buryCalls(tx, store, callIds, warehouses);
+  });
+};
+
+/**
+ * Calls that are too old to be kept and that no hold keeps, with texts that name them and nothing held: as erased ones, but that no
+ * log says so, for their age does. Returns how many went.
+ */
+export const expireCalls = async (
+  store: Store,
+  callIds: readonly string[],
+  warehouses: readonly string[],
+): Promise<number> => {
+  await listTextSubjects(store);
+  let expired = 0;
+  for (const page of pagesOf(callIds)) {
+    await listHeldSubjects(store, page);
+    expired += await repeatTransaction(store, async (tx) => {
+      const free = await lockFreeCalls(tx, page, store);
+      return (await buryCalls(tx, store, free, warehouses, store.index.hashesOf(free))).calls;
+    });
+  }
+  return expired;
+};
+
+/** Before something is taken of calls: where a hold may keep some by what they name, of none it is unknown. */
+export const listHeldSubjects = async (store: Store, ids: readonly string[]): Promise<void> => {
+  if ((await readNoted(store)).holdsLater) await listSubjects(store, { ids });
+};
+
+function* pagesOf(callIds: readonly string[]): Generator<readonly string[]> {
+  for (let start = 0; start < callIds.length; start += callsAtOnce) yield callIds.slice(start, start + callsAtOnce);
+}
+
+/** What came of calls since they were erased: deliveries, and requests to read them again. */
+export const purgeCalls = async (
+  store: Store,
+  callIds: readonly string[],
+  warehouses: readonly string[],
+): Promise<Pick<Purged, 'inbox' | 'rereads'>> =>
+  await repeatTransaction(store, async (tx) => ({
+    inbox: await purgeDeliveries(tx, callIds, { warehouses, keyOf: store.keyOf }),
+    rereads: await purgeRereads(tx, callIds),
+  }));
+
+/** Rows are locked as others lock them: those of the ledger, of deliveries, of texts, of rereads. */
+const buryCalls = async (
+  tx: Transaction,
+  store: Store,
+  callIds: readonly string[],
+  warehouses: readonly string[],
+  naming: readonly string[] = [],
+): Promise<Erased> => {
+  const erased = await eraseFromLedger(tx, callIds);
+  await markPending(tx, warehouses, callIds);
+  const inbox = await purgeDeliveries(tx, callIds, { warehouses, keyOf: store.keyOf });
+  const texts = naming.length === 0 ? { quarantine: 0, frames: 0 } : await purgeNamedTexts(tx, naming);
+  return {
+    ids: callIds,
+    calls: erased.length,
+    // Any other had a revision before that of its tombstone.
+    unseen: erased.filter(({ revision }) => revision === 1).length,
+    inbox,
+    ...texts,
+    rereads: await purgeRereads(tx, callIds),
+  };
+};
+
+/** Ids of the ledger's calls in key order, page by page; tombstones too. */
+export async function* listCallIds(
+  db: Queryable,
+): AsyncGenerator<{ readonly id: string; readonly tombstone: boolean }[]> {
+  for (let after = ''; ; ) {
+    const rows = await db.query<{ id: string; tombstone: boolean }>(
+      'SELECT call_id AS id, tombstone FROM ledger WHERE call_id > $1 ORDER BY call_id LIMIT $2',
+      [after, idsPerPage],
+    );
+    if (rows.length > 0) yield rows;
+    if (rows.length < idsPerPage) return;
+    after = rows.at(-1)?.id ?? after;
+  }
+}
+
+/** A little is looked at again: times are kept to the microsecond, and calls may come while it runs. */
+const overlapMicros = 1_000_000;
+
+/** Calls by their own time, page by page, oldest first; tombstones and calls without a time left out. Times in microseconds since the epoch. */
+export async function* listCallsBetween(
+  db: Queryable,
+  range: { readonly from: number; readonly to: number; readonly limit: number },
+): AsyncGenerator<string[]> {
+  let from = Number.isFinite(range.from) ? range.from - overlapMicros : null;
+  let after = '';
+  for (;;) {
+    const rows: { id: string; at: number }[] = await db.query<{ id: string; at: number }>(
+      `SELECT call_id AS id, ${toMicros('call_timestamp')} AS at FROM ledger
+        WHERE ($1::float8 IS NULL OR call_timestamp >= ${toTimestamp('$1::float8')}) AND call_timestamp < ${toTimestamp('$2::float8')}
+          AND revision > 0 AND NOT tombstone
+          AND ($1::float8 IS NULL OR (call_timestamp, call_id) > (${toTimestamp('$1::float8')}, $3))
+        ORDER BY call_timestamp, call_id LIMIT $4`,
+      [from, range.to, after, range.limit],
+    );
+    if (rows.length > 0) yield rows.map(({ id }) => id);
+    const last = rows.at(-1);
+    if (rows.length < range.limit || last === undefined) return;
+    from = last.at;
+    after = last.id;
+  }
+}

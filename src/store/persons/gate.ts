@@ -1,0 +1,245 @@
+/** The gate: every record passes it before it is stored, and every deletion asks it which calls a legal hold keeps. */
+import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import type { Ages } from '../../calls/age.ts';
+import { type PreparedObservation, prepareObservation } from '../../calls/fold.ts';
+import { unlessTooDeep } from '../../lib/errors.ts';
+import { isSealed } from '../../lib/sealed.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
+import type { StoredText } from '../delivery/quarantine.ts';
+import { lockCalls } from '../ledger/lock-calls.ts';
+import { isHeldSql, type Store } from '../store.ts';
+import { findKnown, insertHeld, joinFolds, type NotedKeys, readNoted } from './keys.ts';
+
+export interface GateRules {
+  readonly sanitize: ((observation: Observation) => Observation) | undefined;
+  /** What is kept of a record that no rule could read; as it is, where there are no rules. */
+  readonly seal?: (record: RejectedRecord) => RejectedRecord;
+  /** What may be kept by its age. */
+  readonly ages?: Ages | undefined;
+}
+
+type Keys = Pick<Store, 'erasures' | 'index' | 'keyOf'>;
+
+/** An observation with what rules make of it. */
+export interface Cleaned {
+  readonly observation: Observation;
+  /** Undefined where it is nested too deeply. */
+  readonly clean: Observation | undefined;
+}
+
+export interface Arriving {
+  readonly cleaned: readonly Cleaned[];
+  readonly rejected: readonly RejectedRecord[];
+  /** What is kept of an observation that cannot be written as JSON. */
+  readonly refuse: (observation: Observation, reason: string) => RejectedRecord;
+}
+
+export interface Admitted {
+  /** Cleaned, and without what is too old. */
+  readonly kept: readonly PreparedObservation[];
+  /** Calls that become tombstones where the ledger does not know them: erased ones, those of who objects, those that are too old. */
+  readonly tombstoned: ReadonlySet<string>;
+  /** Calls that a legal hold keeps. */
+  readonly held: ReadonlySet<string>;
+  /** How many records go to quarantine, or would. */
+  readonly refused: number;
+  /** Those of them that name nobody who was erased, sealed where there are rules, with their subjects. */
+  readonly texts: readonly StoredText[];
+}
+
+/** Inside the transaction that stores the batch, before it locks rows other than those of deliveries. */
+export const admit = async (
+  tx: Transaction,
+  { cleaned, rejected, refuse }: Arriving,
+  { store: keys, ...rules }: GateRules & { readonly store: Keys },
+): Promise<Admitted> => {
+  const noted = await joinFolds(tx);
+  const { erased, objecting, held } = await findNamed(tx, cleaned, keys, noted);
+  const kept: PreparedObservation[] = [];
+  const refused = [...rejected];
+  for (const { observation, clean } of cleaned) {
+    const prepared = clean && ageOf(rules, clean, held);
+    if (prepared === undefined) refused.push(refuse(observation, 'nested too deeply to be written as JSON'));
+    else kept.push(prepared);
+  }
+  const old = kept.flatMap(({ callId, fields }) => (rules.ages?.isExpired(fields) === true ? [callId] : []));
+  const free = [...objecting, ...old].filter((id) => !held.has(id));
+  const texts = await keepTexts(tx, refused, { ...keys, seal: rules.seal, noted });
+  return { kept, tombstoned: new Set([...erased, ...free]), held, refused: refused.length, texts };
+};
+
+/** Rules take long: a batch is cleaned before its transaction where it is known by then. */
+export const cleanAll = (rules: GateRules, observations: readonly Observation[]): readonly Cleaned[] =>
+  observations.map((observation) => ({ observation, clean: cleanOf(rules, observation) }));
+
+/**
+ * Cleans, ages, renders and hashes an observation; undefined when it is nested too deeply to be written as JSON.
+ * @param held calls under a legal hold, from which no age takes anything.
+ */
+export const tryPrepare = (
+  rules: GateRules,
+  observation: Observation,
+  held: ReadonlySet<string>,
+): PreparedObservation | undefined => {
+  const clean = cleanOf(rules, observation);
+  return clean && ageOf(rules, clean, held);
+};
+
+const cleanOf = ({ sanitize }: Pick<GateRules, 'sanitize'>, observation: Observation): Observation | undefined =>
+  unlessTooDeep(() => sanitize?.(observation) ?? observation);
+
+const ageOf = (
+  { ages }: Pick<GateRules, 'ages'>,
+  clean: Observation,
+  held: ReadonlySet<string>,
+): PreparedObservation | undefined =>
+  unlessTooDeep(() => prepareObservation(ages === undefined || held.has(clean.callId) ? clean : ages.age(clean)));
+
+interface NamedCalls {
+  readonly erased: readonly string[];
+  readonly objecting: readonly string[];
+  readonly held: ReadonlySet<string>;
+}
+
+const findNamed = async (
+  tx: Transaction,
+  cleaned: readonly Cleaned[],
+  keys: Keys,
+  noted: NotedKeys,
+): Promise<NamedCalls> => {
+  if (cleaned.length === 0 || !(noted.erased || noted.held)) return { erased: [], objecting: [], held: new Set() };
+  const calls = cleaned.map((one) => ({
+    id: one.observation.callId,
+    key: keys.keyOf(one.observation.callId),
+    // A call that is nested too deeply will be refused: it names nothing.
+    ...(unlessTooDeep(() => namesIn(one, keys, noted)) ?? { party: [], all: [] }),
+  }));
+  const known = await findKnown(
+    tx,
+    calls.flatMap(({ key, party, all }) => [key, ...party, ...all]),
+  );
+  const named = calls.map(({ id, key, party, all }) => ({
+    id,
+    key,
+    isErased: known.get(key)?.erased === true,
+    isObjecting: party.some((one) => known.get(one)?.objects === true),
+    isHeld: known.get(key)?.held === true,
+    holds: [...new Set([...party, ...all].flatMap((one) => known.get(one)?.holds ?? []))],
+  }));
+  const noting = await noteHeld(tx, named);
+  return {
+    erased: named.flatMap(({ id, isErased }) => (isErased ? [id] : [])),
+    objecting: named.flatMap(({ id, isObjecting }) => (isObjecting ? [id] : [])),
+    held: new Set([...named.flatMap(({ id, isHeld }) => (isHeld ? [id] : [])), ...noting]),
+  };
+};
+
+/**
+ * Notes by id what holds name otherwise, so that it stays held when the value goes from it. The calls of the batch are locked before, as
+ * the fold locks them: a deletion that comes between could not see the note, would take what is held, and the fold would find nothing to
+ * keep. Of tombstones nothing is left to be held.
+ */
+const noteHeld = async (
+  tx: Transaction,
+  named: readonly { readonly id: string; readonly key: string; readonly holds: readonly string[] }[],
+): Promise<readonly string[]> => {
+  if (named.every(({ holds }) => holds.length === 0)) return [];
+  const gone = await lockCalls(tx, [...new Set(named.map(({ id }) => id))]);
+  const noting = named.filter(({ id, holds }) => holds.length > 0 && !gone.has(id));
+  await insertHeld(
+    tx,
+    noting.flatMap(({ key, holds }) => holds.map((hold) => ({ key, hold, ofCall: true }))),
+  );
+  return noting.map(({ id }) => id);
+};
+
+/** Keys of what a call names, as it came and as it is stored: rules may take the value, and only former keys may know the person. */
+const namesIn = ({ observation, clean }: Cleaned, { erasures, keyOf }: Keys, noted: NotedKeys) => {
+  if (clean === undefined || !(noted.objects || noted.holdsLater)) return { party: [], all: [] };
+  const { subjectsOf } = erasures.subjects;
+  const stored = subjectsOf(clean.fields);
+  const party = new Set([...stored.party, ...subjectsOf(observation.fields).party]);
+  for (const [former, token] of clean.aliases ?? [])
+    for (const subject of [...party])
+      if (subject.endsWith(`\0${token}`)) party.add(subject.slice(0, -token.length) + former);
+  return { party: Array.from(party, keyOf), all: noted.holdsLater ? Array.from(stored.all, keyOf) : [] };
+};
+
+/** Subjects are listed before a text is sealed, where somebody was erased, or where nobody can list them afterwards. */
+const keepTexts = async (
+  tx: Transaction,
+  records: readonly RejectedRecord[],
+  { erasures, index, keyOf, seal, noted }: Keys & Pick<GateRules, 'seal'> & { readonly noted: NotedKeys },
+): Promise<readonly StoredText[]> => {
+  if (records.length === 0 || (seal === undefined && !noted.erased)) return records;
+  const texts = records.map((record) => ({
+    record,
+    subjects: isSealed(record.body) ? undefined : [...erasures.subjects.subjectsInText(record.body.toString('utf8'))],
+  }));
+  const known = noted.erased
+    ? await findKnown(
+        tx,
+        texts.flatMap(({ subjects = [] }) => subjects.map(keyOf)),
+      )
+    : new Map();
+  return texts.flatMap(({ record, subjects }): StoredText[] => {
+    const met = (subjects ?? []).flatMap((one) => known.get(keyOf(one)) ?? []);
+    const isHeld = met.some(({ held, holds }) => held || holds.length > 0);
+    if (!isHeld && met.some(({ erased }) => erased)) return [];
+    const kept = seal === undefined ? record : seal(record);
+    return [
+      subjects === undefined
+        ? kept
+        : { ...kept, subjects: { hashes: index.hashesOf(subjects), version: index.version } },
+    ];
+  });
+};
+
+/** Those of some calls that are held by id at this moment; `lockFreeCalls` is for what takes something of the others. */
+export const findHeldCalls = async (
+  db: Queryable,
+  callIds: readonly string[],
+  keyOf: Store['keyOf'],
+): Promise<ReadonlySet<string>> => {
+  const ids = new Map(callIds.map((id) => [keyOf(id), id]));
+  const rows = await db.query<{ key: string }>(
+    'SELECT DISTINCT held_key AS key FROM held_keys WHERE held_key = ANY($1)',
+    [[...ids.keys()]],
+  );
+  return new Set(rows.map(({ key }) => ids.get(key) as string));
+};
+
+const heldSql = `SELECT u.id FROM unnest($1::text[], $2::text[]) AS u(id, key) LEFT JOIN ledger_documents d ON d.call_id = u.id
+  WHERE EXISTS (SELECT FROM held_keys k WHERE k.held_key = u.key)
+     OR ($3 AND d.call_id IS NOT NULL AND (d.subjects_version IS DISTINCT FROM $4 OR ${isHeldSql('d.subjects', 'AND NOT k.of_call')}))`;
+
+/** Those of some calls that no hold keeps, by id or by what their documents name; calls of which that is not known are left out. */
+export const listFreeCalls = async (
+  db: Queryable,
+  callIds: readonly string[],
+  { index, keyOf }: Keys,
+): Promise<readonly string[]> => {
+  const noted = await readNoted(db);
+  if (!noted.held) return callIds;
+  const version = noted.holdsLater ? index.version : null;
+  const rows = await db.query<{ id: string }>(heldSql, [callIds, callIds.map(keyOf), noted.holdsLater, version]);
+  const held = new Set(rows.map(({ id }) => id));
+  return callIds.filter((id) => !held.has(id));
+};
+
+/**
+ * The same in the transaction that takes something of them, before it locks other rows. A hold that is put on meanwhile waits for the end
+ * of the transaction; one that a fold finds for a call counts, for the fold locks the call before. List subjects before
+ * (`listSubjects`): calls of which it is not known what they name stay.
+ */
+export const lockFreeCalls = async (
+  tx: Transaction,
+  callIds: readonly string[],
+  keys: Keys,
+): Promise<readonly string[]> => {
+  if (!(await joinFolds(tx)).held) return callIds;
+  const free = await listFreeCalls(tx, callIds, keys);
+  // A fold that is under way may make one of them held; their rows are ours when it has ended.
+  await lockCalls(tx, free);
+  return await listFreeCalls(tx, free, keys);
+};

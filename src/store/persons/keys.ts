@@ -1,0 +1,210 @@
+/** Keyed hashes of what was erased and of what legal holds name, and the lock that orders those who add them with folds. */
+import { randomUUID } from 'node:crypto';
+import type { Database, Queryable } from '../../postgres/database.ts';
+import type { LoggedHold } from '../erasure-log.ts';
+import { writeMeta } from '../meta.ts';
+
+/**
+ * Advisory lock: shared by folds and by deletions, exclusive while keys are added, and for a moment by who waits for all folds that run.
+ * A transaction takes it before it locks rows. Who waits for it holds up those that begin: nothing that takes long shares it.
+ */
+const foldLock = 7_202_611_211;
+
+/** Which keys there are at all. In most stores there are none, and folds compare nothing with them. */
+export interface NotedKeys {
+  /** Of calls and persons that were erased. */
+  readonly erased: boolean;
+  /** Of persons who object to later calls. */
+  readonly objects: boolean;
+  /** Of what a legal hold names, a call or what names later calls too. */
+  readonly held: boolean;
+  readonly holdsLater: boolean;
+}
+
+const notedSql = `SELECT EXISTS (SELECT FROM erased_keys) AS erased, EXISTS (SELECT FROM erased_keys WHERE objects) AS objects,
+       EXISTS (SELECT FROM held_keys) AS held, EXISTS (SELECT FROM held_keys WHERE NOT of_call) AS "holdsLater"`;
+
+/** Keys that are being added are known when it resolves, others are added after the transaction. */
+export const joinFolds = async (tx: Queryable): Promise<NotedKeys> => {
+  await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [foldLock]);
+  // A statement sees what was committed before it began: one that waits for the lock would miss what it waited for.
+  return await readNoted(tx);
+};
+
+export const readNoted = async (db: Queryable): Promise<NotedKeys> => {
+  const [noted] = await db.query<NotedKeys>(notedSql);
+  return noted ?? { erased: true, objects: true, held: true, holdsLater: true };
+};
+
+/** Folds and deletions that run have ended before `work` begins; others begin after its end. */
+export const awaitFolds = async (
+  db: Database,
+  work: (tx: Queryable) => Promise<unknown> = () => Promise.resolve(),
+): Promise<void> =>
+  await db.transaction(async (tx) => {
+    await tx.query('SELECT pg_advisory_xact_lock($1)', [foldLock]);
+    await work(tx);
+  });
+
+const keysPerStatement = 10_000;
+
+function* pagesOf<T>(list: readonly T[], size = keysPerStatement): Generator<readonly T[]> {
+  for (let start = 0; start < list.length; start += size) yield list.slice(start, start + size);
+}
+
+interface ErasedHow {
+  /** Persons: a call that is not known yet and names one in contacts or metadata becomes a tombstone. */
+  readonly objects?: boolean;
+  /** The calls are still to be found in ledger and warehouses: of keys that are new here, or of all. */
+  readonly sought?: 'new' | 'all';
+}
+
+/** Notes keys of calls that the caller erases in the same transaction, so that they stay erased in a later ledger. */
+export const noteErased = async (tx: Queryable, keys: readonly string[], how: ErasedHow = {}): Promise<void> => {
+  for (const page of pagesOf(keys))
+    await tx.query(
+      `INSERT INTO erased_keys (call_key, sought, objects)
+       SELECT DISTINCT key, $2::boolean, $3::boolean FROM unnest($1::text[]) AS key ORDER BY key
+       ON CONFLICT (call_key) DO UPDATE SET sought = erased_keys.sought OR $4, objects = erased_keys.objects OR excluded.objects
+        WHERE $4 OR excluded.objects`,
+      [page, how.sought !== undefined, how.objects === true, how.sought === 'all'],
+    );
+};
+
+/** The same for keys of calls and persons that stand for themselves: every later fold compares what it brings with them. */
+export const addErased = async (db: Database, keys: readonly string[], how: ErasedHow): Promise<void> => {
+  if (keys.length > 0) await awaitFolds(db, (tx) => noteErased(tx, keys, how));
+};
+
+/** Whether calls are still to be found and erased. */
+export const isAnySought = async (db: Queryable): Promise<boolean> =>
+  (await db.query('SELECT FROM erased_keys WHERE sought LIMIT 1')).length > 0;
+
+/** Those of some keys whose calls are. */
+export const findSought = async (db: Queryable, keys: readonly string[]): Promise<readonly string[]> =>
+  (
+    await db.query<{ key: string }>(
+      'SELECT call_key AS key FROM erased_keys WHERE sought AND call_key = ANY($1) ORDER BY call_key',
+      [keys],
+    )
+  ).map(({ key }) => key);
+
+/**
+ * Ends the search for these keys, or for all. They stay noted: a call that comes later under one of them becomes a tombstone.
+ */
+export const settleSought = async (db: Queryable, keys?: readonly string[]): Promise<void> => {
+  if (keys !== undefined) {
+    for (const page of pagesOf(keys))
+      await db.query('UPDATE erased_keys SET sought = false WHERE call_key = ANY($1)', [page]);
+    return;
+  }
+  for (let settled = keysPerStatement; settled === keysPerStatement; ) {
+    const rows = await db.query(
+      `UPDATE erased_keys SET sought = false
+        WHERE call_key = ANY(ARRAY(SELECT call_key FROM erased_keys WHERE sought ORDER BY call_key LIMIT $1)) RETURNING 1`,
+      [keysPerStatement],
+    );
+    settled = rows.length;
+  }
+};
+
+export interface KnownKey {
+  readonly erased: boolean;
+  readonly objects: boolean;
+  /** Of a call that is held. */
+  readonly held: boolean;
+  /** Holds that name it as something else than a call. */
+  readonly holds: readonly string[];
+}
+
+/** Those of some keys that were erased or are held. */
+export const findKnown = async (db: Queryable, keys: Iterable<string>): Promise<ReadonlyMap<string, KnownKey>> => {
+  const known = new Map<string, KnownKey>();
+  for (const page of pagesOf([...new Set(keys)])) {
+    const rows = await db.query<KnownKey & { key: string }>(
+      `SELECT k.key, e.call_key IS NOT NULL AS erased, coalesce(e.objects, false) AS objects,
+              coalesce(h.of_call, false) AS held, coalesce(h.later, '{}') AS holds
+         FROM unnest($1::text[]) AS k(key) LEFT JOIN erased_keys e ON e.call_key = k.key
+         LEFT JOIN (SELECT held_key, bool_or(of_call) AS of_call, array_agg(hold_id) FILTER (WHERE NOT of_call) AS later
+                      FROM held_keys WHERE held_key = ANY($1) GROUP BY held_key) h ON h.held_key = k.key
+        WHERE e.call_key IS NOT NULL OR h.held_key IS NOT NULL`,
+      [page],
+    );
+    for (const { key, ...one } of rows) known.set(key, one);
+  }
+  return known;
+};
+
+export interface ListedHold extends Pick<LoggedHold, 'id' | 'kind' | 'reason' | 'actor'> {
+  readonly at: Date;
+  /** Calls that it names so far and that were not erased. */
+  readonly calls: number;
+}
+
+/** Puts a hold on, or adds keys to it. What was being folded or deleted meanwhile is when it resolves; what comes later is compared. */
+export const addHoldKeys = (db: Database, hold: LoggedHold): Promise<void> =>
+  awaitFolds(db, async (tx) => {
+    await tx.query(
+      'INSERT INTO holds (hold_id, kind, reason, actor, held_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (hold_id) DO NOTHING',
+      [hold.id, hold.kind, hold.reason, hold.actor, hold.at],
+    );
+    await insertHeld(tx, [
+      ...hold.subjects.map((key) => ({ key, hold: hold.id, ofCall: false })),
+      ...hold.calls.map((key) => ({ key, hold: hold.id, ofCall: true })),
+    ]);
+  });
+
+interface HeldKey {
+  readonly key: string;
+  readonly hold: string;
+  readonly ofCall: boolean;
+}
+
+/** In order, so that folds which note the same calls do not wait for each other. */
+export const insertHeld = async (tx: Queryable, keys: readonly HeldKey[]): Promise<void> => {
+  if (keys.length === 0) return;
+  await tx.query(
+    `INSERT INTO held_keys (held_key, hold_id, of_call)
+     SELECT DISTINCT key, hold, of_call FROM unnest($1::text[], $2::text[], $3::boolean[]) AS u(key, hold, of_call)
+      ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
+    [keys.map(({ key }) => key), keys.map(({ hold }) => hold), keys.map(({ ofCall }) => ofCall)],
+  );
+};
+
+/** Whether the store lacks one of these holds, or a key of it. */
+export const lackHolds = async (db: Queryable, holds: readonly LoggedHold[]): Promise<boolean> => {
+  const keys = holds.flatMap(({ id, calls, subjects }) => [...calls, ...subjects].map((key) => ({ id, key })));
+  const rows = await db.query(
+    `SELECT 1 FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM holds h WHERE h.hold_id = id)
+     UNION ALL
+     SELECT 1 FROM unnest($2::text[], $3::text[]) AS u(id, key)
+      WHERE NOT EXISTS (SELECT FROM held_keys k WHERE k.held_key = u.key AND k.hold_id = u.id)
+     LIMIT 1`,
+    [holds.map(({ id }) => id), keys.map(({ id }) => id), keys.map(({ key }) => key)],
+  );
+  return rows.length > 0;
+};
+
+/** Takes holds off. Calls that they kept from being too old are looked at again. Returns whether one was on. */
+export const dropHolds = async (db: Database, ids: readonly string[]): Promise<boolean> => {
+  if (ids.length === 0) return false;
+  let dropped: readonly object[] = [];
+  await awaitFolds(db, async (tx) => {
+    await tx.query('DELETE FROM held_keys WHERE hold_id = ANY($1)', [ids]);
+    dropped = await tx.query('DELETE FROM holds WHERE hold_id = ANY($1) RETURNING 1', [ids]);
+    if (dropped.length > 0) await writeMeta(tx, lastHoldDropped, randomUUID());
+  });
+  return dropped.length > 0;
+};
+
+/** Key in `meta`: changes whenever a hold is taken off. */
+export const lastHoldDropped = 'last_hold_dropped';
+
+/** Oldest first. */
+export const listHolds = async (db: Queryable): Promise<ListedHold[]> =>
+  await db.query<ListedHold>(
+    `SELECT hold_id AS id, kind, reason, actor, held_at AS at,
+            (SELECT count(*)::int FROM held_keys k WHERE k.hold_id = h.hold_id AND k.of_call
+                AND NOT EXISTS (SELECT FROM erased_keys e WHERE e.call_key = k.held_key)) AS calls
+       FROM holds h ORDER BY held_at, hold_id`,
+  );

@@ -1,0 +1,188 @@
+/**
+ * Erasures that wait until nothing is left anywhere, which outlive the command that asked; and receipts of those that ended: a chain beside
+ * those of verdicts, under the same keys and with its head in the same file.
+ */
+import { createPublicKey, randomBytes, verify } from 'node:crypto';
+import type { Queryable } from '../../postgres/database.ts';
+import type { LoggedReceipt } from '../erasure-log.ts';
+import type { Store } from '../store.ts';
+import { readChainHeads, recordChainHead } from '../windows/chain-heads.ts';
+import type { ProofKeys } from '../windows/proof-keys.ts';
+import { type ChainCheck, checkChain, type Proof } from '../windows/verdicts.ts';
+
+/** The place of a receipt in the chain. */
+export interface ReceiptProof {
+  readonly receipt_id: number;
+  readonly key_id: string;
+  readonly digest: string;
+  readonly previous_digest: string | null;
+}
+
+/** No warehouse can be named so. */
+const receiptChain = '(erasures)';
+
+type Linked = Omit<ReceiptProof, 'digest'>;
+
+const signedText = ({ receipt_id, key_id, previous_digest }: Linked, receipt: string): string =>
+  JSON.stringify([receiptChain, receipt_id, key_id, previous_digest, receipt]);
+
+const sign = (keys: ProofKeys, linked: Linked, receipt: string): string | undefined =>
+  keys.signOpenly(linked.key_id, signedText(linked, receipt));
+
+/** Whether a receipt, as a command printed it, was signed by the holder of a public key. Needs no secret. @throws Error for what is no key. */
+export const isSigned = ({ proof, ...receipt }: { readonly proof: ReceiptProof }, publicKey: string): boolean =>
+  verify(
+    null,
+    Buffer.from(signedText(proof, JSON.stringify(receipt))),
+    createPublicKey(publicKey),
+    Buffer.from(proof.digest, 'hex'),
+  );
+
+/** Adds a receipt to the chain, and its digest to the heads outside the store. @throws CallsyncError PROOF_HEADS, DATABASE_… */
+export const addReceipt = async (store: Store, proof: Proof, receipt: unknown): Promise<ReceiptProof> => {
+  const text = JSON.stringify(receipt);
+  const added = await store.transaction(async (tx): Promise<ReceiptProof> => {
+    await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.erasure_receipts'))`);
+    const [next] = await tx.query<{ id: number; previous: string | null }>(
+      // Not of the sequence, which a restore sets back.
+      `SELECT coalesce(max(receipt_id), 0) + 1 AS id, (SELECT digest FROM erasure_receipts ORDER BY receipt_id DESC LIMIT 1) AS previous
+         FROM erasure_receipts`,
+    );
+    const linked = {
+      receipt_id: next?.id as number,
+      key_id: proof.keys.currentId,
+      previous_digest: next?.previous ?? null,
+    };
+    const digest = sign(proof.keys, linked, text) as string;
+    await insertReceipt(tx, { ...linked, receipt: text, digest });
+    return { ...linked, digest };
+  });
+  await store.erasures.log.appendReceipt({ ...added, receipt: text });
+  await recordChainHead(proof.headsFile, {
+    warehouse: receiptChain,
+    ledger_epoch: await store.epoch(),
+    verdict_id: added.receipt_id,
+    digest: added.digest,
+  });
+  return added;
+};
+
+/** The receipt of a request to erase, as it was signed, with its place in the chain; undefined where none is signed. */
+export const findReceipt = async <Receipt extends object>(
+  db: Queryable,
+  requestId: string,
+): Promise<(Receipt & { readonly proof: ReceiptProof }) | undefined> => {
+  const [row] = await db.query<ReceiptProof & { receipt: string }>(
+    `SELECT receipt, receipt_id, key_id, digest, previous_digest FROM erasure_receipts
+      WHERE receipt::jsonb ->> 'requestId' = $1`,
+    [requestId],
+  );
+  if (row === undefined) return undefined;
+  const { receipt, ...proof } = row;
+  return { ...(JSON.parse(receipt) as Receipt), proof };
+};
+
+/** Puts receipts back that a store has lost which was set back. */
+export const restoreReceipts = async (db: Queryable, receipts: readonly LoggedReceipt[]): Promise<void> => {
+  for (const receipt of receipts) await insertReceipt(db, receipt);
+};
+
+const insertReceipt = async (db: Queryable, receipt: LoggedReceipt): Promise<void> => {
+  await db.query(
+    `INSERT INTO erasure_receipts (receipt_id, receipt, key_id, previous_digest, digest)
+     OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5) ON CONFLICT (receipt_id) DO NOTHING`,
+    [receipt.receipt_id, receipt.receipt, receipt.key_id, receipt.previous_digest, receipt.digest],
+  );
+};
+
+/** Recomputes the chain: `verdicts` counts its receipts, and `broken` has their ids. */
+export const verifyReceipts = async (db: Queryable, { keys, headsFile }: Proof): Promise<ChainCheck> => {
+  const rows = await db.query<ReceiptProof & { receipt: string }>(
+    'SELECT receipt_id, receipt, key_id, previous_digest, digest FROM erasure_receipts ORDER BY receipt_id',
+  );
+  const entries = rows.map((row) => ({
+    id: row.receipt_id,
+    previous: row.previous_digest,
+    digest: row.digest,
+    expected: sign(keys, row, row.receipt),
+  }));
+  return await checkChain(await readChainHeads(headsFile), receiptChain, entries, null);
+};
+
+export interface OpenErasure<Draft> {
+  /** The receipt so far; nothing in it names the person. */
+  readonly draft: Draft;
+  /** Calls that are tombstones now. */
+  readonly callIds: readonly string[];
+  /** As `SubjectIndex` has them. */
+  readonly subjects: readonly string[];
+  readonly openedAt: Date;
+}
+
+/** Returns the name under which it is found again. */
+export const openErasure = async (
+  db: Queryable,
+  { draft, callIds, subjects }: Omit<OpenErasure<object>, 'openedAt'>,
+): Promise<string> => {
+  const requestId = randomBytes(8).toString('hex');
+  await db.query('INSERT INTO erasure_requests (request_id, draft, call_ids, subjects) VALUES ($1, $2, $3, $4)', [
+    requestId,
+    JSON.stringify(draft),
+    callIds,
+    subjects,
+  ]);
+  return requestId;
+};
+
+/** Undefined where there is none, or its receipt is signed. */
+export const readOpenErasure = async <Draft>(
+  db: Queryable,
+  requestId: string,
+): Promise<OpenErasure<Draft> | undefined> => {
+  const [open] = await db.query<OpenErasure<Draft>>(
+    `SELECT draft, call_ids AS "callIds", subjects, opened_at AS "openedAt" FROM erasure_requests WHERE request_id = $1`,
+    [requestId],
+  );
+  return open;
+};
+
+/** What was done since it was opened. */
+export const keepErasure = async (
+  db: Queryable,
+  requestId: string,
+  { draft, callIds }: Pick<OpenErasure<object>, 'callIds' | 'draft'>,
+): Promise<void> => {
+  await db.query('UPDATE erasure_requests SET draft = $2, call_ids = $3 WHERE request_id = $1', [
+    requestId,
+    JSON.stringify(draft),
+    callIds,
+  ]);
+};
+
+/** Its receipt is signed. */
+export const closeErasure = async (db: Queryable, requestId: string): Promise<void> => {
+  await db.query('DELETE FROM erasure_requests WHERE request_id = $1', [requestId]);
+};
+
+/** What the store still has of calls that were erased. @param alive calls that should be gone, as the index of subjects has them too. */
+export const countLeft = async (db: Queryable, callIds: readonly string[], alive: readonly string[]) => {
+  const [left] = await db.query<{ calls: number; documents: number; inbox: number; rereads: number }>(
+    `SELECT (SELECT count(*)::int FROM ledger WHERE call_id = ANY($2) AND NOT tombstone) AS calls,
+            (SELECT count(*)::int FROM ledger_documents WHERE call_id = ANY($2)) AS documents,
+            (SELECT count(*)::int FROM inbox WHERE call_id = ANY($1)) AS inbox,
+            (SELECT count(*)::int FROM rereads WHERE call_id = ANY($1)) AS rereads`,
+    [callIds, alive],
+  );
+  return left ?? { calls: 0, documents: 0, inbox: 0, rereads: 0 };
+};
+
+/** What some calls are to each warehouse: how many have still to be sent, and the dates under which they ever were. */
+export const readSent = async (db: Queryable, callIds: readonly string[]) => {
+  const rows = await db.query<{ warehouse: string; waiting: number; dates: (string | null)[] }>(
+    `SELECT warehouse, count(DISTINCT call_id) FILTER (WHERE pending)::int AS waiting,
+            coalesce(array_agg(DISTINCT date::text) FILTER (WHERE date IS NOT NULL), '{}') AS dates
+       FROM warehouse_calls LEFT JOIN LATERAL unnest(partitions) AS date ON true WHERE call_id = ANY($1) GROUP BY warehouse`,
+    [callIds],
+  );
+  return new Map(rows.map(({ warehouse, ...sent }) => [warehouse, sent]));
+};

@@ -1,0 +1,244 @@
+/** Quarantined records and frames, which may belong to no call, by what they name; and what deliveries and rereads hold of calls. */
+import { erasedName } from '../../../schemas/erased-name.ts';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
+import { toTimestamp } from '../../postgres/sql-time.ts';
+import { firstBodiesSql } from '../delivery/first-bodies.ts';
+import { lockRows } from '../delivery/lock-rows.ts';
+import { concernedWarehouses } from '../loads/warehouses.ts';
+import { arrayText, isHeldSql, type Store } from '../store.ts';
+import { findKnown, joinFolds } from './keys.ts';
+
+/** How many were taken. */
+export interface Purged {
+  /** Deliveries whose body or call id went. */
+  readonly inbox: number;
+  readonly quarantine: number;
+  readonly rereads: number;
+  readonly frames: number;
+}
+
+/** Of several steps; what one does not say is 0. */
+export const sumPurged = (...parts: readonly Partial<Purged>[]): Purged => {
+  const sum = (name: keyof Purged): number => parts.reduce((total, part) => total + (part[name] ?? 0), 0);
+  return { inbox: sum('inbox'), quarantine: sum('quarantine'), rereads: sum('rereads'), frames: sum('frames') };
+};
+
+const tables = ['quarantine', 'websocket_frames'] as const;
+type TextTable = (typeof tables)[number];
+/** How what a table holds of a text goes. */
+const purges = {
+  quarantine: `UPDATE quarantine SET body = '', subjects = NULL, state = 'dropped', settled_at = now(), reason = 'erased'`,
+  websocket_frames: 'DELETE FROM websocket_frames',
+};
+const isSealedSql = `substring(body FROM 1 FOR 4) = 'CSX1'::bytea`;
+
+/** Bodies in memory at once, and their bytes; one that is longer comes by itself. */
+const bodiesAtOnce = 100;
+const bytesAtOnce = 16 * 1024 * 1024;
+
+/** Notes what texts name of which it is not known, but for sealed ones: bytes are only ever sealed or emptied, so that it stays true. */
+export const listTextSubjects = async (store: Store): Promise<void> => {
+  const { erasures, index } = store;
+  for (const table of tables) {
+    const unknown = `SELECT id, body FROM ${table}
+      WHERE id > $1 AND octet_length(body) > 0 AND NOT ${isSealedSql} AND subjects_version IS DISTINCT FROM $4 ORDER BY id LIMIT $2`;
+    for (let after: number | undefined = -1; after !== undefined; ) {
+      const rows: readonly { readonly id: number; readonly body: Buffer }[] = await store.query(
+        `SELECT id, body FROM (${firstBodiesSql(unknown, 'id', '$3')}) t ORDER BY id`,
+        [after, bodiesAtOnce, bytesAtOnce, index.version],
+      );
+      after = rows.at(-1)?.id;
+      if (after === undefined) break;
+      const hashes = rows.map(({ body }) => index.hashesOf(erasures.subjects.subjectsInText(body.toString('utf8'))));
+      const ids = rows.map(({ id }) => id);
+      await repeatTransaction(store, async (tx) => {
+        await lockRows(tx, table, 'id = ANY($1)', ids);
+        await tx.query(
+          `UPDATE ${table} t SET subjects = u.subjects::bytea[], subjects_version = $3
+             FROM unnest($1::bigint[], $2::text[]) AS u(id, subjects) WHERE t.id = u.id`,
+          [ids, hashes.map(arrayText), index.version],
+        );
+      });
+    }
+  }
+};
+
+/** Which texts: those that name something that was erased, or one of some subjects, by the first 8 bytes of their hashes. */
+export type NamedBy = 'erased' | readonly string[];
+
+const namingSql = (table: TextTable, by: NamedBy): string =>
+  `SELECT t.id FROM ${table} t CROSS JOIN LATERAL unnest(t.subjects) AS n(s)
+     JOIN ${by === 'erased' ? `erased_keys e ON left(e.call_key, 16) = encode(n.s, 'hex')` : 'unnest($1::bytea[]) AS e(s) USING (s)'}
+    WHERE octet_length(t.body) > 0`;
+
+/**
+ * Empties records in quarantine, and deletes frames, that are meant and name nothing that is held. Those whose subjects are not known
+ * stay: list them before.
+ */
+export const purgeTexts = async (store: Store, by: NamedBy): Promise<Pick<Purged, 'quarantine' | 'frames'>> =>
+  await repeatTransaction(store, async (tx) => {
+    await joinFolds(tx);
+    return await purgeNamedTexts(tx, by);
+  });
+
+/** The same in a transaction in which no hold can be put on. */
+export const purgeNamedTexts = async (tx: Transaction, by: NamedBy): Promise<Pick<Purged, 'quarantine' | 'frames'>> => {
+  const purge = async (table: TextTable): Promise<number> => {
+    const values = by === 'erased' ? [] : [arrayText(by)];
+    const ids = await tx.query<{ id: number }>(
+      `SELECT id FROM ${table} t WHERE id IN (${namingSql(table, by)}) AND NOT ${isHeldSql('t.subjects')}`,
+      values,
+    );
+    if (ids.length === 0) return 0;
+    const where = 'id = ANY($1) AND octet_length(body) > 0';
+    const locked = await lockRows(
+      tx,
+      table,
+      where,
+      ids.map(({ id }) => id),
+    );
+    await tx.query(`${purges[table]} WHERE id = ANY($1)`, [locked]);
+    return locked.length;
+  };
+  return { quarantine: await purge('quarantine'), frames: await purge('websocket_frames') };
+};
+
+export interface TextCounts {
+  /** Texts that are meant, and that no hold keeps. */
+  readonly quarantine: number;
+  readonly frames: number;
+  /** Those that a hold keeps. */
+  readonly heldTexts: number;
+  /** Records of which only the holder of the private key can say what they name. */
+  readonly sealed: number;
+}
+
+/** Texts that name one of some subjects, by the first 8 bytes of their hashes. List subjects that are not known before. */
+export const countTexts = async (db: Queryable, by: readonly string[]): Promise<TextCounts> => {
+  const count = async (table: TextTable) => {
+    const [row] = await db.query<{ all: number; held: number }>(
+      `SELECT count(*)::int AS all, count(*) FILTER (WHERE ${isHeldSql('t.subjects')})::int AS held
+         FROM ${table} t WHERE id IN (${namingSql(table, by)})`,
+      [arrayText(by)],
+    );
+    return row ?? { all: 0, held: 0 };
+  };
+  const [quarantine, frames] = [await count('quarantine'), await count('websocket_frames')];
+  const [sealed] = await db.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM quarantine WHERE state = 'open' AND ${isSealedSql} AND subjects IS NULL`,
+  );
+  return {
+    quarantine: quarantine.all - quarantine.held,
+    frames: frames.all - frames.held,
+    heldTexts: quarantine.held + frames.held,
+    sealed: sealed?.n ?? 0,
+  };
+};
+
+/**
+ * Bodies of the calls' deliveries are deleted, and a keyed hash takes the place of the call id, in the warehouses' table
+ * `deliveries` too. Waiting deliveries are left to the merge, which folds them to nothing: it holds them before it asks
+ * for calls, so that waiting for them here could be for good.
+ */
+export const purgeDeliveries = async (
+  tx: Transaction,
+  callIds: readonly string[],
+  { warehouses, keyOf }: { readonly warehouses: readonly string[]; readonly keyOf: Store['keyOf'] },
+): Promise<number> => {
+  const settled = await lockRows(tx, 'inbox', `call_id = ANY($1) AND outcome <> 'pending'`, callIds);
+  await tx.query(
+    `WITH purged AS (
+       UPDATE inbox i SET body = NULL, call_id = u.name, reason = 'erased'
+         FROM unnest($1::text[], $2::text[]) AS u(id, name) WHERE i.call_id = u.id AND i.seq = ANY($4)
+       RETURNING i.seq)
+     INSERT INTO unloaded_deliveries (warehouse, rejected, seq)
+     SELECT c.warehouse, false, seq FROM (${concernedWarehouses('$3')}) AS c, purged ORDER BY 1, 3 ON CONFLICT DO NOTHING`,
+    [callIds, callIds.map((id) => erasedName(keyOf(id))), [...warehouses], settled],
+  );
+  return settled.length;
+};
+
+/** Behind texts, as by a merge, which keeps what it refuses before it asks for rereads, in the same order. Returns how many went. */
+export const purgeRereads = async (tx: Transaction, callIds: readonly string[]): Promise<number> =>
+  (
+    await tx.query(
+      `DELETE FROM rereads WHERE call_id = ANY(ARRAY(
+         SELECT call_id FROM rereads WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE)) RETURNING 1`,
+      [callIds],
+    )
+  ).length;
+
+/**
+ * Empties bodies of settled deliveries from before a time that name one of some subjects, by the first 8 bytes of their hashes, and nothing
+ * that is held: the call may name somebody else by now. Every body is read; sealed ones cannot be. Returns how many went.
+ */
+export const purgeNamingBodies = async (store: Store, by: readonly string[], before: Date): Promise<number> => {
+  const { erasures, index, keyOf } = store;
+  const sought = new Set(by);
+  let purged = 0;
+  for (let after: number | undefined = by.length === 0 ? undefined : -1; after !== undefined; ) {
+    const rows: readonly { readonly seq: number; readonly body: Buffer }[] = await store.query(
+      `SELECT seq, body FROM (${firstBodiesSql(
+        `SELECT seq, body FROM inbox WHERE seq > $1 AND octet_length(body) > 0 AND outcome <> 'pending' AND NOT ${isSealedSql}
+            AND received_at < $4 ORDER BY seq LIMIT $2`,
+        'seq',
+        '$3',
+      )}) t ORDER BY seq`,
+      [after, bodiesAtOnce, bytesAtOnce, before],
+    );
+    const meant = rows.flatMap(({ seq, body }) => {
+      const named = [...erasures.subjects.subjectsInText(body.toString('utf8'))];
+      return index.hashesOf(named).some((one) => sought.has(one)) ? [{ seq, keys: named.map(keyOf) }] : [];
+    });
+    after = rows.at(-1)?.seq;
+    if (meant.length === 0) continue;
+    purged += await repeatTransaction(store, async (tx) => {
+      await joinFolds(tx);
+      const known = await findKnown(
+        tx,
+        meant.flatMap(({ keys }) => keys),
+      );
+      const isHeld = (key: string): boolean =>
+        known.get(key)?.held === true || (known.get(key)?.holds ?? []).length > 0;
+      const free = meant.filter(({ keys }) => !keys.some(isHeld)).map(({ seq }) => seq);
+      const locked = await lockRows(tx, 'inbox', 'seq = ANY($1) AND body IS NOT NULL', free);
+      await tx.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [locked]);
+      return locked.length;
+    });
+  }
+  return purged;
+};
+
+/** Bodies of deliveries that go in one transaction. */
+const deliveriesAtOnce = 1_000;
+
+/**
+ * Empties the bodies of settled deliveries of calls before a time (microseconds), page by page; returns how many. May be repeated.
+ * @param listFree those of some calls whose bodies go; asked before a row is locked.
+ */
+export const purgeBodiesBefore = async (
+  db: Database,
+  before: number,
+  listFree: (tx: Transaction, callIds: readonly string[]) => Promise<readonly string[]>,
+): Promise<number> => {
+  let purged = 0;
+  for (let after: number | undefined = -1; after !== undefined; ) {
+    const from: number = after;
+    after = await db.transaction(async (tx) => {
+      const rows = await tx.query<{ id: number; callId: string }>(
+        `SELECT i.seq::float8 AS id, i.call_id AS "callId" FROM inbox i JOIN ledger l USING (call_id)
+          WHERE i.seq > $2 AND i.body IS NOT NULL AND i.outcome <> 'pending' AND l.call_timestamp < ${toTimestamp('$1::float8')}
+          ORDER BY i.seq LIMIT $3`,
+        [before, from, deliveriesAtOnce],
+      );
+      const free = new Set(await listFree(tx, [...new Set(rows.map(({ callId }) => callId))]));
+      const ids = rows.flatMap(({ id, callId }) => (free.has(callId) ? [id] : []));
+      const locked = ids.length === 0 ? [] : await lockRows(tx, 'inbox', 'seq = ANY($1)', ids);
+      await tx.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [locked]);
+      purged += locked.length;
+      return rows.at(-1)?.id;
+    });
+  }
+  return purged;
+};

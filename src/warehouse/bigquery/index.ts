@@ -1,0 +1,22 @@
+/** The kind `bigquery`. */
+import type { WarehouseKind } from '../kind.ts';
+import { checkBigqueryAccess } from './check-access.ts';
+import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from './config.ts';
+import { bigqueryFragments } from './fragments.ts';
+import { listStatements } from './statements.ts';
+import { createBigqueryWarehouse } from './warehouse.ts';
+
+export const bigquery: WarehouseKind<BigqueryWarehouseConfig> = {
+  type: 'bigquery',
+  config: bigqueryWarehouseSchema,
+  create: ({ name, config, lease, memory }) => createBigqueryWarehouse({ name, config, lease, quotaMemory: memory() }),
+  checkAccess: async ({ name, config }) => (await checkBigqueryAccess({ name, config })).message,
+  place: (config) => ({
+    tables: config.dataset,
+    marts: config.marts_schema ?? `${config.dataset}_marts`,
+    fragments: bigqueryFragments,
+    relation: (dataset, name) => `\`${config.project}.${dataset}.${name}\``,
+  }),
+  questions: [{ key: 'project', message: 'Google Cloud project', required: true }],
+  statements: () => listStatements(bigqueryWarehouseSchema.parse({ type: 'bigquery', project: 'project' })),
+};

@@ -1,0 +1,56 @@
+/** What the rest of callsync has to know of a kind of warehouse. Nothing outside a kind's folder asks which kind it is. */
+import type { ZodType } from 'zod';
+import type { Fragments } from './fragments.ts';
+import type { Lease, Statement, Warehouse } from './warehouse.ts';
+
+export interface WarehouseKind<C> {
+  /** `type` of its settings. */
+  readonly type: string;
+  readonly config: ZodType<C>;
+  /** Nothing connects, and no library of a vendor is loaded, before the first call of a method. */
+  create(given: GivenWarehouse<C>): Warehouse;
+  /** One sentence on what the credentials may do; leaves nothing behind. @throws CallsyncError */
+  checkAccess(given: CheckedWarehouse<C>): Promise<string>;
+  place(config: C): Place;
+  /** What `callsync init` asks for. */
+  readonly questions: readonly Question[];
+  /** Every statement that such a warehouse can send, with settings that stand for any. */
+  statements(): readonly Statement[];
+}
+
+export interface GivenWarehouse<C> {
+  readonly name: string;
+  readonly config: C;
+  /** Of the operational store, for a warehouse on its server. */
+  readonly storeUrl: Url;
+  /** Shared by all processes that load the warehouse, as is `memory`. */
+  readonly lease: Lease;
+  /** A list of small records that only the holder of the lease writes. */
+  readonly memory: <T>() => { read(): Promise<readonly T[]>; write(records: readonly T[]): Promise<void> };
+  /** Told of what fails in the background. */
+  readonly warn?: ((error: unknown) => void) | undefined;
+}
+
+/** A function reads it anew at each connection. */
+type Url = string | (() => string);
+
+export interface CheckedWarehouse<C> extends Pick<GivenWarehouse<C>, 'name' | 'config'> {
+  /** Rejects where there is no store. */
+  readonly storeUrl: () => Promise<Url>;
+}
+
+/** Where tables are and views go, and the SQL in which marts are written there. */
+export interface Place {
+  readonly tables: string;
+  readonly marts: string;
+  readonly fragments: Fragments;
+  /** A table or view of one of the two, as SQL names it. */
+  relation(schema: string, name: string): string;
+}
+
+export interface Question {
+  /** The setting that the answer is written to. */
+  readonly key: string;
+  readonly message: string;
+  readonly required: boolean;
+}

@@ -1,0 +1,27 @@
+/** Settings of a Postgres warehouse. */
+import { z } from 'zod';
+import { everyWarehouse } from '../../../schemas/config/every-warehouse.ts';
+
+export const postgresWarehouseSchema = z.strictObject({
+  type: z.literal('postgres'),
+  url: z
+    .string()
+    .optional()
+    .describe('Connection URL. Without it, the store’s own server is used (schema of its own).'),
+  url_file: z.string().optional().describe('File that holds the connection URL, instead of `url`.'),
+  reader_url_file: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'File that holds the connection URL of a role that only reads, for `callsync query`. Without it, callsync makes a role: the user of the tables, followed by _callsync_reader.',
+    ),
+  schema: z
+    .string()
+    .regex(/^[a-z_][a-z0-9_]{0,62}$/)
+    .default('calls')
+    .describe('Schema of the analysts’ tables; created if it does not exist.'),
+  ...everyWarehouse,
+});
+
+export type PostgresWarehouseConfig = z.infer<typeof postgresWarehouseSchema>;

@@ -1,0 +1,45 @@
+/** The kind `postgres`. */
+import { openSecret } from '../../lib/secret.ts';
+import type { WarehouseKind } from '../kind.ts';
+import { checkPostgresAccess } from './check-access.ts';
+import { type PostgresWarehouseConfig, postgresWarehouseSchema } from './config.ts';
+import { postgresFragments } from './fragments.ts';
+import { qualified } from './layout.ts';
+import { listStatements } from './statements.ts';
+import { createPostgresWarehouse } from './warehouse.ts';
+
+const urlOf = (name: string, { url, url_file }: PostgresWarehouseConfig) =>
+  openSecret({ key: `warehouses.${name}.url`, value: url, file: url_file })?.read;
+
+export const postgres: WarehouseKind<PostgresWarehouseConfig> = {
+  type: 'postgres',
+  config: postgresWarehouseSchema,
+  create({ name, config, storeUrl, warn }) {
+    const reader = openSecret({ key: `warehouses.${name}.reader_url`, file: config.reader_url_file });
+    return createPostgresWarehouse({
+      name,
+      url: urlOf(name, config) ?? storeUrl,
+      readerUrl: reader?.read,
+      config,
+      warn,
+    });
+  },
+  async checkAccess({ name, config, storeUrl }) {
+    const url = urlOf(name, config) ?? (await storeUrl());
+    return (await checkPostgresAccess({ name, url, config })).message;
+  },
+  place: (config) => ({
+    tables: config.schema,
+    marts: config.marts_schema ?? `${config.schema}_marts`,
+    fragments: postgresFragments,
+    relation: (schema, name) => qualified({ schema, documents: false }, name),
+  }),
+  questions: [
+    {
+      key: 'url_file',
+      message: 'File that holds the connection URL (empty = PostgreSQL of its own on this machine)',
+      required: false,
+    },
+  ],
+  statements: () => listStatements({ schema: 'calls', documents: true }),
+};

@@ -1,0 +1,308 @@
+/**
+ * The files of the spool, and the records in them.
+ *
+ * Names tell what becomes of a file: `N.spool` waits to be drained, `N.spool.parked` holds one delivery that the store
+ * refuses, `N.spool.damaged` was drained but had unreadable bytes in its middle. N grows, so that names give the order; it
+ * is never used twice.
+ *
+ * A delivery as a record:
+ * `CSR1` · length of meta (u32) · length of body (u32) · SHA-256 over both lengths, meta and body · meta (JSON) · body.
+ */
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Delivery } from '../../store/delivery/inbox-writer.ts';
+import { isFileAt } from './spool-lock.ts';
+
+/** A file to which nothing is added any more. */
+export interface SealedSegment {
+  readonly path: string;
+  readonly bytes: number;
+  readonly records: number;
+  /** Arrival of its first record. */
+  readonly oldest: Date | undefined;
+  /** Bytes in its middle were damaged; the file is kept when it has been drained. */
+  readonly damaged: boolean;
+}
+
+interface SegmentFile {
+  readonly name: string;
+  readonly number: number;
+  readonly suffix: string;
+}
+
+const pattern = /^(\d{12})\.spool(\.parked|\.damaged)?$/;
+
+/** All files of a spool folder, oldest first. */
+const listSegments = async (dir: string): Promise<SegmentFile[]> =>
+  (await readdir(dir))
+    .flatMap((name) => {
+      const [, digits, suffix = ''] = pattern.exec(name) ?? [];
+      return digits === undefined ? [] : [{ name, number: Number(digits), suffix }];
+    })
+    .sort((left, right) => left.number - right.number);
+
+/** @param number is of the folder's next file. */
+const segmentPath = (dir: string, number: number): string => join(dir, `${String(number).padStart(12, '0')}.spool`);
+
+/**
+ * Gives every file that waits a new name, and those that are parked after them: what the store refused may have been
+ * repaired since. A receiver that had the folder before and still writes to it (where the file system does not hold locks)
+ * then notices that its file is gone, and does not count what it wrote.
+ * @returns the files to drain, in order, and the number of the next new one.
+ */
+export const takeOverSegments = async (dir: string): Promise<{ paths: string[]; nextNumber: number }> => {
+  const found = await listSegments(dir);
+  const waiting = [...found.filter((one) => one.suffix === ''), ...found.filter((one) => one.suffix === '.parked')];
+  let nextNumber = (found.at(-1)?.number ?? 0) + 1;
+  const paths: string[] = [];
+  for (const { name } of waiting) {
+    const path = segmentPath(dir, nextNumber++);
+    await rename(join(dir, name), path);
+    paths.push(path);
+  }
+  if (paths.length > 0) await syncFolder(dir);
+  return { paths, nextNumber };
+};
+
+/** Checks every record; what a crash left half-written at the end was never answered and is cut off. */
+export const recoverSegment = async (path: string): Promise<SealedSegment & { readonly cutBytes: number }> => {
+  const file = await open(path, 'r+');
+  try {
+    const { size } = await file.stat();
+    let records = 0;
+    let oldest: Date | undefined;
+    let damaged = false;
+    let at = 0;
+    while (at < size) {
+      const found = await readRecord(file, at, size);
+      if (found) {
+        records += 1;
+        oldest ??= found.delivery.receivedAt;
+        at = found.end;
+        continue;
+      }
+      const next = await findRecord(file, at + 1, size);
+      if (next === undefined) break;
+      damaged = true;
+      at = next;
+    }
+    if (at < size) {
+      await file.truncate(at);
+      await file.datasync();
+    }
+    return { path, bytes: at, records, oldest, damaged, cutBytes: size - at };
+  } finally {
+    await file.close();
+  }
+};
+
+/** Appends to a new file; the folder is synced, so that the file itself survives a crash. */
+export class SegmentWriter {
+  readonly path: string;
+  bytes = 0;
+  records = 0;
+  oldest: Date | undefined;
+  readonly #file: FileHandle;
+
+  private constructor(path: string, file: FileHandle) {
+    this.path = path;
+    this.#file = file;
+  }
+
+  static async create(dir: string, number: number): Promise<SegmentWriter> {
+    const path = segmentPath(dir, number);
+    const file = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
+    await syncFolder(dir);
+    return new SegmentWriter(path, file);
+  }
+
+  /**
+   * Durable when it resolves. After a failure nothing of it counts, and the segment must be sealed.
+   * @throws when the disk fails, or when the file is no longer in the folder: who reads the folder would miss it.
+   */
+  async append(bytes: Buffer, records: number, oldest: Date): Promise<void> {
+    try {
+      let done = 0;
+      while (done < bytes.length) {
+        const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, this.bytes + done);
+        done += bytesWritten;
+      }
+      await this.#file.datasync();
+      // Looked at after the write: what was written before a takeover is in what the taker reads.
+      if (!(await isFileAt(this.#file, this.path))) throw new SegmentGone();
+    } catch (error) {
+      await this.#file.truncate(this.bytes).catch(() => {});
+      throw error;
+    }
+    this.bytes += bytes.length;
+    this.records += records;
+    this.oldest ??= oldest;
+  }
+
+  seal(): SealedSegment {
+    // What counts was synced before: the drain may read it while it is closed.
+    this.#file.close().catch(() => {});
+    return { path: this.path, bytes: this.bytes, records: this.records, oldest: this.oldest, damaged: false };
+  }
+}
+
+class SegmentGone extends Error {
+  readonly code = 'SEGMENT_GONE';
+}
+
+/** Removes a drained segment; a damaged one is kept under another name. */
+export const discardSegment = async (dir: string, segment: SealedSegment): Promise<void> => {
+  if (segment.damaged) await rename(segment.path, `${segment.path}.damaged`);
+  else await rm(segment.path, { force: true });
+  await syncFolder(dir);
+};
+
+/** Writes one record to a file of its own that is left out of the drain until the next takeover. Durable when it resolves. */
+export const parkRecord = async (dir: string, number: number, record: Buffer): Promise<void> => {
+  const file = await open(`${segmentPath(dir, number)}.parked`, 'wx', 0o600);
+  try {
+    await file.writeFile(record);
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+  await syncFolder(dir);
+};
+
+const syncFolder = async (dir: string): Promise<void> => {
+  const folder = await open(dir, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+};
+
+/** Deletes damaged files that were last written before `before`. Returns the bytes of those that stay, and how many went. */
+export const expireDamaged = async (dir: string, before: Date): Promise<{ bytes: number; deleted: number }> => {
+  let bytes = 0;
+  let deleted = 0;
+  for (const { name } of (await listSegments(dir)).filter((one) => one.suffix === '.damaged')) {
+    const path = join(dir, name);
+    const { mtime, size } = await stat(path);
+    if (mtime >= before) bytes += size;
+    else {
+      await rm(path);
+      deleted += 1;
+    }
+  }
+  return { bytes, deleted };
+};
+
+const magic = Buffer.from('CSR1');
+const headBytes = magic.length + 8 + 32;
+/** No record is larger: more than this in a length field is damage. */
+const largestPart = 1024 * 1024 * 1024;
+
+type Meta = readonly [
+  arrivalId: string,
+  deliveryId: string | null,
+  hookId: string | null,
+  agent: string | null,
+  receivedAtMs: number,
+  signingKey: string | null,
+  bodyHash: string,
+  /** Why the store refused it, where it is parked. */
+  reason?: string | null,
+  privacyVersion?: string,
+];
+
+/** @param reason why the store refused the delivery, for a person who opens a parked file; never read back. */
+export const encodeRecord = (delivery: Delivery, reason?: string): Buffer => {
+  const meta: [...Meta] = [
+    delivery.arrivalId,
+    delivery.deliveryId,
+    delivery.hookId,
+    delivery.agent,
+    delivery.receivedAt.getTime(),
+    delivery.signingKey,
+    delivery.bodyHash.toString('base64'),
+  ];
+  const { privacyVersion } = delivery;
+  if (reason !== undefined || privacyVersion !== undefined) meta.push(reason ?? null);
+  if (privacyVersion !== undefined) meta.push(privacyVersion);
+  const metaBytes = Buffer.from(JSON.stringify(meta));
+  const lengths = Buffer.alloc(8);
+  lengths.writeUInt32BE(metaBytes.length, 0);
+  lengths.writeUInt32BE(delivery.body.length, 4);
+  return Buffer.concat([magic, lengths, checksum(lengths, metaBytes, delivery.body), metaBytes, delivery.body]);
+};
+
+interface ReadRecord {
+  readonly delivery: Delivery;
+  /** Offset of the byte behind the record. */
+  readonly end: number;
+}
+
+/** The record that begins at `offset`; undefined when there is no whole and undamaged one. */
+export const readRecord = async (
+  file: FileHandle,
+  offset: number,
+  fileBytes: number,
+): Promise<ReadRecord | undefined> => {
+  if (offset + headBytes > fileBytes) return undefined;
+  const head = await readExactly(file, offset, headBytes);
+  if (head === undefined || !head.subarray(0, magic.length).equals(magic)) return undefined;
+  const lengths = head.subarray(magic.length, magic.length + 8);
+  const metaLength = lengths.readUInt32BE(0);
+  const bodyLength = lengths.readUInt32BE(4);
+  const end = offset + headBytes + metaLength + bodyLength;
+  if (bodyLength > largestPart || end > fileBytes) return undefined;
+  const content = await readExactly(file, offset + headBytes, metaLength + bodyLength);
+  if (content === undefined) return undefined;
+  const meta = content.subarray(0, metaLength);
+  const body = content.subarray(metaLength);
+  if (!checksum(lengths, meta, body).equals(head.subarray(magic.length + 8))) return undefined;
+  return { delivery: toDelivery(JSON.parse(meta.toString('utf8')) as Meta, body), end };
+};
+
+/** Offset of the next undamaged record at or behind `offset`; undefined when there is none. */
+export const findRecord = async (file: FileHandle, offset: number, fileBytes: number): Promise<number | undefined> => {
+  const step = 1024 * 1024;
+  for (let at = offset; at + headBytes <= fileBytes; at += step) {
+    // The steps overlap by the magic's length, so that one across two steps is found.
+    const bytes = await readExactly(file, at, Math.min(step + magic.length - 1, fileBytes - at));
+    if (bytes === undefined) return undefined;
+    for (let hit = bytes.indexOf(magic); hit !== -1; hit = bytes.indexOf(magic, hit + 1)) {
+      if (await readRecord(file, at + hit, fileBytes)) return at + hit;
+    }
+  }
+  return undefined;
+};
+
+const checksum = (lengths: Buffer, meta: Buffer, body: Buffer): Buffer => {
+  return createHash('sha256').update(lengths).update(meta).update(body).digest();
+};
+
+const toDelivery = (meta: Meta, body: Buffer): Delivery => {
+  const [arrivalId, deliveryId, hookId, agent, receivedAtMs, signingKey, bodyHash, , privacyVersion] = meta;
+  return {
+    arrivalId,
+    deliveryId,
+    hookId,
+    agent,
+    receivedAt: new Date(receivedAtMs),
+    signingKey,
+    body,
+    bodyHash: Buffer.from(bodyHash, 'base64'),
+    privacyVersion,
+  };
+};
+
+const readExactly = async (file: FileHandle, offset: number, length: number): Promise<Buffer | undefined> => {
+  const bytes = Buffer.allocUnsafe(length);
+  let done = 0;
+  while (done < length) {
+    const { bytesRead } = await file.read(bytes, done, length - done, offset + done);
+    if (bytesRead === 0) return undefined;
+    done += bytesRead;
+  }
+  return bytes;
+};

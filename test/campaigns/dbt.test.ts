@@ -1,0 +1,165 @@
+/** The dbt package. About 7 minutes in all, each case as it says. */
+
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectedColumns, renderCsv } from '../../scripts/dbt-seeds.ts';
+import { marts } from '../../src/marts/marts.ts';
+import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
+import { listStatements } from '../../src/warehouse/bigquery/statements.ts';
+import { analytics, changeCall } from '../marts/analytics.ts';
+import { compareModels, type ManifestNode, readManifest } from '../marts/compare-models.ts';
+import { type Dbt, type DbtAdapter, installDbt, openDbt, postgresTarget, settingsVars } from '../marts/dbt.ts';
+import { stateRow } from '../marts/log-rows.ts';
+import { type FilledWarehouses, fillWarehouses, readChangedCalls } from '../marts/two-warehouses.ts';
+import { analyze, hasAnalyzer } from '../support/analyzer.ts';
+import { useBigQuery } from '../support/bigquery.ts';
+import { createDatabase } from '../support/postgres.ts';
+
+/**
+ * The dbt package with the real dbt-bigquery on the local BigQuery: it builds, its marts equal the views, sources are
+ * fresh. With CALLSYNC_GSQLCHECK, Google's analyzer checks its SQL with contracts. About 4 minutes, and one to install
+ * dbt first.
+ */
+describe('bigquery', () => {
+  let here: FilledWarehouses;
+  let folder: string;
+  let dbt: Dbt;
+  let vars: Readonly<Record<string, unknown>>;
+  let views: readonly string[];
+
+  beforeAll(async () => {
+    expect(await installDbt('bigquery')).toBeUndefined();
+    here = await fillWarehouses(await readChangedCalls(changeCall));
+    views = await here.bigquery.applyMarts(analytics);
+    folder = await mkdtemp(join(tmpdir(), 'callsync-dbt-bigquery-'));
+    const { project, dataset, restUrl: api_endpoint } = here.bigqueryPlace;
+    const target = {
+      method: 'oauth-secrets',
+      token: 'none',
+      project,
+      dataset: `${dataset}_dbt`,
+      api_endpoint,
+      threads: 1,
+    };
+    dbt = await openDbt({ adapter: 'bigquery', folder, target });
+    vars = { ...settingsVars, callsync_schema: dataset };
+  }, 900_000);
+  afterAll(async () => {
+    await dbt?.close();
+    await here?.close();
+    if (folder !== undefined) await rm(folder, { recursive: true });
+  });
+
+  test('builds with all its tests and unit tests, and each model has the rows of the view', async () => {
+    const said = await dbt.run(['build'], vars);
+    console.log(said.trim().split('\n').at(-1));
+    expect(said).toMatch(/Done\. PASS=\d+ WARN=0 ERROR=0 SKIP=0/);
+    await compareModels(folder, here.bigquery, views);
+  });
+
+  test('takes the freshness of its sources from sync_state', async () => {
+    const freshness = () => dbt.run(['source', 'freshness', '--select', 'source:callsync.calls'], vars);
+    await expect(freshness()).rejects.toThrow(/ERROR STALE/);
+    const now = Date.now() * 1000;
+    await here.bigquery.warehouse.recordState(stateRow({ watermark: now, proven_through: now, heartbeat_at: now }));
+    expect(await freshness()).toMatch(/PASS freshness/);
+  });
+
+  /** As dbt-bigquery writes it: a table under a contract is made with the columns and types of the contract. */
+  const writeRelation = ({ relation_name, compiled_code = '', config, columns }: ManifestNode): string => {
+    if (config.materialized === 'view') return `CREATE OR REPLACE VIEW ${relation_name} AS (${compiled_code})`;
+    if (config.contract?.enforced !== true) return `CREATE OR REPLACE TABLE ${relation_name} AS (${compiled_code})`;
+    const all = Object.values(columns);
+    const typed = all.map(({ name, data_type }) => `${name} ${data_type}`).join(', ');
+    const named = all.map(({ name }) => name).join(', ');
+    return `CREATE OR REPLACE TABLE ${relation_name} (${typed}) AS (SELECT ${named} FROM (${compiled_code}) AS model_subq)`;
+  };
+
+  test.skipIf(!hasAnalyzer)("Google's analyzer accepts every model, with contracts, and every test", async () => {
+    const { callsync_fields: _fields, ...withoutFields } = vars;
+    await dbt.run(['compile'], { ...withoutFields, callsync_contracts: true, callsync_using_documents: true });
+    const nodes = await readManifest(folder);
+    const { project, dataset } = here.bigqueryPlace;
+    const config = bigqueryWarehouseSchema.parse({ type: 'bigquery', project, dataset, documents: true });
+    const statements = listStatements(config)
+      .filter(({ name }) => name.startsWith('ddl/'))
+      .map(({ sql }) => sql);
+    const written = new Set<string>();
+    const write = (id: string): void => {
+      const node = nodes[id];
+      if (node === undefined || written.has(id)) return;
+      written.add(id);
+      for (const parent of node.depends_on.nodes) write(parent);
+      if (node.resource_type === 'model') statements.push(writeRelation(node));
+      if (node.resource_type === 'test') statements.push(node.compiled_code ?? '');
+    };
+    for (const id of Object.keys(nodes)) write(id);
+    const contracts = Object.values(nodes).filter(({ config: { contract } }) => contract?.enforced === true);
+    const { checked, failures } = await analyze(statements);
+    console.log(`${contracts.length} models under contracts; ${checked} statements were checked`);
+    expect(failures).toEqual([]);
+    expect(contracts.length).toBe(marts.length);
+  });
+});
+
+/**
+ * The dbt package as another project uses it: dbt/integration_tests on PostgreSQL and on the local BigQuery, whose
+ * figures were counted from the calls of the seeds. About 3 minutes, and one for each adapter to install dbt first.
+ */
+describe('seeds', () => {
+  const dbtFolder = resolve(import.meta.dirname, '../../dbt');
+  const schema = 'callsync_integration_tests';
+
+  interface Place {
+    readonly target: Readonly<Record<string, unknown>>;
+    readonly vars: Readonly<Record<string, unknown>>;
+    close(): Promise<void>;
+  }
+
+  const places: Readonly<Record<DbtAdapter, () => Promise<Place>>> = {
+    async postgres() {
+      const database = await createDatabase();
+      return { target: postgresTarget(database.url, schema), vars: {}, close: () => database.drop() };
+    },
+    async bigquery() {
+      const { project, dataset, restUrl: api_endpoint } = await useBigQuery();
+      const target = { method: 'oauth-secrets', token: 'none', project, dataset, api_endpoint, threads: 1 };
+      return { target, vars: { callsync_schema: dataset }, close: () => Promise.resolve() };
+    },
+  };
+
+  test.each(['postgres', 'bigquery'] as const)('models of seeds on %s are what was counted', async (adapter) => {
+    expect(await installDbt(adapter)).toBeUndefined();
+    const { target, vars, close } = await places[adapter]();
+    const folder = await mkdtemp(join(tmpdir(), 'callsync-dbt-seeds-'));
+    const project = join(folder, 'project');
+    await cp(join(dbtFolder, 'integration_tests'), project, { recursive: true });
+    await writeFile(join(project, 'packages.yml'), `packages: [{ local: '${dbtFolder}' }]\n`);
+    const dbt = await openDbt({ adapter, folder, target, project });
+    await dbt.run(['deps'], {});
+    await dbt.run(['seed'], vars);
+    const said = await dbt.run(['build', '--exclude-resource-type', 'seed'], vars);
+    console.log(adapter, said.trim().split('\n').at(-1));
+    expect(said).toMatch(/Done\. PASS=\d+ WARN=0 ERROR=0 SKIP=0/);
+    for (const mart of Object.keys(expectedColumns)) expect(said).toMatch(new RegExp(`PASS ${mart}_as_counted `));
+
+    // What was counted is compared: a seed without rows is noticed.
+    await writeFile(join(project, 'seeds/expected_agent_daily.csv'), renderCsv(expectedColumns.agent_daily ?? [], []));
+    await dbt.run(['seed', '--select', 'expected_agent_daily'], vars);
+    const compared = dbt.run(['test', '--select', 'agent_daily_as_counted'], vars);
+    await expect(compared).rejects.toThrow(/FAIL \d+ agent_daily_as_counted/);
+
+    // The local BigQuery refuses tables with an enforced contract.
+    if (adapter === 'postgres') {
+      const contracts = { ...vars, callsync_contracts: true, callsync_fields: {} };
+      const built = await dbt.run(['run', '--full-refresh'], contracts);
+      console.log('with contracts', built.trim().split('\n').at(-1));
+      expect(built).toMatch(/Done\. PASS=\d+ WARN=0 ERROR=0 SKIP=0/);
+    }
+    await dbt.close();
+    await close();
+    await rm(folder, { recursive: true });
+  });
+});

@@ -1,0 +1,36 @@
+/** Live calls beside other work. About 20 minutes in all, each case as it says. */
+
+import { describe, expect, test } from 'vitest';
+import { listAway, liveBesideBackfill } from '../e2e/live-cases.ts';
+import { describeOpenTransaction } from '../warehouse/postgres/open-transaction-cases.ts';
+
+/**
+ * The list is away and a repeated delivery waits for it: other deliveries stay visible within 2 seconds. About 5
+ * minutes; CALLSYNC_SECONDS=60 for less.
+ */
+describe('list-away', () => {
+  test('95 of 100 deliveries are visible within 2 seconds', async () => {
+    const figures = await listAway(Number(process.env.CALLSYNC_SECONDS ?? 300) * 1000);
+    process.stdout.write(`${JSON.stringify(figures)}\n`);
+    expect(figures.rereadsWaiting).toBe(1);
+    expect(figures.p95Seconds).toBeLessThanOrEqual(2);
+  });
+});
+
+/**
+ * Live calls beside a backfill with concurrency 8 and a reconcile: how soon they are visible with a schedule of 5
+ * seconds. About 10 minutes; CALLSYNC_SECONDS=120 for less.
+ */
+describe('beside-backfill', () => {
+  test('95 of 100 calls are visible within 10 seconds after they are listed', async () => {
+    const figures = await liveBesideBackfill(Number(process.env.CALLSYNC_SECONDS ?? 600) * 1000);
+    process.stdout.write(`${JSON.stringify(figures)}\n`);
+    expect(figures.backfillRunning).toBe(true);
+    expect(figures.p95Seconds).toBeLessThanOrEqual(10);
+  });
+});
+
+/** An analyst's transaction holds `words` for 5 minutes while 3 workers start and loads go on. About 5 minutes. */
+describe('open-transaction', () => {
+  describeOpenTransaction({ seconds: 300 });
+});

@@ -1,0 +1,275 @@
+/** Erasures, planted personal values and limits of age. About 40 minutes in all, each case as it says. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
+import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
+import { loadPending } from '../../src/pipeline/load/load-pending.ts';
+import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
+import { keepForAYear } from '../pipeline/load/ages-cases.ts';
+import { recordOf, squeeze, valuesOf } from '../pipeline/load/planted-values.ts';
+import { localBigquery, openBigqueryTarget, readBigquery } from '../pipeline/persons/bigquery-target.ts';
+import { eraseUnderRestores, openPostgresTarget } from '../pipeline/persons/erasure-cases.ts';
+import { readSchemas } from '../pipeline/persons/search-everything.ts';
+import { useBigQuery } from '../support/bigquery.ts';
+import { endProcess, until } from '../support/installation.ts';
+import { openPipeline, register } from '../support/pipeline.ts';
+import { createDatabase } from '../support/postgres.ts';
+
+/**
+ * A thousand persons are erased while ten thousand late, repeated and replayed events arrive; then ledger and both
+ * warehouses are restored to before, and the ledger is lost. About 20 minutes; CALLSYNC_PEOPLE=100 for less.
+ */
+describe('erasure', () => {
+  test('nothing of erased persons is found anywhere, and receipts verify', async () => {
+    const people = Number(process.env.CALLSYNC_PEOPLE ?? 1_000);
+    const pipeline = await openPipeline({ documents: true });
+    try {
+      const bigquery = await openBigqueryTarget();
+      await register(pipeline.store, 'bigquery');
+      const figures = await eraseUnderRestores(pipeline, [await openPostgresTarget(pipeline), bigquery], {
+        erased: people,
+        others: Math.ceil(people / 5),
+        events: people * 10,
+      });
+      process.stdout.write(`${JSON.stringify(figures)}\n`);
+      expect(figures.examples).toEqual([]);
+      for (const [expected, ...kept] of Object.values(figures.kept)) expect(kept).toEqual(kept.map(() => expected));
+      for (const { broken, cut } of Object.values(figures.receipts))
+        expect({ broken, cut }).toEqual({ broken: 0, cut: 0 });
+    } finally {
+      await pipeline.close();
+    }
+  });
+});
+
+/**
+ * 5,000 personal values come in under the profile `pseudonymous`: by webhook, whole, repeated and broken, while the
+ * store is away, and by import; then everything that any process wrote is searched for them. About 5 minutes;
+ * CALLSYNC_PEOPLE=50 for less.
+ */
+describe('planted', () => {
+  const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
+  const secret = 'a secret of the planted values';
+  const people = Number(process.env.CALLSYNC_PEOPLE ?? 1_000);
+
+  interface Running {
+    readonly child: ChildProcess;
+    readonly webhook: string;
+    /** All that it said. */
+    said(): string;
+  }
+
+  const start = async (...args: readonly string[]): Promise<Running> => {
+    const child = spawn(process.execPath, [main, ...args, '--json', '--log-level', 'debug'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let said = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        said += chunk.toString('utf8');
+      });
+    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+    return { child, webhook: (JSON.parse(line) as { webhook: string }).webhook, said: () => said };
+  };
+
+  const filesIn = (folder: string): string[] =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .map((name) => join(folder, name))
+      .filter((path) => statSync(path).isFile());
+
+  type Sought = ReadonlyMap<string, readonly string[]>;
+
+  /** Values of persons by their first eight characters. */
+  const listSought = (first: number, end: number): Sought => {
+    const sought = new Map<string, string[]>();
+    for (let index = first; index < end; index += 1)
+      for (const value of valuesOf(index))
+        sought.set(value.slice(0, 8), [...(sought.get(value.slice(0, 8)) ?? []), value]);
+    return sought;
+  };
+
+  /** Times of now, as text and as microseconds: the digits of one in some ten thousand are a planted number by chance. */
+  const times = /\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?|\b1[78]\d{14}\b/g;
+  const squeezeAll = (text: string): string => squeeze(text.replace(times, ' '));
+
+  /** Every value that a text holds; only what has the digits or the name of one is compared with all of them. */
+  const findIn = (squeezed: string, sought: Sought): string[] => {
+    const found = new Set<string>();
+    for (let at = 0; at + 8 <= squeezed.length; at += 1) {
+      for (const value of sought.get(squeezed.slice(at, at + 8)) ?? [])
+        if (squeezed.startsWith(value, at)) found.add(value);
+    }
+    return [...found];
+  };
+
+  const around = (text: string, value: string): string => {
+    const at = text.indexOf(value);
+    return `${text.slice(Math.max(0, at - 60), at)}[${value}]${text.slice(at + value.length, at + value.length + 60)}`;
+  };
+
+  test('none of them is found in store, warehouses, spool, logs, Temporal, metrics or process environments', async () => {
+    const sought = listSought(0, people);
+    // Persons whom nobody planted, eight times as many: how often a value is found by chance.
+    const others = listSought(people, 9 * people);
+    const folder = mkdtempSync(join(tmpdir(), 'callsync-planted-'));
+    const temporalDir = join(folder, 'temporal');
+    const temporal = await startTemporalDevServer({ dataDir: temporalDir, headless: true });
+    const database = await createDatabase();
+    const bigquery = localBigquery(await useBigQuery());
+    const { publicKey } = generateKeyPairSync('x25519', {
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    });
+    writeFileSync(join(folder, 'public.pem'), publicKey);
+    writeFileSync(join(folder, 'privacy.key'), 'a key of tokens that is long enough');
+    const port = await findFreePort();
+    const configure = (name: string, store: object, operations: object): string => {
+      const path = join(folder, `${name}.yaml`);
+      const config = {
+        source: { base_url: 'http://127.0.0.1:9', token: 'none' },
+        store: { data_dir: join(folder, 'data'), ...store },
+        temporal: { address: temporal.address },
+        warehouses: { postgres: { type: 'postgres', documents: true }, bigquery },
+        privacy: {
+          profile: 'pseudonymous',
+          key_file: join(folder, 'privacy.key'),
+          seal_key_file: join(folder, 'public.pem'),
+        },
+        webhook: { port: 0, secrets: [{ name: 'planted', secret }], spool: { dir: join(folder, `spool-${name}`) } },
+        operations,
+      };
+      writeFileSync(path, stringify(config), { mode: 0o600 });
+      return path;
+    };
+    const path = configure('up', { url: database.url }, { port });
+    const pool = new pg.Pool({ connectionString: database.url });
+    const running: ChildProcess[] = [];
+    try {
+      const up = await start('up', '--no-schedules', '--config', path);
+      running.push(up.child);
+      // Its store is away: everything it takes stays in its spool.
+      const away = configure('away', { url: 'postgres://nobody:none@127.0.0.1:9/none' }, { enabled: false });
+      const receiver = await start('serve', '--config', away);
+      running.push(receiver.child);
+      const imported: string[] = [];
+      for (let index = 0; index < people; index += 1) {
+        const text = JSON.stringify(recordOf(`call-${index}`, index));
+        const broken = text.slice(0, -1 - (index % 40));
+        const way = index % 5;
+        const bodies = way === 0 ? [text, text] : way === 1 ? [broken] : way === 2 ? [text, broken] : [];
+        for (const body of bodies) await sendWebhook({ url: up.webhook, body, secret });
+        if (way === 3) for (const body of [text, broken]) await sendWebhook({ url: receiver.webhook, body, secret });
+        if (way === 4) imported.push(text, broken);
+      }
+      writeFileSync(join(folder, 'calls.ndjson'), imported.join('\n'));
+      const importing = spawn(
+        process.execPath,
+        [main, 'import', join(folder, 'calls.ndjson'), '--config', path, '--json'],
+        {
+          stdio: ['ignore', 'pipe', 'pipe'],
+        },
+      );
+      let importSaid = '';
+      for (const stream of [importing.stdout, importing.stderr])
+        stream.on('data', (chunk: Buffer) => {
+          importSaid += chunk.toString('utf8');
+        });
+      await once(importing, 'close');
+      rmSync(join(folder, 'calls.ndjson'));
+      await until(
+        'everything is loaded',
+        async () => {
+          const { rows } = await pool.query<{ waiting: number; loaded: number }>(
+            `SELECT (SELECT count(*) FROM callsync.inbox WHERE outcome = 'pending')::int
+                + (SELECT count(*) FROM callsync.warehouse_calls WHERE pending)::int AS waiting,
+                  (SELECT count(*) FROM calls.calls)::int AS loaded`,
+          );
+          return rows[0]?.waiting === 0 && rows[0].loaded > 0;
+        },
+        600_000,
+      );
+      const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      const processes = [...running.map(({ pid }) => pid), temporal.pid].flatMap((pid) =>
+        ['environ', 'cmdline'].map((name) => readFileSync(`/proc/${pid}/${name}`, 'latin1')),
+      );
+      const found: Record<string, number> = {};
+      const sizes: Record<string, number> = {};
+      /** Where each stands. */
+      const hits: string[] = [];
+      let chance = 0;
+      const look = (place: string, text: string): void => {
+        const squeezed = squeezeAll(text);
+        const values = findIn(squeezed, sought);
+        found[place] = (found[place] ?? 0) + values.length;
+        for (const value of values) hits.push(`${place}: ${around(squeezed, value)}`);
+        chance += findIn(squeezed, others).length / 8;
+        sizes[place] = (sizes[place] ?? 0) + text.length;
+      };
+      for await (const text of readSchemas(pool, ['callsync', 'calls'])) look('store and PostgreSQL', text);
+      for await (const text of readBigquery(bigqueryWarehouseSchema.parse(bigquery))) look('BigQuery', text);
+      look('logs', up.said() + receiver.said() + importSaid);
+      look('metrics', metrics);
+      look('processes', processes.join('\n'));
+      await endProcess(receiver.child, 'SIGTERM');
+      for (const file of filesIn(folder)) {
+        const place = file.includes('spool') ? 'spool' : file.startsWith(temporalDir) ? 'Temporal' : 'other files';
+        look(place, readFileSync(file, 'latin1'));
+      }
+      const { rows } = await pool.query<{ n: number }>('SELECT count(*)::int AS n FROM calls.calls');
+      process.stdout.write(
+        `${JSON.stringify({ planted: people * 5, calls: rows[0]?.n, found, expectedByChance: chance, sizes })}\n`,
+      );
+      expect(hits).toEqual([]);
+      expect(sizes.spool).toBeGreaterThan(1_000);
+      expect(sizes.Temporal).toBeGreaterThan(1_000);
+    } finally {
+      for (const child of running) await endProcess(child, 'SIGKILL');
+      await pool.end();
+      await temporal.stop();
+      await database.drop();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+/**
+ * A year of simulated days under limits of age: nothing older than its class allows, in ledger, PostgreSQL and
+ * BigQuery, and all that is younger. About 15 minutes; CALLSYNC_STEP=7 looks every seventh day.
+ */
+describe('retention', () => {
+  test('after a year nothing is older than its class allows, and everything younger is there', async () => {
+    const pipeline = await openPipeline({ documents: true });
+    try {
+      const bigquery = await openBigqueryTarget();
+      await register(pipeline.store, 'bigquery');
+      const targets = [pipeline.target, bigquery.target];
+      const drain = async (): Promise<void> => {
+        const deps = { ...pipeline.deps, targets };
+        for (const { warehouse } of targets)
+          while ((await loadPending(deps, { warehouse: warehouse.name, origin: 'test', graceSeconds: 0 })).sent > 0);
+      };
+      const figures = await keepForAYear(pipeline, targets, {
+        step: Number(process.env.CALLSYNC_STEP ?? 1),
+        callsPerDay: 5,
+        drain,
+      });
+      process.stdout.write(`${JSON.stringify(figures)}\n`);
+      const { expected, ledger, warehouses, oldBodies, left } = figures;
+      expect(ledger).toEqual(expected);
+      expect(warehouses).toEqual({ main: expected, bigquery: expected });
+      expect({ oldBodies, left }).toEqual({ oldBodies: 0, left: 0 });
+    } finally {
+      await pipeline.close();
+    }
+  });
+});

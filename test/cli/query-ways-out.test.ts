@@ -1,0 +1,212 @@
+/** What a query of a person may not do, on every server that is here: the embedded one, and Debian's PostgreSQL 15. */
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chown, mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { stopLocalProcess } from '../../src/local/local-process.ts';
+import { resolvePostgresAccount } from '../../src/local/postgres/postgres-account.ts';
+import { launch, type RunningServer, stopRules } from '../../src/local/postgres/postgres-cluster.ts';
+import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
+import { type CliFolder, openCliFolder } from '../support/cli.ts';
+import { createDatabase, makeServerFolder, type TestDatabase } from '../support/postgres.ts';
+
+const debian = '/usr/lib/postgresql/15/bin';
+
+/** A server of somebody's own: callsync owns a database, and makes roles. */
+const startDebian = async (): Promise<TestDatabase> => {
+  const home = await makeServerFolder();
+  const account = await resolvePostgresAccount();
+  const data = join(home, 'pgdata');
+  await mkdir(data, { mode: 0o700 });
+  if (account !== undefined) await chown(data, account.uid, account.gid);
+  const initdb = ['--pgdata', data, '--username', 'admin', '--auth', 'trust', '--no-sync', '--encoding', 'UTF8'];
+  execFileSync(`${debian}/initdb`, initdb, { ...account, cwd: '/', stdio: 'ignore' });
+  const binaries = { initdb: `${debian}/initdb`, postgres: `${debian}/postgres` };
+  const server = (await launch({ home, data, account, binaries }, undefined, {})) as RunningServer;
+  const address = (user: string, name: string) => `postgres://${user}@127.0.0.1:${server.port}/${name}`;
+  await run(address('admin', 'postgres'), "CREATE ROLE callsync LOGIN CREATEROLE PASSWORD 'owner'");
+  await run(address('admin', 'postgres'), 'CREATE DATABASE callsync OWNER callsync');
+  await writeFile(
+    join(data, 'pg_hba.conf'),
+    'host all admin 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n',
+  );
+  await run(address('admin', 'postgres'), 'SELECT pg_reload_conf()');
+  return {
+    url: address('callsync:owner', 'callsync'),
+    adminUrl: address('admin', 'callsync'),
+    drop: async () => {
+      await stopLocalProcess(server.pid, stopRules);
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+};
+
+const run = async (url: string, sql: string): Promise<pg.QueryResult> => {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await client.query(sql);
+  } finally {
+    await client.end();
+  }
+};
+
+const notReading = /not a query that only reads/;
+const onlyReads = /cannot execute .* in a read-only transaction/;
+const denied = /permission denied|must be a member/;
+const oneQuery = /cannot insert multiple commands/;
+const words = /syntax error/;
+
+const waysOut = (file: string): readonly (readonly [sql: string, refused: RegExp])[] => [
+  [`COPY (SELECT 1) TO PROGRAM 'touch ${file}'`, notReading],
+  [`COPY (SELECT 1) TO '${file}'`, notReading],
+  ['COPY (SELECT 1) TO STDOUT', notReading],
+  [`COPY calls.calls FROM '/etc/passwd'`, notReading],
+  ['COPY calls.calls FROM STDIN', notReading],
+  [`/* SELECT */ COPY (SELECT 1) TO PROGRAM 'touch ${file}'`, notReading],
+  [`-- SELECT 1\nCOPY (SELECT 1) TO PROGRAM 'touch ${file}'`, notReading],
+  [`SELECT 1; COPY (SELECT 1) TO PROGRAM 'touch ${file}'`, oneQuery],
+  ['SELECT 1; COMMIT; DELETE FROM calls', oneQuery],
+  ['SELECT 1 /* */; ROLLBACK', oneQuery],
+  [`EXPLAIN ANALYZE COPY (SELECT 1) TO PROGRAM 'touch ${file}'`, words],
+  [`DO $$ BEGIN EXECUTE 'DROP SCHEMA calls CASCADE'; END $$`, notReading],
+  ['CALL something()', notReading],
+  ['SET ROLE callsync', notReading],
+  ['RESET ROLE', notReading],
+  ['SET SESSION AUTHORIZATION callsync', notReading],
+  ['RESET SESSION AUTHORIZATION', notReading],
+  [`SELECT set_config('role', 'callsync', false)`, denied],
+  [`SELECT set_config('session_authorization', 'callsync', false)`, denied],
+  [`SELECT set_config('role', 'none', false), query_to_xml('SELECT * FROM callsync.meta', true, true, '')`, denied],
+  [`SELECT set_config('transaction_read_only', 'off', true)`, /must be set before any query/],
+  [`SELECT query_to_xml('COMMIT', true, true, '')`, /invalid query/],
+  [`SELECT pg_read_file('/etc/passwd')`, denied],
+  [`SELECT pg_read_binary_file('postgresql.conf')`, denied],
+  [`SELECT pg_ls_dir('/')`, denied],
+  [`SELECT pg_stat_file('postgresql.conf')`, denied],
+  [`SELECT lo_import('/etc/passwd')`, denied],
+  [`SELECT lo_export(1, '${file}')`, denied],
+  [
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'callsync' OR pid = (SELECT min(pid) FROM pg_stat_activity)`,
+    denied,
+  ],
+  ['SELECT pg_reload_conf()', denied],
+  ['SELECT pg_rotate_logfile()', denied],
+  ['SELECT rolpassword FROM pg_authid', denied],
+  ['SELECT passwd FROM pg_shadow', denied],
+  ['SELECT * FROM callsync.meta', denied],
+  ['TABLE callsync.calls', denied],
+  [`SELECT dblink_exec('host=127.0.0.1', 'SELECT 1')`, /does not exist/],
+  ['CREATE EXTENSION dblink', notReading],
+  [`PREPARE stolen AS DELETE FROM calls`, notReading],
+  ['EXECUTE stolen', notReading],
+  ['DECLARE c CURSOR WITH HOLD FOR SELECT 1', notReading],
+  ['DELETE FROM calls', notReading],
+  ['WITH gone AS (DELETE FROM calls RETURNING *) SELECT * FROM gone', onlyReads],
+  ['EXPLAIN ANALYZE DELETE FROM calls', onlyReads],
+  ['SELECT 1 AS one INTO taken', onlyReads],
+  ['SELECT * FROM calls FOR UPDATE', onlyReads],
+  [`SELECT setval('callsync.rewrite_requests', 9)`, denied],
+  [`SELECT nextval('callsync.rewrite_requests')`, denied],
+  ['CREATE TEMP TABLE kept AS SELECT 1', notReading],
+  ['LOCK TABLE calls', notReading],
+  [`NOTIFY callsync`, notReading],
+  ['ALTER SYSTEM SET fsync = off', notReading],
+  ['VACUUM', notReading],
+  ['BEGIN', notReading],
+];
+
+const servers: readonly [name: string, isHere: boolean, start: () => Promise<TestDatabase>][] = [
+  ['the embedded server', true, createDatabase],
+  ['PostgreSQL 15 of Debian', existsSync(debian), startDebian],
+];
+
+describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, start) => {
+  let database: TestDatabase;
+  let folder: CliFolder;
+  const open = (over: object = {}) =>
+    createPostgresWarehouse({
+      name: 'postgres',
+      url: database.url,
+      config: { schema: 'calls', documents: false },
+      ...over,
+    });
+  beforeAll(async () => {
+    [database, folder] = await Promise.all([start(), openCliFolder()]);
+    await folder.configure({
+      source: { base_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' },
+      store: { url: database.url },
+      webhook: { enabled: false },
+    });
+    const warehouse = open();
+    await warehouse.migrate();
+    const shown = { name: 'shown', description: '', columns: [], sql: 'SELECT 7 AS n', version: '1' };
+    await warehouse.ensureViews('calls_marts', [shown]);
+    await warehouse.close();
+  });
+  afterAll(async () => {
+    await folder.remove();
+    await database.drop();
+  });
+
+  test('a query reads tables and marts by their names', async () => {
+    const both = await folder.run(['query', 'SELECT (SELECT count(*) FROM calls) AS calls, n FROM shown', '--json']);
+    expect(both, both.stderr).toMatchObject({ code: 0 });
+    expect(JSON.parse(both.stdout).rows).toEqual([{ calls: expect.any(Number), n: 7 }]);
+    expect((await folder.run(['query', '(SELECT 1) -- only this'])).code).toBe(0);
+  });
+
+  test('and finds no way out', { timeout: 240_000 }, async () => {
+    const file = join(folder.path, 'out');
+    const state = `SELECT (SELECT count(*) FROM calls.calls) AS calls, (SELECT count(*) FROM pg_largeobject_metadata) AS objects,
+      (SELECT string_agg(rolname || rolsuper || coalesce(rolpassword = '', true), ',' ORDER BY rolname) FROM pg_authid WHERE rolname !~ '^pg_') AS roles,
+      (SELECT count(*) FROM pg_class) AS relations`;
+    const before = (await run(database.adminUrl, state)).rows;
+    const found: unknown[] = [];
+    for (const [sql, refused] of waysOut(file)) {
+      const { code, stdout, stderr } = await folder.run(['query', '--json', '--', sql]);
+      const error = (JSON.parse(stdout) as { error?: { code: string } }).error?.code;
+      if (code !== 3 || error !== 'QUERY_REFUSED' || !refused.test(stderr)) found.push({ sql, code, error, stderr });
+    }
+    expect(found).toEqual([]);
+    // A large object can be made where the server lets one be, and is gone with the query.
+    await folder.run(['query', `SELECT lo_from_bytea(0, 'x')`]);
+    expect((await run(database.adminUrl, state)).rows).toEqual(before);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test('longer than its limit no query runs', async () => {
+    const warehouse = open({ queryMs: 300 });
+    const asked = warehouse.ask(`SELECT set_config('statement_timeout', '0', false), pg_sleep(30)`, {
+      marts: 'calls_marts',
+    });
+    await expect(asked).rejects.toMatchObject({ cause: { code: '57014' } });
+    await warehouse.close();
+  });
+
+  test('a role that may do more is refused, and so is an owner that may not make one', async () => {
+    const ask = async (over: object) => {
+      const warehouse = open(over);
+      return await warehouse.ask('SELECT 1 AS one', { marts: 'calls_marts' }).finally(() => warehouse.close());
+    };
+    for (const readerUrl of [database.url, database.adminUrl]) {
+      await expect(ask({ readerUrl })).rejects.toMatchObject({
+        code: 'QUERY_READER',
+        message: expect.stringMatching(/may /),
+      });
+    }
+    const poor = `poor_${new URL(database.url).pathname.slice(-8)}`;
+    await run(database.adminUrl, `CREATE ROLE ${poor} LOGIN PASSWORD 'p'`);
+    const url = new URL(database.url);
+    [url.username, url.password] = [poor, 'p'];
+    await expect(ask({ url: url.href })).rejects.toMatchObject({
+      code: 'QUERY_READER',
+      hint: expect.stringContaining('reader_url_file'),
+    });
+    // As a reader that somebody else made, it will do.
+    expect(await ask({ readerUrl: url.href })).toEqual([{ one: 1 }]);
+    await run(database.adminUrl, `DROP ROLE ${poor}`);
+  });
+});

@@ -1,0 +1,65 @@
+/** What counts as wrong, from when on, and whether the commands that are named exist. */
+import { expect, test } from 'vitest';
+import { conditions } from '../../schemas/config/notifications.ts';
+import { judge, type Readings } from '../../src/health/conditions.ts';
+import { healthy, warehouse } from './support/healthy.ts';
+
+const found = (readings: Partial<Readings>) => judge({ ...healthy, ...readings });
+
+test('finds nothing in an installation with a backlog alone', () => {
+  expect(judge(healthy)).toEqual([]);
+  expect(judge({ ...healthy, proofs: undefined, usages: undefined, sync: null, workerAge: null })).toEqual([]);
+});
+
+const sync = { lag: 5, watermarkAge: 9, lastError: null, failedAt: null };
+test.each<[string, Partial<Readings>, boolean, string]>([
+  ['stale', { sync: { ...sync, lag: 61, lastError: 'SERVICE_UNREACHABLE' } }, false, '61 s (SERVICE_UNREACHABLE)'],
+  ['stale', { sync: { ...sync, lag: null, watermarkAge: 600, lastError: 'SERVICE_REFUSED' } }, false, '10 min'],
+  ['stale', { sync: { ...sync, lag: 181 } }, false, '3 min.'],
+  ['stale', { sync: { ...sync, lag: 1_200 } }, true, 'New calls have not been read for 20 min.'],
+  ['inbox_stalled', { inbox: { count: 7, oldestAge: 61, outcomes: {} } }, false, '7 deliveries;'],
+  ['inbox_stalled', { inbox: { count: 1, oldestAge: 600, outcomes: {} } }, true, '1 delivery;'],
+  ['quarantine_open', { quarantine: { count: 1, oldestAge: 5 } }, true, '1 record.'],
+  ['load_stalled', { warehouses: [{ ...warehouse, liveOldestAge: 61, lastError: 'E' }] }, false, '61 s behind (E)'],
+  ['load_stalled', { warehouses: [{ ...warehouse, liveOldestAge: 1_800 }] }, true, 'main is 30 min behind.'],
+  ['load_stalled', { warehouses: [{ ...warehouse, erasureOldestAge: 1_800 }] }, true, '30 min behind.'],
+  ['quota_low', { usages: [{ warehouse: 'main', jobs: { used: 1_300, limit: 1_400 } }] }, true, '93 %'],
+  ['unproven', { proofs: [{ warehouse: 'main', unproven: 3, suspiciousEmpty: 0, oldestAge: 9 }] }, true, '3 windows.'],
+  [
+    'suspicious_empty',
+    { proofs: [{ warehouse: 'main', unproven: 0, suspiciousEmpty: 1, oldestAge: 9 }] },
+    true,
+    '1 win',
+  ],
+  ['webhook_refused', { refused: { count: 188, oldestAge: 40, newestAge: 1 } }, false, '188 deliveries'],
+  ['webhook_refused', { refused: { count: 188, oldestAge: 400, newestAge: 1 } }, true, '188 deliveries'],
+  ['worker_gone', { workerAge: 31 }, false, '31 s'],
+  ['worker_gone', { workerAge: 500 }, true, '8 min'],
+])('%s: %j is told to channels: %s', (condition, readings, isUrgent, words) => {
+  const [first, ...others] = found(readings);
+  expect(others).toEqual([]);
+  expect(first).toMatchObject({ condition, isUrgent, summary: expect.stringContaining(words) });
+  expect(conditions).toContain(condition);
+});
+
+test.each<[string, Partial<Readings>]>([
+  ['a delivery or two of a stranger', { refused: { count: 2, oldestAge: 40, newestAge: 1 } }],
+  ['refused deliveries that have stopped', { refused: { count: 9, oldestAge: 3_000, newestAge: 901 } }],
+  ['a slow pace that is configured', { sync: { ...sync, lag: 800 }, syncEvery: 600 }],
+  ['calls that gather for a commit', { warehouses: [{ ...warehouse, liveOldestAge: 600 }] }],
+])('%s is no fault', (_, readings) => expect(found(readings)).toEqual([]));
+
+test('puts the worst first, each with the time at which it began', () => {
+  const all = found({
+    quarantine: { count: 1, oldestAge: 5 },
+    warehouses: [{ ...warehouse, liveOldestAge: 1_000 }],
+    usages: [{ warehouse: 'main', jobs: { used: 9, limit: 10 } }],
+    workerAge: 50,
+  });
+  expect(all.map(({ condition, since }) => [condition, since])).toEqual([
+    ['load_stalled', healthy.at - 1_000_000],
+    ['worker_gone', healthy.at - 50_000],
+    ['quarantine_open', healthy.at - 5_000],
+    ['quota_low', null],
+  ]);
+});

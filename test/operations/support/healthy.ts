@@ -1,0 +1,33 @@
+/** Readings of an installation in which nothing is wrong, and a backlog of years waits. */
+import type { Readings } from '../../../src/health/conditions.ts';
+
+export const warehouse: Readings['warehouses'][number] = {
+  name: 'main',
+  pending: 4_000_000,
+  liveOldestAge: 3,
+  erasureOldestAge: null,
+  lastLoadAt: 1_002_000,
+  lastError: null,
+  newestVisible: 1_000_000,
+};
+
+export const healthy: Readings = {
+  at: 1_005_000,
+  epoch: 1,
+  calls: 1_234,
+  tombstones: 0,
+  holds: 0,
+  inbox: { count: 1, oldestAge: 2, outcomes: {} },
+  quarantine: { count: 0, oldestAge: null },
+  rereads: { count: 0, oldestAge: null, unanswered: 0 },
+  warehouses: [warehouse],
+  sync: { lag: 65, watermarkAge: 9e8, lastError: null, failedAt: null },
+  watermarks: {},
+  openProblems: 0,
+  grantedRequests: 0,
+  refused: { count: 0, oldestAge: null, newestAge: null },
+  workerAge: 14,
+  proofs: [{ warehouse: 'main', unproven: 0, suspiciousEmpty: 0, oldestAge: null }],
+  usages: [{ warehouse: 'main', jobs: { used: 5, limit: Number.POSITIVE_INFINITY } }],
+  syncEvery: 60,
+};

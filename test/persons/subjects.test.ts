@@ -1,0 +1,432 @@
+/** What is stored beside a call or a text is enough to find it: whatever a reading would find, the index finds. */
+import { generateKeyPairSync } from 'node:crypto';
+import fc from 'fast-check';
+import type { CountryCode } from 'libphonenumber-js/max';
+import { expect, test } from 'vitest';
+import { frNumber } from '../../bench/privacy/speak.ts';
+import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
+import { leavesSpeechOf } from '../../src/cli/parts/open-privacy.ts';
+import { parseQuietly } from '../../src/lib/parse-json.ts';
+import { createSealer } from '../../src/lib/sealed.ts';
+import { meantBy, type PersonRequest } from '../../src/persons/request.ts';
+import { openSubjects, textSubject } from '../../src/persons/subjects.ts';
+import { versionOfRules } from '../../src/privacy/rules.ts';
+import { rotatedKeys } from '../support/rotated-keys.ts';
+import { createMatcher } from './matcher.ts';
+
+/** National digits, of few people, so that calls and requests meet. */
+const people = ['611223344', '655443322'];
+const foreign = ['+447911123456', '+4520250301', '+12015550123', '+3541234567'];
+const odd = ['3639', '123456', '1234567', 'client-17', '0611', '+290 1234', 'ph_k1', '20250301'];
+
+const grouped = (national: string): string => `0${national}`.replaceAll(/(..)(?=.)/g, '$1 ');
+const spoken = (national: string): string =>
+  (`0${national}`.match(/../g) ?? [])
+    .map((pair) => (pair.startsWith('0') ? `zéro ${frNumber(Number(pair[1]))}` : frNumber(Number(pair))))
+    .join(' ');
+const writings: readonly ((national: string) => string)[] = [
+  (national) => `33${national}`,
+  (national) => `+33${national}`,
+  (national) => `+33 (0)${grouped(national).slice(1)}`,
+  (national) => `0033 ${national}`,
+  (national) => `0${national}`,
+  grouped,
+  (national) => grouped(national).replaceAll(' ', '.'),
+  (national) => `33/${national.slice(0, 3)}-${national.slice(3)}`,
+  spoken,
+];
+
+const written = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(fc.constantFrom(...people), fc.constantFrom(...writings))
+      .map(([national, write]) => write(national)),
+  },
+  { weight: 1, arbitrary: fc.constantFrom(...foreign, ...odd) },
+);
+/** A value as it came, as a token of some key, as a number, or within other text. */
+const value: fc.Arbitrary<unknown> = fc
+  .tuple(
+    written,
+    fc.constantFrom('as it is', 'token', 'number', 'fraction', 'text', 'pieces'),
+    fc.constantFrom(...rotatedKeys),
+  )
+  .map(([text, how, key]) => {
+    const number = Number(text.replaceAll(/\D/g, ''));
+    if (how === 'token') return key.tokensOf(text)[0];
+    if (how === 'number') return number;
+    if (how === 'fraction') return number / 1e9;
+    if (how === 'text') return `rappeler ${text}, merci (${key.tokensOf(text)[0]}) 2025-03-01 10:00`;
+    return how === 'pieces' ? [text.slice(0, 4), { rest: text.slice(4) }, null, true, { toString: 1 }] : text;
+  });
+
+const utterances = fc.array(fc.tuple(fc.constantFrom('in', 'out'), written, fc.nat(2)), { maxLength: 3 }).map((said) =>
+  said.flatMap(([from, text, parts]) => {
+    const words = `alors ${text} voilà`.split(' ');
+    const cut = parts === 0 ? words.length : Math.ceil(words.length / 2);
+    return [words.slice(0, cut), words.slice(cut)]
+      .filter((part) => part.length > 0)
+      .map((part) => ({
+        from,
+        content: part.join(' '),
+        ...(parts === 2
+          ? {}
+          : { words: part.map((one, at) => ({ value: one, start: at + 0.611223344, length: 1, score: 0.655443322 })) }),
+      }));
+  }),
+);
+
+const call = fc.record(
+  {
+    in: fc.record({ data: value, type: fc.constant('PHONE') }),
+    metadata: fc.dictionary(fc.constantFrom('ANI', 'ClientID', 'Memo', '__proto__'), value, { maxKeys: 3 }),
+    visit: value,
+    transcript_json: fc.record({ callData: utterances, meta: value }),
+  },
+  { requiredKeys: [] },
+);
+
+const request: fc.Arbitrary<Exclude<PersonRequest, { kind: 'call' }>> = fc
+  .tuple(
+    fc.array(written, { minLength: 1, maxLength: 2 }),
+    fc.constantFrom('phone', 'phone', 'ANI', 'ClientID', '__proto__'),
+  )
+  .map(([values, by]) => (by === 'phone' ? { kind: 'phone', values } : { kind: 'metadata', key: by, values }));
+
+const setups = fc.constantFrom<readonly CountryCode[]>(['FR'], ['FR', 'GB', 'BE'], ['US'], ['DK', 'IS']);
+
+test('every call that a request means has one of its subjects, and one that is not meant nearly never', () => {
+  const met = { meant: 0, found: 0, sought: 0 };
+  fc.assert(
+    fc.property(
+      fc.array(call, { minLength: 1, maxLength: 4 }),
+      request,
+      setups,
+      fc.constantFrom(...rotatedKeys),
+      (made, asked, countries, key) => {
+        const reading = { countries, tokensOf: key.tokensOf };
+        const sought = meantBy(asked, reading).subjects;
+        const matches = createMatcher(asked, reading);
+        if (matches === undefined) return;
+        const { subjectsOf, subjectsWhileFolded } = openSubjects({ countries, leavesSpeech: () => false });
+        for (const one of made) {
+          const isRaw = key === rotatedKeys[0];
+          const cleaned = isRaw ? one : key.sanitize({ callId: '', source: 'poll', observedAt: 0, fields: one }).fields;
+          const document = JSON.parse(JSON.stringify(cleaned));
+          // Rules of the same countries leave no number that is said.
+          const own =
+            isRaw || countries.join() !== 'FR' ? subjectsOf(document).all : subjectsWhileFolded(document, null);
+          const isMeant = matches(document);
+          const isFound = sought.some((subject) => own?.has(subject));
+          if (isMeant) expect(isFound).toBe(true);
+          met.sought += 1;
+          met.meant += Number(isMeant);
+          met.found += Number(isFound);
+        }
+      },
+    ),
+    { numRuns: 250, seed: 7 },
+  );
+  // Otherwise nothing was shown.
+  expect(met.meant).toBeGreaterThan(10);
+  expect(met.found).toBeLessThan(met.meant + met.sought / 20);
+  expect(met.sought).toBeGreaterThan(50);
+});
+
+const french = openSubjects({ countries: ['FR'], leavesSpeech: (rules) => rules !== 'redacting' });
+
+test('while a call is folded nobody listens to what is said, unless the rules have taken numbers from it', () => {
+  const document = { in: { data: '0611223344' }, metadata: { ClientID: 'client-17' } };
+  const said = { ...document, transcript_json: { callData: [{ content: spoken('655443322') }] } };
+  expect(french.subjectsOf(said).all).toContain('phone\0+33655443322');
+  expect(french.subjectsWhileFolded(said, null)).toBe(undefined);
+  expect(french.subjectsWhileFolded(said, 'redacting')).toEqual(french.subjectsOf(document).all);
+  expect(french.subjectsWhileFolded(document, null)).toEqual(french.subjectsOf(document).all);
+  const versions = (['FR', 'BE'] as const).map(
+    (one) => openSubjects({ countries: [one], leavesSpeech: () => true }).version,
+  );
+  expect(new Set([french.version, ...versions]).size).toBe(2);
+});
+
+test('a fold looks for numbers that are said unless the rules of the document redact them', () => {
+  const read = (settings: object) => {
+    const config = privacyConfigSchema.parse({ unreadable: 'drop', ...settings });
+    const version = versionOfRules(config) ?? null;
+    return [version, null, 'another'].map((rules) => leavesSpeechOf(config)(rules));
+  };
+  expect(read({ profile: 'pseudonymous' })).toEqual([false, true, true]);
+  for (const leaving of [
+    { profile: 'none' },
+    { profile: 'pseudonymous', disabled_detectors: ['phone'] },
+    { profile: 'pseudonymous', rules: [{ path: 'transcript_json', action: 'keep' }] },
+    { profile: 'none', rules: [{ path: 'in.data', action: 'token' }] },
+  ])
+    expect(read(leaving)).toEqual([true, true, true]);
+});
+
+/** A change of these is a change of `subjectsVersion`: stored calls have those of before. */
+test('subjects stay as they are stored', () => {
+  const subjects = french.subjectsOf({
+    in: { data: '0611223344' },
+    out: { data: 'sip:alice2@example.org' },
+    metadata: { ClientID: 17, Memo: 'rappeler le 06.55.44.33.22 ou le 01 23 45 67 89', Nested: { a: [1] } },
+    visit: {
+      at: '2025-03-01T10:00:00Z',
+      score: 0.611223399,
+      number: 33611335544,
+      token: rotatedKeys[0].tokensOf('x')[0],
+    },
+    transcript_json: { callData: [{ from: 'in', content: `mon ${spoken('611223355')}` }] },
+  }).all;
+  expect([...subjects].map((subject) => subject.replaceAll('\0', ' ')).sort()).toMatchInlineSnapshot(`
+    [
+      "metadata ClientID 17",
+      "metadata Memo rappeler le 06.55.44.33.22 ou le 01 23 45 67 89",
+      "metadata Nested {"a":[1]}",
+      "phone +33123456789",
+      "phone +33611223344",
+      "phone +33611223355",
+      "phone +33611335544",
+      "phone +33655443322",
+      "phone 01234567",
+      "phone 06554433",
+      "phone 23456789",
+      "phone 55443322",
+      "phone sip:alice2@example.org",
+      "token ph_k1_3gru4cnqmdneoofn5ohopv2oe2rfgzw4t7ntiyugwo4tendiw32q",
+    ]
+  `);
+});
+
+test.each<[string, PersonRequest, unknown, boolean]>([
+  [
+    'an address in place of a number',
+    { kind: 'phone', values: ['sip:alice2@x.org'] },
+    { in: { data: 'sip:alice2@x.org' } },
+    true,
+  ],
+  [
+    'another with its digits',
+    { kind: 'phone', values: ['sip:alice2@x.org'] },
+    { in: { data: 'sip:bob2@x.org' } },
+    false,
+  ],
+  ['a short number as a whole value', { kind: 'phone', values: ['123456'] }, { note: '123456' }, true],
+  ['a short number within a text', { kind: 'phone', values: ['123456'] }, { note: 'code 123456' }, false],
+  ['a fraction', { kind: 'phone', values: ['06 11 22 33 44'] }, { score: 0.611223344 }, false],
+  ['a whole number', { kind: 'phone', values: ['06 11 22 33 44'] }, { score: 33611223344 }, true],
+  [
+    'an identifier',
+    { kind: 'phone', values: ['06 11 22 33 44'] },
+    { id: '06112233-4400-4000-8000-000000000000' },
+    false,
+  ],
+  ['a time', { kind: 'phone', values: ['+45 20250301'] }, { at: '2025-03-01T10:00:00.123Z' }, false],
+  ['digits of a time', { kind: 'phone', values: ['+45 20250301'] }, { at: '20250301' }, true],
+])('%s is the value of a request, or is not', (_, asked, fields, isFound) => {
+  const { subjects } = meantBy(asked, { countries: ['FR'], tokensOf: () => [] });
+  const { all } = french.subjectsOf(fields as Record<string, unknown>);
+  expect(subjects.some((subject) => all.has(subject))).toBe(isFound);
+});
+
+test('a value of metadata is found in a text however JSON writes it, whole and in quotes', () => {
+  const request: PersonRequest = { kind: 'metadata', key: 'client', values: ['CLIÉNT/47', 'say "hi"', 'short'] };
+  const { subjects } = meantBy(request, { countries: ['FR'], tokensOf: () => [] });
+  const matches = (text: string): boolean => {
+    const own = french.subjectsInText(text);
+    return subjects.some((subject) => own.has(subject));
+  };
+  for (const text of [
+    '"CLIÉNT/47"',
+    '{"a":"","b":"CLI\\u00c9NT\\/47"',
+    '"x,"b":"CLIÉNT/47"',
+    JSON.stringify('say "hi"'),
+  ])
+    expect([text, matches(text)]).toEqual([text, true]);
+  for (const text of ['CLIÉNT/47', '"CLIÉNT/471"', '"short"', '']) expect([text, matches(text)]).toEqual([text, false]);
+});
+
+/** As a search for each by itself finds them, in the one way in which `JSON.stringify` writes them; but none behind a backslash. */
+const findOneByOne = (ids: readonly string[], text: string): string[] =>
+  [...new Set(ids)].filter((id) => {
+    const written = `${id.length < 6 ? '"unique_id":' : ''}${JSON.stringify(id)}`;
+    for (let at = text.indexOf(written); at !== -1; at = text.indexOf(written, at + 1))
+      if (text[at - 1] !== '\\') return true;
+    return false;
+  });
+
+/** Whether JSON of an id is anywhere in a text: what is between any two quotes is read. */
+const isWrittenIn = (id: string, text: string): boolean => {
+  const isNear = (from: number, to: number): boolean => to !== -1 && to - from <= 6 * id.length + 1;
+  for (let from = text.indexOf('"'); from !== -1; from = text.indexOf('"', from + 1))
+    for (let to = text.indexOf('"', from + 1); isNear(from, to); to = text.indexOf('"', to + 1)) {
+      const written = text.slice(from + 1, to);
+      if (written === id) return true;
+      if (written.includes('\\') && parseQuietly(Buffer.from(`"${written}"`)) === id) return true;
+    }
+  return false;
+};
+
+const find = (ids: readonly string[], text: string | Buffer): string[] => {
+  const named = french.subjectsInText(Buffer.from(text as string).toString('utf8'));
+  return ids.filter((id) => named.has(id)).sort();
+};
+
+test('ids that contain one another are told apart, and each is found beside the others', () => {
+  const ids = ['call-1', 'call-10', 'xcall-1', 'call-1x'];
+  expect(find(ids, '{"unique_id":"call-1"}')).toEqual(['call-1']);
+  expect(find(ids, '["call-10","xcall-1"')).toEqual(['call-10', 'xcall-1']);
+  expect(find(ids, 'call-1 "call-1')).toEqual([]);
+  expect(find(['"call-1", "call-2"', 'call-1'], JSON.stringify('"call-1", "call-2"'))).toEqual(['"call-1", "call-2"']);
+});
+
+test('signs that mean something to LIKE and to expressions mean nothing', () => {
+  const ids = ['call_1', 'call%1', 'c.*l-1', '(call1', 'call\\1', '$1$1$1'];
+  for (const id of ids) expect(find(ids, `{"a":${JSON.stringify(id)}}`)).toEqual([id]);
+  expect(find(ids, '{"a":"callX1","b":"cxyl-1"}')).toEqual([]);
+});
+
+test('a short id counts as the value of unique_id only', () => {
+  const ids = ['1', 'é', '', '12345'];
+  expect(find(ids, '{"unique_id":"1","a":"é"}')).toEqual(['1']);
+  expect(find(ids, '{"unique_id":"é"}')).toEqual(['é']);
+  expect(find(ids, '{"unique_id" :\n "1","n":"12345"}')).toEqual(['1']);
+  expect(find(ids, '{"id":"1","n":"12345","unique_id":"x"}')).toEqual([]);
+});
+
+test('a text that is an id and nothing else names it, however short', () => {
+  const ids = ['c-1', 'c-123456', 'é"'];
+  for (const id of ids) {
+    expect(find(ids, JSON.stringify(id))).toEqual([id]);
+    expect(find(ids, ` ${id}\n`)).toEqual([id]);
+  }
+  expect(find(ids, '"c-1" "x"')).toEqual([]);
+});
+
+test('a number in place of the id names it', () => {
+  const ids = ['12345678', '17', '-3'];
+  expect(find(ids, '{"unique_id":12345678}')).toEqual(['12345678']);
+  expect(find(ids, '{"unique_id" : 17,"x":{"unique_id":-3')).toEqual(['-3', '17']);
+  for (const text of ['{"a":17}', '{"unique_id":17.5}', '{"unique_id":17e1}', '{"unique_id":170}'])
+    expect(find(ids, text)).toEqual([]);
+});
+
+test('an id is found in whatever escapes it is written', () => {
+  const ids = ['appel-é', '2025/03/17', 'say "hi"', 'line\nend', 'half\ud800half'];
+  for (const text of ['{"unique_id":"appel-é"', '{"unique_id":"appel-\\u00e9","x":', '["\\u0061ppel-\\u00E9"'])
+    expect(find(ids, text)).toEqual(['appel-é']);
+  expect(find(ids, '{"unique_id":"2025\\/03\\/17","x":')).toEqual(['2025/03/17']);
+  for (const id of ids) expect(find(ids, JSON.stringify({ unique_id: id }))).toEqual([id]);
+});
+
+test('a quote that is missing, one too many, or behind a backslash hides no id', () => {
+  const ids = ['call-1', 'call-2'];
+  for (const text of ['{"a":"x,"b":"call-1"}', '{"a":""","b":"call-1"}', '\\"call-1"', '{"a":"","b":"call-1"}'])
+    expect(find(ids, text)).toEqual(['call-1']);
+});
+
+test('bytes that are no text, sealed ones, and the ends of bodies', () => {
+  const ids = ['call-1', 'call-2'];
+  const body = Buffer.concat([Buffer.from([0xff, 0x22, 0xfe, 0]), Buffer.from('"call-1"')]);
+  expect(find(ids, body)).toEqual(['call-1']);
+  for (let end = 0; end < body.length; end += 1) expect(find(ids, body.subarray(0, end))).toEqual([]);
+  const { publicKey } = generateKeyPairSync('x25519');
+  const sealed = createSealer(Buffer.from(publicKey.export({ format: 'pem', type: 'spki' })))(body);
+  expect(find(ids, sealed)).toEqual([]);
+});
+
+test('any ids in any text', () => {
+  const letters = fc.string({ unit: fc.constantFrom('a', 'b', '"', '\\', 'é', '%', '\ud83d'), maxLength: 9 });
+  const piece = fc.oneof(
+    letters,
+    letters.map((id) => JSON.stringify(id)),
+    letters.map((id) => `"unique_id": ${JSON.stringify(id)}`),
+  );
+  fc.assert(
+    fc.property(fc.array(letters, { maxLength: 12 }), fc.array(piece, { maxLength: 12 }), (ids, pieces) => {
+      const named = ids.slice(0, 4).map((id) => JSON.stringify(id));
+      const text = [...pieces, ...named, ...pieces].join('');
+      const found = find(ids, text);
+      expect(found).toEqual(expect.arrayContaining(findOneByOne(ids, Buffer.from(text).toString())));
+      for (const id of found) expect(id === text.trim() || isWrittenIn(id, text)).toBe(true);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test.each([
+  ['an empty text', { a: '' }],
+  ['many of them', { a: ['', '', '', { '': '' }] }],
+  ['a long text', { a: 'x'.repeat(1_025) }],
+  ['a very long text, of escapes', { a: '"\\'.repeat(50_000) }],
+])('%s hides no name behind it', (_, before) => {
+  for (const text of [
+    JSON.stringify({ ...before, unique_id: 'call-123' }),
+    `${JSON.stringify([before, 'call-123'])}{"cut`,
+  ]) {
+    const subjects = french.subjectsInText(text);
+    expect(subjects).toContain('call-123');
+    expect(subjects).toContain(textSubject('call-123'));
+  }
+});
+
+/** Every string of a value, names of fields among them, but for empty ones. */
+const stringsOf = (value: unknown): string[] => {
+  if (typeof value === 'string') return value === '' ? [] : [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [
+    ...(Array.isArray(value) ? [] : stringsOf(name)),
+    ...stringsOf(inner),
+  ]);
+};
+
+const text = fc.string({ unit: fc.constantFrom('a', ',', ':', '"', '\\', '\n', 'é', '{', '}'), maxLength: 12 });
+const json = fc.jsonValue({ stringUnit: text, maxDepth: 3 });
+const isLong = ({ length }: string): boolean => length >= 6;
+const only = (strings: readonly string[]) =>
+  new Set(strings.filter(isLong).flatMap((value) => [value, textSubject(value)]));
+
+test('of JSON the subjects are its strings and no other text', () => {
+  fc.assert(
+    fc.property(json, (value) => {
+      const subjects = [...french.subjectsInText(JSON.stringify([value]))].filter(
+        (subject) => !subject.startsWith('phone'),
+      );
+      expect(new Set(subjects)).toEqual(only(stringsOf(value)));
+    }),
+  );
+});
+
+test('in a text that is cut off, or from which any quote is gone, each other string is a subject as before', () => {
+  fc.assert(
+    fc.property(fc.array(text, { minLength: 1, maxLength: 9 }), fc.nat(), fc.nat(), (values, at, length) => {
+      const written = values.map((value) => JSON.stringify(value));
+      const broken = written.map((one, index) => (index === at % values.length ? one.slice(0, -1) : one)).join(',');
+      const others = values.filter((value, index) => isLong(value) && index !== at % values.length);
+      expect([...french.subjectsInText(`[${broken}`)]).toEqual(expect.arrayContaining(others));
+      const whole = `[${written.join(',')}]`;
+      const cut = whole.slice(0, length % whole.length);
+      const left = values.filter(
+        (value, index) => isLong(value) && `[${written.slice(0, index + 1).join(',')}`.length <= cut.length,
+      );
+      expect([...french.subjectsInText(cut)]).toEqual(expect.arrayContaining(left));
+    }),
+  );
+});
+
+test('a number in place of the id is a subject', () => {
+  expect(french.subjectsInText('{"unique_id": 12345678,"a":17}')).toContain('12345678');
+  expect(french.subjectsInText('{"unique_id":17.5}')).not.toContain('17');
+});
+
+test.each([
+  ['quotes behind backslashes', '"\\'.repeat(300_000)],
+  ['an unclosed text', `"${'x'.repeat(2_000_000)}`],
+  ['backslashes', `"${'\\'.repeat(1_000_000)}`],
+  ['blanks behind the name of the id', `"unique_id"${' '.repeat(1_000_000)}`.repeat(2)],
+])('of %s there are few subjects, and they are listed at once', (_, hostile) => {
+  const from = performance.now();
+  expect(french.subjectsInText(hostile).size).toBeLessThan(10);
+  expect(performance.now() - from).toBeLessThan(1_000);
+});

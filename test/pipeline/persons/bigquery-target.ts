@@ -1,0 +1,59 @@
+/** A BigQuery warehouse on the local server, with `documents`, that can be set back and read whole. */
+
+import { createClient, createRest } from '../../../src/warehouse/bigquery/client.ts';
+import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from '../../../src/warehouse/bigquery/config.ts';
+import { relationsOf } from '../../../src/warehouse/bigquery/ddl.ts';
+import { createBigqueryWarehouse } from '../../../src/warehouse/bigquery/warehouse.ts';
+import { type TestBigQuery, useBigQuery } from '../../support/bigquery.ts';
+import { executeIn } from '../../warehouse/conformance-targets.ts';
+import type { RestorableTarget } from './erasure-cases.ts';
+
+/** Configuration of a warehouse in a dataset of its own. */
+export const localBigquery = ({ project, dataset, restUrl }: TestBigQuery) => ({
+  type: 'bigquery' as const,
+  project,
+  dataset,
+  api_endpoint: restUrl,
+  documents: true,
+  commit_interval_s: 1,
+  quota: { jobs_per_day: 1_000_000 },
+});
+
+interface TableList {
+  readonly tables?: readonly { readonly type: string; readonly tableReference: { readonly tableId: string } }[];
+}
+
+/** Every row of the dataset. Staging tables too: what a load left behind holds rows of calls. */
+export async function* readBigquery(config: BigqueryWarehouseConfig): AsyncGenerator<string> {
+  const rest = createRest(() => createClient(config), config.project, 60_000);
+  const listing = { path: `/datasets/${config.dataset}/tables`, query: { maxResults: 1_000 } };
+  const { tables = [] } = await rest<TableList>({ method: 'GET', ...listing });
+  const names = tables
+    .filter(({ type, tableReference }) => type === 'TABLE' && !tableReference.tableId.startsWith('copy_'))
+    .map(({ tableReference }) => tableReference.tableId);
+  for (const name of names)
+    for (const row of await executeIn(config, `SELECT * FROM \`${config.dataset}.${name}\``)) yield JSON.stringify(row);
+}
+
+export const openBigqueryTarget = async (): Promise<RestorableTarget> => {
+  const config = bigqueryWarehouseSchema.parse(localBigquery(await useBigQuery()));
+  const warehouse = createBigqueryWarehouse({ name: 'bigquery', config });
+  await warehouse.migrate();
+  const tables = relationsOf(config).map(({ name }) => name);
+  const run = async (sql: readonly string[]): Promise<void> => void (await executeIn(config, `${sql.join(';\n')};`));
+  return {
+    target: { warehouse, documents: true },
+    backUp: async () => {
+      const copyOf = (table: string) => `\`${config.dataset}.copy_${table}\``;
+      await run(tables.map((table) => `CREATE TABLE ${copyOf(table)} AS SELECT * FROM \`${config.dataset}.${table}\``));
+      return () =>
+        run(
+          tables.flatMap((table) => [
+            `DELETE FROM \`${config.dataset}.${table}\` WHERE TRUE`,
+            `INSERT INTO \`${config.dataset}.${table}\` SELECT * FROM ${copyOf(table)}`,
+          ]),
+        );
+    },
+    read: () => readBigquery(config),
+  };
+};

@@ -1,0 +1,276 @@
+/**
+ * Persons are erased while late, repeated and replayed events of theirs arrive by every way; then ledger and warehouses are set
+ * back to before, one by one and together, and at last the ledger is lost. After each, everything is searched for their values.
+ */
+import { rmSync } from 'node:fs';
+import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import { CallsyncError } from '../../../src/lib/errors.ts';
+import type { IngestDeps, WarehouseTarget } from '../../../src/pipeline/deps.ts';
+import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
+import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
+import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
+import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
+import { createLease } from '../../../src/store/loads/lease.ts';
+import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
+import { backUp } from '../../support/backup.ts';
+import { erase, openTestProof } from '../../support/persons.ts';
+import { deliver, type Pipeline } from '../../support/pipeline.ts';
+import { callIdOf, callsPerPerson, inGroups, personOf, recordOf, serialOf, serialsIn } from './people.ts';
+import { readFiles, readSchemas, search } from './search-everything.ts';
+
+/** A warehouse that can be set back. */
+export interface RestorableTarget {
+  readonly target: WarehouseTarget;
+  backUp(): Promise<() => Promise<void>>;
+  /** Everything that it holds. */
+  read(): AsyncIterable<string>;
+  /** Calls that a search in its index finds; undefined where it has none. */
+  readonly search?: (text: string) => Promise<readonly string[]>;
+}
+
+export interface ErasureFigures {
+  readonly erasedCalls: number;
+  readonly events: number;
+  /** Texts with a value of an erased person, after each step. */
+  readonly found: Readonly<Record<string, number>>;
+  /** Calls of persons that nobody erased, after each step: expected, in each warehouse, and found by each search index. */
+  readonly kept: Readonly<Record<string, readonly number[]>>;
+  readonly receipts: Readonly<
+    Record<string, { readonly verified: number; readonly broken: number; readonly cut: number }>
+  >;
+  /** The first of what was found. */
+  readonly examples: readonly string[];
+}
+
+/** Of each a search finds a few calls. */
+const peoplePerSearch = 50;
+
+export const eraseUnderRestores = async (
+  pipeline: Pipeline,
+  targets: readonly RestorableTarget[],
+  input: { readonly erased: number; readonly others: number; readonly events: number },
+): Promise<ErasureFigures> => {
+  const { store } = pipeline;
+  const proof = openTestProof();
+  const { headsFile } = proof;
+  const warehouses = targets.map(({ target }) => target.warehouse);
+  const check = createLedgerCheck({
+    store,
+    warehouses,
+    lease: createLease(store),
+    say: () => undefined,
+    proof,
+  });
+  const deps: IngestDeps = {
+    ...pipeline.deps,
+    targets: targets.map(({ target }) => ({ ...target, warehouse: checkBeforeLoad(target.warehouse, check) })),
+  };
+  const sought = new Set(Array.from({ length: input.erased }, (_, index) => serialOf(index)));
+  const people = input.erased + input.others;
+  const result = { found: {}, kept: {}, receipts: {}, examples: [] } as {
+    found: Record<string, number>;
+    kept: Record<string, number[]>;
+    receipts: Record<string, { verified: number; broken: number; cut: number }>;
+    examples: string[];
+  };
+
+  const merge = async (): Promise<void> => {
+    for (let more = true; more; ) ({ more } = await mergeInbox(deps));
+  };
+  const load = async (): Promise<void> => {
+    for (const { warehouse } of deps.targets) {
+      for (let attempt = 0; attempt < 5; attempt += 1) {
+        try {
+          while ((await loadPending(deps, { warehouse: warehouse.name, origin: 'test', graceSeconds: 0 })).sent > 0);
+          break;
+        } catch (error) {
+          // The ledger was restored: the load is planned again.
+          if (!(error instanceof CallsyncError) || error.kind !== 'transient') throw error;
+        }
+      }
+    }
+  };
+
+  let round = 0;
+  /** Events of persons `from` up to `to`, by the ways in turn. */
+  const send = async (count: number, from: number, to: number): Promise<void> => {
+    const bodies: { body: string; deliveryId: string }[] = [];
+    const observed: Observation[] = [];
+    const rejected: RejectedRecord[] = [];
+    for (let index = 0; index < count; index += 1) {
+      round += 1;
+      const person = from + (round % (to - from));
+      const call = round % callsPerPerson;
+      const callId = callIdOf(person, call);
+      // Every third repeats what came before.
+      const fields = recordOf(person, call, index % 3 === 0 ? 0 : round);
+      const text = JSON.stringify(fields);
+      const way = round % 5;
+      if (way < 2)
+        bodies.push({
+          body: way === 0 ? text : text.replace('"Memo"', `"Memo ${index % 7}"`),
+          deliveryId: `${callId}:${round}`,
+        });
+      else if (way === 2) bodies.push({ body: text.slice(0, -2), deliveryId: `${callId}:${round}` });
+      else {
+        const source = way === 3 ? 'poll' : 'import';
+        observed.push({ callId, source, observedAt: 1_740_000_000_000_000 + round, fields });
+        if (index % 4 === 0)
+          rejected.push({
+            reason: 'no JSON',
+            body: Buffer.from(text.slice(0, -1)),
+            source,
+            origin: 'list',
+            receivedAt: new Date(),
+          });
+      }
+    }
+    await deliver(store, bodies);
+    await loadFolded(deps, await ingest(deps, { observations: observed, rejected, origin: 'test' }));
+    await merge();
+  };
+  const replay = () => replayQuarantine(deps, { carries: new Set() });
+
+  /** Calls that a search finds by what persons `from` up to `to` said. */
+  const findSaid = async (
+    searchFor: NonNullable<RestorableTarget['search']>,
+    from: number,
+    to: number,
+  ): Promise<ReadonlySet<string>> => {
+    const found = new Set<string>();
+    for (let at = from; at < to; at += peoplePerSearch) {
+      const some = Array.from({ length: Math.min(peoplePerSearch, to - at) }, (_, index) => personOf(at + index));
+      const said = [some.map(({ email }) => email), some.map(({ phone }) => `"${inGroups(phone)}"`)];
+      for (const texts of said) for (const callId of await searchFor(texts.join(' or '))) found.add(callId);
+    }
+    return found;
+  };
+  const look = async (step: string): Promise<void> => {
+    await merge();
+    await load();
+    const texts: Record<string, AsyncIterable<string> | Iterable<string>> = {
+      store: readSchemas(store.pool, ['callsync']),
+      files: readFiles([pipeline.erasureLog, headsFile]),
+      ...Object.fromEntries(targets.map(({ target, read }) => [target.warehouse.name, read()])),
+    };
+    let count = 0;
+    for (const [place, text] of Object.entries(texts)) {
+      const found = await search(text, sought, serialsIn);
+      count += found.length;
+      result.examples.push(...found.slice(0, 2).map((one) => `${step}, ${place}: ${one}`));
+    }
+    const counts = [input.others * callsPerPerson];
+    for (const { target } of targets) counts.push(Number((await target.warehouse.countRows()).calls));
+    for (const { target, search: searchFor } of targets) {
+      if (searchFor === undefined) continue;
+      const found = await findSaid(searchFor, 0, input.erased);
+      count += found.size;
+      result.examples.push(
+        ...[...found].slice(0, 2).map((one) => `${step}, search in ${target.warehouse.name}: ${one}`),
+      );
+      counts.push((await findSaid(searchFor, input.erased, people)).size);
+    }
+    result.found[step] = count;
+    result.kept[step] = counts;
+    const { verdicts, broken, cut } = await verifyReceipts(store, proof);
+    result.receipts[step] = { verified: verdicts, broken: broken.length, cut: cut.length };
+  };
+
+  try {
+    await check.run();
+    for (let person = 0; person < people; person += 1) {
+      await loadFolded(
+        deps,
+        await ingest(deps, {
+          observations: Array.from({ length: callsPerPerson }, (_, call) => ({
+            callId: callIdOf(person, call),
+            source: 'poll' as const,
+            observedAt: 1_740_000_000_000_000,
+            fields: recordOf(person, call, 0),
+          })),
+          origin: 'test',
+        }),
+      );
+    }
+    await send(Math.min(people * 2, 400), 0, people);
+    await load();
+    const before = {
+      ledger: await backUp(store.pool, 'callsync'),
+      warehouses: await Promise.all(targets.map((one) => one.backUp())),
+    };
+
+    // Half of them by number, half by the value of a key; events arrive all the while.
+    let erasedCalls = 0;
+    const half = Math.ceil(input.erased / 2);
+    const numbers = Array.from({ length: half }, (_, index) => inGroups(personOf(index).phone));
+    const clients = Array.from({ length: input.erased - half }, (_, index) => personOf(half + index).client);
+    const perBatch = 100;
+    let sent = 0;
+    const arrive = async (): Promise<void> => {
+      while (sent < input.events) {
+        const count = Math.min(perBatch, input.events - sent);
+        sent += count;
+        await send(count, 0, people);
+        if (sent % (perBatch * 5) === 0) await replay();
+      }
+    };
+    await Promise.all([
+      arrive(),
+      (async () => {
+        for (let at = 0; at < numbers.length; at += perBatch)
+          erasedCalls += (await erase(deps, { kind: 'phone', values: numbers.slice(at, at + perBatch) }, { proof }))
+            .erased;
+        for (let at = 0; at < clients.length; at += perBatch) {
+          const values = clients.slice(at, at + perBatch);
+          erasedCalls += (await erase(deps, { kind: 'metadata', key: 'ClientID', values }, { proof })).erased;
+        }
+      })(),
+    ]);
+    await replay();
+    await look('erased under load');
+
+    const settle = async (step: string): Promise<void> => {
+      await check.run();
+      await load();
+      await send(perBatch, 0, input.erased);
+      await replay();
+      await look(step);
+    };
+    await before.ledger();
+    await settle('ledger restored');
+    for (const [index, restore] of before.warehouses.entries()) {
+      await restore();
+      await settle(`${targets[index]?.target.warehouse.name} restored`);
+    }
+    await before.ledger();
+    for (const restore of before.warehouses) await restore();
+    await settle('both restored');
+    await store.pool.query('DROP SCHEMA callsync CASCADE');
+    for (let looks = 0; looks < 3; looks += 1) await check.watch();
+    await settle('ledger lost');
+    return { erasedCalls, events: round, ...result };
+  } finally {
+    rmSync(headsFile, { force: true });
+  }
+};
+
+/** The Postgres warehouse of the pipeline, with a search index. */
+export const openPostgresTarget = async (pipeline: Pipeline): Promise<RestorableTarget> => {
+  await pipeline.warehouse.search.create();
+  return restorablePostgres(pipeline);
+};
+
+const restorablePostgres = (pipeline: Pipeline): RestorableTarget => ({
+  target: pipeline.target,
+  backUp: async () => {
+    const restore = await backUp(pipeline.store.pool, 'wh_main');
+    return () => restore();
+  },
+  read: () => readSchemas(pipeline.store.pool, ['wh_main']),
+  search: async (text) => {
+    const { calls, more, pending } = await pipeline.warehouse.search.find({ text, limit: 1_000 });
+    if (more || pending > 0) throw new Error('a search does not show everything');
+    return calls.map(({ callId }) => callId);
+  },
+});

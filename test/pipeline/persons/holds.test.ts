@@ -1,0 +1,554 @@
+/** Legal holds: neither erasures nor ages take what they name, also of later calls and after a restore. */
+import { randomUUID } from 'node:crypto';
+import { readFileSync, rmSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { CallDocument } from '../../../schemas/call.ts';
+import type { RejectedRecord } from '../../../schemas/observation.ts';
+import { createAges } from '../../../src/calls/age.ts';
+import { readHealth } from '../../../src/health/read-health.ts';
+import type { PersonRequest } from '../../../src/persons/request.ts';
+import type { IngestDeps } from '../../../src/pipeline/deps.ts';
+import { replayQuarantine } from '../../../src/pipeline/import/replay-quarantine.ts';
+import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
+import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
+import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
+import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
+import { beginErasure, finishErasure } from '../../../src/pipeline/persons/erase.ts';
+import { addHold, type HoldReceipt, removeHold } from '../../../src/pipeline/persons/hold.ts';
+import { quarantineRecords } from '../../../src/store/delivery/quarantine.ts';
+import { sealQuarantine } from '../../../src/store/delivery/resanitize.ts';
+import { readRows } from '../../../src/store/ledger/ledger.ts';
+import { createLease } from '../../../src/store/loads/lease.ts';
+import { eraseKnown, expireCalls } from '../../../src/store/persons/calls.ts';
+import { listHolds } from '../../../src/store/persons/keys.ts';
+import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
+import { listTextSubjects, purgeTexts } from '../../../src/store/persons/texts.ts';
+import { listEvents } from '../../../src/store/status/events.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { backUp } from '../../support/backup.ts';
+import { erase as eraseBy, mean, openTestProof } from '../../support/persons.ts';
+import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+
+const day = 86_400_000;
+const timestamp = '2025-03-01T10:00:00Z';
+const proof = openTestProof();
+const clerk = { reason: 'case 17', actor: 'clerk', proof };
+
+let pipeline: Pipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline({ documents: true });
+});
+beforeEach(async () => {
+  await pipeline.clear();
+  for (const { id } of await listHolds(pipeline.store)) await removeHold(pipeline.store, id, clerk);
+});
+afterAll(async () => {
+  rmSync(proof.headsFile, { force: true });
+  await pipeline.close();
+});
+
+const hold = (request: PersonRequest, store = pipeline.store) => addHold(store, mean(request), clerk);
+const merge = async (deps: IngestDeps = pipeline.deps): Promise<void> => {
+  while ((await mergeInbox(deps)).more);
+};
+interface EraseMore {
+  readonly exceptHeld?: boolean;
+  readonly keepOut?: boolean;
+  readonly store?: Store;
+}
+const erase = (request: PersonRequest, { store = pipeline.store, ...more }: EraseMore = {}) =>
+  eraseBy({ ...pipeline.deps, store }, request, { proof, ...more });
+const send = async (bodies: readonly object[], deps?: IngestDeps): Promise<void> => {
+  await deliver(
+    pipeline.store,
+    bodies.map((body) => ({ body: JSON.stringify(body), deliveryId: randomUUID() })),
+  );
+  await merge(deps);
+};
+const refuse = (...bodies: readonly string[]): Promise<void> =>
+  quarantineRecords(
+    pipeline.store,
+    bodies.map((body): RejectedRecord => {
+      const record = { reason: 'bad', source: 'webhook', origin: 'inbox:1', receivedAt: new Date() } as const;
+      return { ...record, body: Buffer.from(body) };
+    }),
+  );
+const listTexts = async (): Promise<string[]> => {
+  const rows = await pipeline.store.query<{ text: string }>(
+    `SELECT convert_from(body, 'UTF8') AS text FROM quarantine WHERE octet_length(body) > 0 ORDER BY 1`,
+  );
+  return rows.map(({ text }) => text);
+};
+/** Of these calls the ones whose documents are kept. */
+const listKept = async (ids: readonly string[]): Promise<string[]> =>
+  [...(await readRows(pipeline.store, ids)).values()]
+    .filter(({ tombstone }) => !tombstone)
+    .map(({ callId }) => callId)
+    .sort();
+
+test('an erasure refuses what is held, later calls too, until the hold is taken off; a restored store has it again', async () => {
+  const { store } = pipeline;
+  const timestamp = '2025-03-01T10:00:00Z';
+  const theirs = { timestamp, in: { data: '0611223344' } };
+  await send([
+    { unique_id: 'held-1', ...theirs },
+    { unique_id: 'held-2', timestamp, note: 'rappeler le 06 11 22 33 44' },
+    { unique_id: 'free-1', timestamp },
+    { unique_id: 'free-2', timestamp },
+  ]);
+  const before = await backUp(store.pool, 'callsync');
+  const check = createLedgerCheck({
+    store,
+    warehouses: [pipeline.warehouse],
+    lease: createLease(store),
+    say: () => undefined,
+    proof,
+  });
+
+  const phone: PersonRequest = { kind: 'phone', values: ['+33 6 11 22 33 44'] };
+  const put = await hold(phone);
+  expect(put).toMatchObject({ calls: 2, gone: 0 });
+  await send([{ unique_id: 'held-3', ...theirs }]);
+  const all = ['held-1', 'held-2', 'held-3', 'free-1', 'free-2'];
+  await expect(erase(phone)).rejects.toMatchObject({
+    code: 'ERASURE_HELD',
+    message: expect.stringMatching(/^3 of the 3 /),
+  });
+  await expect(erase({ kind: 'call', values: ['held-3', 'free-1'] })).rejects.toMatchObject({ code: 'ERASURE_HELD' });
+  expect((await store.erasures.log.read()).selectors).toEqual([]);
+  expect(await listKept(all)).toHaveLength(5);
+
+  // The others go on demand; a record that cannot be read, and names the person, is held as well.
+  await deliver(store, [{ body: '{"phone": "06 11 22 33 44"' }]);
+  const some = await erase({ kind: 'call', values: ['held-3', 'free-1'] }, { exceptHeld: true });
+  expect(some).toMatchObject({ calls: 2, known: 2, erasedBefore: 0, erased: 1, held: 1 });
+  const again = await erase({ kind: 'call', values: ['held-3', 'free-1', 'never-seen'] }, { exceptHeld: true });
+  expect(again).toMatchObject({ calls: 3, known: 1, erasedBefore: 1, erased: 1, held: 1 });
+  expect(await erase(phone, { exceptHeld: true, keepOut: true })).toMatchObject({ calls: 3, erased: 0, held: 3 });
+  await send([{ unique_id: 'held-4', ...theirs }]);
+  expect(await listKept([...all, 'held-4'])).toEqual(['free-2', 'held-1', 'held-2', 'held-3', 'held-4']);
+  const { rows: quarantined } = await store.pool.query(`SELECT 1 FROM quarantine WHERE octet_length(body) > 0`);
+  expect(quarantined).toHaveLength(1);
+
+  const events = (await listEvents(store, 50)).filter(({ kind }) => kind === 'hold');
+  expect(events).toMatchObject([{ what: `Hold ${put.hold.id} put on 2 calls, by phone`, actor: 'clerk' }]);
+  expect((await readHealth(store)).holds).toBe(1);
+  const told = [put, events, await listHolds(store), readFileSync(pipeline.erasureLog, 'utf8')];
+  expect(JSON.stringify(told)).not.toMatch(/1.?1.?22.?33.?44|held-\d/);
+
+  await before();
+  expect(await listHolds(store)).toEqual([]);
+  await check.run();
+  expect(await listHolds(store)).toMatchObject([{ id: put.hold.id, reason: 'case 17', actor: 'clerk', calls: 2 }]);
+  await send([{ unique_id: 'held-3', ...theirs }]);
+  await expect(erase(phone)).rejects.toMatchObject({ message: expect.stringMatching(/^3 of the 3 /) });
+
+  await expect(removeHold(store, 'nothing', clerk)).rejects.toMatchObject({ code: 'USAGE_HOLD' });
+  expect(await removeHold(store, put.hold.id, clerk)).toMatchObject({ calls: 3, hold: { action: 'taken off' } });
+  expect(await erase(phone)).toMatchObject({ erased: 3, held: 0 });
+  await before();
+  await check.run();
+  expect(await listHolds(store)).toEqual([]);
+  expect(await listKept(all)).toEqual(['free-2']);
+  expect(await verifyReceipts(store, proof)).toMatchObject({ verdicts: 6, broken: [], cut: [] });
+}, 60_000);
+
+test('ages take nothing of what is held, however it comes, until the hold is taken off', async () => {
+  const now = Date.UTC(2025, 0, 1);
+  const ages = createAges({ words: 10 * day, calls: 30 * day }, () => now);
+  const deps: IngestDeps = { ...pipeline.deps, ages };
+  const recordOf = (unique_id: string, age: number, client: number) => ({
+    unique_id,
+    timestamp: new Date(now - age * day).toISOString(),
+    status: 'qualified',
+    metadata: { ClientID: client },
+    transcript_json: {
+      callData: [{ from: 'in', content: 'bonjour', words: [{ value: 'bonjour', start: 0, length: 1, score: 1 }] }],
+      callUniqueId: '',
+      meta: { lang: 'fr' },
+    },
+  });
+  const poll = async (
+    records: readonly ReturnType<typeof recordOf>[],
+    observedAt: number,
+    by = deps,
+  ): Promise<void> => {
+    const observations = records.map(({ unique_id, ...fields }) => observationOf(unique_id, observedAt, fields));
+    await loadFolded(by, await ingest(by, { observations, origin: 'test' }));
+  };
+  const ids = ['old-held', 'old-free', 'worn-held', 'worn-free', 'late-held', 'late-free'];
+  const stored = [
+    recordOf('old-held', 40, 1),
+    recordOf('old-free', 40, 2),
+    recordOf('worn-held', 20, 1),
+    recordOf('worn-free', 20, 2),
+  ];
+  await poll(stored, 1_700_000_000_000_000, pipeline.deps);
+  const put = await hold({ kind: 'metadata', key: 'ClientID', values: ['1'] });
+  expect(put.calls).toBe(2);
+
+  const worded = async (): Promise<string[]> => {
+    await pipeline.drain();
+    const rows = await pipeline.warehouse.query('SELECT DISTINCT call_id AS id FROM words ORDER BY 1');
+    return rows.map(({ id }) => id as string);
+  };
+  expect(await applyAges(deps, ages, { dryRun: true })).toMatchObject({ calls: 1, words: 2 });
+  expect(await applyAges(deps, ages, { dryRun: false })).toMatchObject({ calls: 1, words: 1 });
+  expect(await applyAges(deps, ages, { dryRun: true })).toMatchObject({ calls: 0, words: 0 });
+  // Read again and delivered, known or not: of what is held nothing is cut.
+  await poll(stored, 1_740_000_000_000_000);
+  await send([recordOf('late-held', 50, 1), recordOf('late-free', 50, 2)], deps);
+  await applyAges(deps, ages, { dryRun: false });
+  expect(await worded()).toEqual(['late-held', 'old-held', 'worn-held']);
+  expect(await listKept(ids)).toEqual(['late-held', 'old-held', 'worn-free', 'worn-held']);
+  const { rows: bodies } = await pipeline.store.pool.query('SELECT call_id FROM inbox WHERE body IS NOT NULL');
+  expect(bodies).toEqual([{ call_id: 'late-held' }]);
+
+  await removeHold(pipeline.store, put.hold.id, clerk);
+  expect(await applyAges(deps, ages, { dryRun: false })).toMatchObject({ calls: 2, words: 1 });
+  expect(await worded()).toEqual([]);
+  expect(await listKept(ids)).toEqual(['worn-free', 'worn-held']);
+}, 60_000);
+
+test('a reason that holds a value is refused: it is stored and shown', async () => {
+  const request = { kind: 'call', values: ['call-17'] } as const;
+  await expect(addHold(pipeline.store, mean(request), { ...clerk, reason: 'see call-17' })).rejects.toMatchObject({
+    code: 'USAGE_HOLD',
+  });
+  expect(await listHolds(pipeline.store)).toEqual([]);
+});
+
+test('a delivery that is nested too deeply is refused by itself while something is held, and holds up no other', async () => {
+  await hold({ kind: 'phone', values: ['06 99 88 77 66'] });
+  const depth = 5_000;
+  const deep = `{"unique_id":"deep-1","metadata":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`;
+  const beside = JSON.stringify({ unique_id: 'beside-1', metadata: { ANI: '33699887766' } });
+  await deliver(
+    pipeline.store,
+    [deep, beside].map((body) => ({ body, deliveryId: randomUUID() })),
+  );
+  await merge();
+  expect(await listKept(['deep-1', 'beside-1'])).toEqual(['beside-1']);
+  await expect(erase({ kind: 'call', values: ['beside-1'] })).rejects.toMatchObject({ code: 'ERASURE_HELD' });
+});
+
+/** The store, but that `before` ends before each transaction begins. */
+const interrupted = (before: () => Promise<void>): Store => ({
+  ...pipeline.store,
+  transaction: async (work) => {
+    await before();
+    return await pipeline.store.transaction(work);
+  },
+});
+/** The store, but that `after` ends after each erasure of calls, or what it is told, is in the log. */
+const logging = (after: () => Promise<void>, of = 'call'): Store => {
+  const { erasures } = pipeline.store;
+  const append: typeof erasures.log.append = async (kind, keys) => {
+    await erasures.log.append(kind, keys);
+    if (kind === of) await after();
+  };
+  return { ...pipeline.store, erasures: { ...erasures, log: { ...erasures.log, append } } };
+};
+/** Whether a transaction waits for a lock that a hold or a deletion has. */
+const isSomeoneWaiting = async (): Promise<boolean> => {
+  const waiting = await pipeline.store.query(
+    `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  );
+  return waiting.length > 0;
+};
+test('a hold that is put on when an erasure or an age has looked, and not yet begun to take, keeps what it names', async () => {
+  const now = Date.UTC(2025, 5, 1);
+  const theirs = { timestamp: new Date(now - 20 * day).toISOString(), in: { data: '0622334455' } };
+  const old = { timestamp: new Date(now - 40 * day).toISOString() };
+  await send([
+    { unique_id: 'beside-1', ...theirs },
+    { unique_id: 'beside-2', ...theirs, in: null },
+    { unique_id: 'aged-1', ...old },
+  ]);
+  await refuse('{"phone": "06 22 33 44 55"');
+  const phone: PersonRequest = { kind: 'phone', values: ['+33622334455'] };
+  let put: Promise<HoldReceipt> | undefined;
+  const afterLog = logging(async () => {
+    put ??= hold(phone);
+    await put;
+  }, 'person');
+  expect(await erase(phone, { store: afterLog, exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
+  expect(await put).toMatchObject({ calls: 1, gone: 0 });
+  expect(await listTexts()).toEqual(['{"phone": "06 22 33 44 55"']);
+
+  let isPut = false;
+  const beforeEach = interrupted(async () => {
+    if (!isPut) await hold({ kind: 'call', values: ['aged-1', 'beside-2'] });
+    isPut = true;
+  });
+  const deps = { ...pipeline.deps, store: beforeEach };
+  const none = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };
+  expect(
+    await applyAges(
+      deps,
+      createAges({ calls: 30 * day }, () => now),
+      { dryRun: false },
+    ),
+  ).toEqual(none);
+  const { erased, held } = await erase({ kind: 'call', values: ['beside-2'] }, { exceptHeld: true });
+  expect([erased, held]).toEqual([0, 1]);
+  expect(await listKept(['beside-1', 'beside-2', 'aged-1'])).toEqual(['aged-1', 'beside-1', 'beside-2']);
+}, 60_000);
+
+test('a hold that comes while an erasure takes its calls waits for it, and says what it found erased', async () => {
+  const theirs = { timestamp, in: { data: '0633445566' } };
+  await send(['gone-1', 'gone-2'].map((unique_id) => ({ unique_id, ...theirs })));
+  const first: PersonRequest = { kind: 'call', values: ['gone-1'] };
+  let putting: Promise<HoldReceipt> | undefined;
+  let isPut = false;
+  const beside = logging(async () => {
+    putting ??= hold({ kind: 'call', values: ['gone-1', 'never-seen'] }).finally(() => {
+      isPut = true;
+    });
+    while (!isPut && !(await isSomeoneWaiting()));
+  });
+  expect(await erase(first, { store: beside })).toMatchObject({ erased: 1, held: 0 });
+  expect(await putting).toMatchObject({ calls: 1, gone: 1, persons: 0 });
+  expect(await listKept(['gone-1', 'gone-2'])).toEqual(['gone-2']);
+
+  // One that failed when the log had it is carried out by the next check of the ledger: nothing can be held of it.
+  const second: PersonRequest = { kind: 'call', values: ['gone-2'] };
+  const failing = logging(() => Promise.reject(new Error('cut off')));
+  await expect(erase(second, { store: failing })).rejects.toThrow('cut off');
+  await expect(hold(second)).rejects.toMatchObject({
+    code: 'USAGE_HOLD',
+    message: expect.stringMatching(/erased before/),
+  });
+
+  // By its values nothing is left to be found.
+  const phone: PersonRequest = { kind: 'phone', values: ['0633445566'] };
+  for (const { id } of await listHolds(pipeline.store)) await removeHold(pipeline.store, id, clerk);
+  await erase(phone);
+  expect(await hold(phone)).toMatchObject({ calls: 0, gone: 0, persons: 1 });
+}, 60_000);
+
+/** The store, whose transactions tell of each statement that has ended. */
+const watchStatements = (onEnd: (sql: string, rows: readonly object[]) => Promise<void> | void): Store => ({
+  ...pipeline.store,
+  transaction: (work) =>
+    pipeline.store.transaction((tx) =>
+      work({
+        ...tx,
+        query: async <R extends object>(sql: string, values?: readonly unknown[]) => {
+          const rows = await tx.query<R>(sql, values);
+          await onEnd(sql, rows);
+          return rows;
+        },
+      }),
+    ),
+});
+
+/** Begins `act` after a statement of the fold of a call; the fold goes on when something waits for it, or `act` has ended. */
+const actInFold = async <T>(
+  isAfter: (sql: string) => boolean,
+  [id, fields]: readonly [string, CallDocument],
+  act: () => Promise<T>,
+  rejected: readonly RejectedRecord[] = [],
+): Promise<T> => {
+  let acting: Promise<T> | undefined;
+  let isDone = false;
+  const isAwaited = async (): Promise<boolean> => {
+    const waiting = await pipeline.store.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return waiting.length > 0;
+  };
+  const actBeside = async (): Promise<void> => {
+    acting ??= act().finally(() => {
+      isDone = true;
+    });
+    while (!isDone && !(await isAwaited()));
+  };
+  const store = watchStatements(async (sql) => {
+    if (isAfter(sql)) await actBeside();
+  });
+  await ingest(
+    { ...pipeline.deps, store },
+    { observations: [observationOf(id, Date.UTC(2026, 0, 1) * 1_000, fields)], rejected, origin: 'test' },
+  );
+  expect(acting).toBeDefined();
+  return (await acting) as T;
+};
+
+test.each([
+  ['has noted that it is held', 'INSERT INTO held_keys'],
+  ['has its row', 'UPDATE ledger'],
+])(
+  'a call is neither erased nor aged beside a fold that %s',
+  async (_, statement) => {
+    const actBesideFold = <T>(id: string, fields: CallDocument, act: () => Promise<T>): Promise<T> =>
+      actInFold((sql) => sql.startsWith(statement), [id, fields], act);
+    await hold({ kind: 'phone', values: ['0611223344'] });
+    const now = Date.UTC(2025, 5, 1);
+    const words = [{ value: 'oui', start: 0, length: 1 }];
+    const record = {
+      timestamp: new Date(now - 40 * day).toISOString(),
+      transcript_json: { callData: [{ from: 'in', content: 'oui', words }] },
+    };
+    await send(['known-1', 'old-1', 'worn-1'].map((unique_id) => ({ unique_id, ...record })));
+    const theirs = { ...record, in: { data: '0611223344' } };
+    for (const id of ['unknown-1', 'known-1']) {
+      const erasing = () => erase({ kind: 'call', values: [id] }, { exceptHeld: true });
+      expect(await actBesideFold(id, theirs, erasing)).toMatchObject({ erased: 0, held: 1 });
+    }
+    const age = (limits: Parameters<typeof createAges>[0]) => () =>
+      applyAges(
+        pipeline.deps,
+        createAges(limits, () => now),
+        { dryRun: false },
+      );
+    await actBesideFold('worn-1', theirs, age({ words: 30 * day }));
+    await actBesideFold('old-1', theirs, age({ calls: 30 * day }));
+    const ids = ['known-1', 'old-1', 'unknown-1', 'worn-1'];
+    expect(await listKept(ids)).toEqual(ids);
+    const worn = (await readRows(pipeline.store, ['worn-1'])).get('worn-1');
+    expect(JSON.stringify(worn?.document)).toContain(JSON.stringify(words));
+  },
+  60_000,
+);
+
+test('a hold spares calls by what they say, and those of which it is not known what they say', async () => {
+  const said = 'mon numéro est le zéro six onze vingt-deux trente-trois quarante-quatre';
+  await hold({ kind: 'phone', values: ['0611223344'] });
+  await send([{ unique_id: 'said-1', timestamp, transcript_json: { callData: [{ from: 'in', content: said }] } }]);
+  expect(await erase({ kind: 'call', values: ['said-1'] }, { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
+  // It was not noted when it came: what it says alone spares it.
+  await pipeline.store.query('DELETE FROM held_keys WHERE of_call');
+  expect(await erase({ kind: 'call', values: ['said-1'] }, { exceptHeld: true })).toMatchObject({ erased: 0, held: 1 });
+  expect(await listKept(['said-1'])).toEqual(['said-1']);
+}, 60_000);
+
+test('a fold and an erasure that meet in a call and in a text do not wait for each other', async () => {
+  const text: RejectedRecord = {
+    ...{ reason: 'bad', source: 'poll', origin: 'test', receivedAt: new Date() },
+    body: Buffer.from('{"unique_id": "both-1", broken'),
+  };
+  await quarantineRecords(pipeline.store, [text]);
+  const isAfter = (sql: string): boolean => sql.startsWith('INSERT INTO quarantine');
+  const erasing = () => erase({ kind: 'call', values: ['both-1'] });
+  const receipt = await actInFold(isAfter, ['both-1', { timestamp }], erasing, [text]);
+  expect(receipt).toMatchObject({ erased: 1, purged: { quarantine: 1 }, found: { quarantine: 0 } });
+  expect(await listKept(['both-1'])).toEqual([]);
+}, 60_000);
+
+test('a hold claims neither calls that are gone nor erasures that took nothing', async () => {
+  await send([
+    { unique_id: 'gone-1', timestamp },
+    { unique_id: 'ticket-1', timestamp, metadata: { Ticket: '12345678' } },
+  ]);
+  const gone: PersonRequest = { kind: 'call', values: ['gone-1'] };
+  await erase(gone);
+  await expect(hold(gone)).rejects.toMatchObject({ code: 'USAGE_HOLD' });
+  expect(await listHolds(pipeline.store)).toEqual([]);
+  expect(await erase(gone)).toMatchObject({ known: 0, erasedBefore: 1, erased: 0, held: 0 });
+  // Of a value of metadata it is not known under which key it was erased.
+  await erase({ kind: 'metadata', key: 'ClientID', values: ['12345678'] });
+  expect(await hold({ kind: 'metadata', key: 'Ticket', values: ['12345678'] })).toMatchObject({ calls: 1, persons: 0 });
+}, 60_000);
+
+test('a hold counts the calls that it keeps, and none that is gone and named again', async () => {
+  const counts = async () => (await listHolds(pipeline.store)).map(({ calls }) => calls);
+  const ids = ['named-1', 'named-2', 'named-3'];
+  await send(ids.map((unique_id) => ({ unique_id, timestamp })));
+  await erase({ kind: 'call', values: ['named-1'] });
+  await expireCalls(pipeline.store, ['named-2'], ['main']);
+  await hold({ kind: 'phone', values: ['0655443322'] });
+  expect(await counts()).toEqual([0]);
+  await send(ids.map((unique_id) => ({ unique_id, timestamp, in: { data: '0655443322' } })));
+  expect(await counts()).toEqual([1]);
+  // As the log or a warehouse says that it was erased before: no hold brings it back.
+  await eraseKnown(pipeline.store, ['named-3'], ['main']);
+  expect(await counts()).toEqual([0]);
+});
+
+test('an erasure of a person finds the call that a replay made of a text while it erased', async () => {
+  const { deps, store } = pipeline;
+  const theirs = '{"unique_id":"replayed-1","in":{"data":"0677665544"}}';
+  const request: PersonRequest = { kind: 'phone', values: ['0677665544'] };
+  const replay = (replaying: Store = store) => replayQuarantine({ ...deps, store: replaying }, { carries: new Set() });
+  // Between the search for calls and the purge of texts.
+  await refuse(theirs);
+  const requestId = await beginErasure(deps, mean(request), { keepOut: false, exceptHeld: false });
+  expect(await replay()).toMatchObject({ replayed: 1 });
+  expect(await listKept(['replayed-1'])).toEqual(['replayed-1']);
+  const { receipt } = await finishErasure({ ...deps, proof }, requestId, { load: true });
+  expect(receipt).toMatchObject({ calls: 1, erased: 1, found: { calls: 0, quarantine: 0 } });
+  expect(await listKept(['replayed-1'])).toEqual([]);
+  // Read before the erasure, folded after it.
+  await pipeline.clear();
+  await refuse(theirs);
+  let erased: Promise<unknown> | undefined;
+  const beside: Store = {
+    ...store,
+    transaction: async (work) => {
+      erased ??= erase(request);
+      await erased;
+      return await store.transaction(work);
+    },
+  };
+  expect(await replay(beside)).toEqual({ replayed: 0, refused: 0, changed: 0 });
+  expect(await store.query('SELECT call_id FROM ledger')).toEqual([]);
+}, 60_000);
+
+test.each(['deep-call-1', 'd-1'])(
+  'of a call of the list that is nested too deeply the id is found, and is not kept again (%s)',
+  async (id) => {
+    let deep: CallDocument[string] = [];
+    for (let depth = 0; depth < 5_000; depth += 1) deep = [deep];
+    const observation = observationOf(id, Date.UTC(2026, 0, 1) * 1_000, { deep });
+    const kept = async (): Promise<number> => {
+      await ingest(pipeline.deps, { observations: [observation], origin: 'test' });
+      return (await listTexts()).length;
+    };
+    expect(await kept()).toBe(1);
+    const receipt = await erase({ kind: 'call', values: [id] });
+    expect(receipt).toMatchObject({ purged: { quarantine: 1 }, found: { quarantine: 0 } });
+    expect(await kept()).toBe(0);
+  },
+);
+
+test('a text that names an erased call and what is held stays, sealed or not, and goes when the hold is taken off', async () => {
+  const { store } = pipeline;
+  const theirs = (id: string): string => `{"unique_id":"${id}","in":{"data":"0666778899"}, broken`;
+  const others = (id: string): string => `{"unique_id":"${id}", broken`;
+  const put = await hold({ kind: 'phone', values: ['0666778899'] });
+  await refuse(...['erased-1', 'aged-1', 'known-1', 'sealed-1'].flatMap((id) => [theirs(id), others(id)]));
+  await listTextSubjects(store);
+  const sealed = 'CSX1'.padEnd(200, '.');
+  await sealQuarantine(store, (body) => (body.includes('sealed-1') ? Buffer.from(sealed) : body));
+  const request: PersonRequest = { kind: 'call', values: ['erased-1', 'sealed-1'] };
+  expect(await erase(request)).toMatchObject({
+    ...{ erased: 2, purged: { quarantine: 2 }, sealed: 0 },
+    found: { quarantine: 0, heldTexts: 2 },
+  });
+  await expireCalls(store, ['aged-1'], ['main']);
+  // As the log or a warehouse says that it was erased before: no hold brings the call back.
+  await eraseKnown(store, ['known-1'], ['main']);
+  await purgeTexts(store, 'erased');
+  expect(await listTexts()).toEqual([sealed, ...['aged-1', 'erased-1', 'known-1'].map(theirs)].sort());
+  await removeHold(store, put.hold.id, clerk);
+  expect(await listTexts()).toEqual([theirs('aged-1')]);
+}, 60_000);
+
+test('what comes of a call while it is erased goes too', async () => {
+  const record = { unique_id: 'race-call-1', timestamp };
+  await send([record]);
+  const requestId = await beginErasure(pipeline.deps, mean({ kind: 'call', values: ['race-call-1'] }), {
+    keepOut: false,
+    exceptHeld: false,
+  });
+  await deliver(
+    pipeline.store,
+    [JSON.stringify(record), '{"unique_id": "race-call-1", broken'].map((body) => ({ body, deliveryId: randomUUID() })),
+  );
+  await merge();
+  await finishErasure({ ...pipeline.deps, proof }, requestId, { load: true });
+  expect(await pipeline.store.query(`SELECT outcome FROM inbox WHERE call_id = 'race-call-1'`)).toEqual([]);
+  expect(await listTexts()).toEqual([]);
+}, 60_000);

@@ -1,0 +1,114 @@
+/** A warehouse that was lost, restored or emptied is proven again only once it has been compared again. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
+import { renderViews } from '../../../src/marts/render-views.ts';
+import { martSettings } from '../../../src/marts/settings.ts';
+import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
+import { keepSyncState } from '../../../src/pipeline/load/keep-sync-state.ts';
+import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
+import { chooseAxis } from '../../../src/pipeline/read/choose-axis.ts';
+import { lookAtProof } from '../../../src/pipeline/reconcile/look-at-proof.ts';
+import { createLease } from '../../../src/store/loads/lease.ts';
+import { postgresWarehouseSchema } from '../../../src/warehouse/postgres/config.ts';
+import { postgres } from '../../../src/warehouse/postgres/index.ts';
+import { type Installation, openInstallation } from './installation.ts';
+
+let here: Installation;
+let calls = 0;
+let axis = '';
+beforeAll(async () => {
+  here = await openInstallation({ simulator: { seed: 11, calls: { count: 1_200, to: '2026-01-31T00:00:00Z' } } });
+  here.setNow(Date.parse('2026-03-01T00:00:00Z'));
+  await here.backfill();
+  calls = (await query('SELECT count(*)::int AS n FROM ledger'))[0].n;
+  axis = chooseAxis(here.deps.source.list.list, here.deps.processedField)?.axis ?? '';
+});
+afterAll(() => here.close());
+
+const query = async (sql: string) => (await here.store.pool.query(sql)).rows;
+const ensureMarts = () =>
+  here.warehouse.ensureViews(
+    'wh_main_marts',
+    renderViews(
+      postgres.place(postgresWarehouseSchema.parse({ type: 'postgres', schema: 'wh_main' })),
+      martSettings(analyticsConfigSchema.parse({})),
+    ),
+  );
+const notice = () =>
+  createLedgerCheck({
+    store: here.store,
+    warehouses: [here.warehouse],
+    lease: createLease(here.store),
+    say: () => undefined,
+    proof: here.deps.proof,
+  }).run();
+const look = async () =>
+  (await lookAtProof(here.store, { axis, range: here.range, warehouses: [here.warehouse], level: {} })).proven;
+
+/** What both say of a warehouse, and how many of its calls are there: in one statement, so of one moment. */
+const sample = async () => {
+  const proven = await look();
+  const [there] = await query(
+    `SELECT to_regclass('wh_main.calls') IS NOT NULL AND to_regclass('wh_main_marts.completeness_daily') IS NOT NULL AS ok`,
+  );
+  if (!there.ok) return { proven, provenDays: 0, calls: 0 };
+  const [row] = await query(`SELECT (SELECT count(*)::int FROM wh_main.calls) AS calls,
+    (SELECT count(*)::int FROM wh_main_marts.completeness_daily WHERE completeness = 'proven') AS days`).catch(() => [
+    { calls: 0, days: 0 },
+  ]);
+  return { proven, provenDays: row.days as number, calls: row.calls as number };
+};
+
+const losses: Readonly<Record<string, () => Promise<unknown>>> = {
+  'was dropped': () => query('DROP SCHEMA wh_main CASCADE; DROP SCHEMA IF EXISTS wh_main_marts CASCADE'),
+  'was emptied': () => query('DELETE FROM wh_main.calls; DELETE FROM wh_main.utterances'),
+  'was restored as it was after its first load': () =>
+    query(`DELETE FROM wh_main.verdicts; DELETE FROM wh_main.loads WHERE loaded_at > (SELECT min(loaded_at) FROM wh_main.loads);
+           DELETE FROM wh_main.calls WHERE load_id NOT IN (SELECT load_id FROM wh_main.loads)`),
+};
+
+test.each(Object.entries(losses))('a warehouse that %s is never proven while rows are missing', async (_, lose) => {
+  await ensureMarts();
+  await here.drain();
+  await here.reconcile({ force: true, acceptEmpty: true });
+  await here.drain();
+  await keepSyncState(here.deps, here.target);
+  const before = await sample();
+  expect(before).toMatchObject({ proven: true, calls });
+  expect(before.calls).toBeGreaterThan(1_100);
+  expect(before.provenDays).toBeGreaterThan(10);
+
+  await lose();
+  const wrong: unknown[] = [];
+  let isTold = false;
+  const watch = async () => {
+    const told = isTold;
+    const found = await sample();
+    // Its own marts know with the first load that comes after the loss was noticed.
+    if (found.proven || (told && found.calls < calls && found.provenDays > 0)) wrong.push(found);
+  };
+  await watch();
+  let refilling = true;
+  const watching = (async () => {
+    for (await delay(100); refilling; await delay(100)) await watch();
+  })();
+  await here.warehouse.migrate();
+  await watch();
+  await notice();
+  await ensureMarts();
+  for (;;) {
+    const loaded = await loadPendingBatch(here.deps, here.target, { origin: 'pending' });
+    isTold = true;
+    await watch();
+    if (loaded === undefined) break;
+    await keepSyncState(here.deps, here.target);
+  }
+  refilling = false;
+  await watching;
+  expect(wrong).toEqual([]);
+  expect(await sample()).toMatchObject({ proven: false, calls });
+  await here.reconcile({ acceptEmpty: true });
+  await here.drain();
+  expect(await sample()).toMatchObject({ proven: true, calls });
+});

@@ -1,0 +1,183 @@
+/** Policies on whole records: words and text agree, tokens join, nothing planted stays, and twice is once. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type CleanOptions, clean, openRules } from '../../src/privacy/clean.ts';
+import { compileRules, profileRules } from '../../src/privacy/rules.ts';
+import { makeToken } from '../../src/privacy/tokens.ts';
+
+const key = { id: 'k1', bytes: Buffer.alloc(32, 7) };
+const options: CleanOptions = {
+  isOn: () => true,
+  countries: ['FR'],
+  patterns: [],
+  rules: compileRules(profileRules.pseudonymous),
+  key,
+};
+const token = makeToken(key, 'phone', '+33639981234');
+
+const utterance = (content: string, from = 'out') => ({
+  from,
+  words: content.split(' ').map((value, index) => ({ score: 0.9, start: index, value, length: 0.5 })),
+  content,
+});
+const transcriptOf = (...callData: readonly unknown[]) => ({ callData, callUniqueId: '', meta: { lang: 'fr' } });
+
+interface Said {
+  readonly content: string;
+  readonly words: readonly { readonly value: string; readonly start: number }[];
+}
+const saidIn = (fields: Readonly<Record<string, unknown>>): readonly Said[] =>
+  (fields.transcript_json as { callData: Said[] }).callData;
+const sanitizeUnder = (fields: Readonly<Record<string, unknown>>, settings: CleanOptions) =>
+  clean(fields, openRules(settings)).fields;
+const own = openRules(options);
+const sanitize = (fields: Readonly<Record<string, unknown>>) => clean(fields, own).fields;
+
+describe('a transcript', () => {
+  test('has each covered word and the text replaced, and keeps its timings', () => {
+    const [said] = saidIn(sanitize({ transcript_json: transcriptOf(utterance('le zéro six 39 98 12 34 merci')) }));
+    expect(said?.content).toBe(`le ${token} … … … … … merci`);
+    expect(said?.words.map(({ value }) => value).join(' ')).toBe(said?.content);
+    expect(said?.words.map(({ start }) => start)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  });
+
+  test('whose text and words differ loses the whole utterance', () => {
+    const other = { ...utterance('bonjour à tous'), content: 'appelez le 06 39 98 12 34' };
+    const [said] = saidIn(sanitize({ transcript_json: transcriptOf(other) }));
+    expect(said?.content).toBe(`${token} … …`);
+    expect(said?.words.map(({ value }) => value)).toEqual([token, '…', '…']);
+  });
+
+  test('loses what only the words say', () => {
+    const other = { ...utterance('le 06 39 98 12 34'), content: 'bonjour' };
+    expect(JSON.stringify(sanitize({ transcript_json: transcriptOf(other) }))).not.toMatch(/39|98/);
+  });
+
+  test('has other spellings of a covered word replaced too', () => {
+    const said = utterance('0639981234');
+    const words = [{ ...said.words[0], raw: '06 39 98 12 34' }];
+    expect(JSON.stringify(sanitize({ transcript_json: transcriptOf({ ...said, words }) }))).not.toContain('39 98');
+  });
+
+  test('without findings is the same object', () => {
+    const fields = { unique_id: 'a', transcript_json: transcriptOf(utterance('bonjour madame')) };
+    expect(sanitize(fields)).toBe(fields);
+  });
+});
+
+test('tokens of one number are equal in contact, metadata and transcript, however it is written', () => {
+  const result = sanitize({
+    in: { label: null, data: '33639981234', type: 'PHONE' },
+    metadata: { ANI: '+33 6 39 98 12 34', Note: 'rappeler 06.39.98.12.34 demain', Phone: 33_639_981_234 },
+    transcript_json: transcriptOf(utterance('zéro six trente-neuf quatre-vingt-dix-huit douze trente-quatre')),
+  });
+  expect(result.in).toEqual({ label: null, data: token, type: 'PHONE' });
+  expect(result.metadata).toEqual({ ANI: token, Note: `rappeler ${token} demain`, Phone: token });
+  expect(saidIn(result)[0]?.content).toContain(token);
+});
+
+test('fields that nobody named are looked into: values, numbers, names, depths', () => {
+  const result = JSON.stringify(
+    sanitize({
+      unique_id: 'call-1',
+      timestamp: '2025-03-01T10:00:00Z',
+      duration: '182',
+      extra: [{ deep: { '06 39 98 12 34': { card: '4970 1000 0000 0055' } } }],
+      visit: { DateOfBirth: '1985-03-12', cvv: '123', card_cvv: 742, rank: 742 },
+      tracking_info: { mail: 'Jean.Dupont@example.fr' },
+    }),
+  );
+  expect(result).toContain('"timestamp":"2025-03-01T10:00:00Z","duration":"182"');
+  expect(result).toContain('"DateOfBirth":"[birth]","cvv":"[cvv]","card_cvv":"[cvv]","rank":742');
+  expect(result).not.toMatch(/39 98|4970|dupont/i);
+});
+
+test('rules of one’s own come before those of the profile', () => {
+  const own = [
+    { path: 'metadata.UDF_*', action: 'drop' },
+    { path: 'metadata.ANI', action: 'last4' },
+    { path: 'visit', action: 'keep' },
+  ] as const;
+  const result = sanitizeUnder(
+    { metadata: { UDF_text_01: 'x', ANI: '33639981234', Dept: 'SALES' }, visit: { phone: '0639981234' } },
+    { ...options, rules: compileRules([...own, ...profileRules.pseudonymous]) },
+  );
+  expect(result).toEqual({ metadata: { ANI: '…1234', Dept: 'SALES' }, visit: { phone: '0639981234' } });
+});
+
+test('without a transcript, where the profile says so', () => {
+  const rules = compileRules(profileRules.no_transcript);
+  expect(sanitizeUnder({ unique_id: 'a', transcript_json: transcriptOf() }, { ...options, rules })).toEqual({
+    unique_id: 'a',
+  });
+});
+
+test('a token in a name announces nothing, whatever its letters say', () => {
+  const name = `ph_k1_2dob3${'a'.repeat(47)}`;
+  const fields = { metadata: { [name]: 'le 12/03/1985' } };
+  expect(sanitize(fields)).toBe(fields);
+});
+
+test('any record: doing it twice changes nothing more, and words agree with text', () => {
+  const word = fc.constantFrom(
+    ...'zéro six trente-neuf 06 39 98 12 34 4970 1000 0000 0055 FR76 cvv 123 née le 12/03/1985 arobase gmail point com oui'.split(
+      ' ',
+    ),
+  );
+  const text = fc.array(word, { minLength: 1, maxLength: 25 }).map((words) => words.join(' '));
+  const record = fc.record({
+    in: fc.record({ data: text, type: fc.constant('PHONE') }),
+    metadata: fc.dictionary(fc.oneof(text, fc.constantFrom('constructor', 'toString', '__proto__')), text, {
+      maxKeys: 3,
+    }),
+    extra: fc.jsonValue({ maxDepth: 3 }),
+    constructor: text,
+    transcript_json: fc
+      .array(text, { maxLength: 3 })
+      .map((lines) => transcriptOf(...lines.map((line) => utterance(line)))),
+  });
+  fc.assert(
+    fc.property(record, (fields) => {
+      const once = sanitize(fields);
+      expect(sanitize(once)).toEqual(once);
+      for (const { content, words } of saidIn(once)) expect(words.map(({ value }) => value).join(' ')).toBe(content);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('any utterance, however it is sent: twice is once', () => {
+  const word = (value: unknown) => ({ value, start: 1 });
+  const list = ['06', '39', '98', '12', '34'].map(word);
+  const content = 'le 06 39 98 12 34';
+  const sent = fc.constantFrom<unknown>(
+    utterance(content),
+    { content },
+    { words: list },
+    { words: list, content: 'autre chose' },
+    { words: list.map((own) => ({ ...own, raw: content })), content },
+    { words: list.map((own) => ({ ...own, start: 33_639_981_234 })), content },
+    { words: list.map((own) => ({ ...own, [content]: null, __proto__: null })), content: 'oui' },
+    { ...utterance('oui'), note: content, [content]: null },
+    { words: [], content },
+    { words: [...list, 'x', word(7), word({ [content]: content }), content], content, from: 7 },
+    JSON.parse(`{"__proto__":"${content}","content":"oui","constructor":{"toString":"${content}"}}`),
+    null,
+    content,
+  );
+  fc.assert(
+    fc.property(fc.array(sent, { maxLength: 6 }), (callData) => {
+      const once = sanitize({ transcript_json: transcriptOf(...callData) });
+      expect(JSON.stringify(once)).not.toMatch(/39 98/);
+      expect(sanitize(once)).toEqual(once);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('the last characters stay the last ones, whatever alphabet they are of', () => {
+  const rules = compileRules([{ path: 'Account', action: 'last4' }]);
+  const once = sanitizeUnder({ Account: 'FR76 3000 6000 0112 3456 7890 189 été' }, { ...options, rules });
+  expect(once).toEqual({ Account: '…9été' });
+  expect(sanitizeUnder(once, { ...options, rules })).toEqual(once);
+});

@@ -1,0 +1,5 @@
+/** Some lists that refuse pages; 500 others: `npm run campaign -- lists refusals`. */
+import { testRefusedLists } from './refused-lists-cases.ts';
+
+// The last one was once lost.
+testRefusedLists([...Array.from({ length: 150 }, (_, index) => index), 20_577]);

@@ -1,0 +1,34 @@
+/** Workers hear of deliveries through the store: receivers have no way to Temporal. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openPool } from '../../src/postgres/database.ts';
+import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
+import { listenToInbox } from '../../src/store/delivery/listen-inbox.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterAll(() => database.drop());
+
+test('a receiver wakes whoever listens, and a connection that was lost comes back and tells what it may have missed', async () => {
+  const pool = (application: string) =>
+    openPool({ url: database.url, schema: 'callsync', application, purpose: 'operational store', max: 1 });
+  const [listening, writing] = [pool('test listener'), pool('test receiver')];
+  let heard = 0;
+  const listener = listenToInbox(listening, () => {
+    heard += 1;
+  });
+  await expect.poll(() => heard).toBe(1);
+  const inbox = createInboxWriter({ pool: writing });
+  await inbox.wake({ deadlineMs: 5_000 });
+  await expect.poll(() => heard).toBe(2);
+  await writing.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'test listener' AND datname = current_database()`,
+  );
+  await expect.poll(() => heard).toBe(3);
+  await inbox.wake({ deadlineMs: 5_000 });
+  await expect.poll(() => heard).toBe(4);
+  await listener.stop();
+  await Promise.all([listening.end(), writing.end()]);
+});

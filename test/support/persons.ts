@@ -1,0 +1,40 @@
+/** Requests of persons, as the commands make them. */
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Meant, meantBy, type PersonRequest } from '../../src/persons/request.ts';
+import type { IngestDeps } from '../../src/pipeline/deps.ts';
+import { beginErasure, finishErasure } from '../../src/pipeline/persons/erase.ts';
+import type { ErasureReceipt } from '../../src/pipeline/persons/receipt.ts';
+import { createProofKeys } from '../../src/store/windows/proof-keys.ts';
+import type { Proof } from '../../src/store/windows/verdicts.ts';
+
+const noTokens = (): readonly string[] => [];
+
+export const mean = (request: PersonRequest, tokensOf: (value: string) => readonly string[] = noTokens): Meant =>
+  meantBy(request, { countries: ['FR'], tokensOf });
+
+/** Heads in a file that the test removes. */
+export const openTestProof = (): Proof => ({
+  keys: createProofKeys(Buffer.from('a key of the proof chain')),
+  headsFile: join(tmpdir(), `callsync-heads-${randomUUID()}.json`),
+});
+
+export interface EraseInput {
+  readonly proof: Proof;
+  readonly keepOut?: boolean;
+  readonly exceptHeld?: boolean;
+  readonly tokensOf?: (value: string) => readonly string[];
+}
+
+/** From the request to its receipt. */
+export const erase = async (
+  deps: IngestDeps,
+  request: PersonRequest,
+  { proof, keepOut = false, exceptHeld = false, tokensOf }: EraseInput,
+): Promise<ErasureReceipt> => {
+  const requestId = await beginErasure(deps, mean(request, tokensOf), { keepOut, exceptHeld });
+  const { receipt, waiting } = await finishErasure({ ...deps, proof }, requestId, { load: true });
+  if (receipt === undefined) throw new Error(`the erasure waits for ${waiting.join(', ')}`);
+  return receipt;
+};
