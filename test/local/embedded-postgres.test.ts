@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
-import { chmod, chown, rename, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -138,43 +138,13 @@ describe('the role that callsync works as', () => {
     expect(server.url).not.toContain(readFileSync(join(dataDir, 'pgdata', 'admin.password'), 'utf8').trim());
   });
 
-  test('takes over a folder whose superuser it was, with all that it owned', async () => {
-    const account = await resolvePostgresAccount();
-    const binaries = await locatePostgresBinaries(account, () => undefined);
-    const data = join(dataDir, 'pgdata');
-    if (account !== undefined) await chown(dataDir, account.uid, account.gid);
-    const passwordFile = join(dataDir, 'former.password');
-    await writeFile(passwordFile, 'former');
-    await chmod(passwordFile, 0o644);
-    const options = ['--username', 'callsync', '--pwfile', passwordFile, '--auth', 'scram-sha-256', '--no-sync'];
-    execFileSync(binaries.initdb, ['--pgdata', data, ...options], { ...account, cwd: '/', stdio: 'ignore' });
-    await rename(passwordFile, join(data, 'callsync.password'));
-    const former = (await launch({ home: dataDir, data, account, binaries }, undefined, {})) as RunningServer;
-    const url = `postgres://callsync:former@127.0.0.1:${former.port}`;
-    await query(`${url}/postgres`, 'CREATE DATABASE callsync');
-    await query(
-      `${url}/callsync`,
-      `CREATE ROLE analyst; CREATE SCHEMA calls; CREATE SEQUENCE calls.numbers;
-       CREATE TABLE calls.kept (n int GENERATED ALWAYS AS IDENTITY, s serial, t text); INSERT INTO calls.kept (t) VALUES ('x');
-       CREATE VIEW calls.shown AS SELECT * FROM calls.kept; GRANT SELECT ON calls.kept TO analyst;
-       CREATE FUNCTION calls.one() RETURNS int LANGUAGE sql AS 'SELECT 1';
-       CREATE TEXT SEARCH CONFIGURATION calls.words (COPY = simple)`,
-    );
-    await stopLocalProcess(former.pid, stopRules);
-
-    const [one, other] = await Promise.all([start(), start()]);
-    expect(other.url).toBe(one.url);
-    expect(await query(one.url, isSuperuser)).toEqual([{ rolsuper: false, name: 'callsync' }]);
-    await query(
-      one.url,
-      `ALTER TABLE calls.kept ADD COLUMN u int; DROP VIEW calls.shown; DROP FUNCTION calls.one; ALTER SEQUENCE calls.numbers RESTART;
-       DROP TEXT SEARCH CONFIGURATION calls.words; ALTER ROLE analyst LOGIN; ALTER SCHEMA calls RENAME TO taken`,
-    );
-    expect(await query(one.url, 'SELECT n, s, t, u FROM taken.kept')).toEqual([{ n: 1, s: 1, t: 'x', u: null }]);
-    const supers = await query(one.adminUrl, 'SELECT rolname::text AS name FROM pg_roles WHERE rolsuper');
-    expect(supers).toEqual([{ name: 'callsync_admin' }]);
-    await expect(query(`${url}/callsync`, 'SELECT')).rejects.toMatchObject({ code: '28P01' });
-    expect(one.url).toContain(readFileSync(join(data, 'callsync.password'), 'utf8').trim());
+  test('refuses a folder that has no administrator, with a next step', async () => {
+    await (await start()).stop();
+    await rm(join(dataDir, 'pgdata', 'admin.password'));
+    await expect(start()).rejects.toMatchObject({
+      code: 'STORE_DATA_DIR',
+      hint: expect.stringContaining('Move that folder'),
+    });
   });
 });
 

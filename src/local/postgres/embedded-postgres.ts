@@ -82,7 +82,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
     const urlOf = (user: string, secret: string) => `postgres://${user}:${secret}@127.0.0.1:${server.port}/${owner}`;
     const url = urlOf(owner, ownerPassword(password));
     const adminUrl = urlOf(administrator, password);
-    await ensureOwner({ url, adminUrl, formerUrl: urlOf(owner, password) }).catch((cause: unknown) => {
+    await ensureOwner({ url, adminUrl }).catch((cause: unknown) => {
       throw terminal('STORE_START', `The embedded PostgreSQL on ${data} runs but refuses our connection.`, { cause });
     });
     return { url, adminUrl, ...server, started, stop };

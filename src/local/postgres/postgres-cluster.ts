@@ -1,7 +1,7 @@
 /** The parts of starting PostgreSQL: create its database folder, find it running, launch it. */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chown, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -31,12 +31,19 @@ const startDeadlineMs = 60_000;
 export const stopRules: StopRules = { signal: 'SIGINT', lastSignal: 'SIGQUIT', stopDeadlineMs: 30_000 };
 const [adminFile, ownerFile] = ['admin.password', 'callsync.password'];
 
-/** The administrator's. Clusters that were made with callsync as their superuser have it in the other file. */
+/** The administrator's. @throws CallsyncError STORE_DATA_DIR for a folder of a version whose own role was the superuser. */
 export const readAdminPassword = async (data: string): Promise<string> => {
-  await link(join(data, ownerFile), join(data, adminFile)).catch((cause: { code?: string }) => {
-    if (cause.code !== 'EEXIST' && cause.code !== 'ENOENT') throw cause;
+  const password = await readFile(join(data, adminFile), 'utf8').catch((cause: { code?: string }) => {
+    if (cause.code !== 'ENOENT') throw cause;
+    throw terminal(
+      'STORE_DATA_DIR',
+      `An unreleased version of callsync, whose role was a superuser, created ${data}.`,
+      {
+        hint: `Move that folder away: callsync then creates a new database and reads all calls again. Or set store.data_dir to another folder.`,
+      },
+    );
   });
-  return (await readFile(join(data, adminFile), 'utf8')).trim();
+  return password.trim();
 };
 
 /** For `psql`. */
