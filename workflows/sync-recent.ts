@@ -24,10 +24,19 @@ export const syncRecent = async (input: SyncInput): Promise<ReadTotals & { reado
 
   const plan = await planSync();
   const { watermark } = await readTop(plan);
-  if (plan.rest.length === 0) return { ...totals, watermark };
+  // Absent in plans of earlier versions.
+  const { axis, rest, others = [], settledTo, direction, seconds, everySeconds } = plan;
+  if (rest.length === 0 && others.length === 0) return { ...totals, watermark };
 
-  const { axis, rest, settledTo, direction, seconds, everySeconds } = plan;
-  const older = readAll(rest, { ...whole, axis, settledTo, direction, until: startedAt + seconds * 1000 });
+  const readOlder = async (): Promise<ReadTotals> => {
+    let read = emptyTotals;
+    for (const { axis: name, ranges } of [{ axis, ranges: rest }, ...others]) {
+      const until = startedAt + seconds * 1000;
+      read = addTotals(read, await readAll(ranges, { ...whole, axis: name, settledTo, direction, until }));
+    }
+    return read;
+  };
+  const older = readOlder();
   let isRead = false;
   const end = (): void => {
     isRead = true;

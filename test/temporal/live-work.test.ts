@@ -39,6 +39,8 @@ const state = {
   rereads: 0,
   parts: 0,
   read: [] as Range[],
+  /** Axes of the parts that were read, in order. */
+  axes: [] as string[],
   plans: 0,
   finishes: 0,
   plan: {} as PlannedSync,
@@ -76,8 +78,9 @@ beforeAll(async () => {
           state.plans += 1;
           return state.plan;
         },
-        readRangePart: async ({ range }: { range: Range }) => {
+        readRangePart: async ({ range, axis }: { range: Range; axis: string }) => {
           state.read.push(range);
+          state.axes.push(axis);
           while (state.slow?.to === range.to) await delay(20);
           return { totals: { ...emptyTotals, calls: 1 }, rest: null, windowLength: hour };
         },
@@ -109,7 +112,7 @@ beforeAll(async () => {
 });
 afterAll(() => site?.dispose());
 beforeEach(() => {
-  Object.assign(state, { merges: 0, repeats: 0, rereads: 0, parts: 0, read: [], plans: 0, finishes: 0 });
+  Object.assign(state, { merges: 0, repeats: 0, rereads: 0, parts: 0, read: [], axes: [], plans: 0, finishes: 0 });
   Object.assign(state, { pending: 0, held: 0, loading: false });
 });
 
@@ -153,6 +156,7 @@ describe('continuous sync', () => {
     axis: 'qualified',
     top,
     rest,
+    others: [],
     settledTo: 99 * hour,
     direction: 'newest_first',
     seconds,
@@ -177,11 +181,13 @@ describe('continuous sync', () => {
     await backfill.terminate();
   });
 
-  test('reads the newest first, then the rest in its order, and counts what is read before the rest is', async () => {
-    state.plan = plan;
+  test('reads the newest first, then the rest in its order, then problems of other axes', async () => {
+    const left = { from: 7 * hour, to: 8 * hour };
+    state.plan = { ...plan, others: [{ axis: 'timestamp', ranges: [left] }] };
     const sync = await start('syncRecent', `${site.queues.workflows}/sync-whole`);
-    expect(await sync.result()).toMatchObject({ calls: 3, watermark: 2 });
-    expect(state.read).toEqual([...top, ...rest]);
+    expect(await sync.result()).toMatchObject({ calls: 4, watermark: 2 });
+    expect(state.read).toEqual([...top, ...rest, left]);
+    expect(state.axes).toEqual(['qualified', 'qualified', 'qualified', 'timestamp']);
     expect(state.finishes).toBe(2);
   });
 

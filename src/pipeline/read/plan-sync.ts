@@ -31,6 +31,8 @@ export interface PlannedSync {
   readonly settledTo: number;
   /** What is not read yet, or too soon after it happened, or is to be tried again; in the order of `direction`. */
   readonly rest: readonly Range[];
+  /** Windows of other axes that are to be tried again: a backfill left them as problems. */
+  readonly others: readonly { readonly axis: string; readonly ranges: readonly Range[] }[];
   readonly direction: Direction;
   /** After so long the run ends, and the schedule plans anew. */
   readonly seconds: number;
@@ -58,14 +60,22 @@ export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: 
   // What became old enough since the last run is read with the top, not by a question of its own.
   const last = open.at(-1);
   const joined = last?.to === topFrom && last.to - last.from <= overlap ? open.splice(-1) : [];
-  const problems = await listProblems(store, { axis, from: 0, to: present });
-  const retried = problems.filter(({ due }) => due).slice(0, triesPerRun);
-  const rest = [...subtract(open, problems), ...retried].map(({ from, to }) => ({ from, to }));
+  // An axis that the configuration no longer has cannot be read.
+  const otherAxes = source.list.list.axes.map(({ name }) => name).filter((name) => name !== axis);
+  const found = (await listProblems(store)).filter((one) => one.axis === axis || otherAxes.includes(one.axis));
+  const problems = found.filter((problem) => problem.axis === axis);
+  const retried = found.filter(({ due }) => due).slice(0, triesPerRun);
+  const retriedOn = (name: string) =>
+    retried.filter((one) => one.axis === name).map(({ from, to }): Range => ({ from, to }));
+  const rest = [...subtract(open, problems).map(({ from, to }) => ({ from, to })), ...retriedOn(axis)];
   return {
     axis,
     top: newestFirst(subtract([...joined, { from: topFrom, to: present }], problems)),
     settledTo,
     rest: direction === 'newest_first' ? newestFirst(rest) : newestFirst(rest).reverse(),
+    others: otherAxes
+      .map((name) => ({ axis: name, ranges: retriedOn(name) }))
+      .filter(({ ranges }) => ranges.length > 0),
     direction,
     everySeconds: sync.interval / 1_000_000,
     seconds: Math.min(longestRun, Math.max(shortestRun, (2 * sync.interval) / 1_000_000)),

@@ -135,6 +135,20 @@ describe('the plan of continuous sync', () => {
     expect(Math.abs((top[0]?.from ?? 0) - (now - 3 * minute - overlap - settle))).toBeLessThan(minute);
   });
 
+  test('tries problems of other axes again when they are due, unless the list no longer has the axis', async () => {
+    const { deps, serviceNow } = await open();
+    const now = await serviceNow();
+    await leaveWatermark(now - 10 * hour);
+    const range = { from: now - 5 * hour, to: now - 4 * hour };
+    for (const other of ['timestamp', 'gone'])
+      await replaceProblems(store(), { axis: other, ...range }, [{ axis: other, ...range, problem: 'unreadable' }]);
+    expect((await planSync(deps)).others).toEqual([]);
+    await store().pool.query(`UPDATE window_problems SET next_at = now() - interval '1 second'`);
+    const { others, rest } = await planSync(deps);
+    expect(others).toEqual([{ axis: 'timestamp', ranges: [range] }]);
+    expect(rest).not.toContainEqual(range);
+  });
+
   test('leaves windows alone that have a problem, until it is time to try them again', async () => {
     const { deps, serviceNow } = await open();
     const now = await serviceNow();
@@ -241,7 +255,7 @@ describe('a window that fails for good', () => {
     expect(await fail(3, {})).toMatchObject({ rest: null, totals: { problems: 2 } });
     const problem = expect.stringContaining('SERVICE_UNAVAILABLE');
     expect(await openProblems(store())).toMatchObject([{ problem }, { problem }]);
-    const halves = await listProblems(store(), { axis, from: 0, to: 4e15 });
+    const halves = await listProblems(store());
     expect(halves).toHaveLength(2);
     for (const { from, to } of halves) expect(Math.abs(to - from - hour / 2)).toBeLessThanOrEqual(second);
   });
@@ -281,7 +295,7 @@ describe('a window that fails for good', () => {
       const before = unanswered;
       for (const { from, to: end } of left) await read({ from, to: end });
       expect(unanswered - before).toBeLessThanOrEqual(5);
-      left = await listProblems(store(), { axis, from: 0, to: 4e15 });
+      left = await listProblems(store());
       expect(left.some(holds)).toBe(true);
     }
     expect(left).toHaveLength(1);
