@@ -8,6 +8,7 @@ export const conditions = [
   'load_stalled',
   'quota_low',
   'quarantine_open',
+  'reread_unanswered',
   'unproven',
   'suspicious_empty',
   'webhook_refused',

@@ -174,6 +174,15 @@ export const conditions: Readonly<Record<Condition, Definition>> = {
     say: (_, [, value]) => `In quarantine, to be decided on: ${countOf(value, 'record')}.`,
     command: 'callsync quarantine list',
   },
+  reread_unanswered: {
+    severity: 'warning',
+    above: 0,
+    read: ({ rereads }) => [['', rereads.unanswered]],
+    age: () => null,
+    say: (_, [, value]) =>
+      `Deliveries differ for ${countOf(value, 'call')}, and callsync cannot ask the service which one is right.`,
+    command: 'callsync backfill --force --from DATE',
+  },
   unproven: {
     severity: 'warning',
     above: 0,

@@ -20,6 +20,7 @@ test.each<[string, Partial<Readings>, boolean, string]>([
   ['inbox_stalled', { inbox: { count: 7, oldestAge: 61, outcomes: {} } }, false, '7 deliveries;'],
   ['inbox_stalled', { inbox: { count: 1, oldestAge: 600, outcomes: {} } }, true, '1 delivery;'],
   ['quarantine_open', { quarantine: { count: 1, oldestAge: 5 } }, true, '1 record.'],
+  ['reread_unanswered', { rereads: { count: 0, oldestAge: null, unanswered: 2 } }, true, '2 calls'],
   ['load_stalled', { warehouses: [{ ...warehouse, liveOldestAge: 61, lastError: 'E' }] }, false, '61 s behind (E)'],
   ['load_stalled', { warehouses: [{ ...warehouse, liveOldestAge: 1_800 }] }, true, 'main is 30 min behind.'],
   ['load_stalled', { warehouses: [{ ...warehouse, erasureOldestAge: 1_800 }] }, true, '30 min behind.'],

@@ -132,15 +132,15 @@ describe('calls to be read again', () => {
     const listed = await listRereads(store(), 10);
     expect(listed.map((one) => one.callId).sort()).toEqual(['a', 'b']);
     await requestRereads(store(), ['a'], 'repeat');
-    await settleRereads(store(), listed, []);
+    await settleRereads(store(), { done: listed });
     expect(await ids()).toEqual(['a']);
-    await settleRereads(store(), await listRereads(store(), 10), []);
+    await settleRereads(store(), { done: await listRereads(store(), 10) });
     expect(await ids()).toEqual([]);
   });
 
   test('are given up after ten failures, until somebody asks again', async () => {
     await requestRereads(store(), ['c'], 'repeat');
-    for (let n = 0; n < 10; n += 1) await settleRereads(store(), [], await listRereads(store(), 10));
+    for (let n = 0; n < 10; n += 1) await settleRereads(store(), { missed: await listRereads(store(), 10) });
     expect(await ids()).toEqual([]);
     await requestRereads(store(), ['c'], 'repeat');
     expect(await ids()).toEqual(['c']);
@@ -309,8 +309,8 @@ describe('deliveries and texts are locked in one order', () => {
   const listed = rereadIds.map((callId) => ({ callId, requestedAt: 0 })).reverse();
   test.each<[string, (db: Store) => Promise<unknown>]>([
     ['are erased', (db) => eraseCalls(db, rereadIds, ['main'])],
-    ['are met', (db) => settleRereads(db, listed, [])],
-    ['fail', (db) => settleRereads(db, [], listed)],
+    ['are met', (db) => settleRereads(db, { done: listed })],
+    ['fail', (db) => settleRereads(db, { missed: listed })],
   ])(
     'by requests to read again that %s as by those that are made',
     async (_, settle) => {

@@ -83,7 +83,7 @@ const render = (summary: Status, unsigned: boolean): string =>
     ...Object.entries(summary.watermarks).map(([name, at]) => `watermark   ${name}: ${at}`),
     `windows     ${summary.windowsRead} read`,
     `quarantine  ${summary.quarantineOpen} open${summary.quarantineOpen > 0 ? ': callsync quarantine list' : ''}`,
-    `rereads     ${summary.rereadsWaiting} waiting${summary.rereadsUnanswered === 0 ? '' : `, ${summary.rereadsUnanswered} without an answer: not in the list where they were looked for`}`,
+    `rereads     ${summary.rereadsWaiting} waiting${summary.rereadsUnanswered === 0 ? '' : `, ${summary.rereadsUnanswered} without an answer`}`,
     ...(summary.drift.length > 0
       ? [`drift       ${countOf(summary.drift.length, 'difference')} of records: callsync schema drift`]
       : []),

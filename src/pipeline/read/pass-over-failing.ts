@@ -1,6 +1,7 @@
 /** Windows that fail for good while the service is there: recorded and passed over, so that they do not hold up the rest. */
 import type { Range, ReadTotals } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
+import { axisOf, isCuttable } from '../../source/list/list-query.ts';
 import { isServiceUp } from '../../source/read/isolate-poison.ts';
 import { replaceProblems } from '../../store/windows/problems.ts';
 import type { ReadDeps } from '../deps.ts';
@@ -41,7 +42,9 @@ export const passOverFailing = async (
     if (error.kind === 'transient' && attempt < attempts) throw error;
     if (!(await isServiceUp(deps.source.list, window, { cause: error, signal }))) throw error;
     const { axis, from, to } = window;
-    const halves = halve(window).map((half) => ({
+    const { list } = deps.source.list;
+    // A list that cannot be cut is read whole for each half.
+    const halves = (isCuttable(axisOf(list, axis)) ? halve(window) : [{ from, to }]).map((half) => ({
       axis,
       ...half,
       problem: `unreadable: ${axis} ${new Date(half.from / 1000).toISOString()} to ${new Date(half.to / 1000).toISOString()} fails (${error.code}); it is read again later.`,

@@ -12,11 +12,12 @@ import { chooseAxis } from './choose-axis.ts';
 
 const batch = 50;
 
-/** Undefined where the API could not be asked, or does not show the call where it should be. */
+/** Undefined where the list does not show the call where it should be. */
 type Ask = (callId: string) => Promise<Answer | undefined>;
 type Answer =
   | { readonly kind: 'observation'; readonly observation: Observation }
-  | { readonly kind: 'unknown' | 'rejected' };
+  /** `unaskable`: there is neither an endpoint for one call nor a time at which to look for it. */
+  | { readonly kind: 'unknown' | 'rejected' | 'unaskable' };
 
 /** Returns how many calls were read again; those that the API does not know count as read. */
 export const rereadCalls = (deps: ReadDeps, signal: AbortSignal): Promise<{ reread: number; failed: number }> =>
@@ -41,18 +42,19 @@ const rereadWaiting = async (deps: ReadDeps, signal: AbortSignal): Promise<{ rer
         : (callId) => observeCall(client, callId, { signal });
     const done: Reread[] = [];
     const missed: Reread[] = [];
+    const unaskable: Reread[] = [];
     const pipeline = createPipeline(deps);
     for (const request of requests) {
       signal.throwIfAborted();
       const answer = await ask(request.callId);
       const isAnswered = answer?.kind === 'observation' || answer?.kind === 'unknown';
-      (isAnswered ? done : missed).push(request);
+      (isAnswered ? done : answer?.kind === 'unaskable' ? unaskable : missed).push(request);
       if (answer?.kind === 'observation') await pipeline.take({ observations: [answer.observation], origin: 'reread' });
     }
     await pipeline.finish();
-    await settleRereads(store, done, missed);
+    await settleRereads(store, { done, missed, unaskable });
     reread += done.length;
-    failed += missed.length;
+    failed += missed.length + unaskable.length;
     if (missed.length > 0) return { reread, failed };
   }
 };
@@ -61,13 +63,13 @@ const rereadWaiting = async (deps: ReadDeps, signal: AbortSignal): Promise<{ rer
 const askInWindows = async (deps: ReadDeps, callIds: readonly string[], signal: AbortSignal): Promise<Ask> => {
   const client = deps.source.list;
   const chosen = chooseAxis(client.list, deps.processedField);
-  if (chosen === undefined || !chosen.cuttable) return async () => undefined;
+  if (chosen === undefined || !chosen.cuttable) return async () => ({ kind: 'unaskable' });
   const { axis, column } = chosen;
   const step = boundStep(client.list);
   const times = await readCallTimes(deps.store, column, callIds);
   return async (callId) => {
     const time = times.get(callId);
-    if (time === undefined) return undefined;
+    if (time === undefined) return { kind: 'unaskable' };
     let answer: Answer | undefined;
     await readWindow({
       client,

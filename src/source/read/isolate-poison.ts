@@ -1,5 +1,6 @@
 /** Reads what can be read around records with which no answer succeeds: row by row, then call by call. */
 import { CallsyncError } from '../../lib/errors.ts';
+import type { Micros } from '../../lib/timestamps.ts';
 import type { ListClient } from '../list/list-client.ts';
 import { axisOf, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { isPoison } from '../list/poison.ts';
@@ -18,22 +19,27 @@ const maxFailures = 20;
 const refusals: ReadonlySet<string> = new Set(['LIST_REFUSED', 'SERVICE_REFUSED']);
 
 /**
- * Whether the service answers a question about a second with few calls or none: just before the window, or long ago. One
- * that is away is no poison. A refusal is an answer, because some services know no year 2000. A list that cannot be cut
- * cannot be asked such a question, and counts as away.
+ * Whether the service answers the first page of another question: about a second just before the window, or long ago;
+ * of a list that cannot be cut, the same question. One that is away is no poison. A refusal is an answer, because some
+ * services know no year 2000.
  * @param cause why the window was not answered; where that is a refusal, another one says nothing.
  * @throws the signal's reason.
  */
 export const isServiceUp = async (
   client: ListClient,
-  { axis, from }: Window,
+  window: Window,
   { cause, signal }: { readonly cause: CallsyncError; readonly signal: AbortSignal | undefined },
 ): Promise<boolean> => {
-  if (!isCuttable(axisOf(client.list, axis))) return false;
-  for (const to of [from - 1_000_000, Date.UTC(2000, 0, 1) * 1000]) {
-    const short = { window: { axis, from: to - 1_000_000, to }, summary: true, retries: 1, signal };
+  const { axis, from } = window;
+  const secondBefore = (to: Micros): Window => ({ axis, from: to - 1_000_000, to });
+  const others = [secondBefore(from - 1_000_000), secondBefore(Date.UTC(2000, 0, 1) * 1000)];
+  for (const asked of isCuttable(axisOf(client.list, axis)) ? others : [window]) {
     try {
-      for await (const page of client.readPages(short)) page.dispose();
+      const pages = client.readPages({ window: asked, summary: true, retries: 1, signal });
+      for await (const page of pages) {
+        page.dispose();
+        break;
+      }
       return true;
     } catch (error) {
       if (!(error instanceof CallsyncError)) throw error;

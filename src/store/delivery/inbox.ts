@@ -205,26 +205,28 @@ export const listRereads = async (db: Queryable, limit: number): Promise<Reread[
   );
 
 /**
- * Ends requests that were met. One that was made again since it was listed stays: the answer may be older than it. In the order in
- * which they are asked for, as all lock them.
+ * Ends requests that were met, counts vain attempts, and gives up those that cannot be asked. One that was made again
+ * since it was listed stays: the answer may be older than it. In the order in which they are asked for, as all lock them.
  */
 export const settleRereads = async (
   db: Queryable,
-  done: readonly Reread[],
-  failed: readonly Reread[],
+  found: Partial<Record<'done' | 'missed' | 'unaskable', readonly Reread[]>>,
 ): Promise<void> => {
-  await db.query(
-    `DELETE FROM rereads WHERE call_id = ANY(ARRAY(
-       SELECT r.call_id FROM rereads r JOIN unnest($1::text[], $2::bigint[]) AS u(call_id, requested_at)
-              ON r.call_id = u.call_id AND ${toMicros('r.requested_at')} = u.requested_at
-        ORDER BY r.call_id FOR UPDATE OF r))`,
-    [done.map((one) => one.callId), done.map((one) => one.requestedAt)],
-  );
-  await db.query(
-    `UPDATE rereads SET attempts = attempts + 1 WHERE call_id = ANY(ARRAY(
-       SELECT call_id FROM rereads WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE))`,
-    [failed.map((one) => one.callId)],
-  );
+  const listed = `SELECT r.call_id FROM rereads r JOIN unnest($1::text[], $2::bigint[]) AS u(call_id, requested_at)
+                      ON r.call_id = u.call_id AND ${toMicros('r.requested_at')} = u.requested_at
+                   ORDER BY r.call_id FOR UPDATE OF r`;
+  for (const [kind, action] of [
+    ['done', 'DELETE FROM rereads'],
+    ['missed', 'UPDATE rereads SET attempts = attempts + 1'],
+    ['unaskable', `UPDATE rereads SET attempts = ${rereadAttempts}`],
+  ] as const) {
+    const requests = found[kind] ?? [];
+    if (requests.length === 0) continue;
+    await db.query(`${action} WHERE call_id = ANY(ARRAY(${listed}))`, [
+      requests.map((one) => one.callId),
+      requests.map((one) => one.requestedAt),
+    ]);
+  }
 };
 
 /**

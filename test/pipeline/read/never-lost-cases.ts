@@ -53,13 +53,15 @@ const listedCalls = async (simulator: Simulator, axis: 'timestamp' | 'qualified'
 };
 
 /** Changes calls between pages, by the seed; gives up on a reading that asks for far too many. */
-const disturb = (simulator: Simulator, { seed, changes }: DialectCase, most: number): AbortSignal => {
+const disturb = (simulator: Simulator, { seed, changes, simulator: { quirks } }: DialectCase, most: number) => {
   const stop = new AbortController();
+  // A replica that is late disagrees until it is there: some hundred requests at a real service's pace.
+  const isSteadyAt = Date.now() + (quirks?.replicaLateSeconds ?? 0) * 1000;
   let pages = 0;
   const due = (share: number, salt: number): boolean => hash32(seed, pages, salt) / 0x1_0000_0000 < share;
   simulator.onPage(async () => {
     pages += 1;
-    if (pages > most) stop.abort(transient('TOO_MANY_REQUESTS', 'The reading does not end.'));
+    if (pages > most && Date.now() > isSteadyAt) stop.abort(transient('TOO_MANY_REQUESTS', 'The reading does not end.'));
     if (pages > 400) return;
     const { from, to } = simulator.range;
     const span = Date.parse(to) - Date.parse(from);
@@ -75,18 +77,22 @@ const disturb = (simulator: Simulator, { seed, changes }: DialectCase, most: num
 const readWhole = async (deps: ReadDeps, one: DialectCase, range: Range, signal: AbortSignal) => {
   let problems = 0;
   let failures = 0;
+  let attempt = 1;
   let windowLength = one.windowLength * 1000;
   for (let rest: Range | null = range; rest !== null; ) {
     try {
       const input = { axis: one.axis, range: rest, direction: one.direction, origin: 'backfill:case', force: true };
       const limits = { maxCalls: one.maxCalls, maxSeconds: 600, windowLength };
-      const part = await readRangePart(deps, { ...input, ...limits }, { signal, onProgress: () => undefined });
+      const options = { signal, attempt, onProgress: () => undefined };
+      const part = await readRangePart(deps, { ...input, ...limits }, options);
+      attempt = 1;
       problems += part.totals.problems;
       windowLength = part.windowLength;
       rest = part.rest;
     } catch (error) {
       if (!(error instanceof CallsyncError)) throw error;
       failures += 1;
+      attempt += 1;
       if (error.kind === 'terminal' || failures > 4 || signal.aborted)
         return { problems, stopped: `${error.kind} ${error.code}` };
     }

@@ -1,6 +1,7 @@
 /** Calls to be read again from a list that has no endpoint for one call. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Observation } from '../../../schemas/observation.ts';
+import { judge } from '../../../src/health/conditions.ts';
 import { readHealth } from '../../../src/health/read-health.ts';
 import type { ReadDeps } from '../../../src/pipeline/deps.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
@@ -80,10 +81,13 @@ describe('a list without an endpoint for one call', () => {
     await requestRereads(pipeline.store, ['nobody', 'timeless', callId], 'repeat');
     expect(await ask()).toEqual({ reread: 1, failed: 2 });
     for (let attempt = 2; attempt <= 10; attempt += 1) {
-      expect(await figures()).toEqual({ rereadsWaiting: 2, rereadsUnanswered: 0 });
+      // No wait can end for a call whose time nobody can read.
+      expect(await figures()).toEqual({ rereadsWaiting: 1, rereadsUnanswered: 1 });
       await ask();
     }
     expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 2 });
+    const [wrong] = judge(await readHealth(pipeline.store)).filter((one) => one.condition === 'reread_unanswered');
+    expect(wrong).toMatchObject({ summary: expect.stringContaining('2 calls'), command: 'callsync backfill --force --from DATE' });
     await ingestAndLoad(
       observationOf('nobody', (Date.now() + 3_600_000) * 1000, {}, 'poll'),
       observationOf('timeless', (Date.now() + 3_600_000) * 1000, {}, 'webhook'),
