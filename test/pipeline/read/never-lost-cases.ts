@@ -61,7 +61,8 @@ const disturb = (simulator: Simulator, { seed, changes, simulator: { quirks } }:
   const due = (share: number, salt: number): boolean => hash32(seed, pages, salt) / 0x1_0000_0000 < share;
   simulator.onPage(async () => {
     pages += 1;
-    if (pages > most && Date.now() > isSteadyAt) stop.abort(transient('TOO_MANY_REQUESTS', 'The reading does not end.'));
+    if (pages > most && Date.now() > isSteadyAt)
+      stop.abort(transient('TOO_MANY_REQUESTS', 'The reading does not end.'));
     if (pages > 400) return;
     const { from, to } = simulator.range;
     const span = Date.parse(to) - Date.parse(from);

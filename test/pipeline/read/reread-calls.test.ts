@@ -87,7 +87,10 @@ describe('a list without an endpoint for one call', () => {
     }
     expect(await figures()).toEqual({ rereadsWaiting: 0, rereadsUnanswered: 2 });
     const [wrong] = judge(await readHealth(pipeline.store)).filter((one) => one.condition === 'reread_unanswered');
-    expect(wrong).toMatchObject({ summary: expect.stringContaining('2 calls'), command: 'callsync backfill --force --from DATE' });
+    expect(wrong).toMatchObject({
+      summary: expect.stringContaining('2 calls'),
+      command: 'callsync backfill --force --from DATE',
+    });
     await ingestAndLoad(
       observationOf('nobody', (Date.now() + 3_600_000) * 1000, {}, 'poll'),
       observationOf('timeless', (Date.now() + 3_600_000) * 1000, {}, 'webhook'),
