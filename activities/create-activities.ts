@@ -93,7 +93,7 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
   loadPending: activity(deps, 'loadPending', (_, input: LoadPendingInput) => loadPending(deps, input)),
   listPending: activity(deps, 'listPending', () => listPending(deps)),
   carryOnErasure: activity(deps, 'carryOnErasure', (_, { requestId }: { requestId: string }) =>
-    carryOnErasure(deps, requestId),
+    carryOnErasure({ ...deps, proof: deps.store.erasures.proof }, requestId),
   ),
   runMaintenance: activity(deps, 'runMaintenance', () => runMaintenance(deps)),
 });

@@ -25,6 +25,25 @@ export interface Erasures {
   readonly key: Buffer;
   readonly log: ErasureLog;
   readonly subjects: Subjects;
+  /** Opened at the first use. @throws CallsyncError CONFIG_SECRET, PROOF_KEY */
+  readonly proof: Proof;
+}
+
+/** Where the keys of the proof chain are, and the file outside the store that holds its heads. */
+export interface Proof {
+  readonly keys: ProofKeys;
+  readonly headsFile: string;
+}
+
+export interface ProofKeys {
+  /** Id of the key that signs new entries. */
+  readonly currentId: string;
+  /** HMAC-SHA-256 (hex) of a text; undefined for the id of a key that is not configured. */
+  sign(keyId: string, text: string): string | undefined;
+  /** Ed25519 signature (hex) of a text, which anyone with the public key can check; undefined as for `sign`. */
+  signOpenly(keyId: string, text: string): string | undefined;
+  /** The public key of `signOpenly` under the current key, as PEM. */
+  readonly publicKey: string;
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -10,7 +10,6 @@ import { createLedgerCheck } from '../../src/pipeline/load/check-ledger.ts';
 import { createLease } from '../../src/store/loads/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createErasures } from '../support/erasures.ts';
-import { openTestProof } from '../support/persons.ts';
 import { openPipeline, type Pipeline, register } from '../support/pipeline.ts';
 import { compileProgram } from '../webhook/support/child.ts';
 import { explainStatements, gatherCosts, type StatementCost } from './explain-statements.ts';
@@ -111,7 +110,6 @@ export const describeScale = ({ calls, maxBuffers, maxMs, memoryAsAt }: ScaleOpt
       warehouses: [warehouse],
       lease: createLease(store),
       say: (text: string) => void said.push(text),
-      proof: openTestProof(),
     };
     await createLedgerCheck(deps).run();
     const slowest = [...costs()].sort((a, b) => b.ms - a.ms).slice(0, 8);

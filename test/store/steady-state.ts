@@ -21,7 +21,6 @@ import type { Store } from '../../src/store/store.ts';
 import { continuousSync } from '../../src/store/windows/sync-state.ts';
 import { advanceWatermark, recordWindow, uncoveredRanges } from '../../src/store/windows/windows.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
-import { openTestProof } from '../support/persons.ts';
 import { callIdOf } from './fill-store.ts';
 
 /** The first lacks nothing, the second a sixth of all calls. */
@@ -102,7 +101,7 @@ export const runSteadyState = async ({ deps, inbox }: SteadyWork, calls: number,
   await listAgents(store);
   await measureWebhooks(store, { from: now, to: now + 1, until: now });
   await listDrift(store);
-  await runMaintenance({ ...deps, targets: [], retention, proof: openTestProof() });
+  await runMaintenance({ ...deps, targets: [], retention });
 };
 
 const day = 86_400_000;

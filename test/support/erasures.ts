@@ -6,8 +6,10 @@ import { noRules } from '../../src/calls/fold.ts';
 import { openSubjects } from '../../src/persons/subjects.ts';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
 import type { Erasures } from '../../src/store/store.ts';
+import { createProofKeys } from '../../src/store/windows/proof-keys.ts';
 
 const key = Buffer.from('a key of tombstones for tests');
+const proofKeys = createProofKeys(Buffer.from('a key of the proof chain'));
 /** As rules of a profile that redacts transcripts have it. */
 const subjects = openSubjects({ countries: ['FR'], leavesSpeech: (rules) => rules === null || rules === noRules });
 
@@ -20,9 +22,10 @@ export interface TestErasures {
 export const createErasures = (): TestErasures => {
   const folder = mkdtempSync(join(tmpdir(), 'callsync-erasures-'));
   const file = join(folder, 'erasures.log');
+  const proof = { keys: proofKeys, headsFile: join(folder, 'heads.json') };
   return {
     file,
-    open: () => ({ key, log: openErasureLog(file), subjects }),
+    open: () => ({ key, log: openErasureLog(file), subjects, proof }),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 };

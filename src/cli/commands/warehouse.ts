@@ -5,7 +5,6 @@ import { requestWalk, walkToEnd } from '../../store/loads/walk.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
 import { followWorkflow } from '../parts/follow-workflow.ts';
-import { openProof } from '../parts/open-proof.ts';
 import { openStoreService } from '../parts/open-store.ts';
 import { openTemporal } from '../parts/open-temporal.ts';
 import { configuredWarehouse } from '../parts/open-warehouse.ts';
@@ -22,9 +21,10 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
     await openWarehouses(services, store);
     const request = { warehouse: name, rewrite: force };
     if (force)
-      await withdrawProof(store, openProof(services.config), { warehouse: name, calls: { since: 0 } }, (tx) =>
-        requestWalk(tx, request),
-      );
+      await withdrawProof(store, async (tx, withdraw) => {
+        await requestWalk(tx, request);
+        await withdraw({ since: 0 }, name);
+      });
     else await requestWalk(store, request);
     const requested = await walkToEnd(store, name);
     const temporal = await openTemporal(services);

@@ -10,7 +10,6 @@ import type { Store } from '../../store/store.ts';
 import { readVersion } from '../shell/version.ts';
 import type { Parts } from './open-parts.ts';
 import { openPrivacy } from './open-privacy.ts';
-import { openProof } from './open-proof.ts';
 import type { Services } from './services.ts';
 
 const micros = (ms: number): number => Math.round(ms * 1000);
@@ -101,6 +100,5 @@ export const activityDeps = (
       interval: micros(sync.reconcile.interval),
     },
     version: readVersion(),
-    proof: openProof(services.config),
   };
 };

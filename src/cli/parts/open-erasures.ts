@@ -6,8 +6,9 @@ import { terminal } from '../../lib/errors.ts';
 import { openOwnSecret, openSecret } from '../../lib/secret.ts';
 import { openSubjects } from '../../persons/subjects.ts';
 import { openErasureLog } from '../../store/erasure-log.ts';
-import type { Erasures } from '../../store/store.ts';
+import type { Erasures, Proof } from '../../store/store.ts';
 import { leavesSpeechOf } from './open-privacy.ts';
+import { openProof } from './open-proof.ts';
 
 const shortest = 16;
 
@@ -23,10 +24,15 @@ export const openErasures = ({ store, privacy }: Pick<Config, 'privacy' | 'store
       hint: 'Write a long random secret into the file of store.tombstone_key_file, such as the output of openssl rand -hex 32.',
     });
   }
+  let proof: Proof | undefined;
   const countries = privacy.countries.filter((country) => isSupportedCountry(country));
   return {
     key,
     log: openErasureLog(store.erasure_log ?? join(dataDir, 'erasures.log')),
     subjects: openSubjects({ countries, leavesSpeech: leavesSpeechOf(privacy) }),
+    get proof() {
+      proof ??= openProof({ store });
+      return proof;
+    },
   };
 };

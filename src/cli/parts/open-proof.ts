@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import type { Config } from '../../../schemas/config.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { openOwnSecret, openSecret } from '../../lib/secret.ts';
+import type { Proof } from '../../store/store.ts';
 import { createProofKeys } from '../../store/windows/proof-keys.ts';
-import type { Proof } from '../../store/windows/verdicts.ts';
 
 /** The keys of the proof chain and the file of its heads. @throws CallsyncError CONFIG_SECRET, PROOF_KEY */
-export const openProof = ({ store }: Config): Proof => {
+export const openProof = ({ store }: Pick<Config, 'store'>): Proof => {
   const dataDir = resolveDataDir(store.data_dir);
   const current =
     openSecret({ key: 'store.proof_key', file: store.proof_key_file }) ??

@@ -9,7 +9,6 @@ import type { Store } from '../../store/store.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { createWarehouse } from './create-warehouse.ts';
 import { openMarts } from './open-marts.ts';
-import { openProof } from './open-proof.ts';
 import type { Services } from './services.ts';
 
 /**
@@ -24,7 +23,6 @@ export const openWarehouses = async (services: Services, store: Store): Promise<
     warehouses,
     lease: createLease(store),
     say: services.say,
-    proof: openProof(services.config),
   });
   for (const [name, config] of Object.entries(services.config.warehouses)) {
     const warehouse = createWarehouse(name, config, store, (error) =>

@@ -7,6 +7,7 @@ import { expireCalls, listCallsBetween, listHeldSubjects } from '../../store/per
 import { findHeldCalls, lockFreeCalls } from '../../store/persons/gate.ts';
 import { lastHoldDropped } from '../../store/persons/keys.ts';
 import { purgeBodiesBefore } from '../../store/persons/texts.ts';
+import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { IngestDeps } from '../deps.ts';
 import { indexOf } from './ingest.ts';
 
@@ -59,7 +60,7 @@ export const applyAges = async (
       if (dryRun) counts[name] += aged.length - (await findHeldCalls(store, aged, store.keyOf)).size;
       else if (name === 'calls') counts.calls += await expireCalls(store, aged, names);
       else
-        counts[name] += await store.transaction(async (tx) => {
+        counts[name] += await withdrawProof(store, async (tx, withdraw) => {
           const ids = await lockFreeCalls(tx, aged, store);
           const rows = await resanitizeInLedger(tx, ids, {
             sanitize: ages.age,
@@ -68,6 +69,7 @@ export const applyAges = async (
           });
           const changed = rows.map(({ callId }) => callId);
           if (changed.length > 0) await markPending(tx, names, changed, 'backlog');
+          await withdraw(changed);
           return changed.length;
         });
     }

@@ -6,6 +6,7 @@ import { listUnderOthers } from '../../store/ledger/rules-version.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { listSubjects } from '../../store/persons/calls.ts';
 import { listTextSubjects } from '../../store/persons/texts.ts';
+import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { IngestDeps } from '../deps.ts';
 
 export interface AppliedRules {
@@ -43,11 +44,12 @@ export const applyRules = async (
   let calls = 0;
   let changed = 0;
   for await (const ids of listUnderOthers(deps.store, version, callsAtOnce)) {
-    changed += await deps.store.transaction(async (tx) => {
+    changed += await withdrawProof(deps.store, async (tx, withdraw) => {
       const rules = { sanitize: door.sanitize, version, processedField: deps.processedField, index };
       const rows = await resanitizeInLedger(tx, ids, rules);
       const moved = rows.map(({ callId }) => callId);
       if (moved.length > 0) await markPending(tx, names, moved, 'backlog');
+      await withdraw(moved);
       return moved.length;
     });
     calls += ids.length;

@@ -12,7 +12,7 @@ import { endHealing, issueEpoch, readEpochs } from '../../store/loads/epochs.ts'
 import type { StoreLease } from '../../store/loads/lease.ts';
 import { registerWarehouse } from '../../store/loads/warehouses.ts';
 import { isIncomplete, type LedgerMark, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
-import { type Proof, withdrawProof } from '../../store/windows/verdicts.ts';
+import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';
 import {
   type Comparison,
@@ -30,8 +30,6 @@ export interface LedgerCheckDeps {
   /** One check at a time, over all workers. */
   readonly lease: StoreLease;
   readonly say: (message: string) => void;
-  /** Signs that nothing is proven of what a warehouse has lost. */
-  readonly proof: Proof;
 }
 
 export interface LedgerCheck {
@@ -214,12 +212,15 @@ const compareAll = async (deps: LedgerCheckDeps): Promise<Checked> => {
 
 /** Sends again what warehouses have lost. */
 const fillWarehouses = async (
-  { store, say, proof }: LedgerCheckDeps,
+  { store, say }: LedgerCheckDeps,
   compared: ReadonlyMap<Warehouse, Comparison>,
 ): Promise<void> => {
   for (const [{ name }, { lost }] of compared) {
     if (lost === undefined) continue;
-    await withdrawProof(store, proof, { warehouse: name, calls: lost }, (tx) => sendAgain(tx, name, lost));
+    await withdrawProof(store, async (tx, withdraw) => {
+      await sendAgain(tx, name, lost);
+      await withdraw(lost, name);
+    });
     const since = lost.since === 0 ? 'ever' : `since ${new Date(lost.since / 1000).toISOString()}`;
     say(`Warehouse ${name} lacks loads that it had: what it was sent ${since} is sent again.`);
   }

@@ -6,7 +6,6 @@ import { createLease } from '../../store/loads/lease.ts';
 import { abandonLoads } from '../../store/loads/loads.ts';
 import { forgetWarehouses, keepWarehouses } from '../../store/loads/warehouses.ts';
 import { expireRows, type RetentionRules } from '../../store/retention.ts';
-import type { Proof } from '../../store/windows/verdicts.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
 import type { IngestDeps } from '../deps.ts';
 import { type AgedCounts, applyAges } from './apply-ages.ts';
@@ -15,7 +14,6 @@ import { createLedgerCheck } from './check-ledger.ts';
 export interface MaintenanceDeps
   extends Pick<IngestDeps, 'ages' | 'log' | 'processedField' | 'sanitize' | 'store' | 'targets'> {
   readonly retention: RetentionRules;
-  readonly proof: Proof;
 }
 
 export interface MaintenanceResult {
@@ -29,12 +27,12 @@ export interface MaintenanceResult {
 
 /** Notices restored stores, deletes what has expired, joins counters and old windows, gives up loads that no process finished. */
 export const runMaintenance = async (deps: MaintenanceDeps): Promise<MaintenanceResult> => {
-  const { store, targets, retention, proof } = deps;
+  const { store, targets, retention } = deps;
   const warehouses = targets.map((target) => target.warehouse);
   const say = (message: string): void => deps.log(message, {});
   const names = warehouses.map(({ name }) => name);
   if (await isComparisonDue(store, names)) {
-    await createLedgerCheck({ store, warehouses, lease: createLease(store), say, proof }).run();
+    await createLedgerCheck({ store, warehouses, lease: createLease(store), say }).run();
   }
   await keepWarehouses(store, names);
   await forgetWarehouses(store);

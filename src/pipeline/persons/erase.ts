@@ -18,8 +18,7 @@ import {
   readSent,
 } from '../../store/persons/receipts.ts';
 import { countTexts, listTextSubjects, purgeNamingBodies, purgeTexts, sumPurged } from '../../store/persons/texts.ts';
-import type { Store } from '../../store/store.ts';
-import type { Proof } from '../../store/windows/verdicts.ts';
+import type { Proof, Store } from '../../store/store.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { loadPending } from '../load/load-pending.ts';
 import { mergeInbox } from '../load/merge-inbox.ts';

@@ -10,8 +10,7 @@ import { addHoldKeys, dropHolds, findKnown, listHolds } from '../../store/person
 import { addReceipt, type ReceiptProof } from '../../store/persons/receipts.ts';
 import { listTextSubjects, purgeTexts } from '../../store/persons/texts.ts';
 import { recordEvent } from '../../store/status/events.ts';
-import type { Store } from '../../store/store.ts';
-import type { Proof } from '../../store/windows/verdicts.ts';
+import type { Proof, Store } from '../../store/store.ts';
 import { listUnreplayed } from '../load/replay-erasures.ts';
 import { findCalls } from './erase.ts';
 import { selectorKey } from './receipt.ts';

@@ -3,7 +3,7 @@ import type { WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { callTimestampOf } from '../../calls/flatten.ts';
 import { readExpected } from '../../store/ledger/ledger-windows.ts';
 import { requestRewrite } from '../../store/loads/pending.ts';
-import { type Proof, withdrawProof } from '../../store/windows/verdicts.ts';
+import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { loadPendingBatch } from '../load/load-pending.ts';
@@ -12,16 +12,12 @@ import { type Comparison, compareWarehouse } from './compare-warehouse.ts';
 /** Loads that one window may take; the sweep takes what is still pending then, and the verdict says unproven. */
 const maxLoads = 100;
 
-export interface HealDeps extends IngestDeps {
-  readonly proof: Proof;
-}
-
 /**
  * Loads again what is missing or different, and what was folded just now; returns the ids that still differ.
  * @throws CallsyncError of the store or the warehouse.
  */
 export const healWarehouse = async (
-  deps: HealDeps,
+  deps: IngestDeps,
   target: WarehouseTarget,
   work: {
     readonly comparison: Comparison;
@@ -49,12 +45,15 @@ export const healWarehouse = async (
 
 /** Has the rows of some calls written again, of whose days nothing is proven until they are compared again. */
 export const sendRowsAgain = async (
-  { store, proof }: Pick<HealDeps, 'store' | 'proof'>,
+  { store }: Pick<IngestDeps, 'store'>,
   warehouse: string,
   callIds: readonly string[],
 ): Promise<void> => {
   if (callIds.length === 0) return;
-  await withdrawProof(store, proof, { warehouse, calls: { callIds } }, (tx) => requestRewrite(tx, warehouse, callIds));
+  await withdrawProof(store, async (tx, withdraw) => {
+    await requestRewrite(tx, warehouse, callIds);
+    await withdraw(callIds, warehouse);
+  });
 };
 
 /** Removes rows of `calls` from partitions to which the ledger did not send them: a load would not find them there. */

@@ -83,10 +83,8 @@ export const forecastVerdicts = (
 
 const comparedAt = (verdict: StoredVerdict): number => verdict.compared_at;
 
-const currentVerdicts = async (store: Store, axis: string, span: Range): Promise<StoredVerdict[]> => {
-  const epoch = await store.epoch();
-  return (await latestVerdicts(store, span)).filter((one) => one.axis === axis && one.ledger_epoch === epoch);
-};
+const currentVerdicts = async (store: Store, axis: string, span: Range): Promise<StoredVerdict[]> =>
+  (await latestVerdicts(store, span)).filter((one) => one.axis === axis);
 
 const isCovered = (window: Range, verdicts: readonly StoredVerdict[], warehouse: string): boolean => {
   const good = verdicts.filter(

@@ -10,7 +10,7 @@ import {
   revisionsDigest,
 } from '../../store/ledger/ledger-windows.ts';
 import { readClock } from '../../store/loads/compare-loads.ts';
-import { addVerdict, listedInEarlierWeeks, type Proof, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import { addVerdict, listedInEarlierWeeks, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { type ChangedReading, readChanged } from '../read/read-changed.ts';
 import { compareWarehouse } from './compare-warehouse.ts';
@@ -24,7 +24,6 @@ export interface ReconcileDeps extends ReadDeps {
   readonly now: () => Date;
   /** Version of callsync, recorded in verdicts. */
   readonly version: string;
-  readonly proof: Proof;
 }
 
 export interface ReconcileWindowInput {
@@ -178,7 +177,7 @@ const reconcileWarehouse = async (
   const wholeRecords = input.level === 'records' || (input.level === 'fields' && !canLeaveOut(deps.source.list.list));
   const verdict = await addVerdict(
     deps.store,
-    deps.proof,
+    deps.store.erasures.proof,
     {
       ...judgement,
       warehouse: target.warehouse.name,

@@ -7,7 +7,7 @@ import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
-import { type HealDeps, sendRowsAgain } from './heal-warehouse.ts';
+import { sendRowsAgain } from './heal-warehouse.ts';
 
 /**
  * Removes the rows of calls that the service does not know. Rows of an earlier ledger stay: a ledger that was lost may
@@ -16,7 +16,7 @@ import { type HealDeps, sendRowsAgain } from './heal-warehouse.ts';
  * @throws CallsyncError of the source, the store or the warehouse.
  */
 export const removeSurplus = async (
-  deps: ReadDeps & HealDeps,
+  deps: ReadDeps,
   target: WarehouseTarget,
   surplus: readonly CallGuard[],
   { signal, alive }: RunOptions,
@@ -58,11 +58,7 @@ const idsAtOnce = 5_000;
  * @returns how many calls were removed, over all warehouses.
  * @throws CallsyncError of the source or the store.
  */
-export const removeUndatedSurplus = async (
-  deps: ReadDeps & HealDeps,
-  now: number,
-  options: RunOptions,
-): Promise<number> => {
+export const removeUndatedSurplus = async (deps: ReadDeps, now: number, options: RunOptions): Promise<number> => {
   const begun = (await firstReadInstant(deps.store)) ?? now;
   const ranges = [{ from: earliest, to: begun }, { from: now + day, to: latest }, 'undated'] as const;
   let removed = 0;
@@ -100,7 +96,7 @@ async function* batchesOf(ids: AsyncIterable<string>): AsyncIterable<readonly st
  * warehouse that does not answer keeps them for the next run.
  * @returns how many calls had such rows, over all warehouses.
  */
-export const removeOrphans = async (deps: ReadDeps & HealDeps): Promise<number> => {
+export const removeOrphans = async (deps: ReadDeps): Promise<number> => {
   let removed = 0;
   for (const { warehouse } of deps.targets) {
     try {

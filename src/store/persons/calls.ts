@@ -5,6 +5,7 @@ import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { eraseFromLedger, readDocuments } from '../ledger/ledger.ts';
 import { markPending } from '../loads/pending.ts';
 import { arrayText, type Store } from '../store.ts';
+import { withdrawProof } from '../windows/verdicts.ts';
 import { lockFreeCalls } from './gate.ts';
 import { noteErased, readNoted } from './keys.ts';
 import { listTextSubjects, type Purged, purgeDeliveries, purgeNamedTexts, purgeRereads, sumPurged } from './texts.ts';
@@ -144,10 +145,11 @@ export const eraseCalls = async (
   let all: Erased = { ids: [], calls: 0, unseen: 0, inbox: 0, quarantine: 0, rereads: 0, frames: 0 };
   for (const page of pagesOf(callIds)) {
     await listHeldSubjects(store, page);
-    const erased = await repeatTransaction(store, async (tx) => {
+    const erased = await withdrawProof(store, async (tx, withdraw) => {
       const ids = await lockFreeCalls(tx, page, store);
       await store.erasures.log.append('call', ids.map(store.keyOf));
       await noteErased(tx, ids.map(store.keyOf));
+      await withdraw(ids);
       return { ...(await buryCalls(tx, store, ids, warehouses)), ids };
     });
     all = {
@@ -166,8 +168,9 @@ export const eraseKnown = async (
   callIds: readonly string[],
   warehouses: readonly string[],
 ): Promise<void> => {
-  await repeatTransaction(store, async (tx) => {
+  await withdrawProof(store, async (tx, withdraw) => {
     await noteErased(tx, callIds.map(store.keyOf));
+    await withdraw(callIds);
     await buryCalls(tx, store, callIds, warehouses);
   });
 };
@@ -185,8 +188,9 @@ export const expireCalls = async (
   let expired = 0;
   for (const page of pagesOf(callIds)) {
     await listHeldSubjects(store, page);
-    expired += await repeatTransaction(store, async (tx) => {
+    expired += await withdrawProof(store, async (tx, withdraw) => {
       const free = await lockFreeCalls(tx, page, store);
+      await withdraw(free);
       return (await buryCalls(tx, store, free, warehouses, store.index.hashesOf(free))).calls;
     });
   }

@@ -5,10 +5,9 @@
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
 import type { Queryable } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
-import type { Store } from '../store.ts';
+import type { Proof, ProofKeys, Store } from '../store.ts';
 import { readChainHeads, recordChainHead } from '../windows/chain-heads.ts';
-import type { ProofKeys } from '../windows/proof-keys.ts';
-import { type ChainCheck, checkChain, type Proof } from '../windows/verdicts.ts';
+import { type ChainCheck, checkChain } from '../windows/verdicts.ts';
 
 /** The place of a receipt in the chain. */
 export interface ReceiptProof {

@@ -1,17 +1,7 @@
 /** Keys of the proof chain: with write access to the store but without a key, nobody can rewrite a verdict unnoticed. */
 import { createHash, createHmac, createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign } from 'node:crypto';
 import { terminal } from '../../lib/errors.ts';
-
-export interface ProofKeys {
-  /** Id of the key that signs new entries. */
-  readonly currentId: string;
-  /** HMAC-SHA-256 (hex) of a text; undefined for the id of a key that is not configured. */
-  sign(keyId: string, text: string): string | undefined;
-  /** Ed25519 signature (hex) of a text, which anyone with the public key can check; undefined as for `sign`. */
-  signOpenly(keyId: string, text: string): string | undefined;
-  /** The public key of `signOpenly` under the current key, as PEM. */
-  readonly publicKey: string;
-}
+import type { ProofKeys } from '../store.ts';
 
 /** What precedes the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */
 const derPrefix = Buffer.from('302e020100300506032b657004220420', 'hex');

@@ -4,10 +4,11 @@ import type { SourceLevel, WarehouseLevel } from '../../../schemas/orchestration
 import type { Shown } from '../../../schemas/shown.ts';
 import { type Row, tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { readMeta } from '../meta.ts';
+import type { Proof, ProofKeys, Store } from '../store.ts';
 import { type ChainHead, readChainHeads, recordChainHead } from './chain-heads.ts';
-import type { ProofKeys } from './proof-keys.ts';
 
 export type VerdictOutcome = 'proven' | 'healed' | 'unproven' | 'suspicious_empty';
 
@@ -51,12 +52,6 @@ const timeColumns = new Set(['window_from', 'window_to', 'compared_at']);
 const selectList = ['warehouse', ...columns]
   .map((name) => (timeColumns.has(name) ? `${toMicros(name)} AS ${name}` : name))
   .join(', ');
-
-/** Where the chain's keys are, and the file outside the store that holds its heads. */
-export interface Proof {
-  readonly keys: ProofKeys;
-  readonly headsFile: string;
-}
 
 /** A column that verdicts of earlier versions lack: their digests say nothing of it. */
 const isCovered = (name: string, value: unknown): boolean => name !== 'kept_out' || (value ?? null) !== null;
@@ -102,61 +97,74 @@ export const addVerdict = async (
   return stored;
 };
 
-/** Calls of a warehouse: some, or all that it was sent at or after a time in microseconds; 0 = whatever it was sent. */
-type SentCalls = { readonly callIds: readonly string[] } | { readonly since: number };
+/** Some calls, or all that a warehouse was sent at or after a time in microseconds; 0 = whatever it was sent. */
+export type SentCalls = readonly string[] | { readonly since: number };
 
 /**
- * Takes back what was proven of the UTC days of calls whose rows the warehouse lacks, or lacks for a while: each good verdict that
- * touches them is followed by one of the same window that is unproven.
- * @param sendAgain has the calls sent again, in the same transaction
+ * Takes back what was proven of the UTC days of calls, in one warehouse or in all: each good verdict that touches them is followed by
+ * one of the same window that is unproven. Before calls become tombstones, which have no day.
  */
-export const withdrawProof = async (
-  store: Database,
-  proof: Proof,
-  { warehouse, calls }: { readonly warehouse: string; readonly calls: SentCalls },
-  sendAgain: (tx: Transaction) => Promise<unknown>,
-): Promise<void> => {
-  const head = await store.transaction(async (tx) => {
-    await sendAgain(tx);
-    return await voidVerdicts(tx, proof.keys, warehouse, calls);
+type Withdraw = (calls: SentCalls, warehouse?: string) => Promise<void>;
+
+/**
+ * Carries out work that sends calls to warehouses again, takes something of them or erases them, and withdraws in the same transaction
+ * what was proven of their days. The work repeats itself where PostgreSQL ends it for the sake of others.
+ */
+export const withdrawProof = async <T>(
+  store: Store,
+  work: (tx: Transaction, withdraw: Withdraw) => Promise<T>,
+): Promise<T> => {
+  let heads: StoredVerdict[] = [];
+  const done = await repeatTransaction(store, (tx) => {
+    heads = [];
+    return work(tx, async (calls, warehouse) => {
+      if (Array.isArray(calls) && calls.length === 0) return;
+      for (const verdict of await readTouched(tx, calls, warehouse))
+        heads.push(
+          await insertVerdict(tx, store.erasures.proof.keys, {
+            ...verdict,
+            ...nothing(),
+            compared_at: Date.now() * 1000,
+          }),
+        );
+    });
   });
-  if (head !== undefined) await recordChainHead(proof.headsFile, head);
+  for (const head of heads) await recordChainHead(store.erasures.proof.headsFile, head);
+  return done;
 };
 
-/** Returns the last of the chain; undefined where nothing was proven. */
-const voidVerdicts = async (
-  tx: Transaction,
-  keys: ProofKeys,
-  warehouse: string,
-  calls: SentCalls,
-): Promise<StoredVerdict | undefined> => {
-  await lockChain(tx, warehouse);
-  const good = await readVerdicts(
-    tx,
-    `WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts WHERE warehouse = $1 GROUP BY axis, window_from, window_to)
-       AND outcome IN ('proven', 'healed') AND ledger_epoch = (SELECT max(epoch) FROM epochs)
-       AND ($2::float8 = 0 OR EXISTS (
-         SELECT FROM (SELECT DISTINCT date_trunc('day', t, 'UTC') AS day
-                        FROM ledger l LEFT JOIN warehouse_calls w ON w.call_id = l.call_id AND w.warehouse = $1
-                       CROSS JOIN LATERAL (VALUES (l.call_timestamp), (l.processed_at)) times (t)
-                       WHERE l.call_id = ANY($3) OR coalesce(w.applied_at, 'infinity') >= ${toTimestamp('$2')}) sent
-          WHERE window_from < day + interval '1 day' AND window_to > day))
-     ORDER BY verdict_id`,
-    [warehouse, 'since' in calls ? calls.since : null, 'since' in calls ? null : calls.callIds],
+const nothing = () =>
+  ({ outcome: 'unproven', confirmed: 'none', calls_found: 0, missing: 0, different: 0, healed: 0 }) as const;
+
+/** The times of some calls: each sort by the index that it has, whatever the number of calls. */
+const timesOf = {
+  some: 'SELECT call_timestamp, processed_at FROM ledger WHERE call_id = ANY($1)',
+  sent: `SELECT call_timestamp, processed_at FROM ledger l LEFT JOIN warehouse_calls w ON w.call_id = l.call_id AND w.warehouse = $2
+          WHERE coalesce(w.applied_at, 'infinity') >= ${toTimestamp('$1')}`,
+} as const;
+
+/** The good verdicts of the present ledger on the days of calls; their chains are locked. */
+const readTouched = async (tx: Transaction, calls: SentCalls, warehouse?: string): Promise<StoredVerdict[]> => {
+  await tx.query(
+    `SELECT pg_advisory_xact_lock(hashtext('callsync.verdicts:' || warehouse))
+       FROM (SELECT DISTINCT warehouse FROM verdicts WHERE $1::text IS NULL OR warehouse = $1 ORDER BY 1) AS chains`,
+    [warehouse ?? null],
   );
-  let last: StoredVerdict | undefined;
-  for (const verdict of good) {
-    const nothing = {
-      outcome: 'unproven',
-      confirmed: 'none',
-      calls_found: 0,
-      missing: 0,
-      different: 0,
-      healed: 0,
-    } as const;
-    last = await insertVerdict(tx, keys, { ...verdict, ...nothing, compared_at: Date.now() * 1000 });
-  }
-  return last;
+  const good = `WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
+        WHERE $2::text IS NULL OR warehouse = $2 GROUP BY warehouse, axis, window_from, window_to)
+     AND outcome IN ('proven', 'healed') AND ledger_epoch = (SELECT max(epoch) FROM epochs)`;
+  if ('since' in calls && calls.since === 0)
+    return await readVerdicts(tx, `${good} AND $1::int = 0 ORDER BY verdict_id`, [0, warehouse ?? null]);
+  return await readVerdicts(
+    tx,
+    `${good} AND EXISTS (
+         SELECT FROM (SELECT DISTINCT date_trunc('day', t, 'UTC') AS day
+                        FROM (${'since' in calls ? timesOf.sent : timesOf.some}) AS c
+                       CROSS JOIN LATERAL (VALUES (call_timestamp), (processed_at)) times (t)) AS sent
+          WHERE window_from < day + interval '1 day' AND window_to > day)
+     ORDER BY verdict_id`,
+    ['since' in calls ? calls.since : calls, warehouse ?? null],
+  );
 };
 
 const isGood = ({ outcome }: Pick<Verdict, 'outcome'>): boolean => outcome === 'proven' || outcome === 'healed';
@@ -200,7 +208,7 @@ export const markVerdictsLoaded = async (db: Queryable, ids: readonly number[]):
   await db.query('UPDATE verdicts SET loaded = true WHERE verdict_id = ANY($1)', [ids]);
 };
 
-/** The latest verdict of each window that overlaps a range, per warehouse. */
+/** The latest verdict of each window that overlaps a range, per warehouse; of the present ledger: one that was restored proves nothing. */
 export const latestVerdicts = (
   db: Queryable,
   range: { readonly from: number; readonly to: number },
@@ -209,6 +217,7 @@ export const latestVerdicts = (
     db,
     `WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
         WHERE window_to > ${toTimestamp('$1')} AND window_from < ${toTimestamp('$2')}
+          AND ledger_epoch = (SELECT max(epoch) FROM epochs)
         GROUP BY warehouse, axis, window_from, window_to) ORDER BY verdict_id`,
     [range.from, range.to],
   );

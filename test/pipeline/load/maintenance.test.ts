@@ -6,7 +6,6 @@ import { countPending } from '../../../src/store/loads/pending.ts';
 import { walkBatch, walkToEnd } from '../../../src/store/loads/walk.ts';
 import { registerWarehouse } from '../../../src/store/loads/warehouses.ts';
 import type { RetentionRules } from '../../../src/store/retention.ts';
-import { openTestProof } from '../../support/persons.ts';
 import { observationOf, openPipeline, type Pipeline, register } from '../../support/pipeline.ts';
 
 let pipeline: Pipeline;
@@ -25,7 +24,7 @@ const retention = {
   loads: 30 * days,
 };
 const keep = (rules: Partial<RetentionRules> = {}) =>
-  runMaintenance({ ...pipeline.deps, proof: openTestProof(), retention: { ...retention, ...rules } });
+  runMaintenance({ ...pipeline.deps, retention: { ...retention, ...rules } });
 const query = async (sql: string, values: unknown[] = []) => (await pipeline.store.pool.query(sql, values)).rows;
 const ageWarehouse = (name: string, interval: string) =>
   query('UPDATE warehouses SET configured_at = now() - $2::interval WHERE name LIKE $1', [name, interval]);

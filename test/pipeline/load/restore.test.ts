@@ -14,7 +14,6 @@ import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { openStore } from '../../../src/store/store.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';
-import { openTestProof } from '../../support/persons.ts';
 import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
 let pipeline: Pipeline;
@@ -29,13 +28,12 @@ afterEach(async () => {
 afterAll(() => pipeline.close());
 
 const query = async (sql: string) => (await pipeline.store.pool.query(sql)).rows;
-const proof = openTestProof();
 const said: string[] = [];
 const check = async (): Promise<readonly string[]> => {
   said.length = 0;
   const { store, warehouse } = pipeline;
   const say = (message: string) => void said.push(message);
-  await createLedgerCheck({ store, warehouses: [warehouse], lease: createLease(store), say, proof }).run();
+  await createLedgerCheck({ store, warehouses: [warehouse], lease: createLease(store), say }).run();
   return said;
 };
 let clock = 1_700_000_000_000_000;
@@ -211,7 +209,6 @@ describe('under running workers, and before maintenance looks,', () => {
       warehouses: [target],
       lease: createLease(store),
       say: (message) => void said.push(message),
-      proof,
     });
     await runningCheck.run();
     const running = { ...deps, targets: [{ warehouse: checkBeforeLoad(target, runningCheck), documents: false }] };
@@ -266,7 +263,7 @@ describe('under running workers, and before maintenance looks,', () => {
       query: (sql) =>
         /SELECT call_id, revision/.test(sql) ? Promise.reject(new Error('too long')) : target.query(sql),
     };
-    const deps = { store, lease: createLease(store), say: () => undefined, proof };
+    const deps = { store, lease: createLease(store), say: () => undefined };
     await expect(createLedgerCheck({ ...deps, warehouses: [failing] }).run()).rejects.toThrow('too long');
     expect(await store.epoch()).toBe(epoch + 1);
     await createLedgerCheck({ ...deps, warehouses: [target] }).run();
@@ -380,7 +377,6 @@ test('a worker with another key of tombstones is refused', async () => {
       warehouses: [pipeline.warehouse],
       lease: createLease(other),
       say: () => undefined,
-      proof,
     };
     await expect(createLedgerCheck(deps).run()).rejects.toMatchObject({ code: 'TOMBSTONE_KEY' });
   } finally {

@@ -14,7 +14,7 @@ import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
 import { backUp } from '../../support/backup.ts';
-import { erase, openTestProof } from '../../support/persons.ts';
+import { erase } from '../../support/persons.ts';
 import { deliver, type Pipeline } from '../../support/pipeline.ts';
 import { callIdOf, callsPerPerson, inGroups, personOf, recordOf, serialOf, serialsIn } from './people.ts';
 import { readFiles, readSchemas, search } from './search-everything.ts';
@@ -52,7 +52,7 @@ export const eraseUnderRestores = async (
   input: { readonly erased: number; readonly others: number; readonly events: number },
 ): Promise<ErasureFigures> => {
   const { store } = pipeline;
-  const proof = openTestProof();
+  const { proof } = store.erasures;
   const { headsFile } = proof;
   const warehouses = targets.map(({ target }) => target.warehouse);
   const check = createLedgerCheck({
@@ -60,7 +60,6 @@ export const eraseUnderRestores = async (
     warehouses,
     lease: createLease(store),
     say: () => undefined,
-    proof,
   });
   const deps: IngestDeps = {
     ...pipeline.deps,

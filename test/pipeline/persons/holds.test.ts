@@ -102,7 +102,6 @@ test('an erasure refuses what is held, later calls too, until the hold is taken 
     warehouses: [pipeline.warehouse],
     lease: createLease(store),
     say: () => undefined,
-    proof,
   });
 
   const phone: PersonRequest = { kind: 'phone', values: ['+33 6 11 22 33 44'] };

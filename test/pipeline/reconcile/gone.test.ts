@@ -102,7 +102,7 @@ describe('a day whose calls are partly too old to be kept', () => {
     await addHold(store, mean({ kind: 'call', values: [old[5] as string] }), {
       reason: 'case 17',
       actor: 'clerk',
-      proof: deps.proof,
+      proof: store.erasures.proof,
     });
     const limit = Date.now() - cutMs;
     const ages = createAges({ calls: limit, words: limit });
@@ -120,7 +120,7 @@ describe('a day whose calls are partly too old to be kept', () => {
     expect(coverage.days.map(({ state }) => state)).toEqual(['proven', 'proven', 'proven', 'proven']);
     expect(coverage.days.reduce((sum, { keptOutCalls }) => sum + keptOutCalls, 0)).toBe(aged);
     expect(drawCoverage(coverage)).toMatch(/proven, \d+ calls aged out or erased/);
-    expect(await verifyVerdictChain(store, deps.proof)).toContainEqual(
+    expect(await verifyVerdictChain(store, store.erasures.proof)).toContainEqual(
       expect.objectContaining({ warehouse: 'main', verdicts: 4, broken: [], cut: [] }),
     );
     // Whole records are compared with what the ledger has: of a held call nothing is too old there.

@@ -1,7 +1,4 @@
 /** A simulated service, and an installation that reads it: store, warehouse and source, wired as a worker wires them. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Range, ReadTotals, ReconcileRequest, ReconcileTotals } from '../../../schemas/orchestration.ts';
 import type { SimulatorOptions } from '../../../schemas/simulator.ts';
 import { loadFolded } from '../../../src/pipeline/load/ingest.ts';
@@ -16,7 +13,6 @@ import {
 import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { type Simulator, startSimulator } from '../../../src/simulator/start-simulator.ts';
 import { createSource } from '../../../src/source/source.ts';
-import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
 import { simulatedConfig } from '../../source/simulated.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
@@ -48,7 +44,6 @@ export const openInstallation = async (options: { readonly simulator: SimulatorO
       limits: { requests: 100_000, per_s: 1 },
     }),
   );
-  const folder = mkdtempSync(join(tmpdir(), 'callsync-reconcile-'));
   let now: number | undefined;
   const deps: InstallationDeps = {
     ...pipeline.deps,
@@ -58,7 +53,6 @@ export const openInstallation = async (options: { readonly simulator: SimulatorO
     reread: { horizon: undefined, share: 0.999, delay: day, maxHorizon: 90 * day, sample: 0.05 },
     reconcile: { age: 2 * day, span: 60 * day, level: 'fields', backlogDays: 30, rowsDays: 0, interval: day },
     version: 'test',
-    proof: { keys: createProofKeys(Buffer.from('a key of sixteen bytes')), headsFile: join(folder, 'heads.json') },
   };
   const range = {
     from: Math.floor((Date.parse(simulator.range.from) * 1000) / day) * day,
@@ -110,7 +104,6 @@ export const openInstallation = async (options: { readonly simulator: SimulatorO
       await source.close();
       await simulator.stop();
       await pipeline.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 };

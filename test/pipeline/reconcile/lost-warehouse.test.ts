@@ -2,17 +2,26 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { analyticsConfigSchema } from '../../../schemas/config/analytics.ts';
+import type { Observation } from '../../../schemas/observation.ts';
+import { createAges } from '../../../src/calls/age.ts';
+import { readCoverage } from '../../../src/health/coverage/coverage.ts';
 import { renderViews } from '../../../src/marts/render-views.ts';
 import { martSettings } from '../../../src/marts/settings.ts';
+import { applyAges } from '../../../src/pipeline/load/apply-ages.ts';
+import { applyRules } from '../../../src/pipeline/load/apply-rules.ts';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { keepSyncState } from '../../../src/pipeline/load/keep-sync-state.ts';
 import { loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { chooseAxis } from '../../../src/pipeline/read/choose-axis.ts';
+import { sendRowsAgain } from '../../../src/pipeline/reconcile/heal-warehouse.ts';
 import { lookAtProof } from '../../../src/pipeline/reconcile/look-at-proof.ts';
+import { issueEpoch } from '../../../src/store/loads/epochs.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
+import { eraseCalls, eraseKnown } from '../../../src/store/persons/calls.ts';
+import { forgetHeartbeat } from '../../../src/store/windows/sync-state.ts';
 import { postgresWarehouseSchema } from '../../../src/warehouse/postgres/config.ts';
 import { postgres } from '../../../src/warehouse/postgres/index.ts';
-import { type Installation, openInstallation } from './installation.ts';
+import { day, type Installation, openInstallation } from './installation.ts';
 
 let here: Installation;
 let calls = 0;
@@ -41,7 +50,6 @@ const notice = () =>
     warehouses: [here.warehouse],
     lease: createLease(here.store),
     say: () => undefined,
-    proof: here.deps.proof,
   }).run();
 const look = async () =>
   (await lookAtProof(here.store, { axis, range: here.range, warehouses: [here.warehouse], level: {} })).proven;
@@ -60,6 +68,14 @@ const sample = async () => {
   return { proven, provenDays: row.days as number, calls: row.calls as number };
 };
 
+const prove = async () => {
+  await ensureMarts();
+  await here.drain();
+  await here.reconcile({ force: true, acceptEmpty: true });
+  await here.drain();
+  await keepSyncState(here.deps, here.target);
+};
+
 const losses: Readonly<Record<string, () => Promise<unknown>>> = {
   'was dropped': () => query('DROP SCHEMA wh_main CASCADE; DROP SCHEMA IF EXISTS wh_main_marts CASCADE'),
   'was emptied': () => query('DELETE FROM wh_main.calls; DELETE FROM wh_main.utterances'),
@@ -69,11 +85,7 @@ const losses: Readonly<Record<string, () => Promise<unknown>>> = {
 };
 
 test.each(Object.entries(losses))('a warehouse that %s is never proven while rows are missing', async (_, lose) => {
-  await ensureMarts();
-  await here.drain();
-  await here.reconcile({ force: true, acceptEmpty: true });
-  await here.drain();
-  await keepSyncState(here.deps, here.target);
+  await prove();
   const before = await sample();
   expect(before).toMatchObject({ proven: true, calls });
   expect(before.calls).toBeGreaterThan(1_100);
@@ -111,4 +123,51 @@ test.each(Object.entries(losses))('a warehouse that %s is never proven while row
   await here.reconcile({ acceptEmpty: true });
   await here.drain();
   expect(await sample()).toMatchObject({ proven: true, calls });
+});
+
+/** What a verdict covers is sent again, restored, erased or taken from: each on one call, whose day is then no longer proven. */
+const triggers: Readonly<Record<string, (id: string, cut: number) => Promise<unknown>>> = {
+  'is sent again': (id) => sendRowsAgain(here.deps, 'main', [id]),
+  'is erased': (id) => eraseCalls(here.store, [id], ['main']),
+  'is erased as the log says': (id) => eraseKnown(here.store, [id], ['main']),
+  'is too old for its words': (_, cut) =>
+    applyAges(here.deps, createAges({ words: Date.now() - cut }), { dryRun: false }),
+  'is too old': (_, cut) => applyAges(here.deps, createAges({ calls: Date.now() - cut }), { dryRun: false }),
+  'comes under other rules': async (id) => {
+    const sanitize = (one: Observation) =>
+      one.callId === id ? { ...one, fields: { ...one.fields, status: 'x' } } : one;
+    const admit = (body: Buffer) => ({ body, bodyHash: body });
+    await applyRules(here.deps, { version: 'r2', sanitize, admit, sealBytes: (body) => body });
+  },
+  'is in a ledger that was restored': async () => {
+    await issueEpoch(here.store, 'restored', 0);
+  },
+};
+
+test.each(Object.entries(triggers))('a day of which a call %s is not proven from then on', async (_, cause) => {
+  await prove();
+  const { provenDays } = await sample();
+  const [{ id, at }] = await query(
+    `SELECT call_id AS id, extract(epoch FROM call_timestamp) * 1e6 AS at FROM ledger JOIN ledger_documents USING (call_id)
+      ORDER BY call_timestamp LIMIT 1`,
+  );
+  const touched = Math.floor(Number(at) / day) * day;
+  const stateOf = async () => {
+    const coverage = await readCoverage(here.store, { range: here.range, warehouses: ['main'], now: here.range.to });
+    const proven = await lookAtProof(here.store, {
+      axis,
+      range: { from: touched, to: touched + day },
+      warehouses: [here.warehouse],
+      level: {},
+    });
+    return [proven.proven, coverage.days.find(({ from }) => from === touched)?.byWarehouse.main];
+  };
+  expect(await stateOf()).toEqual([true, expect.stringMatching(/proven|healed/)]);
+  await cause(id, (Number(at) + 1) / 1000);
+  expect(await stateOf()).toEqual([false, 'unproven']);
+  await here.drain();
+  await forgetHeartbeat(here.store, 'main');
+  await keepSyncState(here.deps, here.target);
+  expect(await stateOf()).toEqual([false, 'unproven']);
+  expect((await sample()).provenDays).toBeLessThan(provenDays);
 });

@@ -273,13 +273,13 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
 
   test('keeps verdicts in a chain that shows a change, in the store or in the copy of the warehouse', async () => {
     await here.drain();
-    const [sound] = await verifyVerdicts(here.store, here.deps.proof, here.deps.targets);
+    const [sound] = await verifyVerdicts(here.store, here.store.erasures.proof, here.deps.targets);
     expect(sound).toMatchObject({ warehouse: 'main', broken: [], intact: true });
     expect(sound?.copy?.verdicts).toBe(sound?.verdicts);
 
     const tamper = async (sql: string, undo: string) => {
       await query(sql);
-      const [check] = await verifyVerdicts(here.store, here.deps.proof, here.deps.targets);
+      const [check] = await verifyVerdicts(here.store, here.store.erasures.proof, here.deps.targets);
       await query(undo);
       return check;
     };
@@ -294,11 +294,11 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
     );
     expect(inCopy).toMatchObject({ broken: [], intact: false, copy: { differing: [3] } });
     await query('DELETE FROM callsync.verdicts WHERE verdict_id = (SELECT max(verdict_id) FROM callsync.verdicts)');
-    const [cut] = await verifyVerdicts(here.store, here.deps.proof, here.deps.targets);
+    const [cut] = await verifyVerdicts(here.store, here.store.erasures.proof, here.deps.targets);
     expect(cut?.broken).toEqual([]);
     expect(cut?.intact).toBe(false);
     await query('DELETE FROM wh_main.verdicts WHERE verdict_id > (SELECT max(verdict_id) FROM callsync.verdicts)');
-    const [cutEverywhere] = await verifyVerdicts(here.store, here.deps.proof, here.deps.targets);
+    const [cutEverywhere] = await verifyVerdicts(here.store, here.store.erasures.proof, here.deps.targets);
     expect(cutEverywhere, 'the head in the file outside still shows it').toMatchObject({
       broken: [],
       copy: { differing: [] },
@@ -309,7 +309,7 @@ describe('reconciling against a service that dropped 5 % of its webhooks', () =>
 
   test('shows by its key that a whole chain was rewritten, in the store and in the warehouse', async () => {
     const stored = await latestVerdicts(here.store, { from: 0, to: 4e15 });
-    const proof = { ...here.deps.proof, headsFile: `${here.deps.proof.headsFile}.other` };
+    const proof = { ...here.store.erasures.proof, headsFile: `${here.store.erasures.proof.headsFile}.other` };
     await query('TRUNCATE callsync.verdicts');
     const forger = { ...proof, keys: createProofKeys(Buffer.from('another key of bytes')) };
     for (const verdict of stored) await addVerdict(here.store, forger, { ...verdict, outcome: 'proven' });
