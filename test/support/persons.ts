@@ -6,8 +6,8 @@ import { type Meant, meantBy, type PersonRequest } from '../../src/persons/reque
 import type { IngestDeps } from '../../src/pipeline/deps.ts';
 import { beginErasure, finishErasure } from '../../src/pipeline/persons/erase.ts';
 import type { ErasureReceipt } from '../../src/pipeline/persons/receipt.ts';
-import { createProofKeys } from '../../src/store/windows/proof-keys.ts';
 import type { Proof } from '../../src/store/store.ts';
+import { createProofKeys } from '../../src/store/windows/proof-keys.ts';
 
 const noTokens = (): readonly string[] => [];
 
