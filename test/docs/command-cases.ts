@@ -79,14 +79,19 @@ const runAll = async (some: readonly DocumentedCommand[]): Promise<void> => {
   }
 };
 
-/** @param scope the quickstart alone, or all. */
-export const testCommands = (scope: 'quickstart' | 'all'): void => {
+/**
+ * @param scope the quickstart alone, or all
+ * @param findProgram line of shell that runs callsync; by default the build
+ */
+export const testCommands = (
+  scope: 'quickstart' | 'all',
+  findProgram = () => `"${process.execPath}" "${root}/dist/src/cli/main.js"`,
+): void => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'callsync-docs-'));
     await chmod(folder, 0o711);
     await mkdir(join(folder, 'bin'));
-    const program = `#!/bin/sh\nexec "${process.execPath}" "${root}/dist/src/cli/main.js" "$@"\n`;
-    await writeFile(join(folder, 'bin/callsync'), program, { mode: 0o755 });
+    await writeFile(join(folder, 'bin/callsync'), `#!/bin/sh\nexec ${findProgram()} "$@"\n`, { mode: 0o755 });
     ports = { '9000': await findFreePort(), '8780': await findFreePort() };
     const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('CALLSYNC_'));
     env = {

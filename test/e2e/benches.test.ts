@@ -14,7 +14,6 @@ const forms: Readonly<Record<string, readonly string[] | 'takes minutes'>> = {
   load: ['--runs', '1', '--calls', '50'],
   memory: 'takes minutes',
   privacy: [],
-  quickstart: 'takes minutes',
   'read-memory': 'takes minutes',
   'receiver-privacy': ['--rounds', '1', '--seconds', '1', '--connections', '4', '--no-visible'],
   search: ['--runs', '1', '--calls', '20', '--searched', '200', '--queries', '2'],

@@ -2,13 +2,13 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
 import { expect, test } from 'vitest';
 import type { ReconcileRequest, ReconcileTotals } from '../../schemas/orchestration.ts';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import type { ReconcileProgress } from '../../workflows/messages.ts';
 import { endProcess } from '../support/installation.ts';
+import { awayDatabase, lockTable } from './support/outages.ts';
 import {
   type Episode,
   episodeOf,
@@ -31,24 +31,6 @@ const shownLater = new Set(['temporal_workflow_task_execution_failed_total']);
 
 const poll = { timeout: 40_000, interval: 250 };
 const figure = (scrape: string, series: string): number => seriesOf(scrape).get(series) ?? Number.NaN;
-
-/** In another database of the same server: a database that is used cannot be closed from within. */
-const onServer = async ({ databaseUrl }: Site, sql: string): Promise<void> => {
-  const url = new URL(databaseUrl);
-  url.pathname = '/postgres';
-  const client = new pg.Client({ connectionString: url.href });
-  await client.connect();
-  await client.query(sql).finally(() => client.end());
-};
-
-/** Nobody writes to a table until the returned function is called. */
-const lock = async ({ databaseUrl }: Site, table: string): Promise<() => Promise<void>> => {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  await client.query('BEGIN');
-  await client.query(`LOCK TABLE ${table} IN EXCLUSIVE MODE`);
-  return () => client.end();
-};
 
 interface Day {
   /** Its beginning, in seconds since the epoch. */
@@ -194,25 +176,21 @@ export const testMonitoring = (site: () => Site): void => {
       return () => site().gate.open();
     });
     const pending = 'callsync_warehouse_pending_oldest_age_seconds{warehouse="postgres",kind="live"}';
-    await playAge('CallsyncLoadStalled', pending, () => lock(site(), 'calls.calls'));
-    await playAge('CallsyncInboxStalled', 'callsync_inbox_oldest_age_seconds', () => lock(site(), 'callsync.ledger'));
+    await playAge('CallsyncLoadStalled', pending, () => lockTable(site(), 'calls.calls'));
+    await playAge('CallsyncInboxStalled', 'callsync_inbox_oldest_age_seconds', () =>
+      lockTable(site(), 'callsync.ledger'),
+    );
   }, 240_000);
 
   test('the store is away', async () => {
     const { scrape } = site();
     const usable = 'callsync_webhook_store_usable';
-    const name = new URL(site().databaseUrl).pathname.slice(1);
-    await onServer(site(), `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
-    await onServer(
-      site(),
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE datname = '${name}' AND application_name = 'callsync receiver'`,
-    );
+    const end = await awayDatabase(site());
     await expect.poll(async () => figure(await scrape(), usable), poll).toBe(0);
     const spooling = await scrape();
     const page = async () => await (await fetch(site().operations())).text();
     await expect.poll(page, poll).toMatch(/Spool<\/th><td>[1-9]/);
-    await onServer(site(), `ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+    await end();
     await expect.poll(async () => figure(await scrape(), usable), poll).toBe(1);
     await expect.poll(page, poll).toMatch(/Spool<\/th><td>0</);
     episode('CallsyncSpooling', { during: kept(spooling), after: kept(await scrape()) });

