@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openStore } from '../src/store/store.ts';
 import { openServers } from './load/open-servers.ts';
-import { type BenchServer, measureLoad, median, round2, showLoad, startBenchServer } from './webhook/processes.ts';
+import { type BenchServer, lasting, measureLoad, median, round2, showLoad, startBenchServer } from './webhook/processes.ts';
 import { measureVisibility } from './webhook/visible.ts';
 
 const { values: flags } = parseArgs({
@@ -45,8 +45,7 @@ try {
         path: '/webhook',
         secret,
         connections: Number(flags.connections),
-        warmUpSeconds: 1,
-        seconds: Number(flags.seconds),
+        ...lasting(Number(flags.seconds)),
         different,
       });
       const { rows } = await store.pool.query<{ n: string }>('SELECT count(*) AS n FROM inbox');

@@ -16,6 +16,7 @@ import { openServers } from './load/open-servers.ts';
 import type { LoadResult } from './webhook/load.ts';
 import {
   type BenchServer,
+  lasting,
   measureLoad,
   median,
   round2,
@@ -111,7 +112,7 @@ try {
   servers.push(page);
   const durable = await startBenchServer('durable', postgresUrl, join(folder, 'spool'), secret);
   servers.push(durable);
-  const order = { host: '127.0.0.1', port: durable.port, path: '/webhook', secret, seconds, warmUpSeconds: 1 };
+  const order = { host: '127.0.0.1', port: durable.port, path: '/webhook', secret, ...lasting(seconds) };
   const connections = Number(flags.connections);
   const targets: Readonly<Record<Mode, string | undefined>> = {
     calm: undefined,

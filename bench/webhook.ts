@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { openStore } from '../src/store/store.ts';
 import { openServers } from './load/open-servers.ts';
 import type { LoadResult } from './webhook/load.ts';
-import { type BenchServer, measureLoad, median, round2, showLoad, startBenchServer } from './webhook/processes.ts';
+import { type BenchServer, lasting, measureLoad, median, round2, showLoad, startBenchServer } from './webhook/processes.ts';
 import { measureVisibility } from './webhook/visible.ts';
 
 const { values: flags } = parseArgs({
@@ -38,8 +38,7 @@ try {
     path: '/webhook',
     secret,
     connections: Number(flags.connections),
-    warmUpSeconds: 1,
-    seconds: Number(flags.seconds),
+    ...lasting(Number(flags.seconds)),
   };
   const results: Record<'bare' | 'raw' | 'durable', LoadResult[]> = { bare: [], raw: [], durable: [] };
   for (let round = 0; round < Number(flags.rounds); round += 1) {

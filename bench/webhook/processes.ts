@@ -42,6 +42,12 @@ export const startBenchServer = async (...args: readonly string[]): Promise<Benc
   };
 };
 
+/** How long a sender measures, and how long it warms up first: at most a second. */
+export const lasting = (seconds: number): Pick<LoadOrder, 'seconds' | 'warmUpSeconds'> => ({
+  seconds,
+  warmUpSeconds: Math.min(1, seconds),
+});
+
 export const measureLoad = async (order: LoadOrder): Promise<LoadResult> => {
   const child = runBenchProcess('webhook/load', []);
   child.stdin?.end(JSON.stringify(order));

@@ -64,5 +64,5 @@ describe('receiver', () => {
 describe('bigquery', () => {
   describeLostResponses({ lost: 200 });
   describeConflicts({ inARow: 30 });
-  describeLoadKills({ rounds: 10 });
+  describeLoadKills(10);
 });

@@ -50,35 +50,6 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     await empty.remove();
   });
 
-  test('a store that holds the calls of another service, until that is the same one', async () => {
-    const records = await folder.write('records.ndjson', '');
-    const otherUrl = 'https://other.example.com';
-    const service = { ...configOf().source, base_url: `${simulator.url}/` };
-    const configure = (over: object) =>
-      folder.configure({ ...configOf({ temporal: { address: '127.0.0.1:1' } }), source: { ...service, ...over } });
-    await configure({});
-    expect(await folder.run(['import', records])).toMatchObject({ code: 0 });
-    await configure({ base_url: simulator.url });
-    expect(await folder.run(['import', records])).toMatchObject({ code: 0 });
-    for (const over of [{ base_url: otherUrl }, { realm: 'other' }, { client_id: 'other' }]) {
-      await configure(over);
-      for (const words of [['import', records], ['worker'], ['up', '--no-schedules']])
-        expectFailure(
-          await folder.run(words),
-          2,
-          /CONFIG_SOURCE: .* another service .*store\.data_dir.*--accept-source/,
-        );
-    }
-    const { stdout } = await folder.run(['doctor', '--json']);
-    expect(stdout).toMatch(/"check":"store","outcome":"failed","message":"The store holds calls of another service/);
-    await configure({ base_url: otherUrl });
-    expect(await folder.run(['import', '--accept-source', records])).toMatchObject({ code: 0 });
-    expect(await folder.run(['import', records])).toMatchObject({ code: 0 });
-    await configure({});
-    expectFailure(await folder.run(['import', records]), 2, /source\.base_url was https:\/\/other/);
-    expect(await folder.run(['import', '--accept-source', records])).toMatchObject({ code: 0 });
-  });
-
   test('a range that ends before it begins', async () => {
     await folder.configure(configOf());
     const range = ['--from', '2025-02-01', '--to', '2025-01-01'];
@@ -164,23 +135,6 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     expect(await folder.run(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('doctor ends with 4 where nothing answers, and with 3 where something refuses', async () => {
-    const dead = { base_url: `http://127.0.0.1:${closedPort}`, auth_url: `http://127.0.0.1:${closedPort}` };
-    const away = {
-      store: { url: `postgres://x:y@127.0.0.1:${closedPort}/z`, data_dir: folder.path },
-      temporal: { address: `127.0.0.1:${closedPort}` },
-    };
-    await folder.configure({ ...configOf({ source: dead, ...away }), webhook: { enabled: false } });
-    const silent = await folder.run(['doctor', '--json'], { deadlineMs: 120_000 });
-    expect(silent.code, silent.stdout).toBe(4);
-    await folder.configure({
-      ...configOf({ source: { client_secret: 'not-the-secret' }, ...away }),
-      webhook: { enabled: false },
-    });
-    const refused = await folder.run(['doctor', '--json'], { deadlineMs: 120_000 });
-    expect(refused.code, refused.stdout).toBe(3);
-  });
-
   test.runIf(process.platform === 'linux')('demo at a path that cannot be written says so at once', async () => {
     const result = await folder.run(['demo', '--exit', '--data-dir', '/proc/none']);
     expectFailure(result, 2, /\/proc\/none\/demo cannot be made or written to/);
@@ -191,16 +145,6 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     const result = await folder.run(['probe']);
     expectFailure(result, 3, /refuse/);
     expect(result.stderr).not.toContain('not-the-secret');
-  });
-
-  test('a service that refuses connections, and one whose name does not exist', async () => {
-    const dead = `http://127.0.0.1:${closedPort}`;
-    await folder.configure(configOf({ source: { base_url: dead } }));
-    expectFailure(await folder.run(['probe']), 4, new RegExp(`127\\.0\\.0\\.1:${closedPort}`));
-    await folder.configure(configOf({ source: { auth_url: 'http://no-such-host.invalid' } }));
-    const named = await folder.run(['probe']);
-    expect(named.stderr).toMatch(/no-such-host\.invalid/);
-    expect(named.code).toBeGreaterThan(2);
   });
 
   test('a database that refuses connections, the user, or does not exist', async () => {
@@ -222,16 +166,91 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     expect(refused.code).toBe(3);
     expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'DATABASE_CREDENTIALS' } });
   });
+});
 
-  test('a Temporal server that refuses connections, and one that never answers', async () => {
-    const said = /The Temporal server at 127\.0\.0\.1:\d+ does not answer\. Check that it runs/;
-    await folder.configure(configOf({ temporal: { address: `127.0.0.1:${closedPort}` } }));
-    expectFailure(await folder.run(['backfill', 'pause', 'x']), 4, said);
-    const mute = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => mute.once('listening', resolve));
-    const { port } = mute.address() as { port: number };
-    await folder.configure(configOf({ temporal: { address: `127.0.0.1:${port}` } }));
-    expectFailure(await folder.run(['backfill', '--from', '2025-01-01']), 4, said);
-    mute.close();
-  });
+/** In a folder of its own, beside the others. */
+const inFolder = async (use: (folder: CliFolder) => Promise<void>): Promise<void> => {
+  const own = await openCliFolder();
+  try {
+    await use(own);
+  } finally {
+    await own.remove();
+  }
+};
+
+// Each of these waits for somebody who does not answer.
+describe('where nobody answers, a failure is one clear sentence', { concurrent: true, timeout: 180_000 }, () => {
+  test('a store that holds the calls of another service, until that is the same one', () =>
+    inFolder(async (folder) => {
+      const records = await folder.write('records.ndjson', '');
+      const otherUrl = 'https://other.example.com';
+      const service = { ...configOf().source, base_url: `${simulator.url}/` };
+      const configure = (over: object) =>
+        folder.configure({ ...configOf({ temporal: { address: '127.0.0.1:1' } }), source: { ...service, ...over } });
+      await configure({});
+      expect(await folder.run(['import', records])).toMatchObject({ code: 0 });
+      await configure({ base_url: simulator.url });
+      expect(await folder.run(['import', records])).toMatchObject({ code: 0 });
+      for (const over of [{ base_url: otherUrl }, { realm: 'other' }, { client_id: 'other' }]) {
+        await configure(over);
+        for (const words of [['import', records], ['worker'], ['up', '--no-schedules']])
+          expectFailure(
+            await folder.run(words),
+            2,
+            /CONFIG_SOURCE: .* another service .*store\.data_dir.*--accept-source/,
+          );
+      }
+      const { stdout } = await folder.run(['doctor', '--json']);
+      expect(stdout).toMatch(/"check":"store","outcome":"failed","message":"The store holds calls of another service/);
+      await configure({ base_url: otherUrl });
+      expect(await folder.run(['import', '--accept-source', records])).toMatchObject({ code: 0 });
+      expect(await folder.run(['import', records])).toMatchObject({ code: 0 });
+      await configure({});
+      expectFailure(await folder.run(['import', records]), 2, /source\.base_url was https:\/\/other/);
+      expect(await folder.run(['import', '--accept-source', records])).toMatchObject({ code: 0 });
+    }));
+
+  const closed = `http://127.0.0.1:${closedPort}`;
+  const dead = { base_url: closed, auth_url: closed };
+
+  test.each([
+    ['4 where nothing answers', 4, dead],
+    ['3 where something refuses', 3, { client_secret: 'not-the-secret' }],
+  ])('doctor ends with %s', (_, code, source) =>
+    inFolder(async (folder) => {
+      const store = { url: `postgres://x:y@127.0.0.1:${closedPort}/z`, data_dir: folder.path };
+      const temporal = { address: `127.0.0.1:${closedPort}` };
+      await folder.configure({ ...configOf({ source, store, temporal }), webhook: { enabled: false } });
+      const said = await folder.run(['doctor', '--json']);
+      expect(said.code, said.stdout).toBe(code);
+    }),
+  );
+
+  test('a service that refuses connections, and one whose name does not exist', () =>
+    inFolder(async (folder) => {
+      await folder.configure(configOf({ source: { base_url: closed } }));
+      expectFailure(await folder.run(['probe']), 4, new RegExp(`127\\.0\\.0\\.1:${closedPort}`));
+      await folder.configure(configOf({ source: { auth_url: 'http://no-such-host.invalid' } }));
+      const named = await folder.run(['probe']);
+      expect(named.stderr).toMatch(/no-such-host\.invalid/);
+      expect(named.code).toBeGreaterThan(2);
+    }));
+
+  const temporalAway = /The Temporal server at 127\.0\.0\.1:\d+ does not answer\. Check that it runs/;
+
+  test('a Temporal server that refuses connections', () =>
+    inFolder(async (folder) => {
+      await folder.configure(configOf({ temporal: { address: `127.0.0.1:${closedPort}` } }));
+      expectFailure(await folder.run(['backfill', 'pause', 'x']), 4, temporalAway);
+    }));
+
+  test('a Temporal server that never answers', () =>
+    inFolder(async (folder) => {
+      const mute = createServer().listen(0, '127.0.0.1');
+      await new Promise((resolve) => mute.once('listening', resolve));
+      const { port } = mute.address() as { port: number };
+      await folder.configure(configOf({ temporal: { address: `127.0.0.1:${port}` } }));
+      expectFailure(await folder.run(['backfill', '--from', '2025-01-01']), 4, temporalAway);
+      mute.close();
+    }));
 });

@@ -1,4 +1,5 @@
 /** Commands whose work a worker must do, where there is none; and controls of backfills that do not exist. */
+import { EventEmitter, once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
@@ -39,10 +40,15 @@ describe('without a worker', { timeout: 400_000 }, () => {
       ['reconcile', '--from', '2025-01-01'],
       ['warehouse', 'fill', 'postgres'],
     ];
-    const started = await run(...(asked[0] as string[]));
-    // Each of them waits: all at once.
+    // Each of them waits: all at once, the others as soon as the backfill is there.
+    const started = new EventEmitter();
+    const first = folder.run(asked[0] as string[], {
+      deadlineMs: 120_000,
+      onStderr: (said) => said.includes('No worker answers') && started.emit('asked'),
+    });
+    await Promise.race([once(started, 'asked'), first]);
     const waited = asked.slice(1).map((args) => folder.run(args, { deadlineMs: 120_000, ownProcess: true }));
-    const results = [started, ...(await Promise.all(waited))];
+    const results = await Promise.all([first, ...waited]);
     for (const [index, { code, stdout, stderr }] of results.entries()) {
       const name = asked[index]?.join(' ');
       expect(code, `${name}: ${stderr}`).toBe(4);

@@ -11,14 +11,15 @@ const forms: Readonly<Record<string, readonly string[] | 'takes minutes'>> = {
   bigquery: ['--runs', '1', '--calls', '20'],
   'cli-start': ['--runs', '1'],
   functions: [],
-  load: ['--runs', '1', '--calls', '50'],
+  load: ['--runs', '1', '--calls', '30'],
   memory: 'takes minutes',
-  privacy: [],
+  privacy: ['3'],
   'read-memory': 'takes minutes',
-  'receiver-privacy': ['--rounds', '1', '--seconds', '1', '--connections', '4', '--no-visible'],
-  search: ['--runs', '1', '--calls', '20', '--searched', '200', '--queries', '2'],
-  'status-page': ['--rounds', '1', '--seconds', '1', '--connections', '4'],
-  webhook: ['--rounds', '1', '--seconds', '1', '--connections', '4'],
+  'receiver-privacy': ['--rounds', '0', '--seconds', '0.2', '--connections', '2', '--no-visible'],
+  // Its loads are those of `load`.
+  search: ['--runs', '0', '--searched', '60', '--queries', '1'],
+  'status-page': ['--rounds', '1', '--seconds', '0.2', '--connections', '2'],
+  webhook: ['--rounds', '1', '--seconds', '0.2', '--connections', '2'],
 };
 
 test('every bench has its form', () => {

@@ -1,6 +1,6 @@
 /**
- * Three hours of continuous sync by its schedules, with a worker process, under the conditions of a bad day: tokens of
- * five minutes, every fiftieth request failing in one of seven ways, 429s; calls appear and change all the time.
+ * Three hours of continuous sync by its schedules, with a worker process, after it stood still for two days, under the
+ * conditions of a bad day: tokens of five minutes, every fiftieth request failing in one of seven ways, 429s; calls appear and change all the time.
  * Compressed by the lifetime of the tokens: what ends after 0.83 s stands for what ends after five minutes.
  */
 import { readFile, writeFile } from 'node:fs/promises';
@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FaultKind } from '../../schemas/simulator.ts';
 import { readHealth } from '../../src/health/read-health.ts';
 import { deleteSchedules, type Installation, install, until } from '../support/installation.ts';
+import { deliver } from '../support/pipeline.ts';
 
 const factor = 360;
 const lifetimeSeconds = 300 / factor;
@@ -23,8 +24,11 @@ const kinds: readonly FaultKind[] = [
   'invalid_json',
 ];
 
-describe('three hours of continuous sync', () => {
+const dayMs = 86_400_000;
+
+describe('three hours of continuous sync after two days of downtime', () => {
   let site: Installation;
+  const stoppedAt = new Date(Date.now() - 2 * dayMs);
   beforeAll(async () => {
     site = await install({
       simulator: {
@@ -32,7 +36,7 @@ describe('three hours of continuous sync', () => {
         seed: 607,
         calls: {
           count: 1_000,
-          from: new Date(Date.now() - 20 * 3_600_000).toISOString(),
+          from: stoppedAt.toISOString(),
           // All of these are processed when it begins, late ones too: at the end only live calls have to be waited for.
           to: new Date(Date.now() - 8 * 3_600_000).toISOString(),
           utterances: 1,
@@ -60,7 +64,7 @@ describe('three hours of continuous sync', () => {
       },
       config: {
         sync: {
-          start_from: new Date(Date.now() - 86_400_000).toISOString(),
+          start_from: new Date(Date.now() - 3 * dayMs).toISOString(),
           settle: '2s',
           overlap: '5s',
           interval: '1s',
@@ -72,14 +76,24 @@ describe('three hours of continuous sync', () => {
     // The gate before the service would hint the connections that are to break.
     const text = await readFile(site.configPath, 'utf8');
     await writeFile(site.configPath, text.replace(site.gate.url, site.simulator.url));
+    // A run two days ago left its watermark, and the window that led up to it.
+    await site.store.pool.query(
+      `INSERT INTO windows (axis, window_from, window_to, calls, shown, origin)
+       VALUES ('qualified', $1::timestamptz - interval '1 day', $1, 0, 'total', 'sync')`,
+      [stoppedAt],
+    );
+    await site.store.pool.query(`INSERT INTO watermarks (name, axis, watermark) VALUES ('sync', 'qualified', $1)`, [
+      stoppedAt,
+    ]);
   });
   afterAll(async () => {
     await deleteSchedules(site);
     await site.dispose();
   });
 
-  test('ends with nothing lost and nothing doubled', async () => {
+  test('ends with nothing lost and nothing doubled, and with the delivery that came while no worker ran', async () => {
     const startedAt = Date.now();
+    await deliver(site.store, [{ body: JSON.stringify({ unique_id: 'waited', status: 'void' }), deliveryId: null }]);
     await site.startWorker(['--schedules']);
     await until(
       'three hours have passed and every kind of fault was met',
@@ -112,5 +126,7 @@ describe('three hours of continuous sync', () => {
     expect(truth).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
     expect(truth.calls).toBeGreaterThan(1_000);
     expect(tokens.issued).toBeGreaterThan(10);
+    const { rows } = await site.store.pool.query("SELECT 1 FROM calls.calls WHERE call_id = 'waited'");
+    expect(rows).toHaveLength(1);
   }, 500_000);
 });

@@ -8,18 +8,10 @@ import type { Installation } from './installation.ts';
 
 const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
-/**
- * Resolves once it listens on the port. The caller ends it, and has the simulated service send to it.
- * @param temporalAddress by default that of the installation.
- */
-export const startReceiver = async (
-  site: Installation,
-  port: number,
-  temporalAddress?: string,
-): Promise<ChildProcess> => {
+/** Resolves once it listens on the port. The caller ends it, and has the simulated service send to it. */
+export const startReceiver = async (site: Installation, port: number): Promise<ChildProcess> => {
   const configPath = join(site.folder, 'receiver.yaml');
   const config = parse(await readFile(site.configPath, 'utf8'));
-  config.temporal.address = temporalAddress ?? config.temporal.address;
   config.webhook = {
     port,
     header_prefix: 'X-Service-',

@@ -92,8 +92,11 @@ export const describeConflicts = ({ inARow }: { readonly inARow: number }): void
 };
 
 /** A process that loads is killed at each point, and another client does the same load again. Needs dist/. */
-export const describeKills = ({ rounds }: { readonly rounds: number }): void => {
-  describe(`killed ${rounds} × at each of ${strictPoints.length} points`, () => {
+export const describeKills = (
+  rounds: number,
+  points: readonly (typeof strictPoints)[number][] = strictPoints,
+): void => {
+  describe(`killed ${rounds} × at each of ${points.length} points`, () => {
     let setup: StrictSetup;
     let revision = 0;
     beforeAll(async () => {
@@ -101,7 +104,7 @@ export const describeKills = ({ rounds }: { readonly rounds: number }): void => 
     });
     afterAll(() => setup.dispose());
 
-    test.each(strictPoints)('%s', { timeout: 900_000 }, async (point) => {
+    test.each(points)('%s', { timeout: 900_000 }, async (point) => {
       const { strict } = setup;
       for (let round = 0; round < rounds; round += 1) {
         revision += 1;

@@ -16,7 +16,8 @@ bePatient();
 
 describeLostResponses({ lost: 8 });
 describeConflicts({ inARow: 30 });
-describeKills({ rounds: 1 });
+// All points: npm run campaign -- kills bigquery.
+describeKills(1, ['staging-made', 'load-accepted', 'script-accepted', 'script-done', 'drop-asked']);
 
 describe('one load', () => {
   let setup: StrictSetup;
