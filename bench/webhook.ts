@@ -10,7 +10,15 @@ import { parseArgs } from 'node:util';
 import { openStore } from '../src/store/store.ts';
 import { openServers } from './load/open-servers.ts';
 import type { LoadResult } from './webhook/load.ts';
-import { type BenchServer, lasting, measureLoad, median, round2, showLoad, startBenchServer } from './webhook/processes.ts';
+import {
+  type BenchServer,
+  lasting,
+  measureLoad,
+  median,
+  round2,
+  showLoad,
+  startBenchServer,
+} from './webhook/processes.ts';
 import { measureVisibility } from './webhook/visible.ts';
 
 const { values: flags } = parseArgs({
