@@ -43,9 +43,13 @@ export interface CheckedWarehouse<C> extends Pick<GivenWarehouse<C>, 'name' | 'c
 export interface Place {
   readonly tables: string;
   readonly marts: string;
+  /** Where the marts are that the restricted role reads. */
+  readonly restrictedMarts: string;
   readonly fragments: Fragments;
   /** A table or view of one of the two, as SQL names it. */
   relation(schema: string, name: string): string;
+  /** A text as a constant of SQL. */
+  literal(text: string): string;
 }
 
 export interface Question {

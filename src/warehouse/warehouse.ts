@@ -1,6 +1,6 @@
 /** What every warehouse can do. Postgres and BigQuery implement it; one conformance suite runs over both. */
 import type { CallTableName, LogTableName, Row, TableName } from '../../schemas/tables.ts';
-import type { Grants } from './grants.ts';
+import type { Grants, Readers } from './grants.ts';
 import type { TranscriptSearch } from './search.ts';
 
 export type FlatRows = Readonly<Record<CallTableName, readonly Row[]>>;
@@ -100,14 +100,8 @@ export interface Warehouse {
    * @param signal ends the query where it runs; the promise is rejected then
    */
   query(sql: string, signal?: AbortSignal): Promise<Record<string, unknown>[]>;
-  /**
-   * The same for a query that a person wrote: under rights that read tables and marts and, on PostgreSQL, nothing else.
-   * @param options.marts schema or dataset of the marts
-   */
-  ask(
-    sql: string,
-    options: { readonly marts: string; readonly signal?: AbortSignal },
-  ): Promise<Record<string, unknown>[]>;
+  /** Opens connections for queries that persons and assistants wrote. */
+  openReader(rights: ReaderRights): Reader;
   /** The guard and light content of calls in a range of call time, for reconcile. Streams in key order. */
   listGuards(range: GuardRange): AsyncIterable<CallGuard>;
   /**
@@ -152,6 +146,37 @@ export interface Warehouse {
   /** The same as figures, for metrics and the status page. @throws CallsyncError DATABASE_… */
   readUsage?(): Promise<WarehouseUsage>;
   close(): Promise<void>;
+}
+
+export interface ReaderRights {
+  /** Schema or dataset of the marts. */
+  readonly marts: string;
+  /** Reads what the restricted of these readers may read; without it, tables and marts. */
+  readonly restricted?: Readers | undefined;
+  /** Longest time of a query, in milliseconds. */
+  readonly queryMs?: number | undefined;
+}
+
+/** Queries under rights that read and do nothing else. On BigQuery they are those of the service account. */
+export interface Reader {
+  /** As `query` of the warehouse. @throws CallsyncError QUERY_… */
+  ask(sql: string, signal?: AbortSignal): Promise<Record<string, unknown>[]>;
+  /** The first rows of a SELECT, each as JSON text; `complete` is false where a limit left rows out. @throws CallsyncError QUERY_… */
+  answer(sql: string, limits: AnswerLimits, signal?: AbortSignal): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export interface AnswerLimits {
+  readonly rows: number;
+  /** Of all rows as JSON. */
+  readonly bytes: number;
+  /** That a query may be billed for, where queries have a price. */
+  readonly billedBytes: number;
+}
+
+export interface Answer {
+  readonly rows: readonly string[];
+  readonly complete: boolean;
 }
 
 export interface WarehouseUsage {

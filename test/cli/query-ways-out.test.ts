@@ -178,18 +178,19 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
   });
 
   test('longer than its limit no query runs', async () => {
-    const warehouse = open({ queryMs: 300 });
-    const asked = warehouse.ask(`SELECT set_config('statement_timeout', '0', false), pg_sleep(30)`, {
-      marts: 'calls_marts',
-    });
+    const warehouse = open({});
+    const reader = warehouse.openReader({ marts: 'calls_marts', queryMs: 300 });
+    const asked = reader.ask(`SELECT set_config('statement_timeout', '0', false), pg_sleep(30)`);
     await expect(asked).rejects.toMatchObject({ cause: { code: '57014' } });
+    await reader.close();
     await warehouse.close();
   });
 
   test('a role that may do more is refused, and so is an owner that may not make one', async () => {
     const ask = async (over: object) => {
       const warehouse = open(over);
-      return await warehouse.ask('SELECT 1 AS one', { marts: 'calls_marts' }).finally(() => warehouse.close());
+      const reader = warehouse.openReader({ marts: 'calls_marts' });
+      return await reader.ask('SELECT 1 AS one').finally(() => Promise.all([reader.close(), warehouse.close()]));
     };
     for (const readerUrl of [database.url, database.adminUrl]) {
       await expect(ask({ readerUrl })).rejects.toMatchObject({

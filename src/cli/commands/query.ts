@@ -33,7 +33,9 @@ asks as a role of its own, which may read tables and marts and nothing else (rea
         const text = await readSql(sql);
         const configured = configuredWarehouse(services.config, warehouse.name);
         const { marts } = kindOf(configured).place(configured);
-        const rows = await abortOnSignals((signal) => warehouse.ask(text, { marts, signal })).catch(explainAt(text));
+        const reader = warehouse.openReader({ marts });
+        services.defer(() => reader.close());
+        const rows = await abortOnSignals((signal) => reader.ask(text, signal)).catch(explainAt(text));
         print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
       }),
     );
@@ -89,7 +91,7 @@ interface DriverError {
 }
 
 /** What PostgreSQL says of a query that a person wrote is of use to that person. */
-const explainAt =
+export const explainAt =
   (sql: string) =>
   (error: Error): never => {
     const { code = '', message = '', hint, position } = (error.cause ?? {}) as DriverError;

@@ -11,7 +11,7 @@ import { listKeys } from './open-keys.ts';
 import type { Services } from './services.ts';
 
 /** Where the operational store is: on the configured server, or on the embedded one, which is started where it does not run. */
-const openStoreServer = async (services: Services<Pick<Config, 'store'>>): Promise<ConnectionUrl> => {
+export const openStoreServer = async (services: Services<Pick<Config, 'store'>>): Promise<ConnectionUrl> => {
   const { config } = services;
   const configured = openSecret({ key: 'store.url', value: config.store.url, file: config.store.url_file });
   if (configured !== undefined) return configured.read;

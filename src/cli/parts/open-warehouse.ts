@@ -16,12 +16,18 @@ export const configuredWarehouse = (config: Config, name: string): WarehouseConf
   });
 };
 
-/** One warehouse, to ask it something; nothing is migrated. Without a name: the first of the kind that is listed first. */
-export const openWarehouse = (services: Services, store: Store, name?: string): Warehouse => {
-  const { warehouses } = services.config;
+/** A warehouse by its name; without a name, the first of the kind that is listed first. @throws CallsyncError USAGE_WAREHOUSE */
+export const chooseWarehouse = (config: Config, name?: string) => {
+  const { warehouses } = config;
   const names = kinds.flatMap(({ type }) => Object.keys(warehouses).filter((one) => warehouses[one]?.type === type));
   const chosen = name ?? names[0] ?? '';
-  const warehouse = createWarehouse(chosen, configuredWarehouse(services.config, chosen), store);
+  return { name: chosen, settings: configuredWarehouse(config, chosen) };
+};
+
+/** A warehouse to ask something; nothing is migrated. */
+export const openWarehouse = (services: Services, store: Store, name?: string): Warehouse => {
+  const { name: chosen, settings } = chooseWarehouse(services.config, name);
+  const warehouse = createWarehouse(chosen, settings, store);
   services.defer(() => warehouse.close());
   return warehouse;
 };

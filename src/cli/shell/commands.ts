@@ -86,6 +86,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('../commands/query.ts')).addQuery,
   },
   {
+    name: 'mcp',
+    does: 'let assistants ask a warehouse, by the Model Context Protocol; each answer says how far it is proven',
+    load: async () => (await import('../commands/mcp.ts')).addMcp,
+  },
+  {
     name: 'warehouse',
     does: 'fill or rebuild a warehouse from the ledger, without asking the service; its search index',
     load: async () => (await import('../commands/warehouse.ts')).addWarehouse,

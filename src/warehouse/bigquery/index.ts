@@ -1,4 +1,5 @@
 /** The kind `bigquery`. */
+import { restrictedName } from '../grants.ts';
 import type { WarehouseKind } from '../kind.ts';
 import { checkBigqueryAccess } from './check-access.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from './config.ts';
@@ -14,6 +15,9 @@ export const bigquery: WarehouseKind<BigqueryWarehouseConfig> = {
   place: (config) => ({
     tables: config.dataset,
     marts: config.marts_schema ?? `${config.dataset}_marts`,
+    restrictedMarts: restrictedName(config.dataset),
+    // A string of JSON is one of GoogleSQL, too.
+    literal: (text) => JSON.stringify(text),
     fragments: bigqueryFragments,
     relation: (dataset, name) => `\`${config.project}.${dataset}.${name}\``,
   }),

@@ -20,8 +20,25 @@ export interface Queries {
   stream(query: Query, reading?: Reading): AsyncIterable<Record<string, unknown>>;
   /** Rows that a finished job returned; BigQuery keeps them for a day. */
   resultOf(jobId: string): Promise<Record<string, unknown>[]>;
-  /** What kind of statement it is, by BigQuery's own parser, without running it. */
-  statementTypeOf(sql: string): Promise<string | undefined>;
+  /** What BigQuery's own parser says of a statement, without running it. */
+  plan(sql: string): Promise<Plan>;
+}
+
+/** Tables are `dataset.table`, of this project, or `project.dataset.table`; of a view, also the tables behind it. */
+export interface Plan {
+  readonly type: string | undefined;
+  readonly bytes: number;
+  readonly tables: readonly string[];
+}
+
+interface PlanAnswer {
+  readonly statementType?: string;
+  readonly totalBytesProcessed?: string;
+  readonly referencedTables?: readonly {
+    readonly projectId: string;
+    readonly datasetId: string;
+    readonly tableId: string;
+  }[];
 }
 
 interface ResultPage {
@@ -133,14 +150,19 @@ export const createQueries = (deps: {
     stream,
     run: (query, reading) => collect(stream(query, reading)),
     resultOf: (jobId) => collect(readPages(jobId, 'flat')).catch(failTo('read the result of a load')),
-    async statementTypeOf(sql) {
+    async plan(sql) {
       const configuration = { ...queryConfiguration(config, { sql }), dryRun: true };
-      const job = await rest<{ statistics?: { query?: { statementType?: string } } }>({
+      const job = await rest<{ statistics?: { query?: PlanAnswer } }>({
         method: 'POST',
         path: '/jobs',
         json: { jobReference: { projectId: config.project, location: config.location }, configuration },
       }).catch(failTo('check a query', 'shown'));
-      return job.statistics?.query?.statementType;
+      const { statementType, totalBytesProcessed = '0', referencedTables = [] } = job.statistics?.query ?? {};
+      const tables = referencedTables.map(
+        ({ projectId, datasetId, tableId }) =>
+          `${projectId === config.project ? '' : `${projectId}.`}${datasetId}.${tableId}`,
+      );
+      return { type: statementType, bytes: Number(totalBytesProcessed), tables };
     },
   };
 };

@@ -1,6 +1,6 @@
 /** The BigQuery warehouse: two jobs a commit, whatever the number of tables, and none when idle. */
 
-import { terminal, transient } from '../../lib/errors.ts';
+import { transient } from '../../lib/errors.ts';
 import { digestTables } from '../digest.ts';
 import type { Lease, Warehouse } from '../warehouse.ts';
 import { createClient, createRest } from './client.ts';
@@ -19,6 +19,7 @@ import { partitionOf } from './partitions.ts';
 import { createQueries } from './queries.ts';
 import { createQuota, describeQuota, limitsOf, type Quota, type QuotaMemory } from './quota.ts';
 import { listTable, rowsOf } from './read.ts';
+import { notSelect, openReader } from './reader.ts';
 import { removeOrphansScript, removeScript, rowsLeftParameters, rowsLeftQuery } from './remove.ts';
 import { type Pause, pause as realPause } from './retry.ts';
 import { createTranscriptSearch } from './search.ts';
@@ -89,10 +90,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     });
 
   const query: Warehouse['query'] = async (sql, signal) => {
-    const type = await queries.statementTypeOf(sql);
-    if (type !== 'SELECT') {
-      throw terminal('QUERY_REFUSED', 'Only a single SELECT can be run here.', { hint: 'Send one query.' });
-    }
+    if ((await queries.plan(sql)).type !== 'SELECT') throw notSelect();
     return await queries.run({ sql, signal }, 'plain');
   };
   return {
@@ -125,8 +123,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     digestTables: () => digestTables(config.documents, (table) => rowsOf(reading, table)),
     rowsOf: (table) => rowsOf(reading, table),
     query,
-    // A job may do what its service account may: rights are given to accounts, not taken within a session.
-    ask: (sql, { signal }) => query(sql, signal),
+    openReader: (rights) => openReader({ queries, config, rights, query }),
     listGuards: (range) => listGuards(queries, dataset, config, range),
     removeOrphans: (callIds) => runRemoval(callIds, (some) => removeOrphansScript(dataset, config, some)),
     removeCalls: (guards) => runRemoval(guards, (some) => removeScript(dataset, config, some)),

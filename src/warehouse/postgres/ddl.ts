@@ -1,8 +1,6 @@
 /** DDL of the analysts' schema, from the table definitions. Additive and idempotent. */
 import { type Table, wordsView } from '../../../schemas/tables.ts';
-import { columnsOf, type Layout, type PhysicalColumn, qualified, quote, tablesOf } from './layout.ts';
-
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+import { columnsOf, type Layout, literal, type PhysicalColumn, qualified, quote, tablesOf } from './layout.ts';
 
 const columnLine = (column: PhysicalColumn): string =>
   `${quote(column.name)} ${column.type}${column.required ? ' NOT NULL' : ''}`;

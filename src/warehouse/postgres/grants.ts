@@ -7,7 +7,7 @@ import type pg from 'pg';
 import { openColumns } from '../../../schemas/tables.ts';
 import { inTransaction } from '../../postgres/database.ts';
 import { type Grants, type Readers, restrictedName } from '../grants.ts';
-import { type Layout, qualified, quote, tablesOf } from './layout.ts';
+import { type Layout, literal, qualified, quote, tablesOf } from './layout.ts';
 
 export const createGrants = (pool: pg.Pool, purpose: string, layout: Layout): Grants => ({
   statements: (readers) => grantsSql(layout, readers),
@@ -18,7 +18,6 @@ export const createGrants = (pool: pg.Pool, purpose: string, layout: Layout): Gr
 });
 
 const quoteRole = (role: string): string => `"${role.replaceAll('"', '""')}"`;
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 const createRole = (role: string): string => {
   const create = `CREATE ROLE ${quoteRole(role)} NOLOGIN`;

@@ -4,12 +4,14 @@ import type { WarehouseKind } from '../kind.ts';
 import { checkPostgresAccess } from './check-access.ts';
 import { type PostgresWarehouseConfig, postgresWarehouseSchema } from './config.ts';
 import { postgresFragments } from './fragments.ts';
-import { qualified } from './layout.ts';
+import { literal, qualified } from './layout.ts';
 import { listStatements } from './statements.ts';
 import { createPostgresWarehouse } from './warehouse.ts';
 
 const urlOf = (name: string, { url, url_file }: PostgresWarehouseConfig) =>
   openSecret({ key: `warehouses.${name}.url`, value: url, file: url_file })?.read;
+
+const martsOf = ({ schema, marts_schema }: PostgresWarehouseConfig): string => marts_schema ?? `${schema}_marts`;
 
 export const postgres: WarehouseKind<PostgresWarehouseConfig> = {
   type: 'postgres',
@@ -30,9 +32,11 @@ export const postgres: WarehouseKind<PostgresWarehouseConfig> = {
   },
   place: (config) => ({
     tables: config.schema,
-    marts: config.marts_schema ?? `${config.schema}_marts`,
+    marts: martsOf(config),
+    restrictedMarts: martsOf(config),
     fragments: postgresFragments,
     relation: (schema, name) => qualified({ schema, documents: false }, name),
+    literal,
   }),
   questions: [
     {

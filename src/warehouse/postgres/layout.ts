@@ -59,3 +59,5 @@ export const childTables = (layout: Layout): readonly Table[] =>
 /** Physical columns of a table; calls end with the guard. */
 export const columnsOf = (table: Table): readonly PhysicalColumn[] =>
   logicalColumnsOf(table).flatMap((column) => physical(column, table));
+
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;

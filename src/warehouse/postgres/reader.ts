@@ -2,11 +2,11 @@
  * The queries of persons. They run in a session of a role that may read tables and marts, and nothing else. A session of callsync's
  * own role that merely takes on the other one would not do: functions that run text can change the role back.
  */
-import { createHmac, randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { scramVerifier } from '../../lib/scram.ts';
-import { type ConnectionUrl, openDatabase, openPool, readUrl, runQuery } from '../../postgres/database.ts';
+import { type ConnectionUrl, openDatabase, openPool, runQuery } from '../../postgres/database.ts';
+import { makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
+import type { AnswerLimits, Reader } from '../warehouse.ts';
 import { quote } from './layout.ts';
 import { queryRows } from './query.ts';
 
@@ -18,80 +18,92 @@ export interface ReaderOptions {
   readonly purpose: string;
   /** The tables', then the marts'. */
   readonly schemas: readonly string[];
+  /** The role reads what this group may read, instead of all of `schemas`; `grant` gives the group its rights. */
+  readonly group?: { readonly name: string; grant(): Promise<void>; readonly closed: string } | undefined;
   /** Longest time of a query, in milliseconds. */
   readonly queryMs?: number | undefined;
 }
 
 /** What begins a statement that only reads, behind comments and brackets. */
-const reads = /^(?:\s|\(|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:select|with|values|table|explain|show)\b/i;
+const blanks = /^(?:\s|\(|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*/;
+const reads = new RegExp(`${blanks.source}(?:select|with|values|table|explain|show)\\b`, 'i');
+const givesRows = new RegExp(`${blanks.source}(?:select|with|values|table)\\b`, 'i');
 
 /**
- * Rows of one query that only reads.
+ * Runs queries that only read; nothing connects before the first.
  * @throws CallsyncError QUERY_REFUSED for other statements, QUERY_READER where there is no role for it, or DATABASE_…
  */
-export const askAsReader = async (
-  options: ReaderOptions,
-  sql: string,
-  signal?: AbortSignal,
-): Promise<Record<string, unknown>[]> => {
-  if (!reads.test(sql)) {
-    throw terminal('QUERY_REFUSED', 'This is not a query that only reads.', {
-      hint: 'Begin it with SELECT, WITH, VALUES, TABLE, EXPLAIN or SHOW, and send one at a time.',
-    });
-  }
-  const url = options.readerUrl ?? ownReaderUrl(options.url);
+export const openReader = (options: ReaderOptions): Reader => {
+  const ownUrl = ownRoleUrl(options.url, options.group === undefined ? 'reader' : 'assistant');
   const pool = openPool({
     ...options,
-    url,
+    url: options.readerUrl ?? ownUrl,
     schema: options.schemas.join(','),
     application: 'callsync query',
-    max: 2,
+    max: 4,
     statementMs: options.queryMs,
+    onConnect: (client) => refuseMoreRights(client, options),
   });
-  const ask = async (): Promise<Record<string, unknown>[]> => {
-    await refuseMoreRights(pool, options);
-    return await queryRows(pool, options.purpose, sql, { signal, keep: false });
+  const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work().catch(async (error: unknown) => {
+        if (options.readerUrl !== undefined || !isRefused(error)) throw error;
+        // The role, its password or a right is missing: new tables, for instance, or a password of the owner that changed.
+        await makeReader(options, ownUrl);
+        return await work();
+      });
+    } catch (error) {
+      if (error instanceof CallsyncError && error.code === 'DATABASE_CREDENTIALS') throw noReader(error);
+      throw error;
+    }
   };
-  try {
-    return await ask().catch(async (error: unknown) => {
-      if (options.readerUrl !== undefined || !isRefused(error)) throw error;
-      // The role, its password or a right is missing: new tables, for instance, or a password of the owner that changed.
-      await makeReader(options, url);
-      return await ask();
-    });
-  } catch (error) {
-    if (error instanceof CallsyncError && error.code === 'DATABASE_CREDENTIALS') throw noReader(error);
-    throw error;
-  } finally {
-    await pool.end();
-  }
+  const run = (sql: string, signal?: AbortSignal) => queryRows(pool, options.purpose, sql, { signal, keep: false });
+  return {
+    async ask(sql, signal) {
+      if (!reads.test(sql))
+        throw refused('Begin it with SELECT, WITH, VALUES, TABLE, EXPLAIN or SHOW, and send one at a time.');
+      return await attempt(() => run(sql, signal));
+    },
+    async answer(sql, limits, signal) {
+      const text = sql.replace(/[;\s]+$/, '');
+      if (!givesRows.test(text)) throw refused('Begin it with SELECT, WITH, VALUES or TABLE, and send one at a time.');
+      return await attempt(async () => {
+        // A text that is no statement by itself could end the brackets around it, and with them the limits.
+        await run(`EXPLAIN ${text}`, signal);
+        const rows = (await run(limitedSql(text, limits), signal)).map(({ row }) => row as string | null);
+        const kept = rows.slice(0, limits.rows).filter((row) => row !== null);
+        return { rows: kept, complete: kept.length === rows.length };
+      });
+    },
+    close: () => pool.end(),
+  };
 };
+
+const refused = (hint: string): CallsyncError =>
+  terminal('QUERY_REFUSED', 'This is not a query that only reads.', { hint });
+
+/** Rows as JSON, one more than the limit; null for those beyond the limit of bytes, which the server does not send. */
+const limitedSql = (sql: string, { rows, bytes }: AnswerLimits): string =>
+  `SELECT CASE WHEN size <= ${bytes} THEN callsync_json END AS row FROM (
+  SELECT callsync_json, sum(octet_length(callsync_json)) OVER (ROWS UNBOUNDED PRECEDING) AS size FROM (
+    SELECT row_to_json(callsync_row)::text AS callsync_json FROM (
+${sql}
+) AS callsync_row LIMIT ${rows + 1}) AS first_rows) AS measured`;
 
 const isRefused = (error: unknown): boolean =>
   error instanceof CallsyncError && ['DATABASE_CREDENTIALS', 'DATABASE_PERMISSION'].includes(error.code);
 
-/** The same for all processes of an owner that has a password; whoever knows it cannot work out the owner's. */
-const ownReaderUrl = (owner: ConnectionUrl): string => {
-  const url = readUrl(owner);
-  const name = `${decodeURIComponent(url.username)}_callsync_reader`;
-  const password = url.password === '' ? randomBytes(32).toString('hex') : keyed(url.password, name);
-  [url.username, url.password] = [encodeURIComponent(name), password];
-  return url.href;
-};
-
-const keyed = (key: string, text: string): string => createHmac('sha256', key).update(text).digest('hex');
-
-const makeReader = async ({ url, purpose, schemas }: ReaderOptions, readerUrl: ConnectionUrl): Promise<void> => {
+const makeReader = async (options: ReaderOptions, readerUrl: string): Promise<void> => {
+  const { url, purpose, schemas, group } = options;
   const database = openDatabase({ url, purpose, schema: schemas.join(','), application: 'callsync warehouse', max: 1 });
-  const { username, password } = readUrl(readerUrl);
-  const name = decodeURIComponent(username);
-  const role = quote(name.replaceAll('"', '""'));
   try {
+    await group?.grant();
     await database.transaction(async (tx) => {
-      await tx.query('SELECT pg_advisory_xact_lock(hashtext($1))', [name]);
-      const [present] = await tx.query('SELECT FROM pg_roles WHERE rolname = $1', [name]);
-      const verb = present === undefined ? 'CREATE' : 'ALTER';
-      await tx.query(`${verb} ROLE ${role} LOGIN PASSWORD '${scramVerifier(password)}'`);
+      const role = await makeOwnRole(tx, readerUrl);
+      if (group !== undefined) {
+        await tx.query(`GRANT ${quote(group.name)} TO ${role}`);
+        return;
+      }
       const found = await tx.query<{ name: string }>(
         'SELECT nspname AS name FROM pg_namespace WHERE nspname = ANY($1)',
         [schemas],
@@ -115,14 +127,16 @@ const rightsSql = `SELECT concat_ws(', ',
     CASE WHEN EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
                        WHERE nspname = ANY($1) AND relkind IN ('r', 'p') AND has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'))
          THEN 'change rows' END,
+    CASE WHEN to_regnamespace($2) IS NOT NULL AND has_schema_privilege($2, 'USAGE') THEN 'read transcripts' END,
     CASE WHEN to_regnamespace('callsync') IS NOT NULL AND has_schema_privilege('callsync', 'USAGE') THEN 'read the store' END) AS too_much
   FROM pg_roles r WHERE rolname = session_user`;
 
-const refuseMoreRights = async (pool: pg.Pool, { purpose, schemas }: ReaderOptions): Promise<void> => {
-  const [found] = await runQuery<{ too_much: string }>(pool, purpose, rightsSql, [[...schemas]]);
+const refuseMoreRights = async (client: pg.PoolClient, { purpose, schemas, group }: ReaderOptions): Promise<void> => {
+  const values = [[...schemas], group?.closed ?? null];
+  const [found] = await runQuery<{ too_much: string }>(client, purpose, rightsSql, values);
   if (found === undefined || found.too_much === '') return;
   throw terminal('QUERY_READER', `The role for queries of the ${purpose} may ${found.too_much}.`, {
-    hint: 'Name a role that only reads: callsync grants --apply makes callsync_analyst, which a role with LOGIN can be a member of.',
+    hint: `Name a role that reads less: callsync grants --apply makes ${group?.name ?? 'callsync_analyst'}, which a role with LOGIN can be a member of.`,
   });
 };
 

@@ -3,11 +3,10 @@ import type pg from 'pg';
 import { CallsyncError } from '../../lib/errors.ts';
 import { inTransaction, runQuery } from '../../postgres/database.ts';
 import type { View } from '../warehouse.ts';
-import { quote } from './layout.ts';
+import { literal, quote } from './layout.ts';
 
 /** The version is the end of the view's comment. */
 const commentOf = ({ description, version }: View): string => `${description} [callsync ${version}]`;
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /** @returns the names of the views that were created or replaced. @throws CallsyncError DATABASE_… */
 export const ensureViews = async (

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { type ConnectionUrl, inTransaction, openPool, runQuery } from '../../postgres/database.ts';
 import { postgresError } from '../../postgres/errors.ts';
 import { digestTables } from '../digest.ts';
+import { restrictedName } from '../grants.ts';
 import type { Warehouse } from '../warehouse.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
 import { countSql } from './counts.ts';
@@ -14,7 +15,7 @@ import { createLoader } from './load.ts';
 import { createMigration } from './migrate.ts';
 import { queryRows } from './query.ts';
 import { readRows } from './read.ts';
-import { askAsReader } from './reader.ts';
+import { openReader } from './reader.ts';
 import { hasSearchSql, removeCalls, removeOrphans, rowsLeftSql } from './remove.ts';
 import { createTranscriptSearch } from './search-find.ts';
 import { createSearchFiller } from './search-index.ts';
@@ -28,8 +29,6 @@ export interface PostgresWarehouseOptions {
   readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
   /** Of a role that only reads, for the queries of persons; without it the owner makes one. */
   readonly readerUrl?: ConnectionUrl | undefined;
-  /** Longest time of such a query, in milliseconds. */
-  readonly queryMs?: number;
   readonly maxConnections?: number;
   /** Pause between attempts at a change that an open transaction holds up. */
   readonly migrationRetryMs?: number;
@@ -61,6 +60,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
   const filling = open({ statementMs: fillMs, max: 2 });
   const filler = createSearchFiller({ pool: filling, purpose, layout }, options.warn);
   const migration = createMigration(slow, purpose, layout, options.migrationRetryMs);
+  const grants = createGrants(slow, purpose, layout);
   const rowsOf: Warehouse['rowsOf'] = (name) => readRows(slow, layout, name);
   return {
     name: options.name,
@@ -86,7 +86,18 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     digestTables: () => digestTables(layout.documents, rowsOf),
     rowsOf,
     query: (sql, signal) => queryRows(pool, purpose, sql, { signal }),
-    ask: (sql, { marts, signal }) => askAsReader({ ...options, purpose, schemas: [layout.schema, marts] }, sql, signal),
+    openReader: ({ marts, restricted, queryMs }) =>
+      openReader({
+        ...options,
+        purpose,
+        queryMs,
+        schemas: [restricted === undefined ? layout.schema : restrictedName(layout.schema), marts],
+        group: restricted && {
+          name: restricted.restricted,
+          grant: () => grants.apply(restricted),
+          closed: layout.schema,
+        },
+      }),
     listGuards: (range) => listGuards(slow, layout, range),
     removeCalls: (guards) => inTransaction(pool, purpose, (client) => removeCalls(client, layout, guards)),
     removeOrphans: (callIds) => inTransaction(pool, purpose, (client) => removeOrphans(client, layout, callIds)),
@@ -99,7 +110,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     },
     listCallIds: (range) => listCallIds(slow, layout, range),
     listOrphans: () => listOrphans(slow, layout),
-    grants: createGrants(slow, purpose, layout),
+    grants,
     search: createTranscriptSearch({ pool: slow, filling, purpose, layout }),
     statements: () => listStatements(layout),
     close: async () => {

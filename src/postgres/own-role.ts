@@ -1,0 +1,31 @@
+/** Roles that the owner of a database makes for one purpose, each with fewer rights than the owner. */
+import { createHmac, randomBytes } from 'node:crypto';
+import { scramVerifier } from '../lib/scram.ts';
+import { type ConnectionUrl, type Queryable, readUrl } from './database.ts';
+
+/**
+ * URL of the role `OWNER_callsync_PURPOSE`. Its password is the same for all processes of an owner that has a password; nobody can work
+ * out the owner's from it.
+ */
+export const ownRoleUrl = (owner: ConnectionUrl, purpose: string): string => {
+  const url = readUrl(owner);
+  const name = `${decodeURIComponent(url.username)}_callsync_${purpose}`;
+  const password =
+    url.password === ''
+      ? randomBytes(32).toString('hex')
+      : createHmac('sha256', url.password).update(name).digest('hex');
+  [url.username, url.password] = [encodeURIComponent(name), password];
+  return url.href;
+};
+
+/** Makes the role of such a URL, or sets its password, in a transaction of the owner. Returns its name, quoted for SQL. */
+export const makeOwnRole = async (tx: Queryable, roleUrl: string): Promise<string> => {
+  const { username, password } = new URL(roleUrl);
+  const name = decodeURIComponent(username);
+  const role = `"${name.replaceAll('"', '""')}"`;
+  await tx.query('SELECT pg_advisory_xact_lock(hashtext($1))', [name]);
+  const [present] = await tx.query('SELECT FROM pg_roles WHERE rolname = $1', [name]);
+  const verb = present === undefined ? 'CREATE' : 'ALTER';
+  await tx.query(`${verb} ROLE ${role} LOGIN PASSWORD '${scramVerifier(password)}'`);
+  return role;
+};
