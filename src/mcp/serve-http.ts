@@ -19,7 +19,7 @@ export interface HttpOptions {
   readonly onError: (error: Error) => void;
 }
 
-export const path = '/mcp';
+const path = '/mcp';
 const maxBodyBytes = 256 * 1024;
 const limits = { requestTimeout: 60_000, headersTimeout: 10_000, maxHeaderSize: 16 * 1024 };
 const maxConnections = 64;

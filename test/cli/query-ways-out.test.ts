@@ -161,7 +161,7 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
   test('and finds no way out', { timeout: 240_000 }, async () => {
     const file = join(folder.path, 'out');
     const state = `SELECT (SELECT count(*) FROM calls.calls) AS calls, (SELECT count(*) FROM pg_largeobject_metadata) AS objects,
-      (SELECT string_agg(rolname || rolsuper || coalesce(rolpassword = '', true), ',' ORDER BY rolname) FROM pg_authid WHERE rolname !~ '^pg_') AS roles,
+      (SELECT string_agg(rolname || rolsuper || coalesce(rolpassword = '', true), ',' ORDER BY rolname) FROM pg_authid WHERE rolname ~ '^callsync(_callsync_reader)?$') AS roles,
       (SELECT count(*) FROM pg_class) AS relations`;
     const before = (await run(database.adminUrl, state)).rows;
     const found: unknown[] = [];
