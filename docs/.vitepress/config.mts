@@ -39,6 +39,7 @@ export default {
           page('Marts', '/marts'),
           page('Cookbook', '/cookbook'),
           page('Searching', '/search'),
+          page('Assistants', '/assistants'),
           page('BigQuery', '/bigquery'),
         ],
       },
