@@ -99,7 +99,7 @@ try {
     log: { info: () => {}, warn: console.error, error: console.error },
   });
 
-  services.defer(listenToInbox(store.pool, () => woken()).stop);
+  services.defer(listenToInbox(store.pool, () => woken(), console.error).stop);
   const url = `${receiver.address}${config.webhook.path}`;
 
   const listed: { readonly callId: string; readonly time: number }[] = [];

@@ -491,7 +491,7 @@ export const tables: readonly Table[] = [
       text('warehouse', 'Name of the warehouse in the configuration.', always),
       timestamp(
         'watermark',
-        'Everything before it was read, on the axis of continuous sync; null before the first sync.',
+        'Everything from the start of continuous sync up to it was read, on its axis; null before the first sync.',
         open,
       ),
       timestamp(

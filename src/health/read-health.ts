@@ -5,6 +5,7 @@
 import type { Queryable } from '../postgres/database.ts';
 import { readCounters } from '../store/counters.ts';
 import { givenUpRereads } from '../store/delivery/inbox.ts';
+import { readToSql } from '../store/windows/sync-state.ts';
 
 export interface Waiting {
   readonly count: number;
@@ -137,8 +138,8 @@ export const readHealth = async (
 ): Promise<Health> => {
   // Watermarks first: calls read up to them are in the ledger by then, and so in the pending counts that follow.
   const watermarks = await db.query<SyncHealth & { name: string; watermark: Date }>(
-    `SELECT name, watermark, greatest(0, ${age('watermark')}) AS "watermarkAge", last_error AS "lastError", failed_at AS "failedAt",
-            CASE WHEN seen_to IS NOT NULL THEN greatest(0, ${age('seen_to')}) END AS lag FROM watermarks ORDER BY name`,
+    `SELECT name, ${readToSql} AS watermark, greatest(0, ${age(readToSql)}) AS "watermarkAge", last_error AS "lastError", failed_at AS "failedAt",
+            CASE WHEN seen_to IS NOT NULL THEN greatest(0, ${age('seen_to')}) END AS lag FROM watermarks w ORDER BY name`,
   );
   const counters = await readCounters(db);
   const counted = (name: string): number => counters.get(name) ?? 0;

@@ -1,7 +1,7 @@
-/** One holder at a time for a name, over all processes: a session lock on a connection of its own. */
+/** One holder at a time for a name, over all processes: until the end of a transaction, or of work on a connection of its own. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import type { Database } from './database.ts';
+import type { Database, Queryable, Transaction } from './database.ts';
 import { postgresError } from './errors.ts';
 
 type Pooled = Pick<Database, 'pool' | 'purpose'>;
@@ -57,4 +57,15 @@ export const withSessionLock = async <T>(
     );
     held.release(!unlocked);
   }
+};
+
+/** Until the end of the transaction. */
+export const lockName = (tx: Queryable, name: string): Promise<unknown> =>
+  tx.query('SELECT pg_advisory_xact_lock(hashtext($1))', [name]);
+
+/** Does short work alone: in a transaction of its own, or under the lock of one that is under way, to its end. */
+export const withLock = async <T>(db: Database | Transaction, name: string, work: () => Promise<T>): Promise<T> => {
+  if ('transaction' in db) return await db.transaction((tx) => withLock(tx, name, work));
+  await lockName(db, name);
+  return await work();
 };

@@ -6,6 +6,8 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { terminal } from '../lib/errors.ts';
+import type { Database, Transaction } from '../postgres/database.ts';
+import { withLock } from '../postgres/session-lock.ts';
 
 /** What a selector names, as a keyed hash (`Store.keyOf`): a call's id, what names a person, or what names one whose future
  * calls are kept out too. A line of an unknown kind is kept and skipped. */
@@ -51,23 +53,24 @@ export interface LoggedErasures {
   readonly end: number;
 }
 
+/** What one line says beside its time. Keys are keyed hashes: nothing that names a person or a call without the key. */
+type Entry = Partial<Record<SelectorKind, string>> & {
+  readonly receipt?: LoggedReceipt;
+  readonly hold?: LoggedHold;
+  /** Id of a hold. */
+  readonly unheld?: string;
+};
+
 /** All methods throw CallsyncError ERASURE_LOG. */
 export interface ErasureLog {
-  /** Durable when it resolves. Keys are keyed hashes: nothing that names a person or a call without the key. */
-  append(kind: SelectorKind, keys: readonly string[]): Promise<void>;
-  /** Durable when it resolves. */
-  appendReceipt(receipt: LoggedReceipt): Promise<void>;
-  /** Durable when it resolves. */
-  appendHold(hold: LoggedHold): Promise<void>;
-  /** Durable when it resolves. */
-  appendUnheld(holdId: string): Promise<void>;
+  /** Durable when it resolves. Of several hosts one at a time: a network file system lets their appends overwrite each other. */
+  append(db: Database | Transaction, entries: readonly Entry[]): Promise<void>;
   /** What was added since a reading that ended at `from`; everything where the file is shorter than that, and thus another. */
   read(from?: number): Promise<LoggedErasures>;
 }
 
 const kinds: readonly SelectorKind[] = ['call', 'person', 'objection'];
 const mode = 0o600;
-const linesPerWrite = 1_000;
 const lineEnd = 0x0a;
 
 /** The file is made by the first erasure. */
@@ -85,34 +88,34 @@ export const openErasureLog = (file: string): ErasureLog => {
       await handle.close();
     }
   };
-  const append = async (entries: readonly Readonly<Record<string, unknown>>[]): Promise<void> => {
-    const at = new Date().toISOString();
-    const lines = entries.map((entry) => `${JSON.stringify({ at, ...entry })}\n`);
-    await withFile('a', async (handle) => {
-      for (let start = 0; start < lines.length; start += linesPerWrite) {
-        // One write each, so that processes do not mix their lines; the line end first closes a line that a crash cut off.
-        await handle.appendFile(`\n${lines.slice(start, start + linesPerWrite).join('')}`);
-      }
+  const add = async (lines: Buffer): Promise<void> => {
+    const before = await withFile('a', async (handle) => {
+      const { size } = await handle.stat();
+      await handle.appendFile(lines);
       await handle.datasync();
-    }).catch((cause) => {
-      throw fail(cause);
+      return size;
     });
+    if (!(await withFile('r', (handle) => readFrom(handle, before))).equals(lines))
+      throw new Error('What was read back is not what was written.');
   };
   return {
-    append: async (kind, keys) => {
-      if (keys.length > 0) await append(keys.map((key) => ({ [kind]: key })));
+    append: async (db, entries) => {
+      if (entries.length === 0) return;
+      const at = new Date().toISOString();
+      // The line end first closes a line that a crash cut off.
+      const lines = Buffer.from(`\n${entries.map((entry) => `${JSON.stringify({ at, ...entry })}\n`).join('')}`);
+      await withLock(db, 'callsync.erasure_log', () =>
+        add(lines).catch((cause) => {
+          throw fail(cause);
+        }),
+      );
     },
-    appendReceipt: (receipt) => append([{ receipt }]),
-    appendHold: (hold) => append([{ hold }]),
-    appendUnheld: (unheld) => append([{ unheld }]),
     read: async (from = 0) => {
       try {
         return await withFile('r', async (handle) => {
-          const { size } = await handle.stat();
-          const start = from <= size ? from : 0;
-          const bytes = Buffer.alloc(size - start);
-          const { bytesRead } = await handle.read(bytes, 0, bytes.length, start);
-          const whole = bytes.subarray(0, bytes.lastIndexOf(lineEnd, bytesRead) + 1);
+          const start = from <= (await handle.stat()).size ? from : 0;
+          const bytes = await readFrom(handle, start);
+          const whole = bytes.subarray(0, bytes.lastIndexOf(lineEnd) + 1);
           const entries = whole.toString('utf8').split('\n').flatMap(readLine);
           return {
             selectors: entries.flatMap(selectorsOf),
@@ -130,10 +133,10 @@ export const openErasureLog = (file: string): ErasureLog => {
   };
 };
 
-type Entry = Partial<Record<SelectorKind, unknown>> & {
-  readonly receipt?: LoggedReceipt;
-  readonly hold?: LoggedHold;
-  readonly unheld?: string;
+const readFrom = async (handle: FileHandle, start: number): Promise<Buffer> => {
+  const bytes = Buffer.alloc((await handle.stat()).size - start);
+  const { bytesRead } = await handle.read(bytes, 0, bytes.length, start);
+  return bytes.subarray(0, bytesRead);
 };
 
 /** A line that was cut off names nothing: its erasure was never confirmed. */

@@ -248,10 +248,12 @@ CREATE TABLE quarantine (
   state       text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'replayed', 'dropped')),
   settled_at  timestamptz,
   body_hash   bytea NOT NULL,
+  call_id     text COLLATE "C",
   subjects         bytea[],
   subjects_version integer,
   CONSTRAINT quarantine_source_body UNIQUE (source, body_hash)
 );
+COMMENT ON COLUMN quarantine.call_id IS 'As the bytes name it; null = they do not, or are sealed or gone.';
 COMMENT ON COLUMN quarantine.subjects IS 'As in ledger_documents, of everything that the bytes name; listed before they are sealed.';
 CREATE INDEX quarantine_open ON quarantine (id) WHERE state = 'open';
 CREATE INDEX quarantine_settled ON quarantine (state, settled_at) WHERE state <> 'open';

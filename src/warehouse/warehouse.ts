@@ -126,10 +126,11 @@ export interface Warehouse {
   /** Ids of the calls in a range of call time, of those without a timestamp, or of all; in key order. */
   listCallIds(range: IdRange): AsyncIterable<string>;
   /**
-   * Ids of child rows whose call has no row of the same time in `calls`; in key order. Reads ids and times of every table,
-   * so ask for it once a reconciliation and not once a window.
+   * Ids of child rows whose call has no row of the same time in `calls`; in key order. Reads ids and times of a part of every table. All
+   * parts together are the whole; BigQuery, which would read and bill all of a table for any part, says all in the first.
+   * @param part by default the whole
    */
-  listOrphans(): AsyncIterable<string>;
+  listOrphans(part?: TablePart): AsyncIterable<string>;
   /** Rights of those who read. */
   readonly grants: Grants;
   /** Full-text search; its index is made on demand. */
@@ -208,6 +209,12 @@ export type DigestedName = Exclude<TableName, 'changes' | 'loads' | 'sync_state'
 
 /** Calls by their own time, `[from, to)` in microseconds since the epoch, or by id. */
 export type GuardRange = { readonly from: number; readonly to: number } | { readonly callIds: readonly string[] };
+
+/** One of so many parts of a table, counted from 0. */
+export interface TablePart {
+  readonly part: number;
+  readonly of: number;
+}
 
 /** Calls by their own time, those without one, or all; warehouses differ in the last time that they can name. */
 export type IdRange = { readonly from: number; readonly to: number } | 'undated' | 'all';

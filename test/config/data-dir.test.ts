@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeDataDir } from '../../src/config/data-dir.ts';
 import { openOwnSecret } from '../../src/lib/secret.ts';
-import { recordChainHead } from '../../src/store/windows/chain-heads.ts';
+import { recordChainHead } from '../../src/store/windows/chain.ts';
 import { openSpool } from '../../src/webhook/spool/spool.ts';
 
 let folder: string;
@@ -39,12 +39,13 @@ test.runIf(process.platform === 'linux')('refuses a parent that takes no folders
 describe('a data folder that another file is the first in can be passed by other accounts', () => {
   const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
   const note = () => undefined;
+  const alone = { transaction: (work: (tx: unknown) => unknown) => work({ query: note }) } as never;
   const settings = { max_bytes: 10_000, min_free_bytes: 0, segment_bytes: 1_000, damaged_retention: 1_000 };
   test.each<[string, (file: string) => Promise<unknown>, number]>([
     ['a key', async (file) => openOwnSecret('store.proof_key', file), 0o600],
     [
       'the heads of the proof chain',
-      (file) => recordChainHead(file, { warehouse: 'main', ledger_epoch: 1, verdict_id: 1, digest: 'd' }),
+      (file) => recordChainHead(alone, file, { warehouse: 'main', ledger_epoch: 1, verdict_id: 1, digest: 'd' }),
       0o600,
     ],
     [

@@ -4,7 +4,7 @@ import type { Range } from '../../schemas/orchestration.ts';
 import { flattenVersion } from '../../src/calls/flatten.ts';
 import { issueEpoch } from '../../src/store/loads/epochs.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createProofKeys } from '../../src/store/windows/proof-keys.ts';
+import { createProofKeys } from '../../src/store/windows/chain.ts';
 import { addVerdict, markVerdictsLoaded } from '../../src/store/windows/verdicts.ts';
 import { createErasures } from '../support/erasures.ts';
 

@@ -4,9 +4,14 @@ import { measureLatency, readHealth, readProofs } from '../../src/health/read-he
 import { completeLoad, planLoad } from '../../src/store/loads/loads.ts';
 import { markPending } from '../../src/store/loads/pending.ts';
 import { registerWarehouse } from '../../src/store/loads/warehouses.ts';
+import { readStateRow } from '../../src/store/status/state-row.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { provenRanges, readProvenThrough } from '../../src/store/windows/proven-ranges.ts';
-import type { VerdictOutcome } from '../../src/store/windows/verdicts.ts';
+import {
+  provenRanges,
+  readProvenThrough,
+  type VerdictOutcome,
+  withdrawProof,
+} from '../../src/store/windows/verdicts.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;
@@ -107,6 +112,18 @@ test('tells how far sync is, and what of the request limit is granted', async ()
   expect(sync?.lag).toBeGreaterThan(1_199);
   expect(sync?.watermarkAge).toBeGreaterThan(172_799);
   expect([sync?.lastError, grantedRequests]).toEqual(['SERVICE_UNREACHABLE', 1]);
+  // Sync went on without a window that could not be shown complete.
+  await store.query(
+    `INSERT INTO window_problems (axis, window_from, window_to, problem, resolved_at)
+     SELECT 'qualified', now() - days * interval '1 day', now() - interval '1 day', 'refused', CASE days WHEN 4 THEN now() END
+       FROM generate_series(3, 4) AS days`,
+  );
+  const age = (micros: unknown): number => Date.now() / 1e3 - Number(micros) / 1e6;
+  const threeDays = 3 * 86_400;
+  expect((await read()).sync?.watermarkAge).toBeCloseTo(threeDays, -2);
+  expect(age((await readStateRow(store, 'main')).watermark)).toBeCloseTo(threeDays, -2);
+  await store.query(`UPDATE watermarks SET started_from = now() - interval '60 hours'`);
+  expect(age((await readStateRow(store, 'main')).watermark)).toBeCloseTo(60 * 3_600, -2);
 });
 
 test('a heartbeat reads each verdict once, and knows of all how far everything is proven', async () => {
@@ -116,11 +133,17 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   const epoch = 1;
   let rows = 0;
   const counting: Store = Object.assign(Object.create(store) as Store, {
-    query: async (sql: string, values: unknown[]) => {
-      const found = await store.query<object>(sql, values);
-      if (sql.includes('FROM verdicts')) rows += found.length;
-      return found;
-    },
+    transaction: ((work) =>
+      store.transaction((tx) =>
+        work({
+          ...tx,
+          query: async <R extends object>(sql: string, values?: readonly unknown[]) => {
+            const found = await tx.query<R>(sql, values);
+            if (sql.includes('FROM verdicts')) rows += found.length;
+            return found;
+          },
+        }),
+      )) satisfies Store['transaction'],
   });
   const given: Parameters<typeof provenRanges>[0][number][] = [];
   const judge = async (from: number, to: number, outcome: VerdictOutcome) => {
@@ -142,6 +165,16 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   await judge(0, 2, 'suspicious_empty');
   await judge(0, 8, 'healed');
   expect(rows).toBe(given.length);
+  // Verdicts that have expired still prove, until calls of their days are sent again.
+  await store.query('DELETE FROM verdicts');
+  const through = async () => (await readProvenThrough(counting, 'main')).through;
+  expect(await through()).toBe(20e6);
+  const withdraw = (callId: string) => withdrawProof(store, (_, withdrawOf) => withdrawOf([callId], 'main'));
+  await withdraw('new');
+  expect(await through()).toBe(20e6);
+  await store.query(`INSERT INTO ledger (call_id, revision, call_timestamp) VALUES ('first', 1, 'epoch')`);
+  await withdraw('first');
+  expect(await through()).toBe(null);
   await store.query(`INSERT INTO epochs (epoch, reason) SELECT max(epoch) + 1, 'test' FROM epochs`);
   expect(await readProvenThrough(counting, 'main')).toEqual({ axis: null, through: null });
 });

@@ -1,7 +1,12 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openErasureLog } from '../../src/store/erasure-log.ts';
 import { createLease } from '../../src/store/loads/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { readChainHeads, recordChainHead } from '../../src/store/windows/chain.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;
@@ -62,4 +67,39 @@ test('a holder whose connection breaks is told, and another may start', async ()
   });
   expect(await first).toBe(true);
   expect(await lease.run('broken', () => Promise.resolve(2))).toBe(2);
+});
+
+test('files beside the store are added to by one host at a time, also inside the transaction of an erasure', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'callsync-hosts-'));
+  const other = await openStore({ url: database.url, max: 3 });
+  try {
+    const heads = join(folder, 'heads.json');
+    const names = Array.from({ length: 8 }, (_, n) => `w${n}`);
+    await Promise.all(
+      names.map((warehouse, n) =>
+        recordChainHead(n % 2 === 0 ? store : other, heads, {
+          ...{ warehouse, ledger_epoch: 1, verdict_id: n, digest: 'd' },
+        }),
+      ),
+    );
+    expect((await readChainHeads(heads)).map(({ warehouse }) => warehouse).sort()).toEqual(names);
+
+    const log = openErasureLog(join(folder, 'erasures.log'));
+    let appending: Promise<void> | undefined;
+    await store.transaction(async (tx) => {
+      await log.append(tx, [{ call: 'first' }]);
+      appending = openErasureLog(join(folder, 'erasures.log')).append(other, [{ call: 'second' }]);
+      await delay(100);
+      await log.append(tx, [{ call: 'third' }]);
+    });
+    await appending;
+    expect((await log.read()).selectors.map(({ key }) => key)).toEqual(['first', 'third', 'second']);
+    // Nothing that is written there can be read back.
+    await expect(openErasureLog('/dev/null').append(store, [{ call: 'lost' }])).rejects.toMatchObject({
+      code: 'ERASURE_LOG',
+    });
+  } finally {
+    await other.close();
+    await rm(folder, { recursive: true });
+  }
 });

@@ -1,5 +1,5 @@
 /** Workers hear of deliveries through the store: receivers have no way to Temporal. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openPool } from '../../src/postgres/database.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
 import { listenToInbox } from '../../src/store/delivery/listen-inbox.ts';
@@ -16,9 +16,8 @@ test('a receiver wakes whoever listens, and a connection that was lost comes bac
     openPool({ url: database.url, schema: 'callsync', application, purpose: 'operational store', max: 1 });
   const [listening, writing] = [pool('test listener'), pool('test receiver')];
   let heard = 0;
-  const listener = listenToInbox(listening, () => {
-    heard += 1;
-  });
+  const heardNot = () => expect.unreachable();
+  const listener = listenToInbox(listening, () => heard++, heardNot);
   await expect.poll(() => heard).toBe(1);
   const inbox = createInboxWriter({ pool: writing });
   await inbox.wake({ deadlineMs: 5_000 });
@@ -32,3 +31,20 @@ test('a receiver wakes whoever listens, and a connection that was lost comes bac
   await listener.stop();
   await Promise.all([listening.end(), writing.end()]);
 });
+
+test('who cannot listen is told of it once, and not of each attempt', async () => {
+  const pool = openPool({
+    url: database.url.replace(/\/[^/]*$/, '/no_such_database'),
+    schema: 'callsync',
+    application: 'test listener',
+    purpose: 'operational store',
+    max: 1,
+  });
+  const connect = vi.spyOn(pool, 'connect');
+  const failed = vi.fn();
+  const listener = listenToInbox(pool, () => expect.unreachable(), failed);
+  await expect.poll(() => connect.mock.calls.length, { timeout: 10_000 }).toBe(4);
+  await listener.stop();
+  expect(failed).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: '3D000' }));
+  await pool.end();
+}, 20_000);

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RejectedRecord } from '../../schemas/observation.ts';
+import { runMaintenance } from '../../src/pipeline/load/maintenance.ts';
 import { joinCounters, readCounters, repairCounters } from '../../src/store/counters.ts';
 import { listRereads, requestRereads, settleReplayed, settleRereads } from '../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
@@ -379,8 +380,8 @@ describe('deliveries and texts are locked in one order', () => {
 
   const quarantineAs = (state: string): string =>
     `WITH known AS (INSERT INTO ledger (call_id, last_seen_at) VALUES ('c', now()))
-     INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash)
-     SELECT 'poll', 'o', 'r', '{"unique_id":"c"}', 'epoch', '${state}', 'epoch', int4send(n) FROM generate_series(1, 3) AS n`;
+     INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash, call_id)
+     SELECT 'poll', 'o', 'r', '{"unique_id":"c"}', 'epoch', '${state}', 'epoch', int4send(n), 'c' FROM generate_series(1, 3) AS n`;
   test.each<[string, string, string]>([
     [
       'bodies',
@@ -448,8 +449,8 @@ describe('expired', () => {
     await query(
       `INSERT INTO unloaded_deliveries SELECT 'main', outcome = 'rejected', seq FROM inbox WHERE outcome IN ('repeat', 'rejected')`,
     );
-    await query(`INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash)
-      SELECT 'poll', 'o', 'r', '{"unique_id":"came-since"}', now() - interval '91 days', state, now() - interval '31 days', decode(md5(state), 'hex')
+    await query(`INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash, call_id)
+      SELECT 'poll', 'o', 'r', '{"unique_id":"came-since"}', now() - interval '91 days', state, now() - interval '31 days', decode(md5(state), 'hex'), 'came-since'
         FROM unnest('{open,replayed,dropped}'::text[]) AS state`);
     await query(`INSERT INTO ledger (call_id, last_seen_at) VALUES ('came-since', now() - interval '1 day')`);
     await query(
@@ -494,12 +495,15 @@ describe('expired', () => {
     await query(`INSERT INTO ledger (call_id, tombstone, last_seen_at) VALUES ('since', false, now() - interval '1 day'),
       ('before', false, now() - interval '99 days'), ('gone', true, NULL), ('held', false, now())`);
     const put = async (state: string, subject: string, ...bodies: string[]) => {
-      for (const body of bodies)
+      for (const body of bodies) {
+        const receivedAt = new Date(Date.now() - 91 * days);
+        const record = { source: 'poll', origin: 'o', reason: 'r', body: Buffer.from(body), receivedAt } as const;
+        await quarantineRecords(store(), [record]);
         await pipeline.store.query(
-          `INSERT INTO quarantine (source, origin, reason, body, received_at, state, settled_at, body_hash, subjects)
-           VALUES ('poll', 'o', 'r', $1, now() - interval '91 days', $2, now() - interval '31 days', sha256($1), ARRAY[decode($3, 'hex')])`,
-          [Buffer.from(body), state, subject],
+          `UPDATE quarantine SET state = $2, settled_at = now() - interval '31 days', subjects = ARRAY[decode($3, 'hex')] WHERE body = $1`,
+          [record.body, state, subject],
         );
+      }
     };
     const listKept = () =>
       query(`SELECT convert_from(body, 'UTF8') AS body FROM quarantine WHERE body <> '' ORDER BY id`);
@@ -529,6 +533,27 @@ describe('expired', () => {
     });
     expect(await listKept()).toEqual(only.map((body) => ({ body })));
   });
+});
+
+test('a step of maintenance that fails keeps no other from its turn, and is told', async () => {
+  await pipeline.clear();
+  await store().query(`INSERT INTO inbox (outcome, body, received_at) VALUES ('accepted', 'body', 'epoch')`);
+  await store().query(
+    `INSERT INTO loads (load_id, warehouse, epoch, flatten_version, origin, calls, created_at) VALUES ('open', 'main', 1, 1, 'test', 1, 'epoch')`,
+  );
+  const failing: Store = {
+    ...store(),
+    query: (sql, values) =>
+      /FROM counters|DELETE FROM events/.test(sql) ? Promise.reject(new Error(sql)) : store().query(sql, values),
+  };
+  const steps: unknown[] = [];
+  const log = (_: string, { step }: Record<string, unknown>) => steps.push(step);
+  const retention = { bodies: 1, deliveries: 1e13, quarantine: 1, websocketFrames: 1, loads: 1 };
+  const deps = { ...pipeline.deps, targets: [], store: failing, log, retention, proof: undefined as never };
+  await expect(runMaintenance(deps)).rejects.toThrow('counters');
+  expect(steps).toEqual(['counters', 'events']);
+  expect(await store().query('SELECT body FROM inbox')).toEqual([{ body: null }]);
+  expect(await store().query('SELECT state FROM loads')).toEqual([{ state: 'failed' }]);
 });
 
 describe('counters', () => {

@@ -6,7 +6,7 @@ import { noRules } from '../../src/calls/fold.ts';
 import { openSubjects } from '../../src/persons/subjects.ts';
 import { openErasureLog } from '../../src/store/erasure-log.ts';
 import type { Erasures } from '../../src/store/store.ts';
-import { createProofKeys } from '../../src/store/windows/proof-keys.ts';
+import { createProofKeys } from '../../src/store/windows/chain.ts';
 
 const key = Buffer.from('a key of tombstones for tests');
 const proofKeys = createProofKeys(Buffer.from('a key of the proof chain'));

@@ -7,7 +7,7 @@ import type { IngestDeps } from '../../src/pipeline/deps.ts';
 import { beginErasure, finishErasure } from '../../src/pipeline/persons/erase.ts';
 import type { ErasureReceipt } from '../../src/pipeline/persons/receipt.ts';
 import type { Proof } from '../../src/store/store.ts';
-import { createProofKeys } from '../../src/store/windows/proof-keys.ts';
+import { createProofKeys } from '../../src/store/windows/chain.ts';
 
 const noTokens = (): readonly string[] => [];
 

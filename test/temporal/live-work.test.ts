@@ -16,7 +16,7 @@ import { mergeInbox } from '../../src/pipeline/load/merge-inbox.ts';
 import { beginErasure, carryOnErasure, finishErasure } from '../../src/pipeline/persons/erase.ts';
 import type { PlannedSync } from '../../src/pipeline/read/plan-sync.ts';
 import { verifyReceipts } from '../../src/store/persons/receipts.ts';
-import { createProofKeys } from '../../src/store/windows/proof-keys.ts';
+import { createProofKeys } from '../../src/store/windows/chain.ts';
 import { startErase } from '../../src/temporal/workflow-client.ts';
 import {
   erasureProgressQuery,

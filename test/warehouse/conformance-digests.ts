@@ -106,6 +106,9 @@ export const testDigests = (on: Fixture): void => {
     expect(await collect(on.warehouse.listOrphans())).toEqual([]);
     await on.target.execute(`DELETE FROM calls WHERE call_id = '${second}'`);
     expect(await collect(on.warehouse.listOrphans())).toEqual([second]);
+    const parts = [];
+    for (const part of [0, 1, 2]) parts.push(...(await collect(on.warehouse.listOrphans({ part, of: 3 }))));
+    expect(new Set(parts)).toEqual(new Set([second]));
     await on.load({ callId: second, revision: 1, timestamp: '2025-07-01T00:00:01Z', partitions: ['2025-07-01'] });
     expect(await collect(on.warehouse.listOrphans())).toEqual([]);
   });

@@ -4,7 +4,7 @@ import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orches
 import { terminal } from '../../lib/errors.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import type { ProofFound } from '../../pipeline/reconcile/look-at-proof.ts';
-import type { ProofLevel } from '../../store/windows/proven-ranges.ts';
+import type { ProofLevel } from '../../store/windows/verdicts.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { awaitProof } from '../parts/await-proof.ts';
 import { type CommonOptions, print, withCommonOptions, withStore } from '../shell/command.ts';

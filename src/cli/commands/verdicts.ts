@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type VerdictCheck, verifyVerdicts } from '../../pipeline/reconcile/verify-verdicts.ts';
 import { verifyReceipts } from '../../store/persons/receipts.ts';
-import type { ChainCheck } from '../../store/windows/verdicts.ts';
+import type { ChainCheck } from '../../store/windows/chain.ts';
 import { openProof } from '../parts/open-proof.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
 import { type CommonOptions, print, withCommonOptions, withStore } from '../shell/command.ts';

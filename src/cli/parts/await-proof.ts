@@ -9,7 +9,7 @@ import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
 import { lookAtProof, type ProofFound, type ProofRequest } from '../../pipeline/reconcile/look-at-proof.ts';
 import type { Store } from '../../store/store.ts';
-import type { ProofLevel } from '../../store/windows/proven-ranges.ts';
+import type { ProofLevel } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse, startReconcile } from '../../temporal/workflow-client.ts';
 import { askList } from '../commands/doctor/check-source.ts';
 import { followWorkflow } from './follow-workflow.ts';

@@ -3,7 +3,7 @@ import type { Config } from '../../../schemas/config.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { openOwnSecret, openSecret } from '../../lib/secret.ts';
 import type { Proof } from '../../store/store.ts';
-import { createProofKeys } from '../../store/windows/proof-keys.ts';
+import { createProofKeys } from '../../store/windows/chain.ts';
 
 /** The keys of the proof chain and the file of its heads. @throws CallsyncError CONFIG_SECRET, PROOF_KEY */
 export const openProof = ({ store }: Pick<Config, 'store'>): Proof => {

@@ -64,7 +64,9 @@ const wakeMerges = (services: Services, { store, temporal }: Parts): void => {
     purpose: 'operational store',
     max: 1,
   });
-  const listener = listenToInbox(pool, wakeUp.notify);
+  const listener = listenToInbox(pool, wakeUp.notify, (error) =>
+    services.log('new deliveries are not heard of, and wait for the sweep', { level: 'warn', error }),
+  );
   services.defer(async () => {
     await listener.stop();
     await wakeUp.close();

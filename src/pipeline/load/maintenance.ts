@@ -25,22 +25,41 @@ export interface MaintenanceResult {
   readonly loads: number;
 }
 
-/** Notices restored stores, deletes what has expired, joins counters and old windows, gives up loads that no process finished. */
+/**
+ * Notices restored stores, deletes what has expired, joins counters and old windows, gives up loads that no process finished. A step that
+ * fails is logged, and the others are done.
+ * @throws the error of the first step that failed
+ */
 export const runMaintenance = async (deps: MaintenanceDeps): Promise<MaintenanceResult> => {
-  const { store, targets, retention } = deps;
+  const { store, targets, retention, ages } = deps;
   const warehouses = targets.map((target) => target.warehouse);
   const say = (message: string): void => deps.log(message, {});
   const names = warehouses.map(({ name }) => name);
-  if (await isComparisonDue(store, names)) {
-    await createLedgerCheck({ store, warehouses, lease: createLease(store), say }).run();
-  }
-  await keepWarehouses(store, names);
-  await forgetWarehouses(store);
-  await joinCounters(store);
-  return {
-    expired: await expireRows(store, retention),
-    aged: deps.ages === undefined ? undefined : await applyAges(deps, deps.ages, { dryRun: false }),
-    windows: await compactWindows(store, 48),
-    loads: await abandonLoads(store, 24),
+  const failures: unknown[] = [];
+  const attempt = async <T>(step: string, work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work();
+    } catch (error) {
+      failures.push(error);
+      deps.log('maintenance step failed', { step, error });
+      return undefined;
+    }
   };
+  await attempt('ledger check', async () => {
+    if (await isComparisonDue(store, names))
+      await createLedgerCheck({ store, warehouses, lease: createLease(store), say }).run();
+  });
+  await attempt('warehouses', async () => {
+    await keepWarehouses(store, names);
+    await forgetWarehouses(store);
+  });
+  await attempt('counters', () => joinCounters(store));
+  const result = {
+    expired: await expireRows(store, retention, attempt),
+    aged: ages && (await attempt('ages', () => applyAges(deps, ages, { dryRun: false }))),
+    windows: (await attempt('windows', () => compactWindows(store, 48))) ?? 0,
+    loads: (await attempt('loads', () => abandonLoads(store, 24))) ?? 0,
+  };
+  if (failures.length > 0) throw failures[0];
+  return result;
 };

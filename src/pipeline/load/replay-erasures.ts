@@ -33,8 +33,8 @@ export const replayErasures = async (
     for (const warehouse of warehouses) {
       for await (const page of listTombstones(warehouse)) {
         await log.append(
-          'call',
-          page.filter((key) => !keys.has(key)),
+          store,
+          page.filter((key) => !keys.has(key)).map((call) => ({ call })),
         );
         await addErased(store, page, { sought });
       }

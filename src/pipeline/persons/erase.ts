@@ -90,7 +90,10 @@ export const beginErasure = async (
   const at = new Date();
   if (!exceptHeld) await refuseHeld(deps, meant);
   const keys = meant.request.kind === 'call' ? [] : meant.subjects.map(store.keyOf);
-  await store.erasures.log.append(keepOut ? 'objection' : 'person', keys);
+  await store.erasures.log.append(
+    store,
+    keys.map((key) => ({ [keepOut ? 'objection' : 'person']: key })),
+  );
   await addErased(store, keys, { objects: keepOut });
   await mergeAll(deps);
   const found = await findCalls(store, meant);

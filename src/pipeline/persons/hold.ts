@@ -65,7 +65,7 @@ export const addHold = async (store: Store, meant: Meant, options: HoldOptions):
   const note = async (keys: readonly string[], what: 'calls' | 'subjects'): Promise<void> => {
     for (let start = 0; start < keys.length; start += keysPerLine) {
       const logged: LoggedHold = { ...hold, calls: [], subjects: [], [what]: keys.slice(start, start + keysPerLine) };
-      await store.erasures.log.appendHold(logged);
+      await store.erasures.log.append(store, [{ hold: logged }]);
       await addHoldKeys(store, logged);
     }
   };
@@ -108,7 +108,7 @@ export const removeHold = async (
   if (hold === undefined) {
     throw terminal('USAGE_HOLD', 'There is no hold of this name.', { hint: 'See callsync privacy hold list.' });
   }
-  await store.erasures.log.appendUnheld(id);
+  await store.erasures.log.append(store, [{ unheld: id }]);
   await dropHolds(store, [id]);
   await listTextSubjects(store);
   await purgeTexts(store, 'erased');

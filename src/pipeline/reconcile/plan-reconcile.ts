@@ -147,7 +147,7 @@ export const reconcileWindows = async (
     const alive = (): void => options.onProgress({ done, totals });
     const now = deps.now().getTime() * 1000;
     const calls = await removeUndatedSurplus(deps, now, { signal: options.signal, alive });
-    const removed = calls + (await removeOrphans(deps));
+    const removed = calls + (await removeOrphans(deps, now));
     totals = { ...totals, removed: totals.removed + removed };
   }
   return { done, totals };

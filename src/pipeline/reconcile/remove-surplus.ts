@@ -2,6 +2,7 @@
 import type { Observation } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
+import { readCounters } from '../../store/counters.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
@@ -91,17 +92,25 @@ async function* batchesOf(ids: AsyncIterable<string>): AsyncIterable<readonly st
   if (batch.length > 0) yield batch;
 }
 
+/** Calls whose child rows one run looks at, and runs within which it comes round, however many calls there are. */
+const callsPerRun = 500_000;
+const mostParts = 30;
+
 /**
- * Removes child rows whose call has no row of the same time, and asks for those of calls that the ledger knows to be written again. A
- * warehouse that does not answer keeps them for the next run.
+ * Removes child rows whose call has no row of the same time, and asks for those of calls that the ledger knows to be written again: of
+ * many calls in a part of the tables, each day in another one. A warehouse that does not answer keeps them for the next round.
+ * @param now microseconds.
  * @returns how many calls had such rows, over all warehouses.
  */
-export const removeOrphans = async (deps: ReadDeps): Promise<number> => {
+export const removeOrphans = async (deps: ReadDeps, now: number): Promise<number> => {
+  const calls = (await readCounters(deps.store)).get('calls') ?? 0;
+  const of = Math.max(1, Math.min(mostParts, Math.ceil(calls / callsPerRun)));
+  const part = Math.floor(now / day) % of;
   let removed = 0;
   for (const { warehouse } of deps.targets) {
     try {
       const orphans: string[] = [];
-      for await (const callId of warehouse.listOrphans()) orphans.push(callId);
+      for await (const callId of warehouse.listOrphans({ part, of })) orphans.push(callId);
       if (orphans.length === 0) continue;
       await sendRowsAgain(deps, warehouse.name, [...(await readHeads(deps.store, orphans)).keys()]);
       await warehouse.removeOrphans(orphans);

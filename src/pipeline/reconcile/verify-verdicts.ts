@@ -1,7 +1,8 @@
 /** Whether verdicts are as they were recorded: each chain in itself, and the warehouse's copy against the chain. */
 import { CallsyncError } from '../../lib/errors.ts';
 import type { Proof, Store } from '../../store/store.ts';
-import { allVerdicts, type ChainCheck, digestOfRow, verifyVerdictChain } from '../../store/windows/verdicts.ts';
+import type { ChainCheck } from '../../store/windows/chain.ts';
+import { allVerdicts, digestOfRow, verifyVerdictChain } from '../../store/windows/verdicts.ts';
 import type { WarehouseTarget } from '../deps.ts';
 
 export interface VerdictCheck extends ChainCheck {

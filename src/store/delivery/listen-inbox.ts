@@ -13,8 +13,14 @@ const reconnectAfterMs = 1_000;
  * Calls `onDeliveries` for each notification, and at each new connection, because what came before it was not heard.
  * Reconnects until `stop`.
  * @param pool whose one connection is taken for good.
+ * @param onFailure told once of attempts that fail one after the other, until one listens again.
  */
-export const listenToInbox = (pool: pg.Pool, onDeliveries: () => void): { readonly stop: () => Promise<void> } => {
+export const listenToInbox = (
+  pool: pg.Pool,
+  onDeliveries: () => void,
+  onFailure: (error: unknown) => void,
+): { readonly stop: () => Promise<void> } => {
+  let failures = 0;
   const stopped = new AbortController();
   const pause = (ms: number): Promise<void> => setTimeout(ms, undefined, stopped).catch(() => undefined);
   const listenOnce = async (): Promise<void> => {
@@ -24,6 +30,7 @@ export const listenToInbox = (pool: pg.Pool, onDeliveries: () => void): { readon
       lost.catch(() => undefined);
       client.on('notification', onDeliveries);
       await client.query(`LISTEN ${inboxChannel}`);
+      failures = 0;
       onDeliveries();
       while (!stopped.signal.aborted) {
         await Promise.race([pause(askAfterMs), lost]);
@@ -35,7 +42,11 @@ export const listenToInbox = (pool: pg.Pool, onDeliveries: () => void): { readon
   };
   const listening = (async () => {
     while (!stopped.signal.aborted) {
-      await listenOnce().catch(() => undefined);
+      await listenOnce().catch((error) => {
+        failures += 1;
+        // The first ends a connection that listened, as every restart of the server does.
+        if (failures === 2) onFailure(error);
+      });
       await pause(reconnectAfterMs);
     }
   })();

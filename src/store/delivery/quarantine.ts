@@ -38,10 +38,10 @@ export const quarantineRecords = async (db: Queryable, records: readonly StoredT
   // ids, as others lock them.
   const sorted = [...distinct].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
   await db.query(
-    `INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash, subjects, subjects_version)
-     SELECT u.source, u.origin, u.reason, u.body, u.received_at, u.body_hash, u.subjects::bytea[], u.version
-       FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::bytea[], $7::text[], $8::int[])
-            WITH ORDINALITY AS u(source, origin, reason, body, received_at, body_hash, subjects, version, position)
+    `INSERT INTO quarantine (source, origin, reason, body, received_at, body_hash, subjects, subjects_version, call_id)
+     SELECT u.source, u.origin, u.reason, u.body, u.received_at, u.body_hash, u.subjects::bytea[], u.version, u.call_id
+       FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::bytea[], $7::text[], $8::int[], $9::text[])
+            WITH ORDINALITY AS u(source, origin, reason, body, received_at, body_hash, subjects, version, call_id, position)
        LEFT JOIN quarantine q ON q.source = u.source AND q.body_hash = u.body_hash
       ORDER BY q.id NULLS LAST, u.position
      ON CONFLICT (source, body_hash) DO UPDATE SET reason = excluded.reason, settled_at = NULL, state = 'open'
@@ -55,8 +55,15 @@ export const quarantineRecords = async (db: Queryable, records: readonly StoredT
       sorted.map(({ hash }) => hash),
       sorted.map(({ record: { subjects } }) => (subjects === undefined ? null : arrayText(subjects.hashes))),
       sorted.map(({ record: { subjects } }) => subjects?.version ?? null),
+      sorted.map(({ record: { body } }) => callIdIn(body)),
     ],
   );
+};
+
+/** The call that a record seems to be of, however broken it is: what came of it later tells whether the record is still needed. */
+const callIdIn = (body: Buffer): string | null => {
+  const [, id] = /"unique_id"\s*:\s*"([^"\\]+)"/.exec(body.toString('utf8', 0, 65_536)) ?? [];
+  return id === undefined || id.includes('\0') ? null : id;
 };
 
 /** Entries without their bytes, newest first; 50 by default. */

@@ -38,7 +38,7 @@ const quarantinedBytes: Statements = {
   list: 'SELECT id FROM quarantine WHERE octet_length(body) > 0 AND id > $1 ORDER BY id LIMIT $2',
   read: `SELECT id, body, body_hash AS "bodyHash" FROM quarantine
           WHERE octet_length(body) > 0 AND id = ANY($1) ORDER BY id FOR UPDATE`,
-  write: 'UPDATE quarantine SET body = $2, body_hash = $3 WHERE id = $1',
+  write: 'UPDATE quarantine SET body = $2, body_hash = $3, call_id = NULL WHERE id = $1',
 };
 
 /**

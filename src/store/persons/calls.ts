@@ -147,7 +147,10 @@ export const eraseCalls = async (
     await listHeldSubjects(store, page);
     const erased = await withdrawProof(store, async (tx, withdraw) => {
       const ids = await lockFreeCalls(tx, page, store);
-      await store.erasures.log.append('call', ids.map(store.keyOf));
+      await store.erasures.log.append(
+        tx,
+        ids.map((id) => ({ call: store.keyOf(id) })),
+      );
       await noteErased(tx, ids.map(store.keyOf));
       await withdraw(ids);
       return { ...(await buryCalls(tx, store, ids, warehouses)), ids };

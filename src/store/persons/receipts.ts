@@ -6,8 +6,7 @@ import { createPublicKey, randomBytes, verify } from 'node:crypto';
 import type { Queryable } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
 import type { Proof, ProofKeys, Store } from '../store.ts';
-import { readChainHeads, recordChainHead } from '../windows/chain-heads.ts';
-import { type ChainCheck, checkChain } from '../windows/verdicts.ts';
+import { type ChainCheck, checkChain, readChainHeads, recordChainHead } from '../windows/chain.ts';
 
 /** The place of a receipt in the chain. */
 export interface ReceiptProof {
@@ -56,8 +55,8 @@ export const addReceipt = async (store: Store, proof: Proof, receipt: unknown): 
     await insertReceipt(tx, { ...linked, receipt: text, digest });
     return { ...linked, digest };
   });
-  await store.erasures.log.appendReceipt({ ...added, receipt: text });
-  await recordChainHead(proof.headsFile, {
+  await store.erasures.log.append(store, [{ receipt: { ...added, receipt: text } }]);
+  await recordChainHead(store, proof.headsFile, {
     warehouse: receiptChain,
     ledger_epoch: await store.epoch(),
     verdict_id: added.receipt_id,

@@ -28,7 +28,7 @@ const tables = ['quarantine', 'websocket_frames'] as const;
 type TextTable = (typeof tables)[number];
 /** How what a table holds of a text goes. */
 const purges = {
-  quarantine: `UPDATE quarantine SET body = '', subjects = NULL, state = 'dropped', settled_at = now(), reason = 'erased'`,
+  quarantine: `UPDATE quarantine SET body = '', call_id = NULL, subjects = NULL, state = 'dropped', settled_at = now(), reason = 'erased'`,
   websocket_frames: 'DELETE FROM websocket_frames',
 };
 const isSealedSql = `substring(body FROM 1 FOR 4) = 'CSX1'::bytea`;

@@ -3,7 +3,8 @@ import type { Row } from '../../../schemas/tables.ts';
 import { toMicros } from '../../postgres/sql-time.ts';
 import { countPending } from '../loads/pending.ts';
 import type { Store } from '../store.ts';
-import { readProvenThrough } from '../windows/proven-ranges.ts';
+import { readToSql } from '../windows/sync-state.ts';
+import { readProvenThrough } from '../windows/verdicts.ts';
 
 interface StateFigures {
   readonly watermark: number | null;
@@ -20,7 +21,7 @@ const newestCalls = 500;
 /** Times in microseconds by the store's clock. */
 export const readStateRow = async (store: Store, warehouse: string): Promise<Row> => {
   const [figures] = await store.query<StateFigures>(
-    `SELECT (SELECT ${toMicros('watermark')} FROM watermarks WHERE name = 'sync') AS watermark,
+    `SELECT (SELECT ${toMicros(readToSql)} FROM watermarks w WHERE name = 'sync') AS watermark,
             (SELECT last_error FROM watermarks WHERE name = 'sync') AS last_error,
             (SELECT ${toMicros('l.call_timestamp')}
                FROM (SELECT call_id, call_timestamp, tombstone FROM ledger WHERE call_timestamp IS NOT NULL

@@ -5,6 +5,13 @@ import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 /** Name of continuous sync's row in `watermarks`. */
 export const continuousSync = 'sync';
 
+/**
+ * SQL: up to where everything is read that was to be, of a row `w` of `watermarks`. The watermark itself passes over windows with open
+ * problems, which are read again later.
+ */
+export const readToSql = `least(w.watermark, (SELECT min(greatest(window_from, w.started_from)) FROM window_problems p
+   WHERE p.axis = w.axis AND resolved_at IS NULL AND window_to > coalesce(w.started_from, '-infinity')))`;
+
 export interface SyncState {
   /** Microseconds: the end of the contiguous prefix of read windows. */
   readonly watermark: number;

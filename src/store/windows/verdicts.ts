@@ -1,14 +1,16 @@
-/** Verdicts: what was compared and found, each chained to the one before it of the same warehouse. */
-
-import type { SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
+/** Verdicts: what was compared and found, each chained to the one before it of the same warehouse; and the ranges that they prove. */
+import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import type { Shown } from '../../../schemas/shown.ts';
 import { type Row, tableOf } from '../../../schemas/tables.ts';
+import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
+import { lockName } from '../../postgres/session-lock.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import { readMeta } from '../meta.ts';
+import { readMeta, writeMeta } from '../meta.ts';
 import type { Proof, ProofKeys, Store } from '../store.ts';
-import { type ChainHead, readChainHeads, recordChainHead } from './chain-heads.ts';
+import { type ChainCheck, type ChainEntry, checkChain, readChainHeads, recordChainHead } from './chain.ts';
+import { firstReadInstant } from './windows.ts';
 
 export type VerdictOutcome = 'proven' | 'healed' | 'unproven' | 'suspicious_empty';
 
@@ -93,7 +95,7 @@ export const addVerdict = async (
       again !== undefined && isGood(verdict) ? { ...verdict, outcome: 'unproven' } : verdict,
     );
   });
-  await recordChainHead(proof.headsFile, stored);
+  await recordChainHead(store, proof.headsFile, stored);
   return stored;
 };
 
@@ -118,59 +120,77 @@ export const withdrawProof = async <T>(
   const done = await repeatTransaction(store, (tx) => {
     heads = [];
     return work(tx, async (calls, warehouse) => {
-      if (Array.isArray(calls) && calls.length === 0) return;
-      for (const verdict of await readTouched(tx, calls, warehouse))
-        heads.push(
-          await insertVerdict(tx, store.erasures.proof.keys, {
-            ...verdict,
-            ...nothing(),
-            compared_at: Date.now() * 1000,
-          }),
-        );
+      const days = await listDays(tx, calls, warehouse);
+      if (days.length === 0) return;
+      const chains = await tx.query<{ name: string }>(
+        `SELECT name FROM (SELECT warehouse FROM verdicts UNION SELECT substr(key, 8) FROM meta WHERE starts_with(key, 'proven:')) c (name)
+          WHERE $1::text IS NULL OR name = $1 ORDER BY 1`,
+        [warehouse ?? null],
+      );
+      for (const { name } of chains) heads.push(...(await voidDays(tx, store, name, days)));
     });
   });
-  for (const head of heads) await recordChainHead(store.erasures.proof.headsFile, head);
+  for (const head of heads) await recordChainHead(store, store.erasures.proof.headsFile, head);
   return done;
 };
 
-const nothing = () =>
-  ({ outcome: 'unproven', confirmed: 'none', calls_found: 0, missing: 0, different: 0, healed: 0 }) as const;
+const always: Range = { from: Number.MIN_SAFE_INTEGER, to: Number.MAX_SAFE_INTEGER };
 
 /** The times of some calls: each sort by the index that it has, whatever the number of calls. */
 const timesOf = {
-  some: 'SELECT call_timestamp, processed_at FROM ledger WHERE call_id = ANY($1)',
+  some: 'SELECT call_timestamp, processed_at FROM ledger WHERE call_id = ANY($1) AND $2::text IS NOT DISTINCT FROM $2',
   sent: `SELECT call_timestamp, processed_at FROM ledger l LEFT JOIN warehouse_calls w ON w.call_id = l.call_id AND w.warehouse = $2
           WHERE coalesce(w.applied_at, 'infinity') >= ${toTimestamp('$1')}`,
 } as const;
 
-/** The good verdicts of the present ledger on the days of calls; their chains are locked. */
-const readTouched = async (tx: Transaction, calls: SentCalls, warehouse?: string): Promise<StoredVerdict[]> => {
-  await tx.query(
-    `SELECT pg_advisory_xact_lock(hashtext('callsync.verdicts:' || warehouse))
-       FROM (SELECT DISTINCT warehouse FROM verdicts WHERE $1::text IS NULL OR warehouse = $1 ORDER BY 1) AS chains`,
-    [warehouse ?? null],
-  );
-  const good = `WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts
-        WHERE $2::text IS NULL OR warehouse = $2 GROUP BY warehouse, axis, window_from, window_to)
-     AND outcome IN ('proven', 'healed') AND ledger_epoch = (SELECT max(epoch) FROM epochs)`;
-  if ('since' in calls && calls.since === 0)
-    return await readVerdicts(tx, `${good} AND $1::int = 0 ORDER BY verdict_id`, [0, warehouse ?? null]);
-  return await readVerdicts(
-    tx,
-    `${good} AND EXISTS (
-         SELECT FROM (SELECT DISTINCT date_trunc('day', t, 'UTC') AS day
-                        FROM (${'since' in calls ? timesOf.sent : timesOf.some}) AS c
-                       CROSS JOIN LATERAL (VALUES (call_timestamp), (processed_at)) times (t)) AS sent
-          WHERE window_from < day + interval '1 day' AND window_to > day)
-     ORDER BY verdict_id`,
+/** The UTC days of calls, on both axes. */
+const listDays = async (tx: Transaction, calls: SentCalls, warehouse?: string): Promise<readonly Range[]> => {
+  if ('since' in calls && calls.since === 0) return [always];
+  return await tx.query<Range>(
+    `SELECT ${toMicros('day')} AS from, ${toMicros("day + interval '1 day'")} AS to
+       FROM (SELECT DISTINCT date_trunc('day', t, 'UTC') AS day FROM (${'since' in calls ? timesOf.sent : timesOf.some}) AS c
+              CROSS JOIN LATERAL (VALUES (call_timestamp), (processed_at)) times (t) WHERE t IS NOT NULL) AS days`,
     ['since' in calls ? calls.since : calls, warehouse ?? null],
   );
+};
+
+/** Returns what follows the good verdicts of the present ledger that touch the days. */
+const voidDays = async (
+  tx: Transaction,
+  store: Store,
+  warehouse: string,
+  days: readonly Range[],
+): Promise<readonly StoredVerdict[]> => {
+  await lockChain(tx, warehouse);
+  const good = await readVerdicts(
+    tx,
+    `WHERE verdict_id IN (SELECT max(verdict_id) FROM verdicts WHERE warehouse = $1 GROUP BY axis, window_from, window_to)
+       AND outcome IN ('proven', 'healed') AND ledger_epoch = (SELECT max(epoch) FROM epochs) ORDER BY verdict_id`,
+    [warehouse],
+  );
+  const added: StoredVerdict[] = [];
+  for (const verdict of good) {
+    const window = { from: verdict.window_from, to: verdict.window_to };
+    if (intersect([window], days).length === 0) continue;
+    const nothing = { confirmed: 'none', calls_found: 0, missing: 0, different: 0, healed: 0 } as const;
+    const compared_at = Date.now() * 1000;
+    added.push(
+      await insertVerdict(tx, store.erasures.proof.keys, { ...verdict, ...nothing, outcome: 'unproven', compared_at }),
+    );
+  }
+  // Verdicts that have expired are in it too: nothing else takes them back.
+  const fold = await readMeta<ProvenFold>(tx, foldKey(warehouse));
+  if (fold !== undefined) {
+    const proven = Object.entries(fold.proven).map(([axis, ranges]) => [axis, subtract(ranges, days)]);
+    await writeMeta(tx, foldKey(warehouse), { ...fold, proven: Object.fromEntries(proven) });
+  }
+  return added;
 };
 
 const isGood = ({ outcome }: Pick<Verdict, 'outcome'>): boolean => outcome === 'proven' || outcome === 'healed';
 
 const lockChain = (tx: Transaction, warehouse: string): Promise<unknown> =>
-  tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.verdicts:' || $1))", [warehouse]);
+  lockName(tx, `callsync.verdicts:${warehouse}`);
 
 const insertVerdict = async (tx: Transaction, keys: ProofKeys, verdict: Verdict): Promise<StoredVerdict> => {
   const rows = await tx.query<{ id: number; previous: string | null }>(
@@ -238,46 +258,6 @@ export const listedInEarlierWeeks = async (
   return rows.map((row) => row.listed);
 };
 
-export interface ChainCheck {
-  readonly warehouse: string;
-  readonly verdicts: number;
-  /** Ids of verdicts that were changed, whose key is not configured, or whose predecessor was removed or changed. */
-  readonly broken: readonly number[];
-  /** Heads that were recorded outside the store and that the chain does not have: its tail was cut off or restored. */
-  readonly cut: readonly ChainHead[];
-  /** Digest of the last verdict; null when there is none. */
-  readonly head: string | null;
-}
-
-interface ChainEntry {
-  readonly id: number;
-  readonly previous: string | null;
-  readonly digest: string;
-  /** As recomputed; undefined where its key is not configured. */
-  readonly expected: string | undefined;
-}
-
-/** Compares the digests of a chain with what they should be, oldest first. */
-export const checkChain = async (
-  heads: readonly ChainHead[],
-  name: string,
-  entries: AsyncIterable<ChainEntry> | Iterable<ChainEntry>,
-  /** Digest of the last entry that has expired. */
-  expired: string | null,
-): Promise<ChainCheck> => {
-  const broken: number[] = [];
-  let count = 0;
-  let head = expired;
-  const unseen = new Map(heads.filter((one) => one.warehouse === name).map((one) => [one.digest, one]));
-  for await (const { id, previous, digest, expected } of entries) {
-    count += 1;
-    if (previous !== head || expected !== digest) broken.push(id);
-    head = digest;
-    unseen.delete(digest);
-  }
-  return { warehouse: name, verdicts: count, broken, cut: [...unseen.values()], head };
-};
-
 const page = 2_000;
 
 /** Every verdict on a warehouse, oldest first, read in pages. */
@@ -314,3 +294,133 @@ export const verifyVerdictChain = async (db: Queryable, proof: Proof): Promise<C
     }),
   );
 };
+
+/** The least that must have been compared. */
+export interface ProofLevel {
+  readonly source?: SourceLevel | undefined;
+  readonly warehouse?: WarehouseLevel | undefined;
+}
+
+const sourceRank: Readonly<Record<SourceLevel, number>> = { ids: 0, fields: 1, records: 2 };
+const warehouseRank: Readonly<Record<WarehouseLevel, number>> = { guards: 0, rows: 1 };
+
+/**
+ * The ranges that verdicts prove, at least at a level, united. A later verdict that is not good takes back what an
+ * earlier one proved, also one of a lower level; a later good one of a lower level takes nothing back.
+ * @param verdicts of one warehouse and axis, oldest first. @param before what earlier verdicts proved at the same level.
+ */
+export const provenRanges = (
+  verdicts: readonly Pick<Verdict, 'window_from' | 'window_to' | 'outcome' | 'level' | 'warehouse_level'>[],
+  level: ProofLevel = {},
+  before: readonly Range[] = [],
+): Range[] => {
+  let proven: Range[] = [...before];
+  for (const verdict of verdicts) {
+    const window = { from: verdict.window_from, to: verdict.window_to };
+    const isGood = verdict.outcome === 'proven' || verdict.outcome === 'healed';
+    const reachesLevel =
+      sourceRank[verdict.level] >= sourceRank[level.source ?? 'ids'] &&
+      warehouseRank[verdict.warehouse_level] >= warehouseRank[level.warehouse ?? 'guards'];
+    if (!isGood) proven = subtract(proven, [window]);
+    else if (reachesLevel) proven = unite([...proven, window]);
+  }
+  return proven;
+};
+
+/** What of a range has no good verdict at a level, per warehouse, by verdicts of the present ledger. */
+export const findUnproven = async (
+  store: Store,
+  input: {
+    readonly axis: string;
+    readonly range: Range;
+    readonly warehouses: readonly string[];
+    readonly level: ProofLevel;
+  },
+): Promise<Record<string, Range[]>> => {
+  const verdicts = await readOutcomes(store, input.range);
+  return Object.fromEntries(
+    input.warehouses.map((name) => {
+      const mine = verdicts.filter(({ warehouse, axis }) => warehouse === name && axis === input.axis);
+      return [name, subtract([input.range], provenRanges(mine, input.level))];
+    }),
+  );
+};
+
+/** Of these warehouses, those whose own tables do not have every verdict of the range yet. */
+export const listBehind = async (
+  store: Store,
+  { axis, range, warehouses }: { readonly axis: string; readonly range: Range; readonly warehouses: readonly string[] },
+): Promise<string[]> => {
+  const rows = await store.query<{ warehouse: string }>(
+    `SELECT DISTINCT warehouse FROM verdicts
+      WHERE NOT loaded AND warehouse = ANY($1) AND axis = $2
+        AND window_to > ${toTimestamp('$3')} AND window_from < ${toTimestamp('$4')}
+      ORDER BY warehouse`,
+    [warehouses, axis, range.from, range.to],
+  );
+  return rows.map(({ warehouse }) => warehouse);
+};
+
+export interface ProvenThrough {
+  /** Of the newest verdict; null before the first. */
+  readonly axis: string | null;
+  /** Microseconds: the end of what is proven without a gap from the first read window on; null while it is not. */
+  readonly through: number | null;
+}
+
+/** Folded from the verdicts of one warehouse, and kept: every heartbeat of a warehouse asks, and verdicts only grow. */
+interface ProvenFold {
+  readonly epoch: number;
+  /** Number of the last verdict that is in it. */
+  readonly after: number;
+  /** Of the newest verdict. */
+  readonly axis: string | null;
+  /** By axis. */
+  readonly proven: Readonly<Record<string, readonly Range[]>>;
+}
+
+const foldKey = (warehouse: string): string => `proven:${warehouse}`;
+
+/**
+ * How far one warehouse is proven, by verdicts of the present ledger: it reads those that came since it was last asked. Under the lock of
+ * the chain: what takes verdicts back changes the fold too.
+ */
+export const readProvenThrough = (store: Store, warehouse: string): Promise<ProvenThrough> =>
+  store.transaction(async (tx) => {
+    await lockChain(tx, warehouse);
+    const epoch = await store.epoch(tx);
+    const kept = await readMeta<ProvenFold>(tx, foldKey(warehouse));
+    const before = kept?.epoch === epoch ? kept : { epoch, after: 0, axis: null, proven: {} };
+    const fresh = await tx.query<Outcome & { id: number }>(
+      `SELECT verdict_id AS id, ${outcomeColumns} FROM verdicts
+        WHERE warehouse = $1 AND ledger_epoch = $2 AND verdict_id > $3 ORDER BY verdict_id`,
+      [warehouse, epoch, before.after],
+    );
+    const { id: after, axis } = fresh.at(-1) ?? { id: before.after, axis: before.axis };
+    const byAxis: Record<string, readonly Range[]> = { ...before.proven };
+    for (const one of fresh) byAxis[one.axis] = provenRanges([one], {}, byAxis[one.axis]);
+    const fold: ProvenFold = { epoch, after, axis, proven: byAxis };
+    if (fresh.length > 0) await writeMeta(tx, foldKey(warehouse), fold);
+    const begun = await firstReadInstant(tx);
+    const proven = axis === null ? [] : (byAxis[axis] ?? []);
+    const first = proven.find(({ from, to }) => begun !== undefined && from <= begun && to > begun);
+    return { axis, through: first?.to ?? null };
+  });
+
+type Outcome = Pick<
+  Verdict,
+  'warehouse' | 'axis' | 'window_from' | 'window_to' | 'outcome' | 'level' | 'warehouse_level'
+>;
+
+const outcomeColumns = `warehouse, axis, ${toMicros('window_from')} AS window_from, ${toMicros('window_to')} AS window_to,
+            outcome, level, warehouse_level`;
+
+/** Oldest first; all of them, because a good verdict of a lower level takes nothing back. */
+const readOutcomes = async (store: Store, range: Range): Promise<Outcome[]> =>
+  await store.query<Outcome>(
+    `SELECT ${outcomeColumns} FROM verdicts
+      WHERE ledger_epoch = (SELECT max(epoch) FROM epochs)
+        AND window_to > ${toTimestamp('$1')} AND window_from < ${toTimestamp('$2')}
+      ORDER BY verdict_id`,
+    [range.from, range.to],
+  );

@@ -86,7 +86,13 @@ WHERE ${rowKey('t')} NOT IN (SELECT ${rowKey('c')} FROM \`${dataset}.calls\` AS 
   return `${selects.join('\nUNION DISTINCT\n')}\nORDER BY call_id`;
 };
 
-export async function* listOrphans(queries: Queries, dataset: string, layout: Layout): AsyncIterable<string> {
+export async function* listOrphans(
+  queries: Queries,
+  dataset: string,
+  layout: Layout,
+  part: number,
+): AsyncIterable<string> {
+  if (part > 0) return;
   for await (const row of queries.stream({ sql: orphansQuery(dataset, layout) })) yield row.call_id as string;
 }
 

@@ -138,7 +138,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
       return rows;
     },
     listCallIds: (range) => listCallIds(queries, dataset, range),
-    listOrphans: () => listOrphans(queries, dataset, config),
+    listOrphans: ({ part } = { part: 0, of: 1 }) => listOrphans(queries, dataset, config, part),
     grants: createGrants(queries, rest, config),
     search: createTranscriptSearch(queries, config),
     statements: () => listStatements(config),

@@ -1,7 +1,7 @@
 /** Guards of calls with the number of rows in each child table, for reconcile. */
 import type pg from 'pg';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import type { CallGuard, GuardRange, IdRange } from '../warehouse.ts';
+import type { CallGuard, GuardRange, IdRange, TablePart } from '../warehouse.ts';
 import { childTables, type Layout, qualified } from './layout.ts';
 import { streamRows } from './read.ts';
 
@@ -53,14 +53,18 @@ export async function* listCallIds(pool: pg.Pool, layout: Layout, range: IdRange
 /** A child row `t` and the row `c` of its call. */
 export const isSameCall = 'c.call_id = t.call_id AND c.call_timestamp IS NOT DISTINCT FROM t.call_timestamp';
 
+/** Parameters: a part and their number. A part is a run of pages, because no index has the times of child rows. */
 export const orphansSql = (layout: Layout): string => {
+  const page = (name: string, part: string): string =>
+    `(SELECT format('(%s,0)', ${part} * (pg_relation_size('${name}') / current_setting('block_size')::bigint / $2::bigint + 1))::tid)`;
   const selects = childTables(layout).map(
     ({ name }) => `SELECT t.call_id FROM ${qualified(layout, name)} t
-   WHERE NOT EXISTS (SELECT 1 FROM ${qualified(layout, 'calls')} c WHERE ${isSameCall})`,
+   WHERE t.ctid >= ${page(qualified(layout, name), '$1::bigint')} AND t.ctid < ${page(qualified(layout, name), '($1::bigint + 1)')}
+     AND NOT EXISTS (SELECT 1 FROM ${qualified(layout, 'calls')} c WHERE ${isSameCall})`,
   );
   return `SELECT call_id FROM (\n  ${selects.join('\n  UNION\n  ')}\n) orphans ORDER BY call_id COLLATE "C"`;
 };
 
-export async function* listOrphans(pool: pg.Pool, layout: Layout): AsyncIterable<string> {
-  for await (const row of streamRows(pool, orphansSql(layout))) yield row.call_id as string;
+export async function* listOrphans(pool: pg.Pool, layout: Layout, { part, of }: TablePart): AsyncIterable<string> {
+  for await (const row of streamRows(pool, orphansSql(layout), [part, of])) yield row.call_id as string;
 }

@@ -28,7 +28,7 @@ import { countUnderOthers } from '../../../src/store/ledger/rules-version.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
 import { listEvents, recordRules } from '../../../src/store/status/events.ts';
-import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
+import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { erase, mean, openTestProof } from '../../support/persons.ts';
 import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 import { groups, personOf, recordOf, squeeze, valuesOf } from './planted-values.ts';

@@ -242,9 +242,9 @@ const interrupted = (before: () => Promise<void>): Store => ({
 /** The store, but that `after` ends after each erasure of calls, or what it is told, is in the log. */
 const logging = (after: () => Promise<void>, of = 'call'): Store => {
   const { erasures } = pipeline.store;
-  const append: typeof erasures.log.append = async (kind, keys) => {
-    await erasures.log.append(kind, keys);
-    if (kind === of) await after();
+  const append: typeof erasures.log.append = async (db, entries) => {
+    await erasures.log.append(db, entries);
+    if (entries.some((entry) => of in entry)) await after();
   };
   return { ...pipeline.store, erasures: { ...erasures, log: { ...erasures.log, append } } };
 };

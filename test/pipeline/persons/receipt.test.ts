@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { WarehouseTarget } from '../../../src/pipeline/deps.ts';
 import { listCopies } from '../../../src/pipeline/persons/receipt.ts';
 import { isSigned } from '../../../src/store/persons/receipts.ts';
-import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
+import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { erase, openTestProof } from '../../support/persons.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 

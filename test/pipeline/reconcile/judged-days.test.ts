@@ -8,7 +8,7 @@ import { forecastVerdicts, listDays } from '../../../src/pipeline/reconcile/judg
 import { planReconcile } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import type { ReconcileDeps } from '../../../src/pipeline/reconcile/reconcile-window.ts';
 import { createSource } from '../../../src/source/source.ts';
-import { createProofKeys } from '../../../src/store/windows/proof-keys.ts';
+import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { addVerdict, type VerdictOutcome } from '../../../src/store/windows/verdicts.ts';
 import { recordWindow } from '../../../src/store/windows/windows.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';

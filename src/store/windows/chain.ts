@@ -1,0 +1,155 @@
+/**
+ * Chains of signed entries: their keys, without which nobody with write access to the store can rewrite an entry unnoticed, and the newest
+ * entry of each in a file outside the store, where a tail that was cut off is missed.
+ */
+import {
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  hkdfSync,
+  type KeyObject,
+  randomUUID,
+  sign,
+} from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { terminal, transient } from '../../lib/errors.ts';
+import { passable } from '../../lib/new-folder.ts';
+import type { Database } from '../../postgres/database.ts';
+import { withLock } from '../../postgres/session-lock.ts';
+import type { ProofKeys } from '../store.ts';
+
+/** What precedes the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */
+const derPrefix = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** From the secret, so that an installation has no other to keep. */
+const openKeyOf = (secret: Buffer): KeyObject => {
+  const seed = Buffer.from(hkdfSync('sha256', secret, '', 'callsync receipts', 32));
+  return createPrivateKey({ key: Buffer.concat([derPrefix, seed]), format: 'der', type: 'pkcs8' });
+};
+
+const shortest = 16;
+
+/**
+ * @param secrets the current key first, then former ones, which only verify; at least 16 bytes each.
+ * @throws CallsyncError PROOF_KEY for a key that is too short to protect anything.
+ */
+export const createProofKeys = (current: Buffer, ...former: readonly Buffer[]): ProofKeys => {
+  for (const secret of [current, ...former]) {
+    if (secret.length >= shortest) continue;
+    throw terminal('PROOF_KEY', `A key of the proof chain has fewer than ${shortest} bytes.`, {
+      hint: 'Write a long random secret into the file of store.proof_key_file, such as the output of openssl rand -hex 32.',
+    });
+  }
+  const byId = new Map([current, ...former].map((secret) => [keyIdOf(secret), secret]));
+  return {
+    currentId: keyIdOf(current),
+    sign: (keyId, text) => {
+      const secret = byId.get(keyId);
+      return secret === undefined ? undefined : createHmac('sha256', secret).update(text).digest('hex');
+    },
+    signOpenly: (keyId, text) => {
+      const secret = byId.get(keyId);
+      return secret === undefined ? undefined : sign(null, Buffer.from(text), openKeyOf(secret)).toString('hex');
+    },
+    publicKey: createPublicKey(openKeyOf(current)).export({ format: 'pem', type: 'spki' }).toString(),
+  };
+};
+
+/** The first 16 hex digits of the key's SHA-256: tells keys apart and gives none away. */
+const keyIdOf = (secret: Buffer): string => createHash('sha256').update(secret).digest('hex').slice(0, 16);
+
+/** A ledger that was restored begins a chain of its own: its epoch tells them apart. */
+export interface ChainHead {
+  readonly warehouse: string;
+  readonly ledger_epoch: number;
+  readonly verdict_id: number;
+  readonly digest: string;
+}
+
+/** The heads in the file; none where there is no file. @throws CallsyncError PROOF_HEADS */
+export const readChainHeads = async (path: string): Promise<readonly ChainHead[]> => {
+  try {
+    const heads: unknown = JSON.parse(await readFile(path, 'utf8'));
+    return Array.isArray(heads) ? heads.filter(isHead) : [];
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return [];
+    throw transient('PROOF_HEADS', `The heads of the proof chain cannot be read: ${path}.`, {
+      hint: 'Restore the file from a backup, or remove it: the heads in the warehouses stay.',
+      cause,
+    });
+  }
+};
+
+/** Replaces the head of a warehouse and epoch, unless the file has a later one; of several hosts one at a time. @throws CallsyncError PROOF_HEADS */
+export const recordChainHead = (db: Database, path: string, head: ChainHead): Promise<void> =>
+  withLock(db, 'callsync.chain_heads', () => replaceHead(path, head));
+
+const replaceHead = async (path: string, head: ChainHead): Promise<void> => {
+  const heads = await readChainHeads(path);
+  const isSame = (one: ChainHead): boolean =>
+    one.warehouse === head.warehouse && one.ledger_epoch === head.ledger_epoch;
+  if (heads.some((one) => isSame(one) && one.verdict_id > head.verdict_id)) return;
+  const { warehouse, ledger_epoch, verdict_id, digest } = head;
+  const next = [...heads.filter((one) => !isSame(one)), { warehouse, ledger_epoch, verdict_id, digest }];
+  const text = `${JSON.stringify(next, null, 1)}\n`;
+  // Written beside and renamed, so that a crash leaves the old file or the new one.
+  const temporary = `${path}.${randomUUID()}`;
+  try {
+    await mkdir(dirname(path), passable);
+    await writeFile(temporary, text, { mode: 0o600 });
+    await rename(temporary, path);
+    if ((await readFile(path, 'utf8')) !== text) throw new Error('Another process has replaced the file.');
+  } catch (cause) {
+    throw transient('PROOF_HEADS', `The head of the proof chain cannot be written: ${path}.`, {
+      hint: 'Let the user that runs callsync write the folder.',
+      cause,
+    });
+  }
+};
+
+const isHead = (value: unknown): value is ChainHead => {
+  const head = value as Partial<ChainHead> | null;
+  return typeof head?.warehouse === 'string' && typeof head.verdict_id === 'number' && typeof head.digest === 'string';
+};
+
+export interface ChainCheck {
+  readonly warehouse: string;
+  readonly verdicts: number;
+  /** Ids of verdicts that were changed, whose key is not configured, or whose predecessor was removed or changed. */
+  readonly broken: readonly number[];
+  /** Heads that were recorded outside the store and that the chain does not have: its tail was cut off or restored. */
+  readonly cut: readonly ChainHead[];
+  /** Digest of the last verdict; null when there is none. */
+  readonly head: string | null;
+}
+
+export interface ChainEntry {
+  readonly id: number;
+  readonly previous: string | null;
+  readonly digest: string;
+  /** As recomputed; undefined where its key is not configured. */
+  readonly expected: string | undefined;
+}
+
+/** Compares the digests of a chain with what they should be, oldest first. */
+export const checkChain = async (
+  heads: readonly ChainHead[],
+  name: string,
+  entries: AsyncIterable<ChainEntry> | Iterable<ChainEntry>,
+  /** Digest of the last entry that has expired. */
+  expired: string | null,
+): Promise<ChainCheck> => {
+  const broken: number[] = [];
+  let count = 0;
+  let head = expired;
+  const unseen = new Map(heads.filter((one) => one.warehouse === name).map((one) => [one.digest, one]));
+  for await (const { id, previous, digest, expected } of entries) {
+    count += 1;
+    if (previous !== head || expected !== digest) broken.push(id);
+    head = digest;
+    unseen.delete(digest);
+  }
+  return { warehouse: name, verdicts: count, broken, cut: [...unseen.values()], head };
+};
