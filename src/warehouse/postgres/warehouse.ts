@@ -109,8 +109,8 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
       return Number(left?.n ?? 0);
     },
     listCallIds: (range) => listCallIds(slow, layout, range),
-      listOrphans: (part = { part: 0, of: 1 }) => listOrphans(slow, layout, part),
-      grants,
+    listOrphans: (part = { part: 0, of: 1 }) => listOrphans(slow, layout, part),
+    grants,
     search: createTranscriptSearch({ pool: slow, filling, purpose, layout }),
     statements: () => listStatements(layout),
     close: async () => {
