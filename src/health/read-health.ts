@@ -3,8 +3,8 @@
  * comes from counters or from one end of an index: it costs the same however many calls there are.
  */
 import type { Queryable } from '../postgres/database.ts';
-import { readCounters } from '../store/counters.ts';
 import { givenUpRereads } from '../store/delivery/inbox.ts';
+import { readCounters } from '../store/status/counters.ts';
 import { readToSql } from '../store/windows/sync-state.ts';
 
 export interface Waiting {

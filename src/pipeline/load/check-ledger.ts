@@ -5,12 +5,12 @@
  */
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
-import { repairCounters } from '../../store/counters.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
 import { noteComparison, readClock, sendAgain } from '../../store/loads/compare-loads.ts';
 import { endHealing, issueEpoch, readEpochs } from '../../store/loads/epochs.ts';
 import type { StoreLease } from '../../store/loads/lease.ts';
 import { registerWarehouse } from '../../store/loads/warehouses.ts';
+import { repairCounters } from '../../store/status/counters.ts';
 import { isIncomplete, type LedgerMark, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { LoadBatch, Warehouse } from '../../warehouse/warehouse.ts';

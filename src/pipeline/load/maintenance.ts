@@ -1,11 +1,11 @@
 /** Regular work that keeps the store small and notices what was restored from a backup. */
 
-import { joinCounters } from '../../store/counters.ts';
 import { isComparisonDue } from '../../store/loads/compare-loads.ts';
 import { createLease } from '../../store/loads/lease.ts';
 import { abandonLoads } from '../../store/loads/loads.ts';
 import { forgetWarehouses, keepWarehouses } from '../../store/loads/warehouses.ts';
 import { expireRows, type RetentionRules } from '../../store/retention.ts';
+import { joinCounters } from '../../store/status/counters.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
 import type { IngestDeps } from '../deps.ts';
 import { type AgedCounts, applyAges } from './apply-ages.ts';

@@ -2,8 +2,8 @@
 import type { Observation } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
-import { readCounters } from '../../store/counters.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
+import { readCounters } from '../../store/status/counters.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';
 import type { ReadDeps, RunOptions, WarehouseTarget } from '../deps.ts';

@@ -1,5 +1,5 @@
 /** Counters that the store's triggers keep (`schema.sql`): the value of one is the sum over its rows. */
-import type { Database, Queryable } from '../postgres/database.ts';
+import type { Database, Queryable } from '../../postgres/database.ts';
 
 /** All counters by name. */
 export const readCounters = async (db: Queryable): Promise<ReadonlyMap<string, number>> => {
