@@ -1,6 +1,7 @@
 /** Every error code of the source with what its errors say, as docs/troubleshooting.md. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { exitCodesOf, renderExits } from '../src/cli/shell/exit.ts';
 import { errorNotes } from './error-notes.ts';
 
 export interface ErrorCode {
@@ -114,7 +115,7 @@ export const renderTroubleshooting = (root: string): string => {
     return [
       `## ${code}`,
       '',
-      ...(kinds.size === 0 ? [] : [again(one), '']),
+      ...(kinds.size === 0 ? [] : [`${again(one)} Exit code ${exitCodesOf(one)}.`, '']),
       ...[...messages].map((message) => `- It says: ${plain(message)}`),
       ...[...hints].map((hint) => `- What to do: ${plain(hint)}`),
       ...noteOf(code),
@@ -127,7 +128,13 @@ Every error has a code. \`callsync doctor\` checks each dependency and says how 
 codes, what their messages say (… stands for names and figures) and what to do. It is written from the source by
 \`npm run generate\`.
 
-Exit codes: 2 wrong configuration or arguments, 3 refused, 4 something does not answer, 5 finished but not complete, 1 anything else.
+## Exit codes
+
+Every command ends with one of these; the entry of each error code names the one that it leads to.
+
+| code | meaning |
+|---|---|
+${renderExits((code, text) => `| ${code} | ${text} |`)}
 
 ${entries.join('\n')}`;
 };

@@ -8,9 +8,13 @@ import { promisify } from 'node:util';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runChecks } from '../../src/cli/commands/doctor/check.ts';
-import { operationsCheck } from '../../src/cli/commands/doctor/check-operations.ts';
+import {
+  diskCheck,
+  operationsCheck,
+  storeCheck,
+  warehouseChecks,
+} from '../../src/cli/commands/doctor/check-installation.ts';
 import { sourceChecks } from '../../src/cli/commands/doctor/check-source.ts';
-import { diskCheck, storeCheck, warehouseChecks } from '../../src/cli/commands/doctor/check-store.ts';
 import { temporalChecks } from '../../src/cli/commands/doctor/check-temporal.ts';
 import { roundTrip, webhookChecks } from '../../src/cli/commands/doctor/check-webhook.ts';
 import { checkPublicUrl } from '../../src/cli/commands/webhook/check-public-url.ts';
@@ -157,7 +161,7 @@ describe('doctor', () => {
     expect(found.store).toMatchObject({ outcome: 'failed', message: expect.stringContaining('does not answer') });
     expect(found['warehouse postgres']).toMatchObject({ outcome: 'skipped' });
     expect(found.temporal).toMatchObject({ outcome: 'failed', message: expect.stringContaining('no namespace') });
-    const exits = { mrcp: 4, store: 4, temporal: 3, token: 3 };
+    const exits = { mrcp: 4, store: 4, temporal: 6, token: 3 };
     for (const [check, exitCode] of Object.entries(exits)) expect(found[check], check).toMatchObject({ exitCode });
     for (const finding of Object.values(found)) {
       if (finding.outcome === 'failed') expect(finding.hint, finding.check).toBeTruthy();
@@ -327,7 +331,7 @@ describe('public address', () => {
       const { port } = server.address() as { port: number };
       const findings = await checkPublicUrl(new URL(`https://localhost:${port}/`), ca === undefined ? {} : { ca });
       server.close();
-      return findings.find(({ about }) => about === 'certificate');
+      return findings[1];
     };
     const good = await make('good', 'localhost');
     const other = await make('other', 'example.com');

@@ -156,7 +156,7 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     const missing = new URL(database.url);
     missing.pathname = '/no_such_database';
     await folder.configure(configOf({ store: { url: missing.href } }));
-    expectFailure(await folder.run(['status']), 3, /database of the operational store does not exist/);
+    expectFailure(await folder.run(['status']), 6, /database of the operational store does not exist/);
 
     const stranger = new URL(database.url);
     stranger.username = 'nobody_of_that_name';

@@ -67,7 +67,7 @@ test('goes on step by step, through every obstacle, until schedules are on', asy
 
   expect(JSON.parse((await goLive()).stdout)).toMatchObject({ error: { code: 'CONFIG_INVALID' } });
   const astray = await goLive('--url', `${url}-else`);
-  expect(astray.code).toBe(3);
+  expect(astray.code).toBe(6);
   expect(JSON.parse(astray.stdout)).toMatchObject({ error: { code: 'GO_LIVE_RECEIVER' } });
 
   const done = await goLive('--url', url);

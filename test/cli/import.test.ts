@@ -79,7 +79,7 @@ describe('import and quarantine', { timeout: 180_000 }, () => {
     const held = await json(['privacy', 'hold', 'add', '--by', 'call', ...reason], 'call-to-erase\n');
     expect(held).toMatchObject({ code: 0, result: { calls: 1, hold: { kind: 'call', reason: 'case 17' } } });
     const refused = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase\n');
-    expect(refused).toMatchObject({ code: 3, result: { error: { code: 'ERASURE_HELD' } } });
+    expect(refused).toMatchObject({ code: 6, result: { error: { code: 'ERASURE_HELD' } } });
     await json(['privacy', 'hold', 'remove', held.result.hold.id, ...reason]);
     const { result } = await json(['erase', '--by', 'call', '--yes'], 'call-to-erase\n');
     expect(result).toMatchObject({

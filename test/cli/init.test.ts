@@ -5,7 +5,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { psqlLine } from '../../src/cli/parts/psql-line.ts';
+import { psqlLine } from '../../src/cli/parts/open-store.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { reportFailure } from '../../src/cli/shell/failures.ts';
+import { reportFailure } from '../../src/cli/shell/exit.ts';
 import { renderTable } from '../../src/cli/shell/output.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';
 import { until } from '../support/installation.ts';
@@ -71,7 +71,7 @@ test('what a query does to values is told in words of ours, with the place', asy
   ];
   for (const [sql, sentence] of wrong) {
     const { code, stderr } = await folder.run(['query', sql]);
-    expect({ sql, code, stderr }).toEqual({ sql, code: 3, stderr: expect.stringMatching(sentence) });
+    expect({ sql, code, stderr }).toEqual({ sql, code: 2, stderr: expect.stringMatching(sentence) });
     expect(stderr).not.toContain('private');
   }
 });

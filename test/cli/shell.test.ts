@@ -60,7 +60,7 @@ test('every shell gets every command and option', () => {
   for (const shell of ['bash', 'zsh', 'fish'] as const) {
     const script = renderCompletion(shell, root);
     for (const command of listCommands(root)) {
-      for (const { long } of command.options) expect(script).toContain(long.replace(/^--/, ''));
+      for (const { long } of command.options) expect(script).toContain(long?.replace(/^--/, ''));
       if (command.path.length > 0) expect(script).toContain(command.path.join(' '));
     }
   }

@@ -134,7 +134,7 @@ describe('a second start finds its data again, stays up, and', () => {
   test('refuses a third one in its folder before anything is started', async () => {
     const third = start(['demo', '--exit', '--calls', '150', '--data-dir', folder]);
     expect({ code: await third.ended, said: third.stderr() }).toEqual({
-      code: 3,
+      code: 6,
       said: expect.stringMatching(/^callsync: DEMO_RUNS: A demo runs in the folder \S+\. End it, or .*--data-dir/),
     });
   });

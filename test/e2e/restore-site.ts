@@ -1,6 +1,6 @@
 /** The installation that restores are tried on: two workers, a receiver with live webhooks, and warehouses that can be set back. */
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
-import { createWarehouse } from '../../src/cli/parts/create-warehouse.ts';
+import { createWarehouse } from '../../src/cli/parts/open-warehouses.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { createLease } from '../../src/store/loads/lease.ts';
 import { ensureSchedules } from '../../src/temporal/schedules.ts';

@@ -13,7 +13,7 @@ import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { storeConfigSchema } from '../../schemas/config/store.ts';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
-import { openErasures } from '../../src/cli/parts/open-erasures.ts';
+import { openErasures } from '../../src/cli/parts/keys.ts';
 import type { SimulatorControl } from '../../src/simulator/control/control.ts';
 import { createRemoteControl } from '../../src/simulator/control/remote-control.ts';
 import { checkTruth, type TruthReport } from '../../src/simulator/demo/check-truth.ts';

@@ -1,23 +1,35 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import { parseDuration } from '../../../schemas/config/duration.ts';
+/**
+ * Waits until a range is proven and its warehouses say so themselves: looks at the verdicts, and starts the reconciliation and the
+ * loads that are missing.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { WorkflowHandle } from '@temporalio/client';
 import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
-import { terminal } from '../../lib/errors.ts';
+import type { ReconcileProgress } from '../../../workflows/messages.ts';
+import { countOf } from '../../lib/count-of.ts';
+import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
-import type { ProofFound } from '../../pipeline/reconcile/look-at-proof.ts';
+import { lookAtProof, type ProofFound, type ProofRequest } from '../../pipeline/reconcile/look-at-proof.ts';
+import type { Store } from '../../store/store.ts';
 import type { ProofLevel } from '../../store/windows/verdicts.ts';
+import { startLoadWarehouse, startReconcile } from '../../temporal/workflow-client.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
-import { awaitProof } from '../parts/await-proof.ts';
-import { type CommonOptions, print, withCommonOptions, withStore } from '../shell/command.ts';
-import { exitCodes } from '../shell/failures.ts';
-import { iso, tellTimes, withExamples } from '../shell/output.ts';
-import { parseTimestampArgument } from './backfill.ts';
+import { followWorkflow } from '../parts/follow.ts';
+import { askList, openSource } from '../parts/open-source.ts';
+import { configuredWarehouse, openWarehouse, openWarehouses } from '../parts/open-warehouses.ts';
+import { type Services, withStore } from '../parts/services.ts';
+import { openTemporal } from '../parts/temporal.ts';
+import { type CommonOptions, leaf, option, required } from '../shell/define.ts';
+import { endWith } from '../shell/exit.ts';
+import { iso, print, tellTimes } from '../shell/output.ts';
+import { duration, instant } from '../shell/parsers.ts';
 import { levels, levelsOf } from './reconcile.ts';
 
 /** A date as typed, whose first instant depends on the business time zone, or an instant in microseconds. */
 type Moment = string | number;
 
 const parseMoment = (text: string): Moment => {
-  const micros = parseTimestampArgument(text);
+  const micros = instant(text);
   return /^\d{4}-\d{2}-\d{2}$/.test(text) ? text : micros;
 };
 
@@ -41,17 +53,17 @@ export const awaitedRange = (
   timeZone: string,
   now: number,
 ): Range => {
-  const instant = (moment: Moment): number =>
+  const instantOf = (moment: Moment): number =>
     typeof moment === 'string' ? startOfDay(moment, timeZone) * 1000 : moment;
   if (lastWeek === true && from === undefined && to === undefined) {
     const today = Date.parse(new Intl.DateTimeFormat('sv-SE', { timeZone }).format(now));
     const monday = today - ((new Date(today).getUTCDay() + 6) % 7) * dayMs;
     const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
-    return { from: instant(dateOf(monday - 7 * dayMs)), to: instant(dateOf(monday)) };
+    return { from: instantOf(dateOf(monday - 7 * dayMs)), to: instantOf(dateOf(monday)) };
   }
   if (from === undefined || to === undefined || lastWeek === true)
     throw terminal('USAGE_RANGE', 'A range is needed: --from and --to, or --last-week alone.');
-  const range = { from: instant(from), to: instant(to) };
+  const range = { from: instantOf(from), to: instantOf(to) };
   if (range.from < range.to && range.to <= now * 1000) return range;
   throw terminal('USAGE_RANGE', 'The range must not be empty, and must end before now.', {
     hint: 'Nothing can be proven of the time to come: end the range at the start of today or earlier.',
@@ -68,80 +80,173 @@ interface AwaitOptions extends CommonOptions {
   readonly start: boolean;
 }
 
-const describe = ({ proven, from, to, warehouses, lost, behind }: ProofFound, level: ProofLevel): string => {
-  if (proven && behind.length > 0)
-    return `${iso(from)} to ${iso(to)} is proven, but ${behind.join(', ')} cannot say so yet: the verdicts come with the next load.`;
-  if (proven)
-    return `${iso(from)} to ${iso(to)} is proven in ${Object.keys(warehouses).join(', ')}, at level ${level.source ?? 'ids'} with the service and ${level.warehouse ?? 'guards'} in the warehouse or above (docs/how-it-works.md).`;
-  const missing = Object.entries(warehouses)
-    .filter(([, ranges]) => ranges.length > 0)
-    .map(([name, ranges]) => `${name}: ${ranges.map((range) => `${iso(range.from)} to ${iso(range.to)}`).join(', ')}`);
-  if (lost.length > 0) missing.unshift(`${lost.join(', ')} lacks tables, loads or all calls.`);
-  return `Not proven.\n  ${missing.join('\n  ')}\ncallsync coverage shows these days: what is suspiciously empty or cannot be read stays unproven until its cause is gone (docs/faq.md).`;
+interface AwaitRequest extends Omit<ProofRequest, 'warehouses'> {
+  readonly warehouses: readonly string[];
+  /** 0 looks once and starts nothing. */
+  readonly timeoutMs: number;
+}
+
+/** Pauses between reconciliations that did not prove everything: they double up to the longest. */
+const firstPauseMs = 5_000;
+const longestPauseMs = 300_000;
+const answerMs = 10_000;
+
+/**
+ * Returns once all is proven and can be read in every warehouse, or time is up.
+ * @throws CallsyncError PROOF_UNANSWERED when time is up because the service or a warehouse did not answer; NO_WORKER,
+ * TEMPORAL_UNREACHABLE, or of the store or a warehouse, at once
+ */
+const awaitProof = async (store: Store, services: Services, request: AwaitRequest): Promise<ProofFound> => {
+  const deadline = Date.now() + request.timeoutMs;
+  const asked = request.warehouses.map((name) => openWarehouse(services, store, name));
+  const look = () => lookAtProof(store, { ...request, warehouses: asked });
+  let found = await look();
+  if (isShown(found) || request.timeoutMs === 0) return found;
+  if (found.lost.length > 0) {
+    services.say(`${found.lost.join(', ')} has lost loads: what it lacks is sent again.`);
+    await openWarehouses(services, store);
+    found = await look();
+  }
+  const { client } = await openTemporal(services);
+  const prefix = services.config.temporal.task_queue;
+  /** Follows a workflow to its end or the deadline. @returns what it, or its result, says did not answer; undefined when everything did. */
+  const follow = async <Result>(
+    handle: WorkflowHandle,
+    what: string,
+    complaintOf: (result: Result) => string | undefined,
+  ): Promise<string | undefined> => {
+    const signal = AbortSignal.timeout(Math.max(1, deadline - Date.now()));
+    const followed = await followWorkflow<Result>(handle, { what, signal, say: services.say });
+    return followed.ended ? complaintOf(followed.result) : await failingActivity(handle);
+  };
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
+    let failure: string | undefined;
+    if (!found.proven) {
+      const handle = await startReconcile(client, prefix, reconcileOf(found, request.level));
+      failure = await follow(handle, 'reconciliation', complaintOf);
+      found = await look();
+    }
+    if (found.proven) {
+      for (const warehouse of found.behind) {
+        const handle = await startLoadWarehouse(client, prefix, { warehouse, origin: 'await' });
+        failure = (await follow(handle, 'load', () => undefined)) ?? failure;
+      }
+      found = await look();
+    }
+    if (isShown(found)) return found;
+    if (Date.now() + pauseMs >= deadline) {
+      const unanswered = failure ?? (await askInVain(services));
+      if (unanswered === undefined) return found;
+      throw transient('PROOF_UNANSWERED', `The range could not be proven in time: ${unanswered}`, {
+        hint: 'Run the same command again once it answers; what was proven meanwhile is kept.',
+      });
+    }
+    services.say(
+      found.proven
+        ? `It is proven, but cannot be read in ${found.behind.join(', ')} yet; it is tried again after a pause.`
+        : 'Not all of it could be proven; it is compared again after a pause.',
+    );
+    await delay(pauseMs);
+  }
 };
 
-const parseTimeout = (text: string): number => {
-  const ms = text === '0' ? 0 : parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError('Use a duration such as 30s, 20m or 2h.');
-  return ms;
+const isShown = ({ proven, behind }: ProofFound): boolean => proven && behind.length === 0;
+
+/** The least range that holds all that is missing. Days that have a verdict of a lower level are compared again. */
+const reconcileOf = ({ warehouses }: ProofFound, level: ProofLevel): Parameters<typeof startReconcile>[2] => {
+  const missing = Object.values(warehouses).flat();
+  const range = { from: Math.min(...missing.map(({ from }) => from)), to: Math.max(...missing.map(({ to }) => to)) };
+  const { source, warehouse } = level;
+  return {
+    name: ['await', range.from, range.to, source, warehouse].filter((part) => part !== undefined).join('-'),
+    request: { range, force: true, ...(source && { level: source }), ...(warehouse && { warehouseLevel: warehouse }) },
+  };
+};
+
+const complaintOf = ({ totals: { unreachable, failed } }: ReconcileProgress): string | undefined => {
+  if (unreachable > 0) return `A warehouse did not answer ${countOf(unreachable, 'time')}.`;
+  return failed > 0 ? `${countOf(failed, 'window')} failed; the log of the worker says why.` : undefined;
+};
+
+/** What an activity fails with that is tried again and again; the messages of our activities hold no call data. */
+const failingActivity = async (handle: WorkflowHandle): Promise<string | undefined> => {
+  const { raw } = await handle.describe();
+  return raw.pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure?.message ?? undefined;
+};
+
+/** Why the service does not answer now; undefined where it does. An activity may be patient with it for minutes. */
+const askInVain = async (services: Services): Promise<string | undefined> => {
+  try {
+    await askList(openSource(services), AbortSignal.timeout(answerMs));
+    return undefined;
+  } catch (error) {
+    return error instanceof CallsyncError ? error.message : 'The service does not answer.';
+  }
+};
+
+const describe = ({ proven, from, to, warehouses, lost, behind }: ProofFound, level: Required<ProofLevel>): string => {
+  const range = `${iso(from)} to ${iso(to)} is proven`;
+  if (proven && behind.length > 0)
+    return `${range}, but ${behind.join(', ')} cannot say so yet: the verdicts come with the next load.`;
+  if (proven)
+    return `${range} in ${Object.keys(warehouses).join(', ')}, at level ${level.source} with the service and ${level.warehouse} in the warehouse or above (docs/how-it-works.md).`;
+  const missing = Object.entries(warehouses)
+    .filter(([, ranges]) => ranges.length > 0)
+    .map(([name, ranges]) => `${name}: ${ranges.map((one) => `${iso(one.from)} to ${iso(one.to)}`).join(', ')}`);
+  if (lost.length > 0) missing.unshift(`${lost.join(', ')} lacks tables, loads or all calls.`);
+  return `Not proven.\n  ${missing.join('\n  ')}\ncallsync coverage shows these days: what is suspiciously empty or cannot be read stays unproven until its cause is gone (docs/faq.md).`;
 };
 
 const awaitProven = (options: AwaitOptions): Promise<void> =>
   withStore(options, async (store, services) => {
     const { config } = services;
     const range = awaitedRange(options, config.analytics.time_zone, Date.now());
-    const known = Object.keys(config.warehouses);
-    const unknown = options.warehouse?.find((name) => !known.includes(name));
-    if (unknown !== undefined)
-      throw terminal('USAGE_WAREHOUSE', `No warehouse is configured under the name ${unknown}.`, {
-        hint: `Configured: ${known.join(', ')}.`,
-      });
+    const warehouses = options.warehouse ?? Object.keys(config.warehouses);
+    for (const name of warehouses) configuredWarehouse(config, name);
     const axis = chooseAxis(config.source.list, processedFieldOf(config))?.axis;
     if (axis === undefined)
       throw terminal('RECONCILE_AXIS', 'The list has no axis of the call’s own time or of the end of processing.', {
         hint: 'Check the record_field of source.list.axes.',
       });
     const { level: source, warehouseLevel: warehouse } = levelsOf(options.level);
-    const level = { source, warehouse };
-    const result = await awaitProof(store, services, {
+    const timeoutMs = options.start ? options.timeout : 0;
+    const found = await awaitProof(store, services, {
       axis,
       range,
-      warehouses: options.warehouse ?? known,
-      level,
-      timeoutMs: options.start ? options.timeout : 0,
+      warehouses,
+      level: { source, warehouse },
+      timeoutMs,
     });
-    const shown = { ...result, level: { source: level.source ?? 'ids', warehouse: level.warehouse ?? 'guards' } };
-    print(options, tellTimes(shown), describe(result, level));
-    if (!result.proven || result.behind.length > 0) process.exitCode = exitCodes.incomplete;
+    const level = { source: source ?? 'ids', warehouse: warehouse ?? 'guards' } as const;
+    print(options, tellTimes({ ...found, level }), describe(found, level));
+    if (!isShown(found)) endWith('incomplete');
   });
 
-export const addAwait = (command: Command): void => {
-  withExamples(
-    withCommonOptions(command),
-    [
-      'callsync await --proven --from 2025-01-01 --to 2025-01-02 && dbt build',
-      'callsync await --proven --last-week && dbt build',
-      'callsync await --proven --from 2025-01-01 --to 2025-02-01 --warehouse bigquery --level rows --timeout 2h',
-    ],
+export const command = leaf({
+  options: [
+    required('--proven', 'wait until the range has good verdicts, also in the warehouses'),
+    option('--from <instant>', 'start of the range; a date is a day of analytics.time_zone, as in the marts', {
+      parse: parseMoment,
+    }),
+    option('--to <instant>', 'end of the range, exclusive and not after now; a date as with --from', {
+      parse: parseMoment,
+    }),
+    option('--last-week', 'the last whole week, Monday to Sunday, in analytics.time_zone'),
+    option('--warehouse <name...>', 'only these; all that are configured by default'),
+    option('--level <level...>', 'least that must have been compared, as in callsync reconcile', { choices: levels }),
+    option('--timeout <duration>', 'how long to wait; 0 looks once and starts nothing', {
+      parse: duration,
+      standard: 3_600_000,
+      shown: '1h',
+    }),
+    option('--no-start', 'look once, start no reconciliation'),
+  ],
+  examples: [
+    'callsync await --proven --from 2025-01-01 --to 2025-01-02 && dbt build',
+    'callsync await --proven --last-week && dbt build',
+    'callsync await --proven --from 2025-01-01 --to 2025-02-01 --warehouse bigquery --level rows --timeout 2h',
+  ],
+  remarks:
     'Exit code 0: proven, and every warehouse has the verdicts; 5: not in time; 4: something did not answer (service, warehouse, worker, Temporal or store).',
-  )
-    .requiredOption('--proven', 'wait until the range has good verdicts, also in the warehouses')
-    .option(
-      '--from <instant>',
-      'start of the range; a date is a day of analytics.time_zone, as in the marts',
-      parseMoment,
-    )
-    .option('--to <instant>', 'end of the range, exclusive and not after now; a date as with --from', parseMoment)
-    .option('--last-week', 'the last whole week, Monday to Sunday, in analytics.time_zone')
-    .option('--warehouse <name...>', 'only these; all that are configured by default')
-    .addOption(
-      new Option('--level <level...>', 'least that must have been compared, as in callsync reconcile').choices(levels),
-    )
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait; 0 looks once and starts nothing')
-        .argParser(parseTimeout)
-        .default(3_600_000, '1h'),
-    )
-    .option('--no-start', 'look once, start no reconciliation')
-    .action(awaitProven);
-};
+  run: awaitProven,
+});

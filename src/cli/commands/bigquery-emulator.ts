@@ -1,8 +1,10 @@
 import { join } from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
-import { print, say, untilStopped } from '../shell/command.ts';
+import { leaf, option } from '../shell/define.ts';
+import { print, say } from '../shell/output.ts';
+import { port } from '../shell/parsers.ts';
+import { untilStopped } from '../shell/signals.ts';
 
 interface EmulatorOptions {
   readonly json?: boolean;
@@ -13,16 +15,9 @@ interface EmulatorOptions {
   readonly ephemeral?: boolean;
 }
 
-const port = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 0 || value > 65_535)
-    throw new InvalidArgumentError('Use a port, 0 to 65535.');
-  return value;
-};
-
 const run = async (options: EmulatorOptions): Promise<void> => {
   const { stopped } = untilStopped();
-  const emulator = await startBigQueryEmulator({
+  const { stop, ...emulator } = await startBigQueryEmulator({
     dataDir: options.dataDir ?? join(resolveDataDir(undefined), 'bigquery'),
     ephemeral: options.ephemeral === true,
     project: options.project,
@@ -31,28 +26,22 @@ const run = async (options: EmulatorOptions): Promise<void> => {
     log: say,
   });
   const { restUrl, grpcAddress, project } = emulator;
-  print(
-    options,
-    { restUrl, grpcAddress, project },
-    `warehouses:
-  bigquery:
-    type: bigquery
-    project: ${project}
-    api_endpoint: ${restUrl}`,
-  );
+  const lines = `warehouses:\n  bigquery:\n    type: bigquery\n    project: ${project}\n    api_endpoint: ${restUrl}`;
+  print(options, { restUrl, grpcAddress, project }, lines);
   say('This is a local stand-in without quotas and credentials, not BigQuery. Ctrl-C stops it.');
   await stopped;
-  await emulator.stop();
+  await stop();
 };
 
-export const addBigqueryEmulator = (command: Command): void => {
-  command
-    .option('--project <id>', 'project of requests that name none', 'demo')
-    .option('--port <port>', 'REST port; 0 = any free one', port, 9050)
-    .option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free one', port, 9060)
-    .option('--data-dir <folder>', 'where it keeps its data and log')
-    .option('--ephemeral', 'keep everything in memory')
-    .option('--json', 'print its addresses as one JSON line')
-    .addHelpText('after', '\nExamples:\n  callsync bigquery-emulator --ephemeral')
-    .action(run);
-};
+export const command = leaf({
+  shared: 'json',
+  options: [
+    option('--project <id>', 'project of requests that name none', { standard: 'demo' }),
+    option('--port <port>', 'REST port; 0 = any free one', { parse: port, standard: 9050 }),
+    option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free one', { parse: port, standard: 9060 }),
+    option('--data-dir <folder>', 'where it keeps its data and log'),
+    option('--ephemeral', 'keep everything in memory'),
+  ],
+  examples: ['callsync bigquery-emulator --ephemeral'],
+  run,
+});

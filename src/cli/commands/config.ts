@@ -1,46 +1,92 @@
-import type { Command } from 'commander';
+import { readFile } from 'node:fs/promises';
+import type { ReceiverConfig } from '../../../schemas/config.ts';
 import { renderConfigExample } from '../../config/example.ts';
 import { loadConfig, loadReceiverConfig } from '../../config/load.ts';
 import { renderConfigReference } from '../../config/reference.ts';
 import { configJsonSchema } from '../../config/schema-node.ts';
-import { checkCredentials } from '../parts/check-credentials.ts';
-import { checkFiles } from '../parts/check-files.ts';
-import { type CommonOptions, print, withCommonOptions } from '../shell/command.ts';
-import { withExamples } from '../shell/output.ts';
+import { terminal } from '../../lib/errors.ts';
+import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { print } from '../shell/output.ts';
 
-export const addConfig = (command: Command): void => {
-  const config = command.addHelpText(
-    'after',
-    '\nExamples:\n  callsync config example > callsync.yaml\n  callsync config check',
-  );
-  withExamples(config.command('example'), ['callsync config example > callsync.yaml'])
-    .description('print a configuration file with every key and its meaning')
-    .action(() => {
-      process.stdout.write(renderConfigExample());
-    });
-  withExamples(config.command('reference'), ['callsync config reference > config.md'])
-    .description('print the reference of all keys as Markdown')
-    .action(() => {
-      process.stdout.write(renderConfigReference());
-    });
-  withExamples(config.command('schema'), ['callsync config schema > callsync.schema.json'])
-    .description('print the JSON Schema, for editors')
-    .action(() => {
-      process.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
-    });
-  withExamples(withCommonOptions(config.command('check')), [
-    'callsync config check',
-    'CALLSYNC_CONFIG=/etc/callsync.yaml callsync config check --json',
-  ])
-    .description(
-      'check the configuration file and the environment: keys, credentials, and that the files they name can be read',
-    )
-    .option('--receiver', 'check it as the file of a receiver alone (callsync serve), which needs no section source')
-    .action(async (options: CommonOptions & { receiver?: boolean }) => {
-      const load = options.receiver === true ? loadReceiverConfig : loadConfig;
-      const { config: checked, path } = await load({ path: options.config });
-      checkCredentials(checked);
-      await checkFiles(checked);
-      print(options, { valid: true, path }, `${path ?? 'The environment'} is valid.`);
-    });
+/** @throws terminal CONFIG_CREDENTIALS that names every key that is missing. */
+const checkCredentials = ({ source, webhook }: ReceiverConfig): void => {
+  const missing: string[] = [];
+  if (source !== undefined && source.token === undefined && source.token_file === undefined) {
+    if (source.client_id === undefined) missing.push('source.client_id');
+    if (source.client_secret === undefined && source.client_secret_file === undefined)
+      missing.push('source.client_secret_file');
+  }
+  if (webhook.enabled && webhook.secrets.length === 0 && !webhook.allow_unsigned) missing.push('webhook.secrets');
+  if (missing.length === 0) return;
+  throw terminal('CONFIG_CREDENTIALS', `Credentials are missing: ${missing.join(', ')}.`, {
+    hint: 'Your account manager issues them; keep them in files that the configuration names.',
+  });
 };
+
+/** Every key that ends in `_file`, at any depth, as `webhook.secrets[0].secret_file`. */
+const filesOf = (value: unknown, key = ''): readonly (readonly [key: string, path: string])[] => {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, child]) => {
+    const at = Array.isArray(value) ? `${key}[${name}]` : `${key}${key === '' ? '' : '.'}${name}`;
+    return name.endsWith('_file') && typeof child === 'string' ? [[at, child] as const] : filesOf(child, at);
+  });
+};
+
+/** Secrets, certificates, keys. @throws terminal CONFIG_FILES that names every key and path that is wrong. */
+const checkFiles = async (config: object): Promise<void> => {
+  const problems: string[] = [];
+  for (const [key, path] of filesOf(config)) {
+    const found = await readFile(path, 'utf8').catch((cause: { code?: string }) => cause);
+    if (typeof found !== 'string') {
+      const why = found.code === 'ENOENT' ? 'does not exist' : `cannot be read (${found.code ?? 'no access'})`;
+      problems.push(`${key}: ${path} ${why}`);
+    } else if (found.trim() === '') problems.push(`${key}: ${path} is empty`);
+  }
+  if (problems.length === 0) return;
+  throw terminal('CONFIG_FILES', `Files that the configuration names cannot be used: ${problems.join('; ')}.`, {
+    hint: 'Correct the paths, or let the user that runs callsync read the files.',
+  });
+};
+
+const check = async (options: CommonOptions & { receiver?: boolean }): Promise<void> => {
+  const load = options.receiver === true ? loadReceiverConfig : loadConfig;
+  const { config, path } = await load({ path: options.config });
+  checkCredentials(config);
+  await checkFiles(config);
+  print(options, { valid: true, path }, `${path ?? 'The environment'} is valid.`);
+};
+
+const printer = (does: string, example: string, render: () => string) =>
+  leaf({ does, shared: 'none', examples: [example], run: () => process.stdout.write(render()) });
+
+export const command = group({
+  examples: ['callsync config example > callsync.yaml', 'callsync config check'],
+  commands: {
+    example: printer(
+      'print a configuration file with every key and its meaning',
+      'callsync config example > callsync.yaml',
+      renderConfigExample,
+    ),
+    reference: printer(
+      'print the reference of all keys as Markdown',
+      'callsync config reference > config.md',
+      renderConfigReference,
+    ),
+    schema: printer(
+      'print the JSON Schema, for editors',
+      'callsync config schema > callsync.schema.json',
+      () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
+    ),
+    check: leaf({
+      does: 'check the configuration file and the environment: keys, credentials, and that the files they name can be read',
+      options: [
+        option(
+          '--receiver',
+          'check it as the file of a receiver alone (callsync serve), which needs no section source',
+        ),
+      ],
+      examples: ['callsync config check', 'CALLSYNC_CONFIG=/etc/callsync.yaml callsync config check --json'],
+      run: check,
+    }),
+  },
+});

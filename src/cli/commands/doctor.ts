@@ -1,84 +1,75 @@
-import { type Command, InvalidArgumentError } from 'commander';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { openStoreService } from '../parts/open-store.ts';
-import { type CommonOptions, print, withCommonOptions, withServices } from '../shell/command.ts';
+import { withServices } from '../parts/services.ts';
+import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { print } from '../shell/output.ts';
 import { type CheckedFinding, exitCodeOfFindings, runChecks } from './doctor/check.ts';
-import { analyticsCheck } from './doctor/check-analytics.ts';
-import { operationsCheck } from './doctor/check-operations.ts';
-import { privacyChecks } from './doctor/check-privacy.ts';
+import {
+  analyticsCheck,
+  diskCheck,
+  healthCheck,
+  operationsCheck,
+  privacyChecks,
+  storeCheck,
+  warehouseChecks,
+} from './doctor/check-installation.ts';
 import { sourceChecks } from './doctor/check-source.ts';
-import { diskCheck, healthCheck, storeCheck, warehouseChecks } from './doctor/check-store.ts';
 import { provideTemporalCli, temporalChecks } from './doctor/check-temporal.ts';
 import { webhookChecks } from './doctor/check-webhook.ts';
 
+const deadlineMs = 40_000;
 const marks = { ok: 'ok      ', warning: 'WARNING ', failed: 'FAILED  ', skipped: '-       ' } as const;
 
 const render = (findings: readonly CheckedFinding[]): string => {
   const width = Math.max(...findings.map(({ check }) => check.length));
   return findings
-    .map(
-      ({ check, outcome, message, hint }) =>
-        `${marks[outcome]}${check.padEnd(width)}  ${message}${hint === undefined ? '' : ` ${hint}`}`,
+    .map(({ check, outcome, message, hint }) =>
+      `${marks[outcome]}${check.padEnd(width)}  ${message} ${hint ?? ''}`.trimEnd(),
     )
     .join('\n');
 };
 
-/** Checks everything, prints the findings and sets the exit code. `deadline`: seconds for one check. */
+/** Checks everything, prints the findings and sets the exit code. */
 export const runDoctor = (
-  options: CommonOptions & { readonly deadline: number; readonly fix?: boolean; readonly limiter?: RequestLimiter },
+  options: CommonOptions & { readonly fix?: boolean; readonly limiter?: RequestLimiter },
 ): Promise<void> =>
   withServices(options, async (services) => {
+    const fix = options.fix === true;
     // What fails here is found again by the checks, beside everything else.
-    if (options.fix === true) await provideTemporalCli(services).catch(() => undefined);
+    if (fix) await provideTemporalCli(services).catch(() => undefined);
     const store = openStoreService(services);
     store.catch(() => undefined);
-    const findings = await runChecks(
-      [
-        ...sourceChecks(services, options.limiter),
-        ...webhookChecks(services, store),
-        storeCheck(store, services.config),
-        healthCheck(services, store),
-        ...privacyChecks(services, store),
-        ...warehouseChecks(services, store),
-        ...temporalChecks(services, options.fix === true),
-        operationsCheck(services),
-        diskCheck(services),
-        analyticsCheck(services),
-      ],
-      { deadlineMs: options.deadline * 1000 },
-    );
-    const count = (outcome: string): number => findings.filter((finding) => finding.outcome === outcome).length;
-    const all = [{ check: 'config', outcome: 'ok' as const, message: 'Valid.', ms: 0 }, ...findings];
-    const [bad, odd] = [count('failed'), count('warning')];
-    print(
-      options,
-      { healthy: bad === 0, findings: all },
-      `${render(all)}\n\n${bad + odd === 0 ? 'All is well' : `${bad} failed, ${odd} to look at`}.`,
-    );
+    const checks = [
+      ...sourceChecks(services, options.limiter),
+      ...webhookChecks(services, store),
+      storeCheck(store, services.config),
+      healthCheck(services, store),
+      ...privacyChecks(services, store),
+      ...warehouseChecks(services, store),
+      ...temporalChecks(services, fix),
+      operationsCheck(services),
+      diskCheck(services),
+      analyticsCheck(services),
+    ];
+    const valid = { check: 'config', outcome: 'ok', message: 'Valid.', ms: 0 } as const;
+    const findings = [valid, ...(await runChecks(checks, { deadlineMs }))];
+    const [bad, odd] = (['failed', 'warning'] as const).map((outcome) =>
+      findings.reduce((count, finding) => count + (finding.outcome === outcome ? 1 : 0), 0),
+    ) as [number, number];
+    const verdict = bad + odd === 0 ? 'All is well' : `${bad} failed, ${odd} to look at`;
+    print(options, { healthy: bad === 0, findings }, `${render(findings)}\n\n${verdict}.`);
     process.exitCode = exitCodeOfFindings(findings);
   });
 
-const seconds = (text: string): number => {
-  const value = Number(text);
-  if (!(value > 0)) throw new InvalidArgumentError('Use a number of seconds.');
-  return value;
-};
-
-export const addDoctor = (command: Command): void => {
-  withCommonOptions(command)
-    .option('--fix', 'repair what can be repaired: fetch the Temporal server, create missing schedules')
-    .option('--deadline <seconds>', 'longest time for one check', seconds, 40)
-    .addHelpText(
-      'after',
-      `
-Examples:
-  callsync doctor
-  callsync doctor --fix
-  callsync doctor --json | jq '.findings[] | select(.outcome != "ok")'
-
-It starts embedded servers that do not run, sends one sample delivery to webhook.public_url (which it removes again), and
+export const command = leaf({
+  options: [option('--fix', 'repair what can be repaired: fetch the Temporal server, create missing schedules')],
+  examples: [
+    'callsync doctor',
+    'callsync doctor --fix',
+    `callsync doctor --json | jq '.findings[] | select(.outcome != "ok")'`,
+  ],
+  remarks: `It starts embedded servers that do not run, sends one sample delivery to webhook.public_url (which it removes again), and
 changes nothing else; with --fix it also repairs what needs no decision of yours. Exit code 0: nothing failed (warnings
-are allowed); 4: all that failed did not answer; 2 and 3: something is wrong in the configuration, or refused.`,
-    )
-    .action(runDoctor);
-};
+are allowed); 4: all that failed did not answer; 2, 3 and 6: something must be corrected, allowed or changed first.`,
+  run: runDoctor,
+});

@@ -1,18 +1,18 @@
-import type { Command } from 'commander';
 import { type ErasureProgress, erasureProgressQuery } from '../../../workflows/messages.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { beginErasure, finishErasure, previewErasure } from '../../pipeline/persons/erase.ts';
 import type { ErasureReceipt } from '../../pipeline/persons/receipt.ts';
 import { startErase } from '../../temporal/workflow-client.ts';
 import { ingestDeps } from '../parts/activity-deps.ts';
-import { describeErasure } from '../parts/describe-erasure.ts';
-import { followWorkflow } from '../parts/follow-workflow.ts';
-import { openProof } from '../parts/open-proof.ts';
-import { findTemporal } from '../parts/open-temporal.ts';
+import { followWorkflow } from '../parts/follow.ts';
+import { openProof } from '../parts/keys.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
-import { type PersonOptions, withPerson, withPersonOptions } from '../parts/person-request.ts';
-import { print, say, untilStopped } from '../shell/command.ts';
-import { exitCodes } from '../shell/failures.ts';
+import { describeErasure, type PersonOptions, personOptions, withPerson } from '../parts/persons.ts';
+import { findTemporal } from '../parts/temporal.ts';
+import { leaf, option } from '../shell/define.ts';
+import { endWith } from '../shell/exit.ts';
+import { print, say } from '../shell/output.ts';
+import { untilStopped } from '../shell/signals.ts';
 
 interface EraseOptions extends PersonOptions {
   readonly yes?: boolean;
@@ -58,7 +58,7 @@ const run = (options: EraseOptions): Promise<void> =>
       if (receipt !== undefined) return report(receipt);
       say(`Not signed yet: ${waiting.join(', ')} still holds something.`);
       leave();
-      process.exitCode = exitCodes.incomplete;
+      endWith('incomplete');
     };
     const temporal = await findTemporal(services);
     if (temporal === undefined) {
@@ -80,30 +80,28 @@ const run = (options: EraseOptions): Promise<void> =>
     });
     if (followed.ended) return await finishHere();
     leave();
-    process.exitCode = exitCodes.incomplete;
+    endWith('incomplete');
   });
 
-export const addErase = (command: Command): void => {
-  withPersonOptions(command)
-    .option(
+export const command = leaf({
+  options: [
+    ...personOptions,
+    option(
       '--keep-out',
       'the person objects: later calls that name a value in contacts or metadata are not kept either',
-    )
-    .option('--except-held', 'where a legal hold keeps some of the calls, erase the others')
-    .option('--yes', 'erase; without it the calls are only counted')
-    .option('--no-wait', 'leave the loads and the receipt to the workers: callsync privacy receipt has it later')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  callsync erase --by phone
-  callsync erase --by phone --file numbers.txt --yes --json > receipt.json
-  callsync erase --by phone --file objections.txt --keep-out --yes
-  callsync erase --by metadata --key ClientID --file clients.txt --yes
-
-Values never go into the arguments. Erased calls cannot be brought back, by no later delivery, list, import or restore. The store is
+    ),
+    option('--except-held', 'where a legal hold keeps some of the calls, erase the others'),
+    option('--yes', 'erase; without it the calls are only counted'),
+    option('--no-wait', 'leave the loads and the receipt to the workers: callsync privacy receipt has it later'),
+  ],
+  examples: [
+    'callsync erase --by phone',
+    'callsync erase --by phone --file numbers.txt --yes --json > receipt.json',
+    'callsync erase --by phone --file objections.txt --keep-out --yes',
+    'callsync erase --by metadata --key ClientID --file clients.txt --yes',
+  ],
+  remarks: `Values never go into the arguments. Erased calls cannot be brought back, by no later delivery, list, import or restore. The store is
 rid of them first; then a workflow waits until every warehouse is, looks for what is left, and signs the receipt. Ctrl-C leaves it
 running. Without a Temporal server this process tries once; if something is left, it ends with exit code 5.`,
-    )
-    .action(run);
-};
+  run,
+});

@@ -1,17 +1,19 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { Command } from 'commander';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { type ImportResult, importFile } from '../../pipeline/import/import-file.ts';
 import { ingestDeps } from '../parts/activity-deps.ts';
-import { claimSource, withAcceptSource } from '../parts/open-source.ts';
+import { acceptSource, claimSource } from '../parts/open-source.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../shell/command.ts';
-import { exitCodes } from '../shell/failures.ts';
+import { withStore } from '../parts/services.ts';
+import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
+import { endWith } from '../shell/exit.ts';
+import { print } from '../shell/output.ts';
+import { instant } from '../shell/parsers.ts';
 import { createImportView } from '../shell/progress.ts';
-import { parseTimestampArgument } from './backfill.ts';
+import { untilStopped } from '../shell/signals.ts';
 
 interface ImportOptions extends CommonOptions {
   readonly observedAt?: number;
@@ -19,11 +21,7 @@ interface ImportOptions extends CommonOptions {
   readonly acceptSource?: boolean;
 }
 
-interface FileResult extends ImportResult {
-  readonly file: string;
-}
-
-const describe = ({ file, alreadyDone, records, refused, changed }: FileResult): string => {
+const describe = (file: string, { alreadyDone, records, refused, changed }: ImportResult): string => {
   const counts = `${countOf(records, 'record')}, ${countOf(changed, 'call')} new or changed${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
   return alreadyDone ? `${file}: imported before (${counts}); --restart reads it again` : `${file}: ${counts}`;
 };
@@ -43,57 +41,47 @@ const checkReadable = async (files: readonly string[]): Promise<void> => {
 
 const run = async (files: readonly string[], options: ImportOptions): Promise<void> => {
   await checkReadable(files);
-  await importAll(files, options);
-};
-
-const importAll = (files: readonly string[], options: ImportOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
+  await withStore(options, async (store, services) => {
     const { signal } = untilStopped();
     await claimSource(store, services.config, options.acceptSource === true ? 'accept' : 'keep');
-    const targets = await openWarehouses(services, store);
-    const deps = ingestDeps(services, { store, targets });
-    let refused = 0;
+    const deps = ingestDeps(services, { store, targets: await openWarehouses(services, store) });
+    const { observedAt, restart = false } = options;
     for (const file of files) {
       const name = file === '-' ? 'stdin' : basename(file);
       const view = createImportView(name);
       const from = file === '-' ? { name, bytes: process.stdin as AsyncIterable<Buffer> } : file;
-      const { observedAt, restart = false } = options;
-      try {
-        const input = { from, restart, observedAt };
-        const result = { file, ...(await importFile(deps, input, { signal, onProgress: view.update })) };
-        refused += result.refused;
-        view.stop();
-        print(options, result, describe(result));
-      } catch (error) {
-        view.stop();
+      const input = { from, restart, observedAt };
+      const imported = importFile(deps, input, { signal, onProgress: view.update }).finally(view.stop);
+      const result = await imported.catch((error: unknown) => {
         if (!signal.aborted) throw error;
+      });
+      if (result === undefined) {
         services.say(`Stopped in ${name}; the same command goes on from there.`);
-        process.exitCode = exitCodes.incomplete;
-        return;
+        return endWith('incomplete');
       }
+      print(options, { file, ...result }, describe(file, result));
+      if (result.refused > 0) endWith('incomplete');
     }
-    if (refused > 0) process.exitCode = exitCodes.incomplete;
   });
+};
 
-export const addImport = (command: Command): void => {
-  withAcceptSource(withCommonOptions(command))
-    .argument('<files...>', 'files of call records; - reads standard input')
-    .option(
+export const command = leaf({
+  args: [argument('<files...>', 'files of call records; - reads standard input')],
+  options: [
+    acceptSource,
+    option(
       '--observed-at <instant>',
       'when the records were as they are in the files (default: the end of processing of each, else its own time)',
-      parseTimestampArgument,
-    )
-    .option('--restart', 'read files again from the beginning, also those that are done')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  callsync import calls-2024.ndjson.gz
-  callsync import export/*.json --observed-at 2024-12-31T23:00:00Z
-  zcat old.gz | callsync import -
-
-An interrupted import of a file goes on where it was. Imported values never replace newer ones. Records that are no calls
+      { parse: instant },
+    ),
+    option('--restart', 'read files again from the beginning, also those that are done'),
+  ],
+  examples: [
+    'callsync import calls-2024.ndjson.gz',
+    'callsync import export/*.json --observed-at 2024-12-31T23:00:00Z',
+    'zcat old.gz | callsync import -',
+  ],
+  remarks: `An interrupted import of a file goes on where it was. Imported values never replace newer ones. Records that are no calls
 go to quarantine with file and line. Exit code 5: some did.`,
-    )
-    .action(run);
-};
+  run,
+});

@@ -1,6 +1,5 @@
 import { userInfo } from 'node:os';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import type { Command } from 'commander';
 import { createAccess } from '../../health/page/access.ts';
 import { readCertificate } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
@@ -10,18 +9,15 @@ import { createAssistant } from '../../mcp/assistant.ts';
 import { serveHttp } from '../../mcp/serve-http.ts';
 import { openRecorder } from '../../store/status/recorder.ts';
 import { kindOf } from '../../warehouse/kinds.ts';
+import { isLoopback, openActors } from '../parts/open-operations.ts';
 import { openStoreServer } from '../parts/open-store.ts';
-import { chooseWarehouse } from '../parts/open-warehouse.ts';
+import { chooseWarehouse } from '../parts/open-warehouses.ts';
 import type { Services } from '../parts/services.ts';
-import {
-  type CommonOptions,
-  say,
-  untilStopped,
-  wholeNumber,
-  withCommonOptions,
-  withServices,
-} from '../shell/command.ts';
-import { readVersion } from '../shell/version.ts';
+import { withServices } from '../parts/with-services.ts';
+import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { readVersion, say } from '../shell/output.ts';
+import { port, wholeNumber } from '../shell/parsers.ts';
+import { untilStopped } from '../shell/signals.ts';
 import { explainAt } from './query.ts';
 
 interface McpOptions extends CommonOptions {
@@ -37,48 +33,15 @@ interface McpOptions extends CommonOptions {
 }
 
 const gigabyte = 2 ** 30;
-const loopback = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
-
-export const addMcp = (command: Command): void => {
-  withCommonOptions(command)
-    .option('--warehouse <name>', 'warehouse to read (default: the first Postgres warehouse, else the first)')
-    .option('--transcripts', 'let assistants read transcripts, telephone numbers and free fields')
-    .option(
-      '--http <port>',
-      'serve streamable HTTP on this port, instead of standard input and output',
-      wholeNumber(0, 65_535),
-    )
-    .option('--listen <address>', 'with --http: address to listen on', '127.0.0.1')
-    .option('--events-url-file <file>', 'file with the URL of a role that may insert events into the store')
-    .option('--max-rows <n>', 'most rows of an answer', wholeNumber(1, 100_000), 1_000)
-    .option('--max-bytes <n>', 'most bytes of the rows of an answer', wholeNumber(1_000, 100_000_000), 1_000_000)
-    .option('--max-seconds <n>', 'longest time of a query, in seconds', wholeNumber(1, 600), 30)
-    .option('--max-billed-gb <n>', 'on BigQuery, most gigabytes that a query may read', wholeNumber(1), 10)
-    .addHelpText(
-      'after',
-      `
-Examples:
-  callsync mcp
-  callsync mcp --transcripts --warehouse main
-  callsync mcp --http 9470
-  claude mcp add callsync -- npx callsync mcp --config callsync.yaml
-
-Assistants that speak the Model Context Protocol start this command, or connect to http://127.0.0.1:PORT/mcp. They read tables and
-marts under a restricted role: no transcript, telephone number or free field. callsync records each tool call as an event: user,
-tool, number of rows. On addresses other than loopback, --http requires operations.tls and a token (operations.actors).`,
-    )
-    .action((options: McpOptions) => withServices(options, (services) => runMcp(services, options)));
-};
 
 const runMcp = async (services: Services, options: McpOptions): Promise<void> => {
   const { config } = services;
   const openHttp = options.http === undefined ? undefined : checkHttp(services, options.listen);
-  const { name, settings } = chooseWarehouse(config, options.warehouse);
+  const { name, settings, place } = chooseWarehouse(config, options.warehouse);
   const kind = kindOf(settings);
   const storeUrl = await openStoreServer(services);
   const warehouse = kind.create({ name, config: settings, storeUrl, ...withoutLoads });
   services.defer(() => warehouse.close());
-  const place = kind.place(settings);
   const reader = warehouse.openReader({
     marts: place.marts,
     queryMs: options.maxSeconds * 1_000,
@@ -140,13 +103,10 @@ const withoutLoads = {
 
 /** Away from loopback, everybody on the network could ask. @throws CallsyncError MCP_EXPOSED */
 const checkHttp = ({ config }: Services, listen: string) => {
-  const { tls, hosts, actors: configured } = config.operations;
-  const actors = configured.flatMap(({ name, token_file }) => {
-    const secret = openSecret({ key: 'operations.actors[].token', file: token_file });
-    return secret === undefined ? [] : [{ name, token: secret.read }];
-  });
+  const { tls, hosts } = config.operations;
+  const actors = openActors(config);
   const certificate = tls && readCertificate(tls);
-  if (!loopback.test(listen) && (certificate === undefined || actors.length === 0)) {
+  if (!isLoopback(listen) && (certificate === undefined || actors.length === 0)) {
     throw terminal('MCP_EXPOSED', `Assistants on ${listen} need a certificate and a token.`, {
       hint: 'Set operations.tls and operations.actors, or leave out --listen.',
     });
@@ -154,3 +114,33 @@ const checkHttp = ({ config }: Services, listen: string) => {
   const access = createAccess({ isOpen: actors.length === 0, readToken: undefined, actors, hosts });
   return { listen, tls: certificate, access };
 };
+
+export const command = leaf({
+  options: [
+    option('--warehouse <name>', 'warehouse to read (default: the first Postgres warehouse, else the first)'),
+    option('--transcripts', 'let assistants read transcripts, telephone numbers and free fields'),
+    option('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', { parse: port }),
+    option('--listen <address>', 'with --http: address to listen on', { standard: '127.0.0.1' }),
+    option('--events-url-file <file>', 'file with the URL of a role that may insert events into the store'),
+    option('--max-rows <n>', 'most rows of an answer', { parse: wholeNumber(1, 100_000), standard: 1_000 }),
+    option('--max-bytes <n>', 'most bytes of the rows of an answer', {
+      parse: wholeNumber(1_000, 100_000_000),
+      standard: 1_000_000,
+    }),
+    option('--max-seconds <n>', 'longest time of a query, in seconds', { parse: wholeNumber(1, 600), standard: 30 }),
+    option('--max-billed-gb <n>', 'on BigQuery, most gigabytes that a query may read', {
+      parse: wholeNumber(1),
+      standard: 10,
+    }),
+  ],
+  examples: [
+    'callsync mcp',
+    'callsync mcp --transcripts --warehouse main',
+    'callsync mcp --http 9470',
+    'claude mcp add callsync -- npx callsync mcp --config callsync.yaml',
+  ],
+  remarks: `Assistants that speak the Model Context Protocol start this command, or connect to http://127.0.0.1:PORT/mcp. They read tables and
+marts under a restricted role: no transcript, telephone number or free field. callsync records each tool call as an event: user,
+tool, number of rows. On addresses other than loopback, --http requires operations.tls and a token (operations.actors).`,
+  run: (options: McpOptions) => withServices(options, (services) => runMcp(services, options)),
+});

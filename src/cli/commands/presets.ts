@@ -1,37 +1,46 @@
 import { readFile } from 'node:fs/promises';
-import type { Command } from 'commander';
 import { listPresets, readPreset } from '../../source/presets/presets.ts';
-import { type CommonOptions, print } from '../shell/command.ts';
-import { withExamples } from '../shell/output.ts';
+import { argument, group, leaf } from '../shell/define.ts';
+import { print } from '../shell/output.ts';
 
-export const addPresets = (command: Command): void => {
-  const presets = command.addHelpText(
-    'after',
-    `
-Examples:
-  callsync presets
-  callsync presets show activate > activate-changed.yaml
+interface Options {
+  readonly json?: boolean;
+}
 
-Use one by its name (source.list.preset: activate), or a changed copy by its path.`,
+const list = async (options: Options): Promise<void> => {
+  const all = await listPresets();
+  const width = Math.max(...all.map(({ name }) => name.length));
+  print(
+    options,
+    all.map(({ name, description, file }) => ({ name, description, file })),
+    all.map(({ name, description }) => `${name.padEnd(width)}  ${description}`).join('\n'),
   );
-  withExamples(presets.command('list', { isDefault: true }), ['callsync presets', 'callsync presets list --json'])
-    .description('list the presets')
-    .option('--json', 'print the result as one JSON line on standard output')
-    .action(async (options: CommonOptions) => {
-      const all = await listPresets();
-      const width = Math.max(...all.map(({ name }) => name.length));
-      print(
-        options,
-        all.map(({ name, description, file }) => ({ name, description, file })),
-        all.map(({ name, description }) => `${name.padEnd(width)}  ${description}`).join('\n'),
-      );
-    });
-  withExamples(presets.command('show <name>'), ['callsync presets show activate > activate-changed.yaml'])
-    .description('print the YAML of a preset')
-    .option('--json', 'print it as one JSON line')
-    .action(async (name: string, options: CommonOptions) => {
-      const preset = await readPreset(name);
-      const { description, config } = preset;
-      print(options, { name, description, config }, (await readFile(preset.file, 'utf8')).trimEnd());
-    });
 };
+
+const show = async (name: string, options: Options): Promise<void> => {
+  const { description, config, file } = await readPreset(name);
+  print(options, { name, description, config }, (await readFile(file, 'utf8')).trimEnd());
+};
+
+const copying = 'callsync presets show activate > activate-changed.yaml';
+
+export const command = group({
+  examples: ['callsync presets', copying],
+  remarks: 'Use one by its name (source.list.preset: activate), or a changed copy by its path.',
+  standard: 'list',
+  commands: {
+    list: leaf({
+      does: 'list the presets',
+      shared: 'json',
+      examples: ['callsync presets', 'callsync presets list --json'],
+      run: list,
+    }),
+    show: leaf({
+      does: 'print the YAML of a preset',
+      shared: 'json',
+      args: [argument('<name>', 'name of the preset')],
+      examples: [copying],
+      run: show,
+    }),
+  },
+});

@@ -1,36 +1,21 @@
-import { readFile } from 'node:fs/promises';
-import type { Command } from 'commander';
-import { isObject } from '../../calls/field-reader.ts';
-import { countOf } from '../../lib/count-of.ts';
+import { dirname, join, resolve } from 'node:path';
+import { stringify } from 'yaml';
 import { terminal } from '../../lib/errors.ts';
-import { parseQuietly } from '../../lib/parse-json.ts';
+import { openOwnSecret } from '../../lib/secret.ts';
 import { applyAges } from '../../pipeline/load/apply-ages.ts';
 import { applyRules } from '../../pipeline/load/apply-rules.ts';
-import { findCalls, finishErasure } from '../../pipeline/persons/erase.ts';
 import type { Privacy } from '../../privacy/privacy.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
-import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
 import { ingestDeps, openAges } from '../parts/activity-deps.ts';
-import { describeErasure } from '../parts/describe-erasure.ts';
-import { openRules } from '../parts/open-privacy.ts';
-import { openProof } from '../parts/open-proof.ts';
+import { openRules, ownKeyFile } from '../parts/keys.ts';
 import { openStoreService } from '../parts/open-store.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
-import { type PersonOptions, withPerson, withPersonOptions } from '../parts/person-request.ts';
-import type { Services } from '../parts/services.ts';
-import {
-  type CommonOptions,
-  print,
-  wholeNumber,
-  withCommonOptions,
-  withServices,
-  withStore,
-} from '../shell/command.ts';
-import { exitCodes } from '../shell/failures.ts';
-import { withExamples } from '../shell/output.ts';
-import { addHoldCommands } from './hold.ts';
-import { addPrivacyKeys } from './privacy-keys.ts';
+import { type Services, withServices } from '../parts/services.ts';
+import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { print } from '../shell/output.ts';
+import { wholeNumber } from '../shell/parsers.ts';
+import { personCommands } from './persons.ts';
 import { sampleCall, sampleUtterance } from './webhook/sample-call.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -111,23 +96,6 @@ const apply = (options: CommonOptions): Promise<void> =>
     );
   });
 
-/** Answers a request for access: the documents of the calls that an erasure would mean. */
-const exportPerson = (options: PersonOptions): Promise<void> =>
-  withPerson(options, { mayCome: false }, async ({ meant, store, services }) => {
-    let [found, erased, unseen] = [0, 0, 0];
-    for (const id of await findCalls(store, meant)) {
-      const row = (await readRows(store, [id])).get(id);
-      if (row === undefined) unseen += 1;
-      else if (row.tombstone) erased += 1;
-      else {
-        found += 1;
-        process.stdout.write(`${JSON.stringify(row.document)}\n`);
-      }
-    }
-    const others = [...(erased > 0 ? [`${erased} erased`] : []), ...(unseen > 0 ? [`${unseen} never seen here`] : [])];
-    services.say(`${countOf(found, 'call')}${others.map((one) => `; ${one}`).join('')}.`);
-  });
-
 interface RetentionOptions extends CommonOptions {
   readonly dryRun?: boolean;
 }
@@ -150,112 +118,61 @@ const retain = (options: RetentionOptions): Promise<void> =>
     );
   });
 
-/** Of an erasure that was left to the workers; where they are away, it is finished here if nothing waits. */
-const showReceipt = (requestId: string, options: CommonOptions): Promise<void> =>
-  withStore(options, async (store, services) => {
-    const targets = await openWarehouses(services, store);
-    const deps = { ...ingestDeps(services, { store, targets }), proof: openProof(services.config) };
-    const { waiting, receipt } = await finishErasure(deps, requestId, { load: false });
-    if (receipt !== undefined) return print(options, receipt, describeErasure(receipt));
-    print(
-      options,
-      { requestId, receipt: null, waiting },
-      `Not signed yet: ${waiting.join(', ')} still holds something.`,
-    );
-    process.exitCode = exitCodes.incomplete;
-  });
-
-const printPublicKey = (options: CommonOptions): Promise<void> =>
-  withServices(options, async ({ config }) => {
-    const { publicKey } = openProof(config).keys;
-    print(options, { publicKey }, publicKey.trimEnd());
-  });
-
-/** Needs neither a configuration nor a secret. */
-const checkReceipt = async (file: string, { publicKey, ...options }: CheckOptions): Promise<void> => {
-  const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch((cause) => {
-    throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', {
-      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
-      cause,
-    });
-  });
-  const receipt: unknown = parseQuietly(Buffer.from(text as string));
-  if (!isReceipt(receipt))
-    throw terminal('USAGE_RECEIPT', 'The file is no receipt as --json prints it.', {
-      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
-    });
-  const signed = isSignedBy(receipt, pem as string);
-  print(options, { signed }, signed ? 'The receipt was signed by the holder of this key.' : 'The signature is wrong.');
-  if (!signed) process.exitCode = exitCodes.refused;
-};
-
-interface CheckOptions extends CommonOptions {
-  readonly publicKey: string;
-}
-
-const isReceipt = (value: unknown): value is { readonly proof: ReceiptProof } =>
-  isObject(value) && isObject(value.proof) && typeof value.proof.digest === 'string';
-
-const isSignedBy = (receipt: { readonly proof: ReceiptProof }, pem: string): boolean => {
-  try {
-    return isSigned(receipt, pem);
-  } catch (cause) {
-    throw terminal('USAGE_RECEIPT', 'The public key is no key in PEM.', {
-      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
-      cause,
-    });
-  }
-};
-
 const callsPerLine = 10_000;
 
-export const addPrivacy = (command: Command): void => {
-  const privacy = command.addHelpText(
-    'after',
-    '\nExamples:\n  callsync privacy preview\n  callsync privacy preview --stored 3\n  callsync privacy apply',
-  );
-  withExamples(withCommonOptions(privacy.command('preview')), [
-    'callsync privacy preview',
-    'callsync privacy preview --stored 3 --json',
-  ])
-    .description('what the configured rules make of an invented call, or of stored ones; changes nothing')
-    .option('--stored <n>', 'of so many of the newest stored calls, whose content is printed', wholeNumber(1, 1_000))
-    .action(preview);
-  withExamples(withCommonOptions(privacy.command('apply')), ['callsync privacy apply'])
-    .description(
-      'apply the configured rules to what is stored already: ledger, deliveries, quarantine, then every warehouse',
-    )
-    .action(apply);
-  withExamples(withPersonOptions(privacy.command('export')), [
-    'callsync privacy export --by phone > calls.ndjson',
-    'callsync privacy export --by metadata --key ClientID --file clients.txt',
-  ])
-    .description("print a person's calls as they are stored, one JSON document a line, to answer a request for access")
-    .action(exportPerson);
-  withExamples(withCommonOptions(privacy.command('retention')), [
-    'callsync privacy retention --dry-run',
-    'callsync privacy retention --json',
-  ])
-    .description('take what is older than privacy.retention allows, as maintenance does; with --dry-run count it')
-    .option('--dry-run', 'count the calls, and change nothing')
-    .action(retain);
-  withExamples(withCommonOptions(privacy.command('receipt')), ['callsync privacy receipt 0123456789abcdef --json'])
-    .description('the signed receipt of an erasure that was left with --no-wait or Ctrl-C')
-    .argument('<erasure>', 'its name, as callsync erase told it')
-    .action(showReceipt);
-  withExamples(withCommonOptions(privacy.command('public-key')), ['callsync privacy public-key > callsync.pem'])
-    .description('print the public key with which anyone can check receipts of erasures and holds')
-    .action(printPublicKey);
-  withExamples(withCommonOptions(privacy.command('check-receipt')), [
-    'callsync privacy check-receipt receipt.json --public-key callsync.pem',
-  ])
-    .description('check the signature of a receipt; needs no configuration and no secret')
-    .argument('<file>', 'the receipt, as --json printed it')
-    .requiredOption(
-      '--public-key <file>',
-      'the public key of the installation, as callsync privacy public-key prints it',
-    )
-    .action(checkReceipt);
-  addHoldCommands(privacy);
-  addPrivacyKeys(privacy);
+/** `k1` → `k2`, `main` → `main2`. */
+const nextId = (id: string): string => {
+  const [, name = '', number = '1'] = /^(.*?)(\d*)$/.exec(id) ?? [];
+  return `${name}${Number(number || '1') + 1}`;
 };
+
+const rotateKey = (options: CommonOptions): Promise<void> =>
+  withServices(options, async ({ config }) => {
+    openRules(config);
+    const { key_id, key_file, former_keys } = config.privacy;
+    const ids = new Set([key_id, ...former_keys.map(({ id }) => id)]);
+    let id = nextId(key_id);
+    while (ids.has(id)) id = nextId(id);
+    const present = resolve(key_file ?? ownKeyFile(config.store));
+    const file = join(dirname(present), `privacy-${id}.key`);
+    openOwnSecret('privacy.key', file).readBytes();
+    const privacy = { key_id: id, key_file: file, former_keys: [...former_keys, { id: key_id, file: present }] };
+    print(
+      options,
+      privacy,
+      `The new key is in ${file}. Give it to every worker and receiver, have the configuration say this, and restart them, workers first:\n\n${stringify({ privacy })}`,
+    );
+  });
+
+export const command = group({
+  examples: ['callsync privacy preview', 'callsync privacy preview --stored 3', 'callsync privacy apply'],
+  commands: {
+    preview: leaf({
+      does: 'what the configured rules make of an invented call, or of stored ones; changes nothing',
+      options: [
+        option('--stored <n>', 'preview the n newest stored calls; prints call content', {
+          parse: wholeNumber(1, 1_000),
+        }),
+      ],
+      examples: ['callsync privacy preview', 'callsync privacy preview --stored 3 --json'],
+      run: preview,
+    }),
+    apply: leaf({
+      does: 'apply the configured rules to what is stored already: ledger, deliveries, quarantine, then every warehouse',
+      examples: ['callsync privacy apply'],
+      run: apply,
+    }),
+    retention: leaf({
+      does: 'take what is older than privacy.retention allows, as maintenance does; with --dry-run count it',
+      options: [option('--dry-run', 'count the calls, and change nothing')],
+      examples: ['callsync privacy retention --dry-run', 'callsync privacy retention --json'],
+      run: retain,
+    }),
+    ...personCommands,
+    'rotate-key': leaf({
+      does: 'make a new key of tokens, and print what the configuration is to say; changes nothing else',
+      examples: ['callsync privacy rotate-key'],
+      run: rotateKey,
+    }),
+  },
+});

@@ -1,45 +1,25 @@
 import { text } from 'node:stream/consumers';
-import type { Command } from 'commander';
 import { terminal } from '../../lib/errors.ts';
-import { kindOf } from '../../warehouse/kinds.ts';
-import { configuredWarehouse, openWarehouse } from '../parts/open-warehouse.ts';
-import { abortOnSignals, type CommonOptions, print, withCommonOptions, withStore } from '../shell/command.ts';
-import { renderTable } from '../shell/output.ts';
+import { openWarehouse, settingsOf } from '../parts/open-warehouses.ts';
+import { withStore } from '../parts/services.ts';
+import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
+import { print, renderTable } from '../shell/output.ts';
+import { abortOnSignals } from '../shell/signals.ts';
 
 interface QueryOptions extends CommonOptions {
   readonly warehouse?: string;
 }
 
-export const addQuery = (command: Command): void => {
-  withCommonOptions(command)
-    .argument('<sql>', "one query, in the warehouse's own SQL; - reads it from standard input")
-    .option('--warehouse <name>', 'where to ask (default: the first Postgres warehouse, else the first)')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  callsync query 'SELECT status, count(*) AS calls FROM calls GROUP BY status'
-  callsync query 'SELECT * FROM agent_daily ORDER BY business_day DESC LIMIT 10' --json
-  callsync query 'SELECT COUNTIF(value_bool) AS found FROM tags' --warehouse bigquery
-  callsync query - --json < week.sql
-
-Tables are found by their names, and so are marts on PostgreSQL; on BigQuery, marts are in the dataset calls_marts (docs/marts.md;
-docs/cookbook.md answers questions with them). It only reads, and holds all rows in memory: LIMIT what may be many. On PostgreSQL it
-asks as a role of its own, which may read tables and marts and nothing else (reader_url_file, else a role that callsync makes).`,
-    )
-    .action((sql: string, options: QueryOptions) =>
-      withStore(options, async (store, services) => {
-        const warehouse = openWarehouse(services, store, options.warehouse);
-        const text = await readSql(sql);
-        const configured = configuredWarehouse(services.config, warehouse.name);
-        const { marts } = kindOf(configured).place(configured);
-        const reader = warehouse.openReader({ marts });
-        services.defer(() => reader.close());
-        const rows = await abortOnSignals((signal) => reader.ask(text, signal)).catch(explainAt(text));
-        print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
-      }),
-    );
-};
+const run = (given: string, options: QueryOptions): Promise<void> =>
+  withStore(options, async (store, services) => {
+    const warehouse = openWarehouse(services, store, options.warehouse);
+    const sql = await readSql(given);
+    const { marts } = settingsOf(services.config, warehouse.name).place;
+    const reader = warehouse.openReader({ marts });
+    services.defer(() => reader.close());
+    const rows = await abortOnSignals((signal) => reader.ask(sql, signal)).catch(explainAt(sql));
+    print(options, { warehouse: warehouse.name, rows }, renderTable(rows));
+  });
 
 const readSql = async (argument: string): Promise<string> => {
   const sql = argument === '-' ? await text(process.stdin) : argument;
@@ -118,3 +98,18 @@ const place = (sql: string, position: string | undefined): string => {
     .split('\n');
   return ` (line ${before.length}, character ${[...(before.at(-1) as string)].length + 1})`;
 };
+
+export const command = leaf({
+  args: [argument('<sql>', "one query, in the warehouse's own SQL; - reads it from standard input")],
+  options: [option('--warehouse <name>', 'where to ask (default: the first Postgres warehouse, else the first)')],
+  examples: [
+    "callsync query 'SELECT status, count(*) AS calls FROM calls GROUP BY status'",
+    "callsync query 'SELECT * FROM agent_daily ORDER BY business_day DESC LIMIT 10' --json",
+    "callsync query 'SELECT COUNTIF(value_bool) AS found FROM tags' --warehouse bigquery",
+    'callsync query - --json < week.sql',
+  ],
+  remarks: `Tables are found by their names, and so are marts on PostgreSQL; on BigQuery, marts are in the dataset calls_marts (docs/marts.md;
+docs/cookbook.md answers questions with them). It only reads, and holds all rows in memory: LIMIT what may be many. On PostgreSQL it
+asks as a role of its own, which may read tables and marts and nothing else (reader_url_file, else a role that callsync makes).`,
+  run,
+});

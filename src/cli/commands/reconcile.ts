@@ -1,14 +1,16 @@
-import { type Command, Option } from 'commander';
 import type { SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { type ReconcileProgress, reconcileProgressQuery } from '../../../workflows/messages.ts';
 import { terminal } from '../../lib/errors.ts';
 import { startReconcile } from '../../temporal/workflow-client.ts';
-import { followWorkflow } from '../parts/follow-workflow.ts';
-import { openTemporal } from '../parts/open-temporal.ts';
-import { type CommonOptions, print, say, untilStopped, withCommonOptions, withServices } from '../shell/command.ts';
-import { exitCodes } from '../shell/failures.ts';
-import { withExamples } from '../shell/output.ts';
-import { parseTimestampArgument } from './backfill.ts';
+import { followWorkflow } from '../parts/follow.ts';
+import { toOption, untilNow } from '../parts/range.ts';
+import { withServices } from '../parts/services.ts';
+import { openTemporal } from '../parts/temporal.ts';
+import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { endWith } from '../shell/exit.ts';
+import { print, say } from '../shell/output.ts';
+import { instant } from '../shell/parsers.ts';
+import { untilStopped } from '../shell/signals.ts';
 
 const everyMs = 1_000;
 
@@ -44,21 +46,14 @@ interface ReconcileOptions extends CommonOptions {
 
 const reconcile = (options: ReconcileOptions): Promise<void> =>
   withServices(options, async (services) => {
-    const to = options.to ?? Date.now() * 1000;
-    if (options.from !== undefined && options.from >= to)
-      throw terminal('USAGE_RANGE', 'The range is empty: --from must be before --to and before now.');
-    if (options.from === undefined && options.to !== undefined)
+    const { from, to, force, acceptEmpty } = options;
+    if (from === undefined && to !== undefined)
       throw terminal('USAGE_RANGE', '--to needs --from: without a range, windows without a verdict are compared.');
-    const temporal = await openTemporal(services);
-    const name = options.from === undefined ? 'asked' : `${options.from}-${to}`;
-    const handle = await startReconcile(temporal.client, services.config.temporal.task_queue, {
-      name,
-      request: {
-        ...(options.from === undefined ? {} : { range: { from: options.from, to } }),
-        force: options.force,
-        acceptEmpty: options.acceptEmpty,
-        ...levelsOf(options.level),
-      },
+    const range = from === undefined ? undefined : untilNow({ from, to });
+    const { client } = await openTemporal(services);
+    const handle = await startReconcile(client, services.config.temporal.task_queue, {
+      name: range === undefined ? 'asked' : `${range.from}-${range.to}`,
+      request: { ...(range && { range }), force, acceptEmpty, ...levelsOf(options.level) },
     });
     let last: ReconcileProgress | undefined;
     const followed = await followWorkflow<ReconcileProgress, ReconcileProgress>(handle, {
@@ -76,31 +71,27 @@ const reconcile = (options: ReconcileOptions): Promise<void> =>
       say,
     });
     const progress = followed.ended ? followed.result : last;
-    if (!followed.ended) {
-      say('The reconciliation goes on in its workers; the same command joins it again.');
-      process.exitCode = exitCodes.incomplete;
-    }
-    if (progress === undefined) return;
-    print(options, progress, describe(progress));
-    const { unproven, suspicious, failed, unreachable } = progress.totals;
-    if (unproven + suspicious + failed + unreachable > 0) process.exitCode = exitCodes.incomplete;
+    if (!followed.ended) say('The reconciliation goes on in its workers; the same command joins it again.');
+    if (progress !== undefined) print(options, progress, describe(progress));
+    const { unproven, suspicious, failed, unreachable } = progress?.totals ?? emptyTotals;
+    if (!followed.ended || unproven + suspicious + failed + unreachable > 0) endWith('incomplete');
   });
 
-export const addReconcile = (command: Command): void => {
-  withExamples(
-    withCommonOptions(command),
-    ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --level records --level rows'],
-    'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty, or failed.',
-  )
-    .option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', parseTimestampArgument)
-    .option('--to <instant>', 'end of the range (UTC); now by default', parseTimestampArgument)
-    .addOption(
-      new Option(
-        '--level <level...>',
-        'with the service: ids, fields of a summary listing, whole records; in warehouses: guards, or the rows themselves',
-      ).choices(levels),
-    )
-    .option('--force', 'also windows that have a good verdict')
-    .option('--accept-empty', 'an empty window is right although its history says otherwise')
-    .action(reconcile);
-};
+const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
+
+export const command = leaf({
+  options: [
+    option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', { parse: instant }),
+    toOption,
+    option(
+      '--level <level...>',
+      'with the service: ids, fields of a summary listing, whole records; in warehouses: guards, or the rows themselves',
+      { choices: levels },
+    ),
+    option('--force', 'also windows that have a good verdict'),
+    option('--accept-empty', 'accept empty windows that used to contain calls'),
+  ],
+  examples: ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --level records --level rows'],
+  remarks: 'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty, or failed.',
+  run: reconcile,
+});

@@ -1,9 +1,10 @@
-import type { Command } from 'commander';
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
-import { openWarehouse } from '../parts/open-warehouse.ts';
-import { type CommonOptions, print, wholeNumber, withCommonOptions, withStore } from '../shell/command.ts';
-import { iso } from '../shell/output.ts';
-import { parseTimestampArgument, refuseEmptyRange } from './backfill.ts';
+import { openWarehouse } from '../parts/open-warehouses.ts';
+import { refuseEmptyRange } from '../parts/range.ts';
+import { withStore } from '../parts/services.ts';
+import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
+import { iso, print } from '../shell/output.ts';
+import { instant, wholeNumber } from '../shell/parsers.ts';
 
 interface SearchOptions extends CommonOptions {
   readonly from?: number;
@@ -26,12 +27,10 @@ const highlight = ({ text, highlights }: SearchHit): string => {
   return shown + plain(text.slice(at));
 };
 
-const instant = (micros: number | null): string => (micros === null ? 'no time' : iso(micros));
-
-const renderCall = (call: FoundCall): string =>
+const renderCall = ({ callId, callTimestamp, language, hits }: FoundCall): string =>
   [
-    `${call.callId}  ${instant(call.callTimestamp)}  ${call.language ?? ''}`.trimEnd(),
-    ...call.hits.map(
+    `${callId}  ${callTimestamp === null ? 'no time' : iso(callTimestamp)}  ${language ?? ''}`.trimEnd(),
+    ...hits.map(
       (hit) => `  ${String(hit.utteranceIndex).padStart(4)} ${(hit.side ?? '-').padEnd(4)} ${highlight(hit)}`,
     ),
   ].join('\n');
@@ -62,36 +61,39 @@ const toJson = ({ calls, more, pending }: SearchResult) => ({
   pending,
 });
 
-export const addSearch = (command: Command): void => {
-  withCommonOptions(command)
-    .argument(
+const run = (words: readonly string[], options: SearchOptions): Promise<void> =>
+  withStore(options, async (store, services) => {
+    refuseEmptyRange(options);
+    const { from, to, side, limit } = options;
+    const { search } = openWarehouse(services, store, options.warehouse);
+    const result = await search.find({ text: words.join(' '), from, to, side, limit });
+    print(options, toJson(result), render(result, side));
+  });
+
+export const command = leaf({
+  args: [
+    argument(
       '<text...>',
       'words and "phrases in quotes"; or between alternatives, a minus sign before what is excluded',
-    )
-    .option('--from <instant>', 'calls from then on (UTC)', parseTimestampArgument)
-    .option('--to <instant>', 'calls before then (UTC)', parseTimestampArgument)
-    .option('--side <side>', 'said by this side, such as in or out')
-    .option('--limit <n>', 'most calls to show, newest first; at most 1000', wholeNumber(1, 1_000), 20)
-    .option('--warehouse <name>', 'where to search (default: the first Postgres warehouse)')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  callsync warehouse search-index create
-  callsync search annuler contrat --side out
-  callsync search '"votre facture" -rappeler' --from 2025-01-01 --json
-
-Words are found in all their inflections, by the language of each call, and without regard to accents and case; all words
+    ),
+  ],
+  options: [
+    option('--from <instant>', 'calls from then on (UTC)', { parse: instant }),
+    option('--to <instant>', 'calls before then (UTC)', { parse: instant }),
+    option('--side <side>', 'said by this side, such as in or out'),
+    option('--limit <n>', 'most calls to show, newest first; at most 1000', {
+      parse: wholeNumber(1, 1_000),
+      standard: 20,
+    }),
+    option('--warehouse <name>', 'where to search (default: the first Postgres warehouse)'),
+  ],
+  examples: [
+    'callsync warehouse search-index create',
+    'callsync search annuler contrat --side out',
+    `callsync search '"votre facture" -rappeler' --from 2025-01-01 --json`,
+  ],
+  remarks: `Words are found in all their inflections, by the language of each call, and without regard to accents and case; all words
 must be said by one side of a call, a phrase within one utterance, word for word. Very frequent words (stop words, such as votre or the) count in phrases only.
 BigQuery compares whole words as they are written; the local one cannot search. With --json, highlights are [start, end) offsets into text.`,
-    )
-    .action((words: readonly string[], options: SearchOptions) =>
-      withStore(options, async (store, services) => {
-        refuseEmptyRange(options);
-        const warehouse = openWarehouse(services, store, options.warehouse);
-        const { from, to, side, limit } = options;
-        const result = await warehouse.search.find({ text: words.join(' '), from, to, side, limit });
-        print(options, toJson(result), render(result, side));
-      }),
-    );
-};
+  run,
+});

@@ -1,34 +1,26 @@
-import type { Command } from 'commander';
 import { createRegistry } from '../../health/metrics/registry.ts';
-import { openSecret } from '../../lib/secret.ts';
-import { requireKeyFile } from '../parts/open-keys.ts';
+import { requireKeyFile } from '../parts/keys.ts';
 import { openOperations } from '../parts/open-operations.ts';
 import { openReceiver } from '../parts/open-receiver.ts';
-import { openStoreService } from '../parts/open-store.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withReceiverServices } from '../shell/command.ts';
+import { configuredStore, openStoreService } from '../parts/open-store.ts';
+import { withReceiverServices } from '../parts/services.ts';
+import { type CommonOptions, leaf } from '../shell/define.ts';
 import { createLogger } from '../shell/log.ts';
-import { readVersion } from '../shell/version.ts';
+import { print, readVersion } from '../shell/output.ts';
+import { untilStopped } from '../shell/signals.ts';
 
-export const addServe = (command: Command): void => {
-  withCommonOptions(command)
-    .addHelpText('after', '\nExamples:\n  callsync serve --config callsync.yaml')
-    .action((options: CommonOptions) =>
-      withReceiverServices(options, async (services) => {
-        requireKeyFile(services.config);
-        const { stopped } = untilStopped();
-        const { store } = services.config;
-        const configured = openSecret({ key: 'store.url', value: store.url, file: store.url_file });
-        const storeUrl = configured?.read ?? (await openStoreService(services)).url;
-        const registry = createRegistry({ ...services.config.operations, version: readVersion() });
-        const receiver = await openReceiver(services, {
-          storeUrl,
-          registry,
-          log: createLogger(options.logLevel),
-        });
-        const address = `${receiver.address}${services.config.webhook.path}`;
-        const operations = await openOperations(services, { registry, ready: receiver.ready });
-        print(options, { webhook: address, operations }, `webhook   ${address}`);
-        await stopped;
-      }),
-    );
-};
+const run = (options: CommonOptions): Promise<void> =>
+  withReceiverServices(options, async (services) => {
+    const { config } = services;
+    requireKeyFile(config);
+    const { stopped } = untilStopped();
+    const storeUrl = configuredStore(config.store) ?? (await openStoreService(services)).url;
+    const registry = createRegistry({ ...config.operations, version: readVersion() });
+    const receiver = await openReceiver(services, { storeUrl, registry, log: createLogger(options.logLevel) });
+    const webhook = `${receiver.address}${config.webhook.path}`;
+    const operations = await openOperations(services, { registry, ready: receiver.ready });
+    print(options, { webhook, operations }, `webhook   ${webhook}`);
+    await stopped;
+  });
+
+export const command = leaf({ examples: ['callsync serve --config callsync.yaml'], run });

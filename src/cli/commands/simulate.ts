@@ -1,15 +1,17 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { type SimulatorOptions, simulatorOptionsSchema } from '../../../schemas/simulator.ts';
+import { isRaw as isSection } from '../../config/raw.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { SimulatorAddresses } from '../../simulator/control/control.ts';
 import { runSimulator } from '../../simulator/main.ts';
 import { dialectOf, dialects } from '../../simulator/service/dialects.ts';
-import { type CommonOptions, print, untilStopped, wholeNumber } from '../shell/command.ts';
-import { withExamples } from '../shell/output.ts';
+import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { print } from '../shell/output.ts';
+import { port, wholeNumber } from '../shell/parsers.ts';
+import { untilStopped } from '../shell/signals.ts';
 
 interface SimulateOptions extends CommonOptions {
   readonly port: number;
@@ -19,9 +21,6 @@ interface SimulateOptions extends CommonOptions {
   readonly options: string;
   readonly secrets?: string;
 }
-
-const isSection = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const wrong = (problem: string) =>
   terminal('USAGE_SIMULATOR', `The simulator cannot take these options: ${problem}.`, {
@@ -39,16 +38,21 @@ const readExtra = (text: string): Record<string, unknown> => {
   return extra;
 };
 
+const listOf = (texts: readonly (readonly [name: string, text: string])[]): string => {
+  const width = Math.max(...texts.map(([name]) => name.length));
+  return texts.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`.trimEnd()).join('\n');
+};
+
 /** `live  callsPerSecond, processingSeconds, editShare`: a line a section of --options. */
 const listOptions = (): string => {
   const { properties = {} } = z.toJSONSchema(simulatorOptionsSchema, { io: 'input', unrepresentable: 'any' });
   const keysOf = (schema: unknown): string =>
     Object.keys((isSection(schema) && isSection(schema.properties) && schema.properties) || {}).join(', ');
-  const width = Math.max(...Object.keys(properties).map((name) => name.length));
-  return Object.entries(properties)
-    .map(([name, schema]) => `  ${name.padEnd(width)}  ${keysOf(schema)}`.trimEnd())
-    .join('\n');
+  return listOf(Object.entries(properties).map(([name, schema]) => [name, keysOf(schema)]));
 };
+
+const listDialects = (): string =>
+  listOf(Object.entries(dialects).map(([name, { description }]) => [name, description]));
 
 /** Keys that parsing dropped because the schema does not know them. */
 const unknownKeys = (given: unknown, known: unknown, above = ''): readonly string[] => {
@@ -123,26 +127,23 @@ const run = async (options: SimulateOptions): Promise<void> => {
   }
 };
 
-export const addSimulate = (command: Command): void => {
-  const width = Math.max(...Object.keys(dialects).map((name) => name.length));
-  withExamples(
-    command,
-    [
-      'callsync simulate --calls 500 --webhook http://127.0.0.1:8780/webhook',
-      'callsync simulate --port 9000 --dialect page_total --secrets service',
-      'callsync simulate --options "{live: {callsPerSecond: 5}, rateLimit: {requests: 0}}"',
-    ],
-    `Dialects:\n${Object.entries(dialects)
-      .map(([name, { description }]) => `  ${name.padEnd(width)}  ${description}`)
-      .join('\n')}`,
-  )
-    .option('--port <port>', 'port of its HTTP interface; 0 = any free one', wholeNumber(0, 65_535), 0)
-    .option('--calls <n>', 'number of calls', wholeNumber(0, 4_000_000), 2_000)
-    .option('--dialect <name>', 'how its call list behaves, one of the dialects below', 'activate')
-    .option('--webhook <url>', 'send webhooks there')
-    .option('--options <yaml>', 'further options as YAML or JSON, such as "{live: {callsPerSecond: 5}}"', '{}')
-    .option('--secrets <folder>', 'also write client-secret and signing-secret into files there')
-    .option('--json', 'print its addresses as one JSON line')
-    .addHelpText('after', () => `\n--options takes:\n${listOptions()}`)
-    .action(run);
-};
+export const command = leaf({
+  shared: 'json',
+  options: [
+    option('--port <port>', 'port of its HTTP interface; 0 = any free one', { parse: port, standard: 0 }),
+    option('--calls <n>', 'number of calls', { parse: wholeNumber(0, 4_000_000), standard: 2_000 }),
+    option('--dialect <name>', 'how its call list behaves, one of the dialects below', { standard: 'activate' }),
+    option('--webhook <url>', 'send webhooks there'),
+    option('--options <yaml>', 'further options as YAML or JSON, such as "{live: {callsPerSecond: 5}}"', {
+      standard: '{}',
+    }),
+    option('--secrets <folder>', 'also write client-secret and signing-secret into files there'),
+  ],
+  examples: [
+    'callsync simulate --calls 500 --webhook http://127.0.0.1:8780/webhook',
+    'callsync simulate --port 9000 --dialect page_total --secrets service',
+    'callsync simulate --options "{live: {callsPerSecond: 5}, rateLimit: {requests: 0}}"',
+  ],
+  remarks: () => `Dialects:\n${listDialects()}\n\n--options takes:\n${listOptions()}`,
+  run,
+});

@@ -1,20 +1,18 @@
-import { type Command, Option } from 'commander';
 import { kinds } from '../../warehouse/kinds.ts';
-import { print } from '../shell/command.ts';
+import { leaf, option } from '../shell/define.ts';
+import { print } from '../shell/output.ts';
 
-export const addSql = (command: Command): void => {
-  command
-    .addOption(
-      new Option('--dialect <dialect>', 'whose SQL').choices(kinds.map(({ type }) => type)).default('postgres'),
-    )
-    .option('--json', 'print an array of {name, sql}')
-    .addHelpText('after', '\nExamples:\n  callsync sql --dialect bigquery > callsync.sql')
-    .action((options: { dialect: string; json?: boolean }) => {
-      const statements = kinds.find(({ type }) => type === options.dialect)?.statements() ?? [];
-      print(
-        options,
-        statements,
-        statements.map(({ name, sql }) => `-- ${name}\n${sql.trim().replace(/;$/, '')};`).join('\n\n'),
-      );
-    });
+const run = (options: { dialect: string; json?: boolean }): void => {
+  const statements = kinds.find(({ type }) => type === options.dialect)?.statements() ?? [];
+  const text = statements.map(({ name, sql }) => `-- ${name}\n${sql.trim().replace(/;$/, '')};`);
+  print(options, statements, text.join('\n\n'));
 };
+
+export const command = leaf({
+  shared: 'json',
+  options: [
+    option('--dialect <dialect>', 'whose SQL', { choices: kinds.map(({ type }) => type), standard: 'postgres' }),
+  ],
+  examples: ['callsync sql --dialect bigquery > callsync.sql'],
+  run,
+});

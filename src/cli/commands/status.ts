@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Command, InvalidArgumentError } from 'commander';
 import { judge, type Wrong } from '../../health/conditions.ts';
 import { type Health, readHealth } from '../../health/read-health.ts';
 import { countOf } from '../../lib/count-of.ts';
@@ -12,12 +11,14 @@ import { listDrift, type RecordedDrift } from '../../store/status/drift.ts';
 import type { Store } from '../../store/store.ts';
 import { countWindows, openProblems, type WindowProblem } from '../../store/windows/windows.ts';
 import { activityDeps } from '../parts/activity-deps.ts';
-import { createWarehouse } from '../parts/create-warehouse.ts';
 import { readNow } from '../parts/open-health.ts';
 import { openSource } from '../parts/open-source.ts';
-import type { Services } from '../parts/services.ts';
-import { type CommonOptions, untilStopped, withCommonOptions, withStore } from '../shell/command.ts';
+import { createWarehouse } from '../parts/open-warehouses.ts';
+import { type Services, withStore } from '../parts/services.ts';
+import { type CommonOptions, leaf, option } from '../shell/define.ts';
 import { hasReader } from '../shell/output.ts';
+import { seconds } from '../shell/parsers.ts';
+import { untilStopped } from '../shell/signals.ts';
 
 /** The keys of `--json`. */
 interface Status extends Pick<Health, 'epoch' | 'calls' | 'tombstones' | 'holds' | 'watermarks'> {
@@ -164,12 +165,6 @@ const describeRules = ({ version, callsUnderOthers: calls }: NonNullable<Status[
 
 const defaultSeconds = 2;
 
-const parseSeconds = (text: string): number => {
-  const seconds = Number(text);
-  if (!(seconds >= 0.1 && seconds <= 86_400)) throw new InvalidArgumentError('Use a number of seconds, at least 0.1.');
-  return seconds;
-};
-
 /** On a terminal each picture takes the place of the one before; elsewhere, and as JSON, they follow one another. */
 const showUntilStopped = async (show: () => Promise<string>, seconds: number, plain: boolean): Promise<void> => {
   const { signal } = untilStopped();
@@ -181,24 +176,19 @@ const showUntilStopped = async (show: () => Promise<string>, seconds: number, pl
   }
 };
 
-export const addStatus = (command: Command): void => {
-  withCommonOptions(command)
-    .option('--watch [seconds]', 'show it again and again, until Ctrl-C', parseSeconds)
-    .addHelpText(
-      'after',
-      '\nExamples:\n  callsync status --json\n  callsync status --watch\n  callsync status --watch 10',
-    )
-    .action((options: CommonOptions & { readonly watch?: number | true }) =>
-      withStore(options, async (store, services) => {
-        const show = async (): Promise<string> => {
-          const summary = await readStatus(services, store);
-          return options.json === true
-            ? JSON.stringify(summary)
-            : render(summary, services.config.webhook.allow_unsigned);
-        };
-        if (options.watch === undefined) process.stdout.write(`${await show()}\n`);
-        else
-          await showUntilStopped(show, options.watch === true ? defaultSeconds : options.watch, options.json === true);
-      }),
-    );
-};
+const run = (options: CommonOptions & { readonly watch?: number | true }): Promise<void> =>
+  withStore(options, async (store, services) => {
+    const { json = false, watch } = options;
+    const show = async (): Promise<string> => {
+      const summary = await readStatus(services, store);
+      return json ? JSON.stringify(summary) : render(summary, services.config.webhook.allow_unsigned);
+    };
+    if (watch === undefined) process.stdout.write(`${await show()}\n`);
+    else await showUntilStopped(show, watch === true ? defaultSeconds : watch, json);
+  });
+
+export const command = leaf({
+  options: [option('--watch [seconds]', 'show it again and again, until Ctrl-C', { parse: seconds })],
+  examples: ['callsync status --json', 'callsync status --watch', 'callsync status --watch 10'],
+  run,
+});

@@ -1,7 +1,8 @@
-import type { Command } from 'commander';
 import { openSecret } from '../../lib/secret.ts';
 import { receiverGrants, setUpReceiverRole } from '../../store/delivery/receiver-role.ts';
-import { type CommonOptions, print, withCommonOptions, withStore } from '../shell/command.ts';
+import { withStore } from '../parts/services.ts';
+import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { print } from '../shell/output.ts';
 
 interface GrantsOptions extends CommonOptions {
   readonly role: string;
@@ -20,21 +21,23 @@ const grants = async (options: GrantsOptions): Promise<void> => {
   });
 };
 
-export const addStore = (command: Command): void => {
-  const store = command.addHelpText('after', '\nExample:\n  callsync store grants');
-  withCommonOptions(store.command('grants'))
-    .description('the rights of a receiver that can add deliveries and read no call, as SQL')
-    .option('--role <name>', 'the role that receivers connect as', 'callsync_receiver')
-    .option('--apply', 'migrate the store and give the rights, instead of printing them')
-    .option('--password-file <file>', 'with --apply: make the role, or change its password')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  callsync store grants --role callsync_receiver | psql
-  callsync store grants --apply --password-file /run/secrets/receiver_password
-
-Run it with the URL of the owner; a receiver then has a store.url with this role, and needs no client secret.`,
-    )
-    .action(grants);
-};
+export const command = group({
+  examples: ['callsync store grants'],
+  commands: {
+    grants: leaf({
+      does: 'the rights of a receiver that can add deliveries and read no call, as SQL',
+      options: [
+        option('--role <name>', 'the role that receivers connect as', { standard: 'callsync_receiver' }),
+        option('--apply', 'migrate the store and give the rights, instead of printing them'),
+        option('--password-file <file>', 'with --apply: make the role, or change its password'),
+      ],
+      examples: [
+        'callsync store grants --role callsync_receiver | psql',
+        'callsync store grants --apply --password-file /run/secrets/receiver_password',
+      ],
+      remarks:
+        'Run it with the URL of the owner; a receiver then has a store.url with this role, and needs no client secret.',
+      run: grants,
+    }),
+  },
+});

@@ -1,10 +1,12 @@
-import { type Command, InvalidArgumentError } from 'commander';
-import { parseDuration } from '../../../schemas/config/duration.ts';
 import { openTap, type TapEvent } from '../../source/websocket/tap.ts';
 import { storeFrame } from '../../store/delivery/websocket-frames.ts';
-import { openPrivacy } from '../parts/open-privacy.ts';
+import { openPrivacy } from '../parts/keys.ts';
 import { claimSource, openSource } from '../parts/open-source.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withStore } from '../shell/command.ts';
+import { withStore } from '../parts/services.ts';
+import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { print } from '../shell/output.ts';
+import { duration } from '../shell/parsers.ts';
+import { untilStopped } from '../shell/signals.ts';
 
 const describe = (event: TapEvent): string => {
   switch (event.kind) {
@@ -17,19 +19,12 @@ const describe = (event: TapEvent): string => {
   }
 };
 
-const duration = (text: string): number => {
-  const ms = parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError('Use a duration such as 30s or 2h.');
-  return ms;
-};
-
 const run = (options: CommonOptions & { readonly for?: number }): Promise<void> =>
   withStore(options, async (store, services) => {
     await claimSource(store, services.config);
     const source = openSource(services, store);
     const stop = new AbortController();
-    const { stopped } = untilStopped();
-    void stopped.then(() => stop.abort());
+    void untilStopped().stopped.then(() => stop.abort());
     // Not AbortSignal.timeout within AbortSignal.any: Node 20 may collect that timer before it fires.
     const timer = options.for === undefined ? undefined : setTimeout(() => stop.abort(), options.for);
     const privacy = openPrivacy(services.config);
@@ -39,10 +34,10 @@ const run = (options: CommonOptions & { readonly for?: number }): Promise<void> 
       tokens: source.tokens,
       signal: stop.signal,
       onEvent: (event) => services.say(describe(event)),
-      onFrame: ({ at, binary, body, connection }) =>
+      onFrame: ({ at: receivedAt, binary, body, connection }) =>
         storeFrame(store, {
           session: `${session}/${connection}`,
-          receivedAt: at,
+          receivedAt,
           binary,
           body: privacy?.admit(body).body ?? body,
         }),
@@ -54,16 +49,10 @@ const run = (options: CommonOptions & { readonly for?: number }): Promise<void> 
     );
   });
 
-export const addTap = (command: Command): void => {
-  withCommonOptions(command)
-    .option('--for <duration>', 'end after this long, such as 30s', duration)
-    .addHelpText(
-      'after',
-      `
-Examples:
-  callsync tap --for 5m
-
-Needs source.websocket.url. Frames are stored in the table callsync.websocket_frames; the interface does not show what they mean.`,
-    )
-    .action(run);
-};
+export const command = leaf({
+  options: [option('--for <duration>', 'end after this long, such as 30s', { parse: duration })],
+  examples: ['callsync tap --for 5m'],
+  remarks:
+    'Needs source.websocket.url. Frames are stored in the table callsync.websocket_frames; the interface does not show what they mean.',
+  run,
+});

@@ -1,44 +1,41 @@
-import type { Command } from 'commander';
 import { countOf } from '../../lib/count-of.ts';
 import { countPending } from '../../store/loads/pending.ts';
 import { requestWalk, walkToEnd } from '../../store/loads/walk.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
-import { followWorkflow } from '../parts/follow-workflow.ts';
+import type { SearchIndexStatus } from '../../warehouse/search.ts';
+import { followWorkflow } from '../parts/follow.ts';
 import { openStoreService } from '../parts/open-store.ts';
-import { openTemporal } from '../parts/open-temporal.ts';
-import { configuredWarehouse } from '../parts/open-warehouse.ts';
-import { openWarehouses } from '../parts/open-warehouses.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../shell/command.ts';
-import { exitCodes } from '../shell/failures.ts';
-import { withExamples } from '../shell/output.ts';
-import { addSearchIndex } from './search-index.ts';
+import { configuredWarehouse, openWarehouse, openWarehouses } from '../parts/open-warehouses.ts';
+import { withServices, withStore } from '../parts/services.ts';
+import { openTemporal } from '../parts/temporal.ts';
+import { argument, type CommonOptions, group, leaf } from '../shell/define.ts';
+import { endWith } from '../shell/exit.ts';
+import { print } from '../shell/output.ts';
+import { untilStopped } from '../shell/signals.ts';
 
-const run = (name: string, options: CommonOptions, force: boolean): Promise<void> =>
+const load = (origin: 'fill' | 'rebuild') => (name: string, options: CommonOptions) =>
   withServices(options, async (services) => {
     configuredWarehouse(services.config, name);
     const store = await openStoreService(services);
     await openWarehouses(services, store);
-    const request = { warehouse: name, rewrite: force };
-    if (force)
+    const rewrite = origin === 'rebuild';
+    const request = { warehouse: name, rewrite };
+    if (rewrite)
       await withdrawProof(store, async (tx, withdraw) => {
         await requestWalk(tx, request);
         await withdraw({ since: 0 }, name);
       });
     else await requestWalk(store, request);
     const requested = await walkToEnd(store, name);
-    const temporal = await openTemporal(services);
-    services.say(`${name}: loading what is pending${force ? ` (${countOf(requested, 'call')} again)` : ''} …`);
-    const origin = force ? 'rebuild' : 'fill';
+    const { client } = await openTemporal(services);
+    services.say(`${name}: loading what is pending${rewrite ? ` (${countOf(requested, 'call')} again)` : ''} …`);
     const { signal } = untilStopped();
     let changed = 0;
     let left = Number.POSITIVE_INFINITY;
     // A load that was already under way may end without what was asked for just now; then the next one brings it.
     for (let before = left; left > 0; before = left) {
-      const handle = await startLoadWarehouse(temporal.client, services.config.temporal.task_queue, {
-        warehouse: name,
-        origin,
-      });
+      const handle = await startLoadWarehouse(client, services.config.temporal.task_queue, { warehouse: name, origin });
       const followed = await followWorkflow<{ changed: number }>(handle, {
         what: 'load',
         roles: ['workflows', 'load'],
@@ -49,31 +46,86 @@ const run = (name: string, options: CommonOptions, force: boolean): Promise<void
         services.say(
           `The load goes on in its workers: callsync status, or callsync warehouse fill ${name} to join it.`,
         );
-        process.exitCode = exitCodes.incomplete;
-        return;
+        return endWith('incomplete');
       }
       changed += followed.result.changed;
       left = await countPending(store, name);
       if (left >= before) {
         services.say(`${countOf(left, 'call')} still pending: callsync status says what the last load met.`);
-        process.exitCode = exitCodes.incomplete;
+        endWith('incomplete');
         break;
       }
     }
     print(options, { warehouse: name, origin, changed }, `${name}: ${countOf(changed, 'call')} written`);
   });
 
-export const addWarehouse = (command: Command): void => {
-  const warehouse = withExamples(command, [
+const describeIndex = (name: string, { state, calls, pending, bytes }: SearchIndexStatus): string =>
+  [
+    `${name}: search index ${state}`,
+    ...(calls === null ? [] : [countOf(calls, 'call')]),
+    ...(pending === null || pending === 0 ? [] : [`${pending} not indexed yet`]),
+    ...(bytes === null ? [] : [`${(bytes / 1e6).toFixed(1)} MB`]),
+  ].join(', ');
+
+const index = (action: 'create' | 'drop' | 'status', does: string) =>
+  leaf({
+    does,
+    args: [argument('[name]', 'name of the warehouse (default: the first Postgres one)')],
+    examples: [`callsync warehouse search-index ${action} postgres`],
+    run: (name: string | undefined, options: CommonOptions) =>
+      withStore(options, async (store, services) => {
+        const warehouse = openWarehouse(services, store, name);
+        if (action === 'create') {
+          await warehouse.migrate();
+          await warehouse.search.create({
+            onProgress: (indexed) => {
+              if (indexed % 10_000 === 0) services.say(`${indexed} calls indexed …`);
+            },
+            onWait: () =>
+              services.say(`Another command makes the search index of ${warehouse.name}: this one waits for its end.`),
+          });
+        }
+        if (action === 'drop') await warehouse.search.drop();
+        const status = await warehouse.search.status();
+        print(options, { warehouse: warehouse.name, ...status }, describeIndex(warehouse.name, status));
+      }),
+  });
+
+const one = [argument('<name>', 'name of the warehouse')];
+
+export const command = group({
+  examples: [
     'callsync warehouse fill bigquery',
     'callsync warehouse rebuild postgres',
     'callsync warehouse search-index create postgres',
-  ]);
-  withExamples(withCommonOptions(warehouse.command('fill <name>')), ['callsync warehouse fill bigquery'])
-    .description('load every call that the warehouse does not have in its present revision')
-    .action((name: string, options: CommonOptions) => run(name, options, false));
-  withExamples(withCommonOptions(warehouse.command('rebuild <name>')), ['callsync warehouse rebuild postgres'])
-    .description('write the rows of every call again')
-    .action((name: string, options: CommonOptions) => run(name, options, true));
-  addSearchIndex(warehouse);
-};
+  ],
+  commands: {
+    fill: leaf({
+      does: 'load every call that the warehouse does not have in its present revision',
+      args: one,
+      examples: ['callsync warehouse fill bigquery'],
+      run: load('fill'),
+    }),
+    rebuild: leaf({
+      does: 'write the rows of every call again',
+      args: one,
+      examples: ['callsync warehouse rebuild postgres'],
+      run: load('rebuild'),
+    }),
+    'search-index': group({
+      does: 'the index of callsync search',
+      examples: ['callsync warehouse search-index create postgres', 'callsync warehouse search-index status'],
+      commands: {
+        create: index(
+          'create',
+          'make the index from the rows that are there, beside running loads; from then on it follows every load',
+        ),
+        drop: index('drop', 'remove the index; nothing else changes'),
+        status: index(
+          'status',
+          'whether it is there, how many calls it has and how many are not indexed yet, and its size',
+        ),
+      },
+    }),
+  },
+});

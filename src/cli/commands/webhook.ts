@@ -1,41 +1,38 @@
 import { readFile } from 'node:fs/promises';
-import type { Command } from 'commander';
+import { buffer } from 'node:stream/consumers';
 import type { Config } from '../../../schemas/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/agents.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
-import { openStoreService } from '../parts/open-store.ts';
-import { type CommonOptions, print, wholeNumber, withCommonOptions, withServices } from '../shell/command.ts';
-import { exitCodes } from '../shell/failures.ts';
-import { withExamples } from '../shell/output.ts';
+import { withStore } from '../parts/services.ts';
+import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { endWith } from '../shell/exit.ts';
+import { print } from '../shell/output.ts';
+import { wholeNumber } from '../shell/parsers.ts';
 import { sampleCall } from './webhook/sample-call.ts';
 import { type SendResult, sendWebhook } from './webhook/send.ts';
 
 const keys = (options: CommonOptions): Promise<void> =>
-  withServices(options, async (services) => {
-    const store = await openStoreService(services);
+  withStore(options, async (store, { config }) => {
     const used = await listKeyUsage(store);
-    const configured = services.config.webhook.secrets.map(({ name }) => name);
+    const configured = config.webhook.secrets.map(({ name }) => name);
+    const unused = configured.filter((name) => !used.some(({ key }) => key === name));
     const rows = [
-      ...used.map((one) => ({
-        key: one.key,
-        configured: one.key !== null && configured.includes(one.key),
-        deliveries: one.deliveries,
-        firstUsed: one.firstUsed.toISOString(),
-        lastUsed: one.lastUsed.toISOString(),
+      ...used.map(({ key, deliveries, firstUsed, lastUsed }) => ({
+        key,
+        configured: key !== null && configured.includes(key),
+        deliveries,
+        firstUsed: firstUsed.toISOString(),
+        lastUsed: lastUsed.toISOString(),
       })),
-      ...configured
-        .filter((name) => !used.some(({ key }) => key === name))
-        .map((key) => ({ key, configured: true, deliveries: 0, firstUsed: null, lastUsed: null })),
+      ...unused.map((key) => ({ key, configured: true, deliveries: 0, firstUsed: null, lastUsed: null })),
     ];
-    const text = rows.map(
-      (row) =>
-        `${(row.key ?? '(unsigned)').padEnd(20)}  ${row.configured ? 'in force' : 'not configured'}  ${
-          row.lastUsed === null ? 'never used' : `${row.deliveries} deliveries, last ${row.lastUsed}`
-        }`,
-    );
-    print(options, rows, text.length === 0 ? 'No key is configured, and nothing was delivered.' : text.join('\n'));
+    const text = rows.map(({ key, configured: inForce, deliveries, lastUsed }) => {
+      const use = lastUsed === null ? 'never used' : `${deliveries} deliveries, last ${lastUsed}`;
+      return `${(key ?? '(unsigned)').padEnd(20)}  ${inForce ? 'in force' : 'not configured'}  ${use}`;
+    });
+    print(options, rows, text.join('\n') || 'No key is configured, and nothing was delivered.');
   });
 
 interface SendCommandOptions extends CommonOptions {
@@ -56,88 +53,70 @@ const addressOf = ({ webhook }: Config): string => {
   return `${webhook.tls === undefined ? 'http' : 'https'}://${bracketed}:${webhook.port}${webhook.path}`;
 };
 
-const readBody = async (file: string): Promise<Buffer> => {
-  try {
-    if (file !== '-') return await readFile(file);
-    const chunks: Buffer[] = [];
-    for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
-    return Buffer.concat(chunks);
-  } catch (cause) {
+const readBody = (file: string): Promise<Buffer> =>
+  (file === '-' ? buffer(process.stdin) : readFile(file)).catch((cause: unknown) => {
     throw terminal('USAGE_FILE', `The file ${file} cannot be read.`, { cause });
-  }
-};
+  });
 
-const describeSent = (url: string, result: SendResult): string =>
-  result.attempts
+const describeSent = (url: string, { attempts }: SendResult): string =>
+  attempts
     .map(({ status, failure, ms }, index) => `${index === 0 ? url : 'again'}: ${status ?? failure} after ${ms} ms`)
     .join('\n');
 
 const send = async (options: SendCommandOptions): Promise<void> => {
   const { config } = await loadConfig({ path: options.config });
-  const { webhook } = config;
-  const { key: wanted } = options;
-  if (wanted !== undefined && !webhook.secrets.some(({ name }) => name === wanted)) {
+  const { secrets, header_prefix: prefix } = config.webhook;
+  const { key: wanted, url = addressOf(config), deliveryId } = options;
+  const names = secrets.map(({ name }) => name);
+  if (wanted !== undefined && !names.includes(wanted))
     throw terminal('USAGE_KEY', `There is no signing key “${wanted}” in webhook.secrets.`, {
-      hint:
-        webhook.secrets.length === 0
-          ? 'None is configured.'
-          : `Use one of: ${webhook.secrets.map(({ name }) => name).join(', ')}.`,
+      hint: names.length === 0 ? 'None is configured.' : `Use one of: ${names.join(', ')}.`,
     });
-  }
-  const url = options.url ?? addressOf(config);
-  const key =
-    options.unsigned || webhook.secrets.length === 0 ? undefined : readSigningKey(webhook.secrets, options.key);
+  const key = options.unsigned || names.length === 0 ? undefined : readSigningKey(secrets, wanted);
   const hookId = options.hookId ?? [...(key?.hookIds ?? [])][0];
   const file = options.file === undefined ? undefined : await readBody(options.file);
   const results: SendResult[] = [];
-  for (let sent = 0; sent < options.count; sent += 1) {
-    const result = await sendWebhook({
-      url,
-      body: file ?? Buffer.from(JSON.stringify(sampleCall())),
-      prefix: webhook.header_prefix,
-      secret: key?.secret,
-      hookId,
-      deliveryId: options.deliveryId,
-    });
+  while (results.length < options.count) {
+    const body = file ?? JSON.stringify(sampleCall());
+    const result = await sendWebhook({ url, body, prefix, secret: key?.secret, hookId, deliveryId });
     results.push(result);
     print(options, { url, signed: key !== undefined, ...result }, describeSent(url, result));
   }
-  if (results.some((result) => result.attempts.every(({ status }) => status === undefined))) {
-    process.exitCode = exitCodes.unreachable;
-  } else if (results.some(({ delivered }) => !delivered)) process.exitCode = exitCodes.refused;
+  if (results.some(({ attempts }) => attempts.every(({ status }) => status === undefined))) endWith('unanswered');
+  else if (results.some(({ delivered }) => !delivered)) endWith('denied');
 };
 
-export const addWebhook = (command: Command): void => {
-  const webhook = command.addHelpText(
-    'after',
-    `
-Examples:
-  callsync webhook keys
-  callsync webhook send --url http://127.0.0.1:8780/webhook
-  callsync webhook send --file call.json --unsigned`,
-  );
-  withExamples(withCommonOptions(webhook.command('keys')), ['callsync webhook keys', 'callsync webhook keys --json'])
-    .description('which signing key verified how many deliveries, and when last: an unused one can be retired')
-    .action(keys);
-  withCommonOptions(webhook.command('send'))
-    .description('sign and send an invented call, or a file, as the service would: 10 seconds, one retry')
-    .option('--url <url>', 'receiver (default: webhook.public_url, else the configured listener)')
-    .option('--file <file>', 'send these bytes instead of an invented call; - reads standard input')
-    .option('--key <name>', 'sign with this one of webhook.secrets (default: the first)')
-    .option('--unsigned', 'send no signature')
-    .option('--hook-id <id>', 'X-Service-Hook-Id')
-    .option('--delivery-id <id>', 'X-Service-Delivery (default: now)')
-    .option('--count <n>', 'send so many, one after the other', wholeNumber(1), 1)
-    .addHelpText(
-      'after',
-      `
-Examples:
-  callsync webhook send
-  callsync webhook send --url http://127.0.0.1:8780/webhook --count 5
-  cat call.json | callsync webhook send --file - --key next
-
-An invented call that is accepted becomes a call like any other, with an id that begins with “sample-”.
+export const command = group({
+  examples: [
+    'callsync webhook keys',
+    'callsync webhook send --url http://127.0.0.1:8780/webhook',
+    'callsync webhook send --file call.json --unsigned',
+  ],
+  commands: {
+    keys: leaf({
+      does: 'which signing key verified how many deliveries, and when last: an unused one can be retired',
+      examples: ['callsync webhook keys', 'callsync webhook keys --json'],
+      run: keys,
+    }),
+    send: leaf({
+      does: 'sign and send an invented call, or a file, as the service would: 10 seconds, one retry',
+      options: [
+        option('--url <url>', 'receiver (default: webhook.public_url, else the configured listener)'),
+        option('--file <file>', 'send these bytes instead of an invented call; - reads standard input'),
+        option('--key <name>', 'sign with this one of webhook.secrets (default: the first)'),
+        option('--unsigned', 'send no signature'),
+        option('--hook-id <id>', 'X-Service-Hook-Id'),
+        option('--delivery-id <id>', 'X-Service-Delivery (default: now)'),
+        option('--count <n>', 'send so many, one after the other', { parse: wholeNumber(1), standard: 1 }),
+      ],
+      examples: [
+        'callsync webhook send',
+        'callsync webhook send --url http://127.0.0.1:8780/webhook --count 5',
+        'cat call.json | callsync webhook send --file - --key next',
+      ],
+      remarks: `An invented call that is accepted becomes a call like any other, with an id that begins with “sample-”.
 Exit code 3: it was answered, but not with 2XX; 4: no answer.`,
-    )
-    .action(send);
-};
+      run: send,
+    }),
+  },
+});

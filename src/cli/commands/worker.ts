@@ -1,44 +1,48 @@
-import { type Command, Option } from 'commander';
 import { createRegistry } from '../../health/metrics/registry.ts';
 import { triggerSweep } from '../../temporal/schedules.ts';
 import { type WorkerRole, workerRoles } from '../../temporal/worker.ts';
-import { ensureConfiguredSchedules } from '../parts/ensure-schedules.ts';
-import { requireKeyFile } from '../parts/open-keys.ts';
+import { requireKeyFile } from '../parts/keys.ts';
 import { openOperations, openPage } from '../parts/open-operations.ts';
 import { openParts } from '../parts/open-parts.ts';
-import { withAcceptSource } from '../parts/open-source.ts';
+import { acceptSource } from '../parts/open-source.ts';
 import { openWorkers } from '../parts/open-workers.ts';
-import { type CommonOptions, print, untilStopped, withCommonOptions, withServices } from '../shell/command.ts';
-import { readVersion } from '../shell/version.ts';
+import { withServices } from '../parts/services.ts';
+import { ensureConfiguredSchedules } from '../parts/temporal.ts';
+import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { print, readVersion } from '../shell/output.ts';
+import { untilStopped } from '../shell/signals.ts';
 
-export const addWorker = (command: Command): void => {
-  withAcceptSource(withCommonOptions(command))
-    .addOption(new Option('--roles <roles...>', 'what it polls for').choices(workerRoles).default([...workerRoles]))
-    .option('--schedules', 'also start continuous sync: create its schedules, or bring them up to date')
-    .addHelpText('after', '\nExamples:\n  callsync worker --config callsync.yaml --roles read load')
-    .action((options: CommonOptions & { roles: WorkerRole[]; schedules?: boolean; acceptSource?: boolean }) =>
-      withServices(options, async (services) => {
-        const { config } = services;
-        requireKeyFile(config);
-        const { stopped } = untilStopped();
-        const registry = createRegistry({ ...config.operations, version: readVersion() });
-        const parts = await openParts(services, registry, options);
-        const workers = await openWorkers(services, parts, { roles: options.roles, registry });
-        const { temporal } = parts;
-        if (options.schedules) await ensureConfiguredSchedules(services, temporal);
-        else await triggerSweep(temporal.client, config.temporal.task_queue);
-        const operations = await openOperations(services, {
-          registry,
-          ready: () => true,
-          portMayBeTaken: true,
-          page: openPage(services, parts),
-        });
-        print(
-          options,
-          { worker: options.roles, temporal: temporal.address, operations },
-          `worker    ${options.roles.join(', ')} on ${temporal.address}`,
-        );
-        await Promise.race([stopped, workers.finished]);
-      }),
-    );
-};
+interface WorkerOptions extends CommonOptions {
+  readonly roles: WorkerRole[];
+  readonly schedules?: boolean;
+  readonly acceptSource?: boolean;
+}
+
+const run = (options: WorkerOptions): Promise<void> =>
+  withServices(options, async (services) => {
+    const { config } = services;
+    const { roles } = options;
+    requireKeyFile(config);
+    const { stopped } = untilStopped();
+    const registry = createRegistry({ ...config.operations, version: readVersion() });
+    const parts = await openParts(services, registry, options);
+    const workers = await openWorkers(services, parts, { roles, registry });
+    const { temporal } = parts;
+    if (options.schedules) await ensureConfiguredSchedules(services, temporal);
+    else await triggerSweep(temporal.client, config.temporal.task_queue);
+    const page = openPage(services, parts);
+    const operations = await openOperations(services, { registry, ready: () => true, portMayBeTaken: true, page });
+    const worker = `worker    ${roles.join(', ')} on ${temporal.address}`;
+    print(options, { worker: roles, temporal: temporal.address, operations }, worker);
+    await Promise.race([stopped, workers.finished]);
+  });
+
+export const command = leaf({
+  options: [
+    option('--roles <roles...>', 'what it polls for', { choices: workerRoles, standard: [...workerRoles] }),
+    option('--schedules', 'also start continuous sync: create its schedules, or bring them up to date'),
+    acceptSource,
+  ],
+  examples: ['callsync worker --config callsync.yaml --roles read load'],
+  run,
+});

@@ -7,15 +7,15 @@ import { createDriftWatch } from '../../pipeline/load/watch-drift.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
 import { defaultAxis, endOfProcessingAxis } from '../../source/list/list-query.ts';
 import type { Store } from '../../store/store.ts';
-import { readVersion } from '../shell/version.ts';
+import { readVersion } from '../shell/output.ts';
+import { openPrivacy } from './keys.ts';
 import type { Parts } from './open-parts.ts';
-import { openPrivacy } from './open-privacy.ts';
 import type { Services } from './services.ts';
 
 const micros = (ms: number): number => Math.round(ms * 1000);
 
 /** The field of a record that holds the end of processing. */
-export const processedFieldOf = ({ source }: Config): string =>
+export const processedFieldOf = ({ source }: Pick<Config, 'source'>): string =>
   endOfProcessingAxis(source.list)?.record_field ?? 'qualified';
 
 /** What folding and loading need, whatever brings the observations; no access to the service. */
@@ -53,7 +53,7 @@ export const openAges = ({ privacy: { retention } }: Pick<Config, 'privacy'>): A
 /** Everything that activities need. */
 export const activityDeps = (
   services: Services,
-  parts: Pick<Parts, 'store' | 'targets' | 'source' | 'observer'>,
+  parts: Pick<Parts, 'store' | 'targets' | 'source'> & Partial<Pick<Parts, 'observer'>>,
 ): ActivityDeps => {
   const { sync, store: storeConfig, source } = services.config;
   const axis = defaultAxis(source.list);

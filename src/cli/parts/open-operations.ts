@@ -2,25 +2,27 @@
 import type { Client } from '@temporalio/client';
 import type { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
-import { type BackfillProgress, progressQuery } from '../../../workflows/messages.ts';
-import { createAccess } from '../../health/page/access.ts';
+import { type BackfillProgress, pauseUpdate, progressQuery, resumeUpdate } from '../../../workflows/messages.ts';
+import { type Action, type Actions, createAccess } from '../../health/page/access.ts';
 import { createPage, type Page } from '../../health/page/page.ts';
 import { createPageReader } from '../../health/page/read-state.ts';
 import { serveOperations } from '../../health/page/server.ts';
 import type { PageBackfill } from '../../health/page/state.ts';
 import type { Waiting } from '../../health/read-health.ts';
-import { CallsyncError } from '../../lib/errors.ts';
+import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { openSecret } from '../../lib/secret.ts';
+import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
+import { defaultAxis } from '../../source/list/list-query.ts';
 import { requestLimitRules } from '../../source/source.ts';
-import { recordVersion } from '../../store/status/events.ts';
-import { backfillHandle } from '../../temporal/workflow-client.ts';
+import { recordEvent, recordVersion } from '../../store/status/events.ts';
+import { backfillHandle, startBackfill, startReconcile } from '../../temporal/workflow-client.ts';
 import type { Receiver } from '../../webhook/server/receiver.ts';
-import { readVersion } from '../shell/version.ts';
-import { listBackfills } from './list-backfills.ts';
+import { readVersion } from '../shell/output.ts';
+import { ingestDeps } from './activity-deps.ts';
+import { shareOf } from './follow.ts';
 import type { Parts } from './open-parts.ts';
-import { createPageActions } from './page-actions.ts';
 import type { Services } from './services.ts';
-import { shareOf } from './watch-backfill.ts';
+import { listBackfills } from './temporal.ts';
 
 /**
  * Returns the address, if this process has one.
@@ -53,21 +55,26 @@ export const openOperations = async (
   }
 };
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
+/** Whether only this machine reaches what listens there. */
+export const isLoopback = (listen: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(listen);
+
+/** Who may act, each with the reader of their token. @throws CallsyncError CONFIG_SECRET */
+export const openActors = ({ operations }: Pick<Config, 'operations'>) =>
+  operations.actors.flatMap(({ name, token_file: file }) => {
+    const secret = openSecret({ key: 'operations.actors[].token', file });
+    return secret === undefined ? [] : [{ name, token: secret.read }];
+  });
 
 /**
  * Undefined where it is turned off, or where everybody who reaches the port could read it.
  * @param receiver in this process, if there is one: the page shows its spool.
  */
 export const openPage = (services: Services, parts: Parts, receiver?: Pick<Receiver, 'status'>): Page | undefined => {
-  const { enabled, page, listen, hosts, actors: configured, token_file: file } = services.config.operations;
+  const { enabled, page, listen, hosts, token_file: file } = services.config.operations;
   if (!enabled || !page) return undefined;
   const readToken = openSecret({ key: 'operations.token', file })?.read;
-  const actors = configured.flatMap(({ name, token_file: own }) => {
-    const secret = openSecret({ key: 'operations.actors[].token', file: own });
-    return secret === undefined ? [] : [{ name, token: secret.read }];
-  });
-  const isLocal = loopback.test(listen);
+  const actors = openActors(services.config);
+  const isLocal = isLoopback(listen);
   if (!isLocal && readToken === undefined && actors.length === 0) {
     services.log('the status page is not served: operations.listen is no loopback address and there is no token', {});
     return undefined;
@@ -139,5 +146,83 @@ const describeProgress = (progress: BackfillProgress): NonNullable<PageBackfill[
     calls: totals.calls,
     callsPerSecond: totals.calls / seconds,
     secondsLeft,
+  };
+};
+
+const day = 86_400_000_000;
+const updateDeadlineMs = 10_000;
+
+/** A day as the page's forms send it → microseconds. @throws CallsyncError USAGE_RANGE */
+const dayOf = (text: string | null): number => {
+  const ms = /^\d{4}-\d{2}-\d{2}$/.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN;
+  if (Number.isNaN(ms)) throw terminal('USAGE_RANGE', 'A day such as 2026-01-31 is needed.');
+  return ms * 1000;
+};
+
+/** What the commands of the same names do. The timeline tells each action, with the user who took it. */
+const createPageActions = (services: Services, parts: Parts): Actions => {
+  const { store, targets, temporal } = parts;
+  const { temporal: config, sync, source } = services.config;
+  const prefix = config.task_queue;
+
+  /** Records an action that succeeded. One that fails is not recorded: its error goes to the browser that asked. */
+  const told =
+    (kind: string, act: (fields: URLSearchParams) => Promise<string>): Action =>
+    async (fields, actor) => {
+      const what = await act(fields);
+      await recordEvent(store, { kind, what, actor });
+      return what;
+    };
+
+  const change = async (fields: URLSearchParams, update: typeof pauseUpdate): Promise<string> => {
+    const name = fields.get('name') ?? '';
+    const handle = backfillHandle(temporal.client, prefix, name);
+    await temporal.client
+      .withDeadline(Date.now() + updateDeadlineMs, () => handle.executeUpdate<BackfillProgress, []>(update))
+      .catch((cause: unknown) => {
+        throw transient('BACKFILL_UNANSWERED', 'The backfill does not run, or no worker answers.', { cause });
+      });
+    return name;
+  };
+
+  return {
+    pause: told('backfill', async (fields) => `Paused ${await change(fields, pauseUpdate)}`),
+    resume: told('backfill', async (fields) => `Resumed ${await change(fields, resumeUpdate)}`),
+    backfill: told('backfill', async (fields) => {
+      const from = dayOf(fields.get('from'));
+      const to = Math.min(dayOf(fields.get('to')), Date.now() * 1000);
+      if (from >= to) throw terminal('USAGE_RANGE', 'The range is empty: it must begin before its end and before now.');
+      const name = `${fields.get('from')}_${fields.get('to')}`;
+      const { name: axis } = defaultAxis(source.list);
+      const { order: direction, concurrency } = sync;
+      await startBackfill(temporal.client, prefix, {
+        name,
+        axis,
+        range: { from, to },
+        direction,
+        concurrency,
+        force: false,
+      });
+      return `Started ${name}`;
+    }),
+    reconcile: told('reconcile', async (fields) => {
+      const from = dayOf(fields.get('day'));
+      const to = Math.min(from + day, Date.now() * 1000);
+      if (from >= to) throw terminal('USAGE_RANGE', 'The day has not begun.');
+      await startReconcile(temporal.client, prefix, {
+        name: `${from}-${to}`,
+        request: { range: { from, to }, force: true },
+      });
+      return `Reconciles ${fields.get('day')}`;
+    }),
+    replay: told('quarantine', async (fields) => {
+      const id = fields.get('id')?.trim() ?? '';
+      if (!/^\d{0,15}$/.test(id)) throw terminal('USAGE_QUARANTINE', 'A number is needed, or nothing for all.');
+      const { replayed, refused } = await replayQuarantine(ingestDeps(services, { store, targets }), {
+        carries: new Set(source.list.carries),
+        ...(id === '' ? {} : { ids: [Number(id)] }),
+      });
+      return `Replayed ${replayed} quarantined records, ${refused} still refused`;
+    }),
   };
 };

@@ -1,3 +1,4 @@
+/** What a process that works needs: it reads from the source, keeps in the store, loads into the warehouses. */
 import type { Registry } from 'prom-client';
 import type { WarehouseTarget, WorkObserver } from '../../pipeline/deps.ts';
 import type { Source } from '../../source/source.ts';
@@ -5,19 +6,18 @@ import type { Store } from '../../store/store.ts';
 import { type HealthReadings, openHealth, readUsages, watchParts } from './open-health.ts';
 import { claimSource, openSource } from './open-source.ts';
 import { openStoreService } from './open-store.ts';
-import { openTemporal, type TemporalService } from './open-temporal.ts';
 import { openWarehouses } from './open-warehouses.ts';
 import type { Services } from './services.ts';
+import { openTemporal, type TemporalService } from './temporal.ts';
 
-/** What a process that works needs: it reads from the source, keeps in the store, loads into the warehouses. */
 export interface Parts {
   readonly store: Store;
   readonly targets: readonly WarehouseTarget[];
   readonly source: Source;
   readonly temporal: TemporalService;
   readonly readings: HealthReadings;
-  /** Is told of finished work; absent where nobody counts it. */
-  readonly observer?: WorkObserver | undefined;
+  /** Is told of finished work. */
+  readonly observer: WorkObserver;
 }
 
 /**
@@ -27,7 +27,7 @@ export interface Parts {
  */
 export const openParts = async (
   services: Services,
-  registry?: Registry,
+  registry: Registry,
   { acceptSource = false }: { readonly acceptSource?: boolean } = {},
 ): Promise<Parts> => {
   const store = await openStoreService(services);
@@ -40,6 +40,5 @@ export const openParts = async (
     warehouses: targets.map(({ warehouse }) => warehouse.name),
     readUsages: () => readUsages(targets),
   });
-  const observer = registry === undefined ? undefined : watchParts(services, registry, { source, readings });
-  return { store, targets, source, temporal, readings, observer };
+  return { store, targets, source, temporal, readings, observer: watchParts(services, registry, { source, readings }) };
 };

@@ -15,10 +15,7 @@ import { createReceiver, type Receiver } from '../../webhook/server/receiver.ts'
 import type { ReceiverLog } from '../../webhook/server/receiver-log.ts';
 import { openSigningKeys } from '../../webhook/server/signature.ts';
 import { openSpool } from '../../webhook/spool/spool.ts';
-import { createLogger } from '../shell/log.ts';
-import { listPrivacyKeys } from './open-keys.ts';
-import type { Parts } from './open-parts.ts';
-import { openReceiverPrivacy } from './open-privacy.ts';
+import { listPrivacyKeys, openReceiverPrivacy } from './keys.ts';
 import type { Services } from './services.ts';
 
 const gaugeDeadlineMs = 2_000;
@@ -83,16 +80,3 @@ export const openReceiver = async (
   await receiver.listen({ orAnyPort: input.orAnyPort });
   return receiver;
 };
-
-/** A receiver whose workers run in the same process. */
-export const openReceiverBesideWorkers = (
-  services: Services,
-  { store }: Parts,
-  input: { readonly registry?: Registry; readonly logLevel: string; readonly orAnyPort?: boolean },
-): Promise<Receiver> =>
-  openReceiver(services, {
-    storeUrl: store.url,
-    registry: input.registry,
-    log: createLogger(input.logLevel),
-    orAnyPort: input.orAnyPort,
-  });

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Command } from 'commander';
 import type { Config } from '../../../schemas/config.ts';
 import { terminal } from '../../lib/errors.ts';
 import {
@@ -12,6 +11,7 @@ import { createSource, requestLimitRules, type Source } from '../../source/sourc
 import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
 import { createSharedSlots } from '../../store/request-limit.ts';
 import type { Store } from '../../store/store.ts';
+import { option } from '../shell/define.ts';
 import type { Services } from './services.ts';
 
 /**
@@ -81,8 +81,14 @@ export const claimSource = async (
 };
 
 /** For commands that bring calls in. */
-export const withAcceptSource = (command: Command): Command =>
-  command.option(
-    '--accept-source',
-    'take the configured service for the one whose calls the store holds: it has moved',
-  );
+export const acceptSource = option(
+  '--accept-source',
+  'take the configured service for the one whose calls the store holds: it has moved',
+);
+
+/** One request to the list, tried twice at most. @throws CallsyncError of the source */
+export const askList = async ({ api, config }: Source, signal: AbortSignal): Promise<unknown> => {
+  const url = api.address(config.list.path, Object.entries(config.list.params));
+  const parse = ({ body }: { readonly body: Buffer }) => JSON.parse(body.toString('utf8')) as unknown;
+  return (await api.get(url, parse, { signal, retries: 1 })).value;
+};

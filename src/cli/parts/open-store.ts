@@ -4,41 +4,48 @@ import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { openSecret } from '../../lib/secret.ts';
 import { keepServer } from '../../local/keep-server.ts';
 import { startEmbeddedPostgres } from '../../local/postgres/embedded-postgres.ts';
-import type { ConnectionUrl } from '../../postgres/database.ts';
+import { type ConnectionUrl, readUrl } from '../../postgres/database.ts';
 import { openStore, type Store } from '../../store/store.ts';
-import { openErasures } from './open-erasures.ts';
-import { listKeys } from './open-keys.ts';
+import { listKeys, openErasures } from './keys.ts';
 import type { Services } from './services.ts';
 
-/** Where the operational store is: on the configured server, or on the embedded one, which is started where it does not run. */
-export const openStoreServer = async (services: Services<Pick<Config, 'store'>>): Promise<ConnectionUrl> => {
-  const { config } = services;
-  const configured = openSecret({ key: 'store.url', value: config.store.url, file: config.store.url_file });
-  if (configured !== undefined) return configured.read;
+/** Where the operational store is configured to be; undefined = on the embedded server. */
+export const configuredStore = ({ url, url_file }: Config['store']): ConnectionUrl | undefined =>
+  openSecret({ key: 'store.url', value: url, file: url_file })?.read;
+
+/** The configured server, or the embedded one, which is started where it does not run. */
+export const openStoreServer = async ({ config, say, defer }: Services<Pick<Config, 'store'>>): Promise<ConnectionUrl> => {
+  const configured = configuredStore(config.store);
+  if (configured !== undefined) return configured;
   const dataDir = resolveDataDir(config.store.data_dir);
   await makeDataDir(dataDir);
-  const start = (port: number) =>
-    startEmbeddedPostgres({
-      dataDir: join(dataDir, 'postgres'),
-      port,
-      log: services.say,
-    });
+  const start = (port: number) => startEmbeddedPostgres({ dataDir: join(dataDir, 'postgres'), port, log: say });
   const server = await start(config.store.port);
-  const kept = keepServer(server, () => start(server.port), services.say);
-  services.defer(() => kept.stop());
+  const kept = keepServer(server, () => start(server.port), say);
+  defer(() => kept.stop());
   return server.url;
 };
 
 /** The operational store, migrated. */
 export const openStoreService = async (services: Services<Pick<Config, 'privacy' | 'store'>>): Promise<Store> => {
   const { config } = services;
-  const url = await openStoreServer(services);
   const store = await openStore({
-    url,
+    url: await openStoreServer(services),
     max: config.store.pool_size,
     erasures: () => openErasures(config),
     keys: () => listKeys(config),
   });
   services.defer(() => store.close());
   return store;
+};
+
+/**
+ * The command that opens the store's database in psql. It holds no password: that of the embedded server is read from its
+ * file when the command runs, that of another server is asked for.
+ */
+export const psqlLine = ({ store }: Pick<Config, 'store'>, connection: ConnectionUrl): string => {
+  const url = readUrl(connection);
+  const target = `psql -h ${url.hostname || 'localhost'} -p ${url.port || '5432'} -U ${decodeURIComponent(url.username)} ${url.pathname.slice(1)}`;
+  if (configuredStore(store) !== undefined) return target;
+  return `PGPASSWORD=$(cat '${join(resolveDataDir(store.data_dir), 'postgres/pgdata/callsync.password')}') ${target}`;
 };

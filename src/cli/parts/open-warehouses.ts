@@ -1,15 +1,86 @@
+import type { WarehouseConfig } from '../../../schemas/config/warehouses.ts';
+import type { Config } from '../../../schemas/config.ts';
 import { flattenVersion } from '../../calls/flatten.ts';
-import { CallsyncError } from '../../lib/errors.ts';
+import { CallsyncError, terminal } from '../../lib/errors.ts';
+import { renderViews } from '../../marts/render-views.ts';
+import { martSettings } from '../../marts/settings.ts';
 import type { WarehouseTarget } from '../../pipeline/deps.ts';
 import { checkBeforeLoad, createLedgerCheck, type LedgerCheck } from '../../pipeline/load/check-ledger.ts';
 import { createLease } from '../../store/loads/lease.ts';
 import { beginWalk } from '../../store/loads/walk.ts';
 import { registerWarehouse } from '../../store/loads/warehouses.ts';
+import { createQuotaMemory } from '../../store/quota-memory.ts';
 import type { Store } from '../../store/store.ts';
+import { kindOf, kinds } from '../../warehouse/kinds.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { createWarehouse } from './create-warehouse.ts';
-import { openMarts } from './open-marts.ts';
 import type { Services } from './services.ts';
+
+/**
+ * The adapter of one configured warehouse.
+ * @param warn told of what fails in the background
+ */
+export const createWarehouse = (
+  name: string,
+  config: WarehouseConfig,
+  store: Store,
+  warn?: (error: unknown) => void,
+): Warehouse =>
+  kindOf(config).create({
+    name,
+    config,
+    storeUrl: store.url,
+    lease: createLease(store),
+    memory: () => createQuotaMemory(store, name),
+    warn,
+  });
+
+/** The settings of a warehouse by its name. @throws CallsyncError USAGE_WAREHOUSE */
+export const configuredWarehouse = (config: Config, name: string): WarehouseConfig => {
+  const found = Object.hasOwn(config.warehouses, name) ? config.warehouses[name] : undefined;
+  if (found !== undefined) return found;
+  throw terminal('USAGE_WAREHOUSE', `There is no warehouse “${name}” in the configuration.`, {
+    hint: `Use one of: ${Object.keys(config.warehouses).join(', ')}.`,
+  });
+};
+
+/** The settings of a warehouse, and where its tables and marts are. @throws CallsyncError USAGE_WAREHOUSE */
+export const settingsOf = (config: Config, name: string) => {
+  const settings = configuredWarehouse(config, name);
+  return { settings, place: kindOf(settings).place(settings) };
+};
+
+/** A warehouse by its name; without a name, the first of the kind that is listed first. @throws CallsyncError USAGE_WAREHOUSE */
+export const chooseWarehouse = (config: Config, name?: string) => {
+  const { warehouses } = config;
+  const names = kinds.flatMap(({ type }) => Object.keys(warehouses).filter((one) => warehouses[one]?.type === type));
+  const chosen = name ?? names[0] ?? '';
+  return { name: chosen, ...settingsOf(config, chosen) };
+};
+
+/** A warehouse to ask something; nothing is migrated. */
+export const openWarehouse = (services: Services, store: Store, name?: string): Warehouse => {
+  const { name: chosen, settings } = chooseWarehouse(services.config, name);
+  const warehouse = createWarehouse(chosen, settings, store);
+  services.defer(() => warehouse.close());
+  return warehouse;
+};
+
+/** Creates the marts of a warehouse, or replaces those that have changed. Loads never wait for them, nor fail with them. */
+export const openMarts = async (
+  { config, say }: Pick<Services, 'config' | 'say'>,
+  warehouse: Pick<Warehouse, 'name' | 'ensureViews'>,
+): Promise<void> => {
+  const { settings, place } = settingsOf(config, warehouse.name);
+  if (!settings.marts) return;
+  try {
+    await warehouse.ensureViews(place.marts, renderViews(place, martSettings(config.analytics)));
+  } catch (error) {
+    if (!(error instanceof CallsyncError)) throw error;
+    say(
+      `The marts of warehouse ${warehouse.name} were not created or replaced; the next start tries it again. ${error.message}`,
+    );
+  }
+};
 
 /**
  * All configured warehouses, migrated, known to the ledger and compared with it, now and for as long as the services are

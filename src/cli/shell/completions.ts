@@ -1,56 +1,30 @@
 /** Completion scripts: made once from the command definitions, so that a press of the tab key starts no process. */
 import type { Command, Option } from 'commander';
 
-export interface DescribedOption {
-  readonly short: string | undefined;
-  readonly long: string;
-  readonly description: string;
-  readonly takesValue: boolean;
-  readonly choices: readonly string[];
-}
-
-export interface DescribedCommand {
+interface DescribedCommand {
   /** Below the program: `backfill`, `list`. */
   readonly path: readonly string[];
   readonly description: string;
-  readonly options: readonly DescribedOption[];
+  readonly options: readonly Option[];
   readonly commands: readonly DescribedCommand[];
 }
-
-const describeOption = (option: Option): DescribedOption => ({
-  short: option.short,
-  long: option.long ?? option.flags,
-  description: option.description,
-  takesValue: option.required || option.optional,
-  choices: option.argChoices ?? [],
-});
 
 /** The command with all below it; `program` must have loaded every command. */
 export const describeCommands = (command: Command, path: readonly string[] = []): DescribedCommand => {
   const help = command.createHelp();
   // What runs when no subcommand is named: `callsync backfill --from …` is `callsync backfill start --from …`.
   const fallback: unknown = Reflect.get(command, '_defaultCommandName');
+  const below = command.commands.find((one) => one.name() === fallback);
+  const inherited = below === undefined ? [] : help.visibleOptions(below).filter(({ long }) => long !== '--help');
   return {
     path,
     description: command.description(),
-    options: [...help.visibleOptions(command), ...(fallback === undefined ? [] : optionsBelow(command, fallback))].map(
-      describeOption,
-    ),
+    options: [...help.visibleOptions(command), ...inherited],
     commands: help
       .visibleCommands(command)
       .filter((one) => path.length === 0 || one.name() !== 'help')
       .map((one) => describeCommands(one, [...path, one.name()])),
   };
-};
-
-const optionsBelow = (command: Command, name: unknown): readonly Option[] => {
-  const below = command.commands.find((one) => one.name() === name);
-  return (
-    below
-      ?.createHelp()
-      .visibleOptions(below)
-      .filter(({ long }) => long !== '--help') ?? []
-  );
 };
 
 /** Every command, the program first. */
@@ -65,8 +39,10 @@ export type Shell = (typeof shells)[number];
 export const renderCompletion = (shell: Shell, root: DescribedCommand): string =>
   shell === 'fish' ? renderFish(root) : shell === 'zsh' ? renderZsh(root) : renderBash(root);
 
-const namesOf = (options: readonly DescribedOption[]): readonly string[] =>
-  options.flatMap(({ short, long }) => (short === undefined ? [long] : [short, long]));
+const namesOf = (options: readonly Option[]): readonly string[] =>
+  options.flatMap(({ short, long }) => [short, long].filter((name) => name !== undefined));
+
+const takesValue = (option: Option): boolean => option.required || option.optional;
 
 /** Names hold no character that a shell reads. */
 const bashCase = (pattern: string, words: readonly string[]): string =>
@@ -77,12 +53,12 @@ const renderBash = (root: DescribedCommand): string => {
   const key = ({ path }: DescribedCommand): string => path.join(' ');
   const values = all.flatMap((command) =>
     command.options.flatMap((option) =>
-      option.choices.length === 0
-        ? []
-        : namesOf([option]).map((name) => bashCase(`${key(command)} ${name}`.trim(), option.choices)),
+      namesOf(option.argChoices ? [option] : []).map((name) =>
+        bashCase(`${key(command)} ${name}`.trim(), option.argChoices ?? []),
+      ),
     ),
   );
-  const takers = [...new Set(all.flatMap(({ options }) => namesOf(options.filter(({ takesValue }) => takesValue))))];
+  const takers = [...new Set(all.flatMap(({ options }) => namesOf(options.filter(takesValue))))];
   return `# Completion of callsync for bash: source <(callsync completion bash)
 _callsync_words() {
   local words=''
@@ -141,10 +117,9 @@ const renderFish = (root: DescribedCommand): string => {
       ),
       ...command.options.map((option) => {
         const short = option.short === undefined ? '' : ` -s ${option.short.slice(1)}`;
-        const value = option.takesValue
-          ? ` -r${option.choices.length > 0 ? ` -f -a ${fishQuote(option.choices.join(' '))}` : ''}`
-          : '';
-        return `complete -c callsync ${at}${short} -l ${option.long.slice(2)}${value} -d ${fishQuote(option.description)}`;
+        const choices = option.argChoices === undefined ? '' : ` -f -a ${fishQuote(option.argChoices.join(' '))}`;
+        const value = takesValue(option) ? ` -r${choices}` : '';
+        return `complete -c callsync ${at}${short} -l ${option.long?.slice(2)}${value} -d ${fishQuote(option.description)}`;
       }),
     ];
   });

@@ -1,5 +1,5 @@
-/** Results go to standard output and remarks to standard error; this file also tells times, tables and examples. */
-import type { Command } from 'commander';
+/** Results go to standard output and remarks to standard error; this file also tells times, tables and the version. */
+import { existsSync, readFileSync } from 'node:fs';
 
 /** A reader that goes away (`| head`) wants no more; what the command does beside writing goes on. */
 const readerGone = new Set(['EPIPE', 'ECONNRESET', 'EIO']);
@@ -31,6 +31,11 @@ export const endOutput = async (): Promise<void> => {
 /** Progress and remarks for people go to standard error, so that standard output holds results alone. */
 export const say = (message: string): void => {
   process.stderr.write(`${message}\n`);
+};
+
+/** Prints a result: one JSON line with --json, else the text. */
+export const print = (options: { readonly json?: boolean }, result: unknown, text: string): void => {
+  process.stdout.write(options.json === true ? `${JSON.stringify(result)}\n` : `${text}\n`);
 };
 
 /** Rows as an aligned text table; instants in ISO 8601, what has parts as JSON. */
@@ -72,9 +77,9 @@ export const tellTimes = (value: object): unknown =>
     typeof inner === 'number' && times.has(name) ? iso(inner) : inner,
   );
 
-/** The lines of examples at the end of a command's help, and what else is to be known. */
-export const withExamples = (command: Command, examples: readonly string[], remarks = ''): Command =>
-  command.addHelpText(
-    'after',
-    `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}${remarks === '' ? '' : `\n\n${remarks}`}`,
-  );
+/** Version of the package, from its package.json beside dist/ or src/. */
+export const readVersion = (): string => {
+  const places = ['../../../../package.json', '../../../package.json'].map((place) => new URL(place, import.meta.url));
+  const file = places.find((place) => existsSync(place));
+  return file === undefined ? 'unknown' : (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+};

@@ -1,6 +1,6 @@
 /** Whether two warehouses hold the same rows after a demo. */
 
-import { say } from '../../cli/shell/command.ts';
+import { say } from '../../cli/shell/output.ts';
 import { compareWarehouses, type Difference } from '../../warehouse/compare.ts';
 import type { DigestedName, Warehouse } from '../../warehouse/warehouse.ts';
 

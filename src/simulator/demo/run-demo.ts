@@ -5,15 +5,16 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { stringify } from 'yaml';
+import { watchBackfill } from '../../cli/parts/follow.ts';
 import { openOperations, openPage } from '../../cli/parts/open-operations.ts';
 import { openParts } from '../../cli/parts/open-parts.ts';
-import { openReceiverBesideWorkers } from '../../cli/parts/open-receiver.ts';
+import { openReceiver } from '../../cli/parts/open-receiver.ts';
+import { psqlLine } from '../../cli/parts/open-store.ts';
 import { openWorkers } from '../../cli/parts/open-workers.ts';
-import { psqlLine } from '../../cli/parts/psql-line.ts';
-import type { Services } from '../../cli/parts/services.ts';
-import { watchBackfill } from '../../cli/parts/watch-backfill.ts';
-import { type CommonOptions, say, servicesFor } from '../../cli/shell/command.ts';
-import { readVersion } from '../../cli/shell/version.ts';
+import { type Services, servicesFor } from '../../cli/parts/services.ts';
+import type { CommonOptions } from '../../cli/shell/define.ts';
+import { createLogger } from '../../cli/shell/log.ts';
+import { readVersion, say } from '../../cli/shell/output.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { checkConfig } from '../../config/load.ts';
 import { mergeRaw, type Raw } from '../../config/raw.ts';
@@ -195,9 +196,10 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     const before = await readHealth(store);
     const prefix = config.temporal.task_queue;
     await openWorkers(services, parts);
-    const receiver = await openReceiverBesideWorkers(services, parts, {
+    const receiver = await openReceiver(services, {
+      storeUrl: store.url,
       registry,
-      logLevel: options.logLevel,
+      log: createLogger(options.logLevel),
       orAnyPort: true,
     });
     const page = openPage(services, parts, receiver);

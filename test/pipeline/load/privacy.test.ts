@@ -10,7 +10,7 @@ import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
 import type { Config } from '../../../schemas/config.ts';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { storeTables } from '../../../schemas/stored-data.ts';
-import { privacyChecks } from '../../../src/cli/commands/doctor/check-privacy.ts';
+import { privacyChecks } from '../../../src/cli/commands/doctor/check-installation.ts';
 import { createOpener } from '../../../src/lib/sealed.ts';
 import type { PersonRequest } from '../../../src/persons/request.ts';
 import type { IngestDeps } from '../../../src/pipeline/deps.ts';

@@ -1,14 +1,12 @@
 /** Checks of the service: token, list, clock, WebSocket, MRCP. */
-import { CallsyncError } from '../../../lib/errors.ts';
 import type { RequestLimiter } from '../../../source/http/limiter.ts';
 import { checkMrcp } from '../../../source/mrcp/mrcp.ts';
 import { findRecordsPath } from '../../../source/probe/session.ts';
 import { findTokenFormat, type Source } from '../../../source/source.ts';
 import { openTap } from '../../../source/websocket/tap.ts';
-import { openSource } from '../../parts/open-source.ts';
+import { askList, openSource } from '../../parts/open-source.ts';
 import type { Services } from '../../parts/services.ts';
-import { exitCodeOf } from '../../shell/failures.ts';
-import { type Check, type Finding, failed, NotChecked, ok, silent, skipped, warning } from './check.ts';
+import { type Check, type Finding, failed, findingOf, NotChecked, ok, silent, skipped, warning } from './check.ts';
 
 const noticedSkewS = 5;
 
@@ -63,16 +61,6 @@ export const sourceChecks = (services: Services, limiter?: RequestLimiter): Chec
   ];
 };
 
-/** One request to the list, tried twice at most. @throws CallsyncError of the source */
-export const askList = async ({ api, config }: Source, signal: AbortSignal): Promise<unknown> => {
-  const url = api.address(config.list.path, Object.entries(config.list.params));
-  const { value } = await api.get(url, ({ body }) => JSON.parse(body.toString('utf8')) as unknown, {
-    signal,
-    retries: 1,
-  });
-  return value;
-};
-
 const describeList = (configured: string, body: unknown): Finding => {
   const found = findRecordsPath(body);
   if (found === configured)
@@ -114,8 +102,7 @@ const checkWebsocket = async ({ config, tokens }: Source, signal: AbortSignal): 
       },
     });
   } catch (error) {
-    if (!(error instanceof CallsyncError)) throw error;
-    return { ...failed(error.message, error.hint ?? 'Ask the account manager.'), exitCode: exitCodeOf(error) };
+    return { hint: 'Ask the account manager.', ...findingOf(error) };
   }
   if (isOpen) return ok(`${new URL(config.websocket.url).host} opens.`);
   const hint = 'Try again later; callsync tap keeps trying.';

@@ -4,10 +4,8 @@ import { taskQueuesOf } from '../../../../workflows/messages.ts';
 import { terminal } from '../../../lib/errors.ts';
 import { findTemporalCli, locateTemporalCli } from '../../../local/temporal/locate-cli.ts';
 import { schedulesOf } from '../../../temporal/schedules.ts';
-import { ensureConfiguredSchedules } from '../../parts/ensure-schedules.ts';
-import { openTemporal, type TemporalService } from '../../parts/open-temporal.ts';
 import type { Services } from '../../parts/services.ts';
-import { unpolledQueues } from '../../parts/watch-workers.ts';
+import { ensureConfiguredSchedules, openTemporal, type TemporalService, unpolledQueues } from '../../parts/temporal.ts';
 import { type Check, type Finding, NotChecked, ok, warning } from './check.ts';
 
 const notFound = 5;

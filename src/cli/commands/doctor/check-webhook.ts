@@ -5,12 +5,12 @@ import type { Store } from '../../../store/store.ts';
 import { readSigningKey } from '../../../webhook/server/signature.ts';
 import type { Services } from '../../parts/services.ts';
 import { checkPublicUrl } from '../webhook/check-public-url.ts';
-import { type RoundTripFinding, tryRoundTrip } from '../webhook/round-trip.ts';
+import { tryRoundTrip } from '../webhook/round-trip.ts';
 import { type Check, type Finding, failed, ok, skipped, warning } from './check.ts';
-import { needStore } from './check-store.ts';
+import { needStore } from './check-installation.ts';
 
 /** A signed sample through the public address, or `url` in its place. @throws CallsyncError WEBHOOK_SECRET_… */
-export const roundTrip = (services: Services, store: Store, url: string): Promise<RoundTripFinding> => {
+export const roundTrip = (services: Services, store: Store, url: string): Promise<Finding> => {
   const { webhook } = services.config;
   return tryRoundTrip({
     url,

@@ -1,15 +1,13 @@
 /** One check of the doctor, and how all of them run: side by side, each within a time of its own. */
 import { CallsyncError } from '../../../lib/errors.ts';
-import { exitCodeOf, exitCodes, worstExitCode } from '../../shell/failures.ts';
-
-export type Outcome = 'ok' | 'warning' | 'failed' | 'skipped';
+import { exitOf, exits, worstOf } from '../../shell/exit.ts';
 
 export interface Finding {
-  readonly outcome: Outcome;
+  readonly outcome: 'ok' | 'warning' | 'failed' | 'skipped';
   /** One sentence, without secrets and personal data. */
   readonly message: string;
   readonly hint?: string | undefined;
-  /** What the command ends with when this failed; 3 where nothing is said. */
+  /** What the command ends with when this failed; 6 where nothing is said. */
   readonly exitCode?: number;
 }
 
@@ -30,16 +28,16 @@ export const failed = (message: string, hint: string): Finding => ({ outcome: 'f
 /** What does not answer, and may later. */
 export const silent = (message: string, hint: string): Finding => ({
   ...failed(message, hint),
-  exitCode: exitCodes.unreachable,
+  exitCode: exits.unanswered[0],
 });
 export const skipped = (message: string): Finding => ({ outcome: 'skipped', message });
 
 /** A check that needs what another one found to be missing. */
 export class NotChecked extends Error {}
 
-const findingOf = (error: unknown): Finding => {
+export const findingOf = (error: unknown): Finding => {
   if (error instanceof NotChecked) return skipped(error.message);
-  const exitCode = exitCodeOf(error);
+  const [exitCode] = exits[exitOf(error)];
   if (error instanceof CallsyncError) return { outcome: 'failed', message: error.message, hint: error.hint, exitCode };
   const message = `Unexpected fault: ${error instanceof Error ? error.message : String(error)}`;
   return { outcome: 'failed', message, exitCode };
@@ -48,7 +46,7 @@ const findingOf = (error: unknown): Finding => {
 /** In the order given, whichever ends first. */
 export const runChecks = async (
   checks: readonly Check[],
-  options: { readonly deadlineMs: number; readonly onDone?: (findings: readonly CheckedFinding[]) => void },
+  { deadlineMs }: { readonly deadlineMs: number },
 ): Promise<CheckedFinding[]> => {
   const all = await Promise.all(
     checks.map(async ({ name, run }) => {
@@ -58,21 +56,13 @@ export const runChecks = async (
       const late = new Promise<Finding>((resolve) => {
         timer = setTimeout(() => {
           controller.abort();
-          resolve(
-            silent(`No result within ${options.deadlineMs / 1000} s.`, 'Check the network between here and there.'),
-          );
-        }, options.deadlineMs);
+          resolve(silent(`No result within ${deadlineMs / 1000} s.`, 'Check the network between here and there.'));
+        }, deadlineMs);
       });
       const found = await Promise.race([run(controller.signal).catch(findingOf), late]);
       clearTimeout(timer);
       const ms = Math.round(performance.now() - started);
-      const findings = (Array.isArray(found) ? (found as readonly Finding[]) : [found as Finding]).map((finding) => ({
-        check: name,
-        ...finding,
-        ms,
-      }));
-      options.onDone?.(findings);
-      return findings;
+      return [found].flat().map((finding) => ({ check: name, ...(finding as Finding), ms }));
     }),
   );
   return all.flat();
@@ -80,6 +70,4 @@ export const runChecks = async (
 
 /** The exit code of all findings: the worst of those that failed. */
 export const exitCodeOfFindings = (findings: readonly Finding[]): number =>
-  worstExitCode(
-    findings.filter(({ outcome }) => outcome === 'failed').map(({ exitCode = exitCodes.refused }) => exitCode),
-  );
+  worstOf(findings.flatMap(({ outcome, exitCode = exits.blocked[0] }) => (outcome === 'failed' ? [exitCode] : [])));

@@ -2,15 +2,13 @@
 import { writeFile } from 'node:fs/promises';
 import { confirm, input, password, select } from '@inquirer/prompts';
 import { kinds } from '../../../warehouse/kinds.ts';
-import type { Answers } from './answers.ts';
-
-type Given = Partial<Answers>;
+import { type Answers, questionsOf } from '../init.ts';
 
 const isAddress = (text: string): boolean | string =>
   /^https?:\/\/[^\s/]+/.test(text) || 'Use an address such as https://api.example.com.';
 const orNothing = (text: string): string | undefined => (text.trim() === '' ? undefined : text.trim());
-const askText = async (message: string, given: string | undefined): Promise<string | undefined> =>
-  orNothing(await input({ message, default: given ?? '' }));
+const askText = async (message: string, given = '', required = false): Promise<string | undefined> =>
+  orNothing(await input({ message, default: given, required }));
 
 /** A secret typed here goes into a file of its own, which nobody else can read. */
 const askSecretFile = async (what: string, given: string | undefined, file: string): Promise<string | undefined> => {
@@ -21,19 +19,21 @@ const askSecretFile = async (what: string, given: string | undefined, file: stri
   return file;
 };
 
-export const askAnswers = async (given: Given, presets: readonly string[], folder: string): Promise<Answers> => {
+export const askAnswers = async (given: Answers, presets: readonly string[], folder: string): Promise<Answers> => {
   const baseUrl = await input({
     message: 'Address of the call API',
     ...(given.baseUrl === undefined ? {} : { default: given.baseUrl }),
     validate: isAddress,
   });
   const authUrl = await askText('Address of the identity provider (empty = no token)', given.authUrl);
-  const realm = authUrl === undefined ? undefined : await askText('Realm', given.realm);
-  const clientId = authUrl === undefined ? undefined : await askText('Client id', given.clientId);
-  const clientSecretFile =
+  const access =
     authUrl === undefined
-      ? undefined
-      : await askSecretFile('Client secret', given.clientSecretFile, `${folder}/client-secret`);
+      ? {}
+      : {
+          realm: await askText('Realm', given.realm),
+          clientId: await askText('Client id', given.clientId),
+          clientSecretFile: await askSecretFile('Client secret', given.clientSecretFile, `${folder}/client-secret`),
+        };
   const preset = await select({
     message: 'How does the call list work?',
     choices: [
@@ -45,31 +45,18 @@ export const askAnswers = async (given: Given, presets: readonly string[], folde
   const warehouse = await select({
     message: 'Where do the calls go?',
     choices: kinds.map(({ type }) => ({ value: type })),
-    default: given.warehouse ?? 'postgres',
+    default: given.warehouse,
   });
   const settings: Record<string, string | undefined> = {};
-  for (const { key, message, required } of kinds.find(({ type }) => type === warehouse)?.questions ?? [])
-    settings[key] = orNothing(await input({ message, default: given.settings?.[key] ?? '', required }));
-  const webhooks = await confirm({
-    message: 'Does the service send webhooks here?',
-    default: given.signingSecretFile !== undefined,
-  });
-  const signingSecretFile = webhooks
-    ? await askSecretFile('Signing secret of the webhooks', given.signingSecretFile, `${folder}/signing-secret`)
-    : undefined;
-  const publicUrl = webhooks
-    ? await askText('Public address of the receiver (empty = not yet)', given.publicUrl)
-    : undefined;
+  for (const { key, message, required } of questionsOf(warehouse))
+    settings[key] = await askText(message, given.settings[key], required);
+  const asked = { baseUrl, authUrl, ...access, preset, warehouse, settings };
+  const message = 'Does the service send webhooks here?';
+  if (!(await confirm({ message, default: given.signingSecretFile !== undefined }))) return asked;
+  const file = `${folder}/signing-secret`;
   return {
-    baseUrl,
-    authUrl,
-    realm,
-    clientId,
-    clientSecretFile,
-    preset,
-    warehouse,
-    settings,
-    signingSecretFile,
-    publicUrl,
+    ...asked,
+    signingSecretFile: await askSecretFile('Signing secret of the webhooks', given.signingSecretFile, file),
+    publicUrl: await askText('Public address of the receiver (empty = not yet)', given.publicUrl),
   };
 };

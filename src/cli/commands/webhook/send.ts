@@ -48,12 +48,13 @@ export const sendWebhook = async (options: SendOptions): Promise<SendResult> => 
     [`${prefix}Hook-Id`]: hookId,
     ...(secret === undefined ? {} : { [`${prefix}Signature`]: signBody(body, secret) }),
   };
-  await using agent = new DisposableAgent(options.ca);
+  const dispatcher = new Agent(options.ca === undefined ? {} : { connect: { ca: options.ca } });
   const attempts: SendAttempt[] = [];
-  for (let attempt = 0; attempt < (retry ? 2 : 1); attempt += 1) {
-    const result = await sendOnce(agent.dispatcher, url, headers, body, timeoutMs);
-    attempts.push(result);
-    if (isDelivered(result)) break;
+  try {
+    while (attempts.length < (retry ? 2 : 1) && !attempts.some(isDelivered))
+      attempts.push(await sendOnce(url, { method: 'POST', headers, body, dispatcher }, timeoutMs));
+  } finally {
+    await dispatcher.destroy();
   }
   return { delivered: attempts.some(isDelivered), deliveryId, attempts };
 };
@@ -67,32 +68,17 @@ export const newDeliveryId = (at: Date): string => {
 };
 
 const sendOnce = async (
-  dispatcher: Agent,
   url: string,
-  headers: Record<string, string>,
-  body: Buffer,
+  sent: NonNullable<Parameters<typeof request>[1]>,
   timeoutMs: number,
 ): Promise<SendAttempt> => {
   const startedAt = performance.now();
   const elapsed = () => Math.round(performance.now() - startedAt);
   try {
-    const signal = AbortSignal.timeout(timeoutMs);
-    const response = await request(url, { method: 'POST', headers, body, dispatcher, signal });
+    const response = await request(url, { ...sent, signal: AbortSignal.timeout(timeoutMs) });
     await response.body.dump();
     return { status: response.statusCode, ms: elapsed() };
   } catch (error) {
     return { failure: errorCode(error), ms: elapsed() };
   }
 };
-
-class DisposableAgent {
-  readonly dispatcher: Agent;
-
-  constructor(ca: string | Buffer | undefined) {
-    this.dispatcher = new Agent(ca === undefined ? {} : { connect: { ca } });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.dispatcher.destroy();
-  }
-}

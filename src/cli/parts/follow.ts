@@ -2,8 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isGrpcServiceError, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
+import { type BackfillProgress, progressQuery } from '../../../workflows/messages.ts';
 import { terminal, transient } from '../../lib/errors.ts';
-import { type QueueRole, watchWorkers } from './watch-workers.ts';
+import { say } from '../shell/output.ts';
+import { createBackfillView } from '../shell/progress.ts';
+import { type QueueRole, unpolledQueues } from './temporal.ts';
 
 export interface FollowOptions<Progress> {
   /** In sentences, such as “backfill”. */
@@ -100,3 +103,97 @@ const rootMessage = (error: unknown): string => {
   while (current instanceof Error && current.cause instanceof Error) current = current.cause;
   return current instanceof Error ? current.message : String(current);
 };
+
+const graceMs = 15_000;
+const lookMs = 2_000;
+
+interface WorkerWatch {
+  /** Rejects with NO_WORKER once task queues have been without a worker for a quarter of a minute; never resolves. */
+  readonly lost: Promise<never>;
+  stop(): void;
+}
+
+/** Watches for workers that can do a workflow. @param say tells the first time that there are none. */
+const watchWorkers = (
+  handle: WorkflowHandle,
+  say: (message: string) => void,
+  roles?: readonly QueueRole[],
+): WorkerWatch => {
+  const stopped = new AbortController();
+  const watch = async (): Promise<never> => {
+    const { client } = handle;
+    const prefix = (await handle.describe()).taskQueue;
+    let since: number | undefined;
+    for (;;) {
+      // When the server does not answer, the command that waits for the result reports it.
+      const missing = await unpolledQueues(client, client.options.namespace, prefix, roles).catch(() => []);
+      const where = `task queue${missing.length > 1 ? 's' : ''} ${missing.join(', ')}`;
+      if (missing.length === 0) since = undefined;
+      else if (since === undefined) {
+        since = Date.now();
+        say(`No worker answers on ${where} yet; waiting ${graceMs / 1000} s for one …`);
+      } else if (Date.now() - since >= graceMs) throw noWorker(where);
+      await delay(lookMs, undefined, { signal: stopped.signal });
+    }
+  };
+  const lost = watch();
+  lost.catch(() => undefined);
+  return { lost, stop: () => stopped.abort() };
+};
+
+const noWorker = (where: string) =>
+  transient('NO_WORKER', `No worker answers on ${where}.`, {
+    hint: 'Start one with callsync worker or callsync up; what was asked for is kept and goes on then.',
+  });
+
+/** The outcome of `work`, which a worker must do. @throws transient NO_WORKER */
+export const needWorkers = async <T>(
+  handle: WorkflowHandle,
+  say: (message: string) => void,
+  work: Promise<T>,
+): Promise<T> => {
+  const workers = watchWorkers(handle, say, ['workflows']);
+  try {
+    return await Promise.race([work, workers.lost]);
+  } finally {
+    workers.stop();
+  }
+};
+
+const everyMs = 500;
+
+/**
+ * Shows a backfill until it ends, or until `signal`: then what was seen last of it. Leaving the view does not stop it.
+ * @throws CallsyncError NO_WORKER, WORKFLOW_FAILED, WORKFLOW_CANCELLED, TEMPORAL_UNREACHABLE; transient
+ * BACKFILL_UNANSWERED when `signal` came before any worker told its progress.
+ */
+export const watchBackfill = async (
+  handle: WorkflowHandle,
+  title: string,
+  signal?: AbortSignal,
+): Promise<BackfillProgress> => {
+  const view = createBackfillView(title);
+  let last: BackfillProgress | undefined;
+  const show = (progress: BackfillProgress): void => {
+    last = progress;
+    view.update(progress);
+  };
+  try {
+    const followed = await followWorkflow<BackfillProgress, BackfillProgress>(handle, {
+      what: 'backfill',
+      look: { everyMs, ask: () => handle.query(progressQuery), show },
+      say,
+      signal,
+    });
+    if (followed.ended) show({ ...followed.result, share: shareOf(followed.result) });
+  } finally {
+    view.stop();
+  }
+  if (last !== undefined) return last;
+  throw transient('BACKFILL_UNANSWERED', `No worker has told how far ${title} is; it is kept and waits for one.`, {
+    hint: 'Start one with callsync worker or callsync up, then look again with callsync backfill watch.',
+  });
+};
+
+/** Calls may leave a range after they were counted: what is done is done in full. */
+export const shareOf = ({ state, share }: BackfillProgress): number => (state === 'done' ? 1 : share);

@@ -1,0 +1,202 @@
+/** Checks of what is here: operational store, health as read from it, privacy rules, warehouses, port, disk, settings of marts. */
+import { constants, existsSync } from 'node:fs';
+import { access, statfs } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { Agent, fetch } from 'undici';
+import { unitFields } from '../../../../schemas/config/analytics.ts';
+import type { Config } from '../../../../schemas/config.ts';
+import { resolveDataDir } from '../../../config/data-dir.ts';
+import { judge } from '../../../health/conditions.ts';
+import { versionOfRules } from '../../../privacy/rules.ts';
+import { countUnderOthers } from '../../../store/ledger/rules-version.ts';
+import type { Store } from '../../../store/store.ts';
+import { kindOf } from '../../../warehouse/kinds.ts';
+import { readNow } from '../../parts/open-health.ts';
+import { claimSource } from '../../parts/open-source.ts';
+import { configuredStore } from '../../parts/open-store.ts';
+import type { Services } from '../../parts/services.ts';
+import { type Check, type Finding, failed, NotChecked, ok, skipped, warning } from './check.ts';
+
+/** The store, or the finding that it is missing. */
+export const needStore = (opening: Promise<Store>): Promise<Store> =>
+  opening.catch(() => {
+    throw new NotChecked('Needs the store.');
+  });
+
+export const storeCheck = (opening: Promise<Store>, config: Config): Check => ({
+  name: 'store',
+  run: async () => {
+    const store = await opening;
+    await claimSource(store, config, 'look');
+    const { rows } = await store.pool.query<{ version: string; fsync: string; commit: string }>(
+      `SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
+              current_setting('synchronous_commit') AS commit`,
+    );
+    const [{ version = '', fsync, commit } = {}] = rows;
+    if (fsync === 'off' || commit === 'off') {
+      return failed(
+        `PostgreSQL ${version} answers, but forgets commits when it crashes (${fsync === 'off' ? 'fsync' : 'synchronous_commit'} = off).`,
+        'Set it to on: a delivery that was answered must not be lost.',
+      );
+    }
+    return ok(`PostgreSQL ${version.split(' ')[0]}, schema callsync is up to date.`);
+  },
+});
+
+/** Everything that page, status and messages call wrong in the running installation is a finding here too. */
+export const healthCheck = ({ config }: Pick<Services, 'config'>, opening: Promise<Store>): Check => ({
+  name: 'health',
+  run: async () => {
+    const readings = await readNow(config, await needStore(opening));
+    const wrong = judge(readings);
+    if (wrong.length > 0) return wrong.map(({ summary, command }) => warning(summary, `First: ${command}.`));
+    return ok(readings.sync === null ? 'Continuous sync has not begun.' : 'Nothing is wrong.');
+  },
+});
+
+export const warehouseChecks = (services: Services, opening: Promise<Store>): Check[] =>
+  Object.entries(services.config.warehouses).map(([name, config]) => ({
+    name: `warehouse ${name}`,
+    run: async () => {
+      const storeUrl = async () => (await needStore(opening)).url;
+      return ok(await kindOf(config).checkAccess({ name, config, storeUrl }));
+    },
+  }));
+
+const GiB = 1024 ** 3;
+const scarceBytes = 2 * GiB;
+
+export const diskCheck = ({ config }: Services): Check => ({
+  name: 'disk',
+  run: async () => {
+    const dataDir = resolveDataDir(config.store.data_dir);
+    const folders = new Map<string, number>();
+    if (configuredStore(config.store) === undefined || config.temporal.address === undefined) folders.set(dataDir, 0);
+    if (config.webhook.enabled)
+      folders.set(config.webhook.spool.dir ?? join(dataDir, 'spool'), config.webhook.spool.min_free_bytes);
+    return Promise.all([...folders].map(([folder, least]) => checkFolder(folder, least)));
+  },
+});
+
+const checkFolder = async (folder: string, least: number): Promise<Finding> => {
+  const present = nearest(folder);
+  try {
+    await access(present, constants.W_OK);
+  } catch {
+    return failed(
+      `${present} cannot be written to.`,
+      'Let the user that runs callsync write there, or set store.data_dir.',
+    );
+  }
+  const { bavail, bsize } = await statfs(present);
+  const free = bavail * bsize;
+  const text = `${(free / GiB).toFixed(1)} GiB free for ${folder}`;
+  if (free < least)
+    return failed(`${text}: the spool takes nothing any more.`, 'Make room, or set webhook.spool.dir to another disk.');
+  return free < scarceBytes ? warning(`${text}.`, 'Make room soon.') : ok(`${text}.`);
+};
+
+/** The folder, or the closest one above it that exists. */
+const nearest = (folder: string): string => {
+  for (let at = folder; ; at = dirname(at)) {
+    if (existsSync(at) || at === dirname(at)) return at;
+  }
+};
+
+/** None where there are no rules. */
+export const privacyChecks = ({ config }: Pick<Services, 'config'>, opening: Promise<Store>): Check[] => {
+  const version = versionOfRules(config.privacy);
+  if (version === undefined) return [];
+  return [
+    {
+      name: 'privacy',
+      run: async () => {
+        const calls = await countUnderOthers(await needStore(opening), version);
+        if (calls === 0) return ok(`All calls are under rules ${version}.`);
+        return warning(
+          `${calls} call(s) are not under rules ${version}, but under others or none.`,
+          'callsync privacy apply brings them under the present ones.',
+        );
+      },
+    },
+  ];
+};
+
+/** What marts need to know and nobody has said yet. */
+export const analyticsCheck = ({ config }: Services): Check => ({
+  name: 'analytics',
+  run: async () => {
+    const { units, agent_side: side } = config.analytics;
+    const unknown = unitFields.filter((field) => units[field] === 'unknown');
+    if (unknown.length > 0) {
+      return warning(
+        `The unit of ${unknown.join(', ')} is not known, so marts leave figures in seconds empty.`,
+        'Run callsync calibrate --write once calls are loaded.',
+      );
+    }
+    const sides = [side.default, ...Object.values(side.by_direction)];
+    if (sides.every((one) => one === 'unknown')) {
+      return warning('Which side of a transcript is the agent is not known.', 'Set analytics.agent_side.');
+    }
+    return ok('Units and the side of the agent are known.');
+  },
+});
+
+/** The port for health, readiness and metrics: served by a process of ours, or free for the next. */
+export const operationsCheck = ({ config: { operations } }: Pick<Services, 'config'>): Check => ({
+  name: 'operations',
+  run: async (signal) => {
+    const { enabled, listen, port, tls } = operations;
+    if (!enabled) return skipped('Not enabled (operations.enabled).');
+    if (port === 0) return ok('Takes any free port.');
+    const address = `${listen}:${port}`;
+    if (await answersHealth({ listen, port, isTls: tls !== undefined }, signal))
+      return ok(`Health answers on ${address}.`);
+    const code = await findObstacle(listen, port);
+    return code === undefined ? ok(`${address} is free for the next process.`) : describeObstacle(address, code);
+  },
+});
+
+const describeObstacle = (address: string, code: string): Finding => {
+  if (code === 'EADDRINUSE') {
+    return failed(`Another program has ${address}.`, 'Set operations.port to one that is free, or operations.listen.');
+  }
+  return failed(
+    `Health and metrics cannot be served on ${address} (${code}).`,
+    'Set operations.listen to an address of this machine, and operations.port to one that this user may take.',
+  );
+};
+
+const answerMs = 5_000;
+/** By whatever certificate: it may name another host than this one. */
+const anyCertificate = new Agent({
+  connect: { rejectUnauthorized: false, timeout: answerMs },
+  headersTimeout: answerMs,
+  bodyTimeout: answerMs,
+});
+
+const answersHealth = async (
+  { listen, port, isTls }: { readonly listen: string; readonly port: number; readonly isTls: boolean },
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const everywhere = listen === '0.0.0.0' || listen === '::';
+  const host = everywhere ? '127.0.0.1' : listen.includes(':') ? `[${listen}]` : listen;
+  try {
+    const answer = await fetch(`${isTls ? 'https' : 'http'}://${host}:${port}/healthz`, {
+      dispatcher: anyCertificate,
+      signal,
+    });
+    return answer.ok && (await answer.text()).includes('"alive":true');
+  } catch {
+    return false;
+  }
+};
+
+/** The code of the error with which the address is refused; undefined = it can be had. */
+const findObstacle = (host: string, port: number): Promise<string | undefined> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'unknown'));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });

@@ -1,0 +1,207 @@
+/** Subcommands of `callsync privacy` for requests of persons: access, legal holds, receipts. */
+import { readFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { isObject } from '../../calls/field-reader.ts';
+import { countOf } from '../../lib/count-of.ts';
+import { terminal } from '../../lib/errors.ts';
+import { parseQuietly } from '../../lib/parse-json.ts';
+import { findCalls, finishErasure } from '../../pipeline/persons/erase.ts';
+import { addHold, type HoldReceipt, removeHold } from '../../pipeline/persons/hold.ts';
+import { readRows } from '../../store/ledger/ledger.ts';
+import { type ListedHold, listHolds } from '../../store/persons/keys.ts';
+import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
+import { ingestDeps } from '../parts/activity-deps.ts';
+import { openProof } from '../parts/keys.ts';
+import { openWarehouses } from '../parts/open-warehouses.ts';
+import { describeErasure, type PersonOptions, personOptions, withPerson } from '../parts/persons.ts';
+import { withServices, withStore } from '../parts/services.ts';
+import { argument, type CommonOptions, group, leaf, required } from '../shell/define.ts';
+import { endWith } from '../shell/exit.ts';
+import { print } from '../shell/output.ts';
+
+/** Answers a request for access: the documents of the calls that an erasure would mean. */
+const exportPerson = (options: PersonOptions): Promise<void> =>
+  withPerson(options, { mayCome: false }, async ({ meant, store, services }) => {
+    let [found, erased, unseen] = [0, 0, 0];
+    for (const id of await findCalls(store, meant)) {
+      const row = (await readRows(store, [id])).get(id);
+      if (row === undefined) unseen += 1;
+      else if (row.tombstone) erased += 1;
+      else {
+        found += 1;
+        process.stdout.write(`${JSON.stringify(row.document)}\n`);
+      }
+    }
+    const others = [...(erased > 0 ? [`${erased} erased`] : []), ...(unseen > 0 ? [`${unseen} never seen here`] : [])];
+    services.say(`${countOf(found, 'call')}${others.map((one) => `; ${one}`).join('')}.`);
+  });
+
+interface ReasonOptions {
+  readonly reason: string;
+}
+
+/** An account without a name has a number at least. */
+const readActor = (): string => {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+};
+
+const describe = ({ hold: { id, action }, calls, gone, persons, proof }: HoldReceipt): string =>
+  [
+    `Hold ${id} is ${action} ${countOf(calls, 'call')}.`,
+    ...(gone > 0 ? [`${gone} were erased before: nothing is left of them to be kept.`] : []),
+    ...(persons > 0
+      ? [`An erasure of ${persons} of the values was asked for before: what it took cannot be kept.`]
+      : []),
+    `Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`,
+  ].join('\n');
+
+const describeListed = ({ id, kind, calls, actor, at, reason }: ListedHold): string =>
+  `${id}  ${at.toISOString()}  by ${kind.padEnd(8)}  ${String(calls).padStart(8)} calls  ${actor}: ${reason}`;
+
+const add = (options: PersonOptions & ReasonOptions): Promise<void> =>
+  withPerson(options, { mayCome: true }, async ({ meant, store, services: { config } }) => {
+    const clerk = { proof: openProof(config), reason: options.reason, actor: readActor() };
+    const receipt = await addHold(store, meant, clerk);
+    print(options, receipt, describe(receipt));
+  });
+
+const list = (options: CommonOptions): Promise<void> =>
+  withStore(options, async (store) => {
+    const holds = await listHolds(store);
+    print(options, holds, holds.length === 0 ? 'Nothing is held.' : holds.map(describeListed).join('\n'));
+  });
+
+const remove = (id: string, options: CommonOptions & ReasonOptions): Promise<void> =>
+  withStore(options, async (store, { config }) => {
+    await store.checkKeys();
+    const means = { proof: openProof(config), actor: readActor() };
+    const receipt = await removeHold(store, id, { ...means, reason: options.reason });
+    print(options, receipt, describe(receipt));
+  });
+
+/** Of an erasure that was left to the workers; where they are away, it is finished here if nothing waits. */
+const showReceipt = (requestId: string, options: CommonOptions): Promise<void> =>
+  withStore(options, async (store, services) => {
+    const targets = await openWarehouses(services, store);
+    const deps = { ...ingestDeps(services, { store, targets }), proof: openProof(services.config) };
+    const { waiting, receipt } = await finishErasure(deps, requestId, { load: false });
+    if (receipt !== undefined) return print(options, receipt, describeErasure(receipt));
+    print(
+      options,
+      { requestId, receipt: null, waiting },
+      `Not signed yet: ${waiting.join(', ')} still holds something.`,
+    );
+    endWith('incomplete');
+  });
+
+const printPublicKey = (options: CommonOptions): Promise<void> =>
+  withServices(options, async ({ config }) => {
+    const { publicKey } = openProof(config).keys;
+    print(options, { publicKey }, publicKey.trimEnd());
+  });
+
+/** Needs neither a configuration nor a secret. */
+const checkReceipt = async (file: string, { publicKey, ...options }: CheckOptions): Promise<void> => {
+  const [text, pem] = await Promise.all([file, publicKey].map((path) => readFile(path, 'utf8'))).catch((cause) => {
+    throw terminal('USAGE_RECEIPT', 'The receipt or the public key cannot be read.', {
+      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+      cause,
+    });
+  });
+  const receipt: unknown = parseQuietly(Buffer.from(text as string));
+  if (!isReceipt(receipt))
+    throw terminal('USAGE_RECEIPT', 'The file is no receipt as --json prints it.', {
+      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+    });
+  const signed = isSignedBy(receipt, pem as string);
+  print(options, { signed }, signed ? 'The receipt was signed by the holder of this key.' : 'The signature is wrong.');
+  if (!signed) endWith('incomplete');
+};
+
+interface CheckOptions extends CommonOptions {
+  readonly publicKey: string;
+}
+
+const isReceipt = (value: unknown): value is { readonly proof: ReceiptProof } =>
+  isObject(value) && isObject(value.proof) && typeof value.proof.digest === 'string';
+
+const isSignedBy = (receipt: { readonly proof: ReceiptProof }, pem: string): boolean => {
+  try {
+    return isSigned(receipt, pem);
+  } catch (cause) {
+    throw terminal('USAGE_RECEIPT', 'The public key is no key in PEM.', {
+      hint: 'Give the receipt as --json printed it, and the key as callsync privacy public-key prints it.',
+      cause,
+    });
+  }
+};
+
+const listing = 'callsync privacy hold list';
+const removing = 'callsync privacy hold remove 1a2b3c4d --reason "case 2026-17 is closed"';
+
+const hold = group({
+  does: 'legal holds: what they name is neither erased nor taken for its age',
+  examples: [listing, removing],
+  commands: {
+    add: leaf({
+      does: 'hold the calls that the values mean, and later ones that name them',
+      options: [...personOptions, required('--reason <text>', 'why, such as the number of a case')],
+      examples: [
+        'callsync privacy hold add --by phone --reason "case 2026-17"',
+        'callsync privacy hold add --by call --file calls.txt --reason "case 2026-17" --json',
+      ],
+      remarks: 'Values never go into the arguments, and the reason names nobody: it is stored and shown.',
+      run: add,
+    }),
+    list: leaf({
+      does: 'the holds, with their reasons and how many calls they name',
+      examples: [listing, `${listing} --json`],
+      run: list,
+    }),
+    remove: leaf({
+      does: 'take a hold off: erasures and ages act again, also on what it kept',
+      args: [argument('<hold>', `its name, as ${listing} has it`)],
+      options: [required('--reason <text>', 'why')],
+      examples: [removing],
+      run: remove,
+    }),
+  },
+});
+
+export const personCommands = {
+  export: leaf({
+    does: "print a person's calls as they are stored, one JSON document a line, to answer a request for access",
+    options: personOptions,
+    examples: [
+      'callsync privacy export --by phone > calls.ndjson',
+      'callsync privacy export --by metadata --key ClientID --file clients.txt',
+    ],
+    run: exportPerson,
+  }),
+  receipt: leaf({
+    does: 'the signed receipt of an erasure that was left with --no-wait or Ctrl-C',
+    args: [argument('<erasure>', 'its name, as callsync erase told it')],
+    examples: ['callsync privacy receipt 0123456789abcdef --json'],
+    run: showReceipt,
+  }),
+  'public-key': leaf({
+    does: 'print the public key with which anyone can check receipts of erasures and holds',
+    examples: ['callsync privacy public-key > callsync.pem'],
+    run: printPublicKey,
+  }),
+  'check-receipt': leaf({
+    does: 'check the signature of a receipt; needs no configuration and no secret',
+    args: [argument('<file>', 'the receipt, as --json printed it')],
+    options: [
+      required('--public-key <file>', 'the public key of the installation, as callsync privacy public-key prints it'),
+    ],
+    examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
+    remarks: 'Exit code 5: the signature is wrong.',
+    run: checkReceipt,
+  }),
+  hold,
+};

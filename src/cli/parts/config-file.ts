@@ -1,0 +1,22 @@
+/** The configuration file of commands that write what they found into it. */
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { terminal } from '../../lib/errors.ts';
+import { say } from '../shell/output.ts';
+
+/**
+ * A function that changes the file and keeps its mode; a reader never sees half a file.
+ * @param path of the file that was read; undefined where everything came from the environment.
+ * @throws terminal CONFIG_MISSING where there is no file
+ */
+export const openConfigFile = (path: string | undefined): ((change: (text: string) => string) => Promise<void>) => {
+  if (path === undefined)
+    throw terminal('CONFIG_MISSING', 'There is no configuration file to write into.', {
+      hint: 'Leave --write out and copy the printed lines.',
+    });
+  return async (change) => {
+    const partial = `${path}.${process.pid}.partial`;
+    await writeFile(partial, change(await readFile(path, 'utf8')), { mode: (await stat(path)).mode });
+    await rename(partial, path);
+    say(`Written to ${path}; restart callsync for it to take effect.`);
+  };
+};

@@ -1,0 +1,198 @@
+/** Options of commands that concern a person's calls, the request that they make, and the receipt of an erasure in sentences. */
+import { readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline/promises';
+import { text } from 'node:stream/consumers';
+import type { Config } from '../../../schemas/config.ts';
+import { isObject } from '../../calls/field-reader.ts';
+import { suggest } from '../../config/suggest.ts';
+import { countOf } from '../../lib/count-of.ts';
+import { terminal } from '../../lib/errors.ts';
+import { type Meant, meantBy, type PersonRequest } from '../../persons/request.ts';
+import { leastText } from '../../persons/subjects.ts';
+import { findCalls } from '../../pipeline/persons/erase.ts';
+import type { ErasureReceipt } from '../../pipeline/persons/receipt.ts';
+import { readDocuments } from '../../store/ledger/ledger.ts';
+import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
+import type { Store } from '../../store/store.ts';
+import { type CommonOptions, option, required } from '../shell/define.ts';
+import { say } from '../shell/output.ts';
+import { countriesOf, openPrivacy } from './keys.ts';
+import { type Services, withStore } from './services.ts';
+
+export interface PersonOptions extends CommonOptions {
+  readonly by: PersonRequest['kind'];
+  readonly key?: string;
+  readonly file?: string;
+}
+
+/** The options that say whose calls are meant. */
+export const personOptions = [
+  required('--by <kind>', 'what the values are', { choices: ['call', 'phone', 'metadata'] }),
+  option('--key <name>', 'the metadata key that holds the values'),
+  option('--file <file>', 'file with one value a line (default: standard input, or a question)'),
+];
+
+/**
+ * Values that must not be in the arguments, where every process of the machine could read them. One value a line: of a file, of standard input, or asked for
+ * where a person sits. @throws CallsyncError USAGE_VALUES
+ */
+const readValues = async (file: string | undefined, question: string): Promise<string[]> => {
+  const lines = (await readLines(file, question)).split('\n').map((line) => line.trim());
+  const values = [...new Set(lines.filter((line) => line !== ''))];
+  if (values.length === 0) throw terminal('USAGE_VALUES', 'There is no value: write one a line.');
+  return values;
+};
+
+const readLines = async (file: string | undefined, question: string): Promise<string> => {
+  if (file !== undefined) {
+    return await readFile(file, 'utf8').catch((cause: unknown) => {
+      throw terminal('USAGE_VALUES', `The file of values cannot be read: ${file}.`, { cause });
+    });
+  }
+  if (!process.stdin.isTTY) return await text(process.stdin);
+  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await prompt.question(`${question}: `);
+  } finally {
+    prompt.close();
+  }
+};
+
+/** Values never come from the arguments. @throws CallsyncError USAGE_ERASE */
+const readPersonRequest = async ({ by, key, file }: PersonOptions): Promise<PersonRequest> => {
+  if ((by === 'metadata') !== (key !== undefined)) {
+    throw terminal('USAGE_ERASE', '--key names the metadata key of --by metadata, and goes with it alone.');
+  }
+  const values = await readValues(file, by === 'phone' ? 'Telephone number' : by === 'call' ? 'Call id' : 'Value');
+  // A number that no search can find; its text is not told.
+  const short = by === 'phone' ? values.findIndex((value) => value.length < leastText) : -1;
+  if (short >= 0)
+    throw terminal(
+      'USAGE_ERASE',
+      `Value ${short + 1} of ${values.length} is no telephone number: it has fewer than ${leastText} characters.`,
+      { hint: 'Write whole numbers, one a line.' },
+    );
+  return key === undefined ? { kind: by as 'call' | 'phone', values } : { kind: 'metadata', key, values };
+};
+
+/** What a request means, by the configured countries and rules. */
+const openMeant = (config: Pick<Config, 'privacy' | 'store'>, request: PersonRequest): Meant => {
+  const privacy = openPrivacy(config);
+  return meantBy(request, {
+    countries: countriesOf(config.privacy),
+    tokensOf: (value) => privacy?.tokensOf(value) ?? [],
+  });
+};
+
+/**
+ * Runs a command with the request that its options make, and the store.
+ * @param mayCome whether the command also concerns calls that come later.
+ */
+export const withPerson = async (
+  options: PersonOptions,
+  { mayCome }: { readonly mayCome: boolean },
+  work: (person: { readonly meant: Meant; readonly store: Store; readonly services: Services }) => Promise<void>,
+): Promise<void> => {
+  const request = await readPersonRequest(options);
+  await withStore(options, async (store, services) => {
+    await store.checkKeys();
+    const meant = openMeant(services.config, request);
+    await checkMetadataKey(store, meant, mayCome);
+    await work({ meant, store, services });
+  });
+};
+
+/** Calls whose metadata keys are taken for those that are in use. */
+const newestCalls = 200;
+
+/**
+ * Of a metadata key that no newest call has and that finds no call: it is told, or refused where one is much like it.
+ * @param mayCome the request also concerns later calls, which may have the key.
+ * @throws CallsyncError USAGE_ERASE
+ */
+const checkMetadataKey = async (store: Store, meant: Meant, mayCome: boolean): Promise<void> => {
+  const { request } = meant;
+  if (request.kind !== 'metadata') return;
+  const { key } = request;
+  const known = await listMetadataKeys(store);
+  if (known.size === 0 || known.has(key) || (await findCalls(store, meant)).length > 0) return;
+  const near = suggest(key, [...known]);
+  const hint = near === undefined ? undefined : `Did you mean ${near}?`;
+  const message = `No call is found by the metadata key ${key}, which none of the newest calls has.`;
+  if (hint !== undefined && !mayCome) throw terminal('USAGE_ERASE', message, { hint });
+  say(hint === undefined ? message : `${message} ${hint}`);
+};
+
+const listMetadataKeys = async (store: Store): Promise<ReadonlySet<string>> => {
+  const calls = await readDocuments(store, 'call_id = ANY($1)', [await listNewestCalls(store, newestCalls)]);
+  return new Set(calls.flatMap(({ document: { metadata } }) => (isObject(metadata) ? Object.keys(metadata) : [])));
+};
+
+const are = (n: number): string => (n === 1 ? 'is' : 'are');
+
+/** Of calls that were neither stored nor erased; older receipts do not tell. */
+const countUnseen = ({ calls, known = calls, erasedBefore = 0 }: ErasureReceipt): number =>
+  Math.max(0, calls - known - erasedBefore);
+
+const describeMeant = (receipt: ErasureReceipt): string => {
+  const { calls, known = calls, erasedBefore = 0 } = receipt;
+  const unseen = countUnseen(receipt);
+  const parts = [
+    `${known} stored here`,
+    ...(erasedBefore > 0 ? [`${erasedBefore} erased before`] : []),
+    ...(unseen > 0 ? [`${unseen} never seen here`] : []),
+  ];
+  return `${countOf(calls, 'call')} ${are(calls)} meant${parts.length > 1 ? `: ${parts.join(', ')}` : ''}`;
+};
+
+const describeUnseen = (receipt: ErasureReceipt): string[] => {
+  if (countUnseen(receipt) === 0) return [];
+  const keeps = receipt.dryRun
+    ? 'With --yes it is kept out, should it ever come'
+    : 'It is kept out, should it ever come';
+  return [`Check the id of a call that was never seen. ${keeps}.`];
+};
+
+const describeHeld = (held: number): string[] =>
+  held === 0
+    ? []
+    : [`${held} of them ${are(held)} under a legal hold and ${held === 1 ? 'stays' : 'stay'}: ${listHolds}.`];
+
+const listHolds = 'callsync privacy hold list';
+
+const describePreview = (receipt: ErasureReceipt, exceptHeld: boolean): string[] => {
+  const { calls, held, erasedBefore = 0 } = receipt;
+  const meant = `${describeMeant(receipt)}.`;
+  if (held > 0 && !exceptHeld) {
+    const others = held < calls ? ' With --except-held it erases the others.' : '';
+    return [
+      `${meant} Nothing was erased.`,
+      `${held} of them ${are(held)} under a legal hold, so --yes refuses all: ${listHolds}.${others}`,
+    ];
+  }
+  if (calls > 0 && calls === erasedBefore) return [`${meant} Nothing is left to erase.`];
+  return [`${meant} Nothing was erased; --yes erases them for good.`, ...describeHeld(held)];
+};
+
+/** @param exceptHeld of a dry run: whether it was asked for with --except-held. */
+export const describeErasure = (receipt: ErasureReceipt, { exceptHeld = false } = {}): string => {
+  const { dryRun, erased, held, purged, sealed, found, copies, proof } = receipt;
+  if (dryRun || purged === undefined || found === undefined)
+    return [...describePreview(receipt, exceptHeld), ...describeUnseen(receipt)].join('\n');
+  const left = found.calls + found.documents + found.inbox + found.rereads + found.quarantine + found.frames;
+  return [
+    `${describeMeant(receipt)}; ${erased} became ${erased === 1 ? 'a tombstone' : 'tombstones'} now.`,
+    ...describeUnseen(receipt),
+    ...describeHeld(held),
+    `Bodies of ${purged.inbox} deliveries, ${purged.quarantine} quarantined records, ${purged.rereads} rereads and ${purged.frames} frames are gone.`,
+    `A search of the store afterwards found ${left}.`,
+    ...found.warehouses.map(
+      ({ name, erased: gone, rows = 0 }) =>
+        `${name}: has ${countOf(gone ?? 0, 'tombstone')}; a search found ${countOf(rows ?? 0, 'row')}.`,
+    ),
+    ...(found.heldTexts > 0 ? [`A legal hold keeps ${found.heldTexts} records or frames that belong to no call.`] : []),
+    ...(sealed > 0 ? [`${sealed} sealed records in quarantine cannot be searched: replay or drop them.`] : []),
+    ...copies.map(({ of, until, why }) => `${of}: ${why}${until === null ? '' : `; until ${until}`}.`),
+    ...(proof === undefined ? [] : [`Receipt ${proof.receipt_id} is signed: callsync verdicts verify checks it.`]),
+  ].join('\n');
+};

@@ -1,0 +1,35 @@
+/** The range of instants that a command is asked for. */
+import type { Range } from '../../../schemas/orchestration.ts';
+import { terminal } from '../../lib/errors.ts';
+import { nowMicros } from '../../lib/timestamps.ts';
+import { option, required } from '../shell/define.ts';
+import { iso, say } from '../shell/output.ts';
+import { instant } from '../shell/parsers.ts';
+
+interface Asked {
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+/** @throws CallsyncError USAGE_RANGE */
+export const refuseEmptyRange = ({ from, to }: Asked): void => {
+  if (from !== undefined && to !== undefined && from >= to)
+    throw terminal('USAGE_RANGE', 'The range is empty: its start must be before its end and before now.');
+};
+
+/** A range that ends now at the latest: a future window would count as read. @throws CallsyncError USAGE_RANGE */
+export const untilNow = (
+  { from, to }: { readonly from: number; readonly to?: number | undefined },
+  tell: (message: string) => void = say,
+): Range => {
+  const now = nowMicros();
+  const range = { from, to: Math.min(to ?? now, now) };
+  refuseEmptyRange(range);
+  if (to !== undefined && to > now) tell(`The range ends now: ${iso(to)} lies in the future.`);
+  return range;
+};
+
+export const fromOption = required('--from <instant>', 'start of the range, inclusive (UTC)', { parse: instant });
+export const toOption = option('--to <instant>', 'end of the range, exclusive (UTC); now by default', {
+  parse: instant,
+});

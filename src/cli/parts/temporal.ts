@@ -1,0 +1,151 @@
+/** Opens Temporal, keeps its schedules, and looks for the workers that do what is asked for. */
+import { join } from 'node:path';
+import type { Client, WorkflowClient } from '@temporalio/client';
+import type { Config } from '../../../schemas/config.ts';
+import { backfillId, type TaskQueues, taskQueuesOf } from '../../../workflows/messages.ts';
+import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
+import { CallsyncError } from '../../lib/errors.ts';
+import { keepServer } from '../../local/keep-server.ts';
+import { isTemporalRunning, startTemporalDevServer } from '../../local/temporal/dev-server.ts';
+import { defaultAxis } from '../../source/list/list-query.ts';
+import { type BackfillDefaults, ensureBackfillSchedules } from '../../temporal/backfill-schedules.ts';
+import { connectClient } from '../../temporal/connect.ts';
+import { ensureSchedules } from '../../temporal/schedules.ts';
+import type { CommonOptions } from '../shell/define.ts';
+import { type Services, withServices } from './services.ts';
+
+export interface TemporalService {
+  readonly client: Client;
+  readonly address: string;
+  readonly uiUrl: string | undefined;
+}
+
+/** The configured cluster, or the development server, which is started where it does not run. */
+export const openTemporal = async (
+  services: Services<Pick<Config, 'store' | 'temporal'>>,
+): Promise<TemporalService> => {
+  const { temporal } = services.config;
+  let address = temporal.address;
+  let uiUrl = temporal.ui_url;
+  if (address === undefined) {
+    const dataDir = resolveDataDir(services.config.store.data_dir);
+    await makeDataDir(dataDir);
+    const start = (port: number) =>
+      startTemporalDevServer({
+        dataDir: join(dataDir, 'temporal'),
+        port,
+        uiPort: temporal.ui_port,
+        cliPath: temporal.cli,
+        namespaces: temporal.namespace === 'default' ? [] : [temporal.namespace],
+        log: services.say,
+      });
+    const server = await start(temporal.port);
+    const kept = keepServer(server, () => start(Number(server.address.split(':')[1])), services.say);
+    services.defer(() => kept.stop());
+    address = server.address;
+    uiUrl ??= server.uiUrl;
+  }
+  const { client, connection } = await connectClient(temporal, address);
+  services.defer(() => connection.close());
+  return { client, address, uiUrl };
+};
+
+/** As `openTemporal`, where a server answers; nothing is started. */
+export const findTemporal = async (
+  services: Services<Pick<Config, 'store' | 'temporal'>>,
+): Promise<TemporalService | undefined> => {
+  const { store, temporal } = services.config;
+  const home = join(resolveDataDir(store.data_dir), 'temporal');
+  if (temporal.address === undefined && !(await isTemporalRunning(home))) return undefined;
+  try {
+    return await openTemporal(services);
+  } catch (error) {
+    if (error instanceof CallsyncError && error.code === 'TEMPORAL_UNREACHABLE') return undefined;
+    throw error;
+  }
+};
+
+export const backfillDefaults = ({ config }: Services): BackfillDefaults => ({
+  axis: defaultAxis(config.source.list).name,
+  sync: config.sync,
+});
+
+/** Brings the schedules of continuous sync and those of configured backfills in line with the configuration. */
+export const ensureConfiguredSchedules = async (
+  services: Services,
+  { client }: Pick<TemporalService, 'client'>,
+  wanted: 'all' | 'sweep' = 'all',
+): Promise<void> => {
+  const { sync, temporal } = services.config;
+  await ensureSchedules(client, temporal.task_queue, sync, wanted);
+  if (wanted === 'sweep') return;
+  const taken = await ensureBackfillSchedules(client, temporal.task_queue, {
+    wanted: sync.backfills,
+    defaults: backfillDefaults(services),
+  });
+  for (const name of taken)
+    services.say(`The schedule ${name} was made by callsync backfill schedule create; the configured one is left out.`);
+};
+
+export interface ListedBackfill {
+  readonly name: string;
+  /** As Temporal calls it: RUNNING, COMPLETED, FAILED, CANCELLED, … */
+  readonly status: string;
+  readonly startedAt: string;
+}
+
+/** The backfills of one installation that Temporal still remembers, newest first, each with its last run. */
+export const listBackfills = async (client: Client, prefix: string): Promise<ListedBackfill[]> => {
+  const own = backfillId(prefix, '');
+  const newest = new Map<string, ListedBackfill>();
+  for await (const { workflowId, status, startTime } of client.workflow.list({ query: "WorkflowType = 'backfill'" })) {
+    if (!workflowId.startsWith(own)) continue;
+    const name = workflowId.slice(own.length);
+    const startedAt = startTime.toISOString();
+    const known = newest.get(name);
+    if (known === undefined || known.startedAt < startedAt) newest.set(name, { name, status: status.name, startedAt });
+  }
+  return [...newest.values()].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
+};
+
+export type QueueRole = keyof TaskQueues;
+
+const allRoles: readonly QueueRole[] = ['workflows', 'live', 'read', 'load'];
+/**
+ * A worker that lives asks for workflow tasks at least once a minute; Temporal remembers it for five. By the server's
+ * clock, which may not be ours.
+ */
+const silentMs = 180_000;
+
+const askedAt = (time: { seconds?: unknown } | null | undefined): number => Number(time?.seconds ?? 0) * 1000;
+
+/** Task queues that no worker asked for work of late. */
+export const unpolledQueues = async (
+  { workflowService }: Pick<WorkflowClient, 'workflowService'>,
+  namespace: string,
+  prefix: string,
+  roles: readonly QueueRole[] = allRoles,
+): Promise<readonly string[]> => {
+  const unpolled: string[] = [];
+  for (const role of roles) {
+    const name = taskQueuesOf(prefix)[role];
+    const { pollers } = await workflowService.describeTaskQueue({
+      namespace,
+      taskQueue: { name },
+      taskQueueType: role === 'workflows' ? 1 : 2,
+    });
+    // One that is busy with long activities asks for no others meanwhile.
+    const since = role === 'workflows' ? Date.now() - silentMs : 0;
+    if (!(pollers ?? []).some(({ lastAccessTime }) => askedAt(lastAccessTime) >= since)) unpolled.push(name);
+  }
+  return unpolled;
+};
+
+/** Runs a command with Temporal, and the prefix of its names there. */
+export const withTemporal = (
+  options: CommonOptions,
+  work: (temporal: TemporalService, prefix: string, services: Services) => Promise<void>,
+): Promise<void> =>
+  withServices(options, async (services) =>
+    work(await openTemporal(services), services.config.temporal.task_queue, services),
+  );

@@ -1,0 +1,76 @@
+/** What a command ends with: one table of exit codes, and one of the error codes that belong to each. */
+import { CallsyncError, type ErrorKind } from '../../lib/errors.ts';
+
+/** The exit codes and what each says; `callsync --help` and docs/troubleshooting.md print them. */
+export const exits = {
+  done: [0, 'Done.'],
+  unexpected: [1, 'Unexpected fault: report it.'],
+  usage: [2, 'Wrong configuration, argument or input: correct it.'],
+  denied: [3, 'Access denied: check credentials, keys and rights.'],
+  unanswered: [4, 'A service, server or worker does not answer or is overloaded: run the command again.'],
+  incomplete: [
+    5,
+    'The command ended and everything answered, but the result is incomplete or a check failed: read what it printed.',
+  ],
+  blocked: [6, 'Something on this machine or in an installation must change first: the message says what.'],
+} as const;
+
+export type Exit = keyof typeof exits;
+
+/** Of every error code the way a command ends with it: the first row that matches, else by the kind of the error. */
+const table: readonly (readonly [codes: RegExp, exit: Exit])[] = [
+  [
+    /^(CONFIG|USAGE|DATABASE_URL|PRESET|AXIS|SECRET|WEBHOOK_(SECRET|TLS)|OPERATIONS_TLS|SIMULATOR_(DIALECT|OPTION)|IMPORT|QUERY_(FAILED|REFUSED)|PRIVACY_OFF|RETENTION_OFF|RECONCILE_AXIS|BIGQUERY_LOCATION|ERASURE_UNKNOWN)/,
+    'usage',
+  ],
+  [
+    /^(ACCESS_DENIED|SERVICE_(REFUSED|UNTRUSTED)|LIST_REFUSED|REDIRECT_REFUSED|TOKEN_(REFUSED|REJECTED|FORM_REFUSED|INSECURE)|TAP_(REFUSED|WHITELIST|TOKEN)|DATABASE_(CREDENTIALS|PERMISSION)|QUERY_READER|BIGQUERY_(ACCESS_DENIED|CREDENTIALS|BILLING)|TEMPORAL_REFUSED|(PRIVACY|PROOF|SEAL|TOMBSTONE)_KEY)$/,
+    'denied',
+  ],
+  [/^(GO_LIVE_(EMPTY|OVERLAP|REJECTED|SILENT|STOPPED)|DEMO_NOT_SETTLED|WORKFLOW_CANCELLED)$/, 'incomplete'],
+];
+
+const exitFor = (code: string, kind: ErrorKind): Exit =>
+  table.find(([codes]) => codes.test(code))?.[1] ?? (kind === 'transient' ? 'unanswered' : 'blocked');
+
+/** The exit codes of an error code, for the documentation. */
+export const exitCodesOf = ({ code, kinds }: { readonly code: string; readonly kinds: Iterable<ErrorKind> }): string =>
+  [...new Set(Array.from(kinds, (kind) => exits[exitFor(code, kind)][0]))].sort().join(' or ');
+
+export const exitOf = (error: unknown): Exit =>
+  error instanceof CallsyncError ? exitFor(error.code, error.kind) : 'unexpected';
+
+/** What the process ends with. */
+export const endWith = (exit: Exit): void => {
+  process.exitCode = exits[exit][0];
+};
+
+/** Of several exit codes: what somebody must change comes before what may pass by itself. */
+export const worstOf = (codes: readonly number[]): number =>
+  (['usage', 'denied', 'blocked', 'unexpected', 'unanswered'] as const)
+    .map((exit) => exits[exit][0])
+    .find((code) => codes.includes(code)) ?? exits.done[0];
+
+/** The table of exit codes, a line each. */
+export const renderExits = (line: (code: string, text: string) => string): string =>
+  [
+    ...Object.values(exits).map(([code, text]) => line(String(code), text)),
+    line('129, 130, 143', 'A signal ended the command before it had finished.'),
+  ].join('\n');
+
+/** The code of docs/troubleshooting.md, one sentence and what to do, no stack: a person reads it. With --json the same as an object. */
+export const reportFailure = (error: unknown, json: boolean): void => {
+  const known = error instanceof CallsyncError;
+  const message = known
+    ? error.message
+    : asSentence(`Unexpected fault: ${error instanceof Error ? error.message : String(error)}`);
+  const hint = known ? error.hint : 'Run the command again with --log-level debug, and report it with the log.';
+  const code = known ? error.code : 'UNEXPECTED';
+  if (json) process.stdout.write(`${JSON.stringify({ error: { code, message, hint } })}\n`);
+  process.stderr.write(`callsync: ${code}: ${message}${hint === undefined ? '' : ` ${hint}`}\n`);
+  if (!known && process.argv.includes('debug')) process.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
+  endWith(exitOf(error));
+};
+
+/** The words of a library end as they like; ours go on behind them. */
+const asSentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);
