@@ -126,6 +126,10 @@ export const errorNotes: Readonly<Record<string, ErrorNote>> = {
   TAP_UNAVAILABLE: {
     todo: 'Wait: it is tried again, ever less often. Otherwise check source.websocket.url and the firewall.',
   },
+  TOMBSTONE_KEY: {
+    means: 'The key of tombstones is missing, is too short, or is not the one that the store is used with.',
+    todo: 'Copy the key file from a host whose workers run, or write 32 random bytes into a new one, such as the output of openssl rand -hex 32.',
+  },
   TOKEN_UNAVAILABLE: {
     todo: 'Check source.auth_url and source.realm; a token endpoint that is down is asked again.',
   },

@@ -1,6 +1,7 @@
 /** Configuration before it is checked: the preset, the YAML file and the environment, merged. */
 export type Raw = { [key: string]: unknown };
 
+/** Whether a value holds keys. */
 export const isRaw = (value: unknown): value is Raw => {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 };

@@ -1,5 +1,6 @@
 /** Roles that the owner of a database makes for one purpose, each with fewer rights than the owner. */
 import { createHmac, randomBytes } from 'node:crypto';
+import { terminal } from '../lib/errors.ts';
 import { scramVerifier } from '../lib/scram.ts';
 import { type ConnectionUrl, type Queryable, readUrl } from './database.ts';
 
@@ -18,14 +19,28 @@ export const ownRoleUrl = (owner: ConnectionUrl, purpose: string): string => {
   return url.href;
 };
 
-/** Makes the role of such a URL, or sets its password, in a transaction of the owner. Returns its name, quoted for SQL. */
+/** The comment of roles that callsync made. */
+const mark = 'made by callsync';
+
+/**
+ * Makes the role of such a URL, or sets its password, in a transaction of the owner. Returns its name, quoted for SQL.
+ * @throws CallsyncError DATABASE_ROLE where somebody else made a role of this name
+ */
 export const makeOwnRole = async (tx: Queryable, roleUrl: string): Promise<string> => {
   const { username, password } = new URL(roleUrl);
   const name = decodeURIComponent(username);
   const role = `"${name.replaceAll('"', '""')}"`;
   await tx.query('SELECT pg_advisory_xact_lock(hashtext($1))', [name]);
-  const [present] = await tx.query('SELECT FROM pg_roles WHERE rolname = $1', [name]);
+  const [present] = await tx.query<{ comment: string | null }>(
+    `SELECT shobj_description(oid, 'pg_authid') AS comment FROM pg_roles WHERE rolname = $1`,
+    [name],
+  );
+  if (present !== undefined && present.comment !== mark)
+    throw terminal('DATABASE_ROLE', `There is a role ${name} that callsync did not make, so callsync does not change it.`, {
+      hint: 'Rename that role. For queries, you can also set reader_url_file of the warehouse to the URL of a role.',
+    });
   const verb = present === undefined ? 'CREATE' : 'ALTER';
   await tx.query(`${verb} ROLE ${role} LOGIN PASSWORD '${scramVerifier(password)}'`);
+  await tx.query(`COMMENT ON ROLE ${role} IS '${mark}'`);
   return role;
 };

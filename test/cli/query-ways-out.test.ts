@@ -168,7 +168,7 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
     for (const [sql, refused] of waysOut(file)) {
       const { code, stdout, stderr } = await folder.run(['query', '--json', '--', sql]);
       const error = (JSON.parse(stdout) as { error?: { code: string } }).error?.code;
-      if (code !== 3 || error !== 'QUERY_REFUSED' || !refused.test(stderr)) found.push({ sql, code, error, stderr });
+      if (code !== 2 || error !== 'QUERY_REFUSED' || !refused.test(stderr)) found.push({ sql, code, error, stderr });
     }
     expect(found).toEqual([]);
     // A large object can be made where the server lets one be, and is gone with the query.
@@ -198,16 +198,39 @@ describe.each(servers.filter(([, isHere]) => isHere))('on %s', (_name, _isHere, 
         message: expect.stringMatching(/may /),
       });
     }
-    const poor = `poor_${new URL(database.url).pathname.slice(-8)}`;
+    const id = new URL(database.url).pathname.slice(-8);
+    const owner = new URL(database.url).username;
+    const as = (role: string) => Object.assign(new URL(database.url), { username: role, password: 'p' }).href;
+    // SET ROLE needs no inherited right, and leads on from role to role.
+    const roles = { between: `between_${id}`, member: `member_${id}` };
+    await run(database.adminUrl, `CREATE ROLE ${roles.between} NOINHERIT IN ROLE ${owner}`);
+    await run(database.adminUrl, `CREATE ROLE ${roles.member} LOGIN PASSWORD 'p' NOINHERIT IN ROLE ${roles.between}`);
+    await expect(ask({ readerUrl: as(roles.member) })).rejects.toMatchObject({
+      code: 'QUERY_READER',
+      message: expect.stringMatching(/may .*change rows, read the store/),
+    });
+    await run(database.adminUrl, `DROP ROLE ${roles.member}, ${roles.between}`);
+    const poor = `poor_${id}`;
     await run(database.adminUrl, `CREATE ROLE ${poor} LOGIN PASSWORD 'p'`);
-    const url = new URL(database.url);
-    [url.username, url.password] = [poor, 'p'];
-    await expect(ask({ url: url.href })).rejects.toMatchObject({
+    await expect(ask({ url: as(poor) })).rejects.toMatchObject({
       code: 'QUERY_READER',
       hint: expect.stringContaining('reader_url_file'),
     });
     // As a reader that somebody else made, it will do.
-    expect(await ask({ readerUrl: url.href })).toEqual([{ one: 1 }]);
+    expect(await ask({ readerUrl: as(poor) })).toEqual([{ one: 1 }]);
+    // A role of the name that callsync would give its own stays as it is.
+    const passwordOf = `SELECT rolpassword FROM pg_authid WHERE rolname = '${poor}_callsync_reader'`;
+    await run(
+      database.adminUrl,
+      `ALTER ROLE ${poor} CREATEROLE; CREATE ROLE ${poor}_callsync_reader LOGIN PASSWORD 'p'`,
+    );
+    const before = (await run(database.adminUrl, passwordOf)).rows;
+    await expect(ask({ url: as(poor) })).rejects.toMatchObject({
+      code: 'DATABASE_ROLE',
+      message: expect.stringContaining('that callsync did not make'),
+    });
+    expect((await run(database.adminUrl, passwordOf)).rows).toEqual(before);
+    await run(database.adminUrl, `DROP ROLE ${poor}_callsync_reader`);
     await run(database.adminUrl, `DROP ROLE ${poor}`);
   });
 });

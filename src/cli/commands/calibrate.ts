@@ -4,7 +4,7 @@ import { inferUnits, type UnitFinding } from '../../marts/calibrate/infer-units.
 import { sampleCall } from '../../marts/calibrate/sample-call.ts';
 import { readNewestDocuments } from '../../store/ledger/newest-documents.ts';
 import { openConfigFile } from '../parts/config-file.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { type CommonOptions, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';

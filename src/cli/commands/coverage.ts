@@ -9,7 +9,7 @@ import { rowsWithin } from '../../pipeline/reconcile/plan-reconcile.ts';
 import type { Store } from '../../store/store.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { toOption } from '../parts/range.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { type CommonOptions, leaf, option } from '../shell/define.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
 import { instant } from '../shell/parsers.ts';

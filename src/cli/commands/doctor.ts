@@ -1,6 +1,6 @@
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { openStoreService } from '../parts/open-store.ts';
-import { withServices } from '../parts/services.ts';
+import { withServices } from '../parts/with-services.ts';
 import { type CommonOptions, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { type CheckedFinding, exitCodeOfFindings, runChecks } from './doctor/check.ts';

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { type ExportFormat, exportCalls, exportFormats } from '../../pipeline/export/export-calls.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { fromOption, toOption, untilNow } from '../parts/range.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, readVersion } from '../shell/output.ts';

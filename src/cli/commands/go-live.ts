@@ -16,8 +16,9 @@ import {
 import type { Store } from '../../store/store.ts';
 import { startBackfill, wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { watchBackfill } from '../parts/follow.ts';
-import { type Services, withStore } from '../parts/services.ts';
+import type { Services } from '../parts/services.ts';
 import { ensureConfiguredSchedules, openTemporal, type TemporalService, unpolledQueues } from '../parts/temporal.ts';
+import { withStore } from '../parts/with-services.ts';
 import { type CommonOptions, leaf, option, required } from '../shell/define.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
 import { duration, instant } from '../shell/parsers.ts';

@@ -1,6 +1,6 @@
 import { openMartColumns } from '../../marts/marts.ts';
 import { openMarts, openWarehouse, settingsOf } from '../parts/open-warehouses.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 

@@ -7,7 +7,7 @@ import { type ImportResult, importFile } from '../../pipeline/import/import-file
 import { ingestDeps } from '../parts/activity-deps.ts';
 import { acceptSource, claimSource } from '../parts/open-source.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { openChannels } from '../../health/notifications/channels.ts';
 import { terminal } from '../../lib/errors.ts';
-import { withServices } from '../parts/services.ts';
+import { withServices } from '../parts/with-services.ts';
 import { type CommonOptions, group, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 

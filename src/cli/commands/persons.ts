@@ -14,7 +14,7 @@ import { ingestDeps } from '../parts/activity-deps.ts';
 import { openProof } from '../parts/keys.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
 import { describeErasure, type PersonOptions, personOptions, withPerson } from '../parts/persons.ts';
-import { withServices, withStore } from '../parts/services.ts';
+import { withServices, withStore } from '../parts/with-services.ts';
 import { argument, type CommonOptions, group, leaf, required } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../store/delivery/quarantine.ts';
 import { ingestDeps } from '../parts/activity-deps.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { argument, type CommonOptions, group, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';

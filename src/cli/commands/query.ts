@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { terminal } from '../../lib/errors.ts';
 import { openWarehouse, settingsOf } from '../parts/open-warehouses.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
 import { print, renderTable } from '../shell/output.ts';
 import { abortOnSignals } from '../shell/signals.ts';

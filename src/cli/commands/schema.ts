@@ -1,7 +1,7 @@
 import { countOf } from '../../lib/count-of.ts';
 import { listAgents } from '../../store/delivery/agents.ts';
 import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/drift.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 

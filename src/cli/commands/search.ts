@@ -1,7 +1,7 @@
 import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.ts';
 import { openWarehouse } from '../parts/open-warehouses.ts';
 import { refuseEmptyRange } from '../parts/range.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
 import { iso, print } from '../shell/output.ts';
 import { instant, wholeNumber } from '../shell/parsers.ts';

@@ -3,7 +3,7 @@ import { requireKeyFile } from '../parts/keys.ts';
 import { openOperations } from '../parts/open-operations.ts';
 import { openReceiver } from '../parts/open-receiver.ts';
 import { configuredStore, openStoreService } from '../parts/open-store.ts';
-import { withReceiverServices } from '../parts/services.ts';
+import { withReceiverServices } from '../parts/with-services.ts';
 import { type CommonOptions, leaf } from '../shell/define.ts';
 import { createLogger } from '../shell/log.ts';
 import { print, readVersion } from '../shell/output.ts';

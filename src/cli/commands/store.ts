@@ -1,6 +1,6 @@
 import { openSecret } from '../../lib/secret.ts';
 import { receiverGrants, setUpReceiverRole } from '../../store/delivery/receiver-role.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 

@@ -2,7 +2,7 @@ import { openTap, type TapEvent } from '../../source/websocket/tap.ts';
 import { storeFrame } from '../../store/delivery/websocket-frames.ts';
 import { openPrivacy } from '../parts/keys.ts';
 import { claimSource, openSource } from '../parts/open-source.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { type CommonOptions, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { duration } from '../shell/parsers.ts';

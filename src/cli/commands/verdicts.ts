@@ -3,7 +3,7 @@ import { verifyReceipts } from '../../store/persons/receipts.ts';
 import type { ChainCheck } from '../../store/windows/chain.ts';
 import { openProof } from '../parts/keys.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { type CommonOptions, group, leaf } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';

@@ -5,7 +5,7 @@ import { loadConfig } from '../../config/load.ts';
 import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/agents.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
-import { withStore } from '../parts/services.ts';
+import { withStore } from '../parts/with-services.ts';
 import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';

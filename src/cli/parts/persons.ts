@@ -17,7 +17,8 @@ import type { Store } from '../../store/store.ts';
 import { type CommonOptions, option, required } from '../shell/define.ts';
 import { say } from '../shell/output.ts';
 import { countriesOf, openPrivacy } from './keys.ts';
-import { type Services, withStore } from './services.ts';
+import type { Services } from './services.ts';
+import { withStore } from './with-services.ts';
 
 export interface PersonOptions extends CommonOptions {
   readonly by: PersonRequest['kind'];

@@ -12,7 +12,8 @@ import { type BackfillDefaults, ensureBackfillSchedules } from '../../temporal/b
 import { connectClient } from '../../temporal/connect.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
 import type { CommonOptions } from '../shell/define.ts';
-import { type Services, withServices } from './services.ts';
+import type { Services } from './services.ts';
+import { withServices } from './with-services.ts';
 
 export interface TemporalService {
   readonly client: Client;

@@ -24,6 +24,7 @@ const allowed = new Set([
   'count',
 ]);
 
+/** Writes JSON lines to standard error. @param secrets replaced wherever they stand in a line. */
 export const createLogger = (level: string, secrets: readonly string[] = []): Logger =>
   pino(
     { level, base: { app: 'callsync' }, timestamp: pino.stdTimeFunctions.isoTime },

@@ -120,16 +120,20 @@ const makeReader = async (options: ReaderOptions, readerUrl: string): Promise<vo
   }
 };
 
-/** What no reader may be or do. Of the schemas, only its own two are open to it. */
+/**
+ * What no reader may be or do, itself or as any role that it can take on: SET ROLE needs a membership, inherited or not. Of the
+ * schemas, only its own two are open to it.
+ */
 const rightsSql = `SELECT concat_ws(', ',
-    CASE WHEN rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls THEN 'be more than a user' END,
-    CASE WHEN EXISTS (SELECT FROM pg_auth_members WHERE member = r.oid AND roleid::regrole::text ~ '^pg_') THEN 'work on the server' END,
-    CASE WHEN EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-                       WHERE nspname = ANY($1) AND relkind IN ('r', 'p') AND has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'))
+    CASE WHEN bool_or(rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls) THEN 'be more than a user' END,
+    CASE WHEN bool_or(rolname ~ '^pg_') THEN 'work on the server' END,
+    CASE WHEN bool_or(EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+                               WHERE nspname = ANY($1) AND relkind IN ('r', 'p')
+                                 AND has_table_privilege(r.oid, c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')))
          THEN 'change rows' END,
-    CASE WHEN to_regnamespace($2) IS NOT NULL AND has_schema_privilege($2, 'USAGE') THEN 'read transcripts' END,
-    CASE WHEN to_regnamespace('callsync') IS NOT NULL AND has_schema_privilege('callsync', 'USAGE') THEN 'read the store' END) AS too_much
-  FROM pg_roles r WHERE rolname = session_user`;
+    CASE WHEN bool_or(has_schema_privilege(r.oid, to_regnamespace($2)::oid, 'USAGE')) THEN 'read transcripts' END,
+    CASE WHEN bool_or(has_schema_privilege(r.oid, to_regnamespace('callsync')::oid, 'USAGE')) THEN 'read the store' END) AS too_much
+  FROM pg_roles r WHERE pg_has_role(session_user, r.oid, 'MEMBER')`;
 
 const refuseMoreRights = async (client: pg.PoolClient, { purpose, schemas, group }: ReaderOptions): Promise<void> => {
   const values = [[...schemas], group?.closed ?? null];
