@@ -119,7 +119,9 @@ export const command = leaf({
   options: [
     option('--warehouse <name>', 'warehouse to read (default: the first Postgres warehouse, else the first)'),
     option('--transcripts', 'let assistants read transcripts, telephone numbers and free fields'),
-    option('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', { parse: port }),
+    option('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', {
+      parse: port,
+    }),
     option('--listen <address>', 'with --http: address to listen on', { standard: '127.0.0.1' }),
     option('--events-url-file <file>', 'file with the URL of a role that may insert events into the store'),
     option('--max-rows <n>', 'most rows of an answer', { parse: wholeNumber(1, 100_000), standard: 1_000 }),

@@ -14,7 +14,11 @@ export const configuredStore = ({ url, url_file }: Config['store']): ConnectionU
   openSecret({ key: 'store.url', value: url, file: url_file })?.read;
 
 /** The configured server, or the embedded one, which is started where it does not run. */
-export const openStoreServer = async ({ config, say, defer }: Services<Pick<Config, 'store'>>): Promise<ConnectionUrl> => {
+export const openStoreServer = async ({
+  config,
+  say,
+  defer,
+}: Services<Pick<Config, 'store'>>): Promise<ConnectionUrl> => {
   const configured = configuredStore(config.store);
   if (configured !== undefined) return configured;
   const dataDir = resolveDataDir(config.store.data_dir);
