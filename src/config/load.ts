@@ -73,12 +73,22 @@ const readConfigFile = async (path: string, required: boolean): Promise<string |
   }
 };
 
+/** What to do about mistakes that are made often; the library's own words repeat the line, which may hold a secret. */
+const yamlHints: Readonly<Record<string, string>> = {
+  TAB_AS_INDENT: 'Indent with spaces: YAML does not allow tabs.',
+  BAD_INDENT: 'Indent the keys of one section by the same number of spaces.',
+  MISSING_CHAR: 'Close the quote or bracket that is open.',
+  DUPLICATE_KEY: 'Write each key once.',
+};
+
 const parseConfigText = (text: string, path: string): Raw => {
   const document = parseDocument(text);
   const [error] = document.errors;
   if (error !== undefined) {
     const line = error.linePos?.[0].line ?? 1;
-    throw terminal('CONFIG_INVALID', `${path}, line ${line}: this is not valid YAML (${error.code}).`);
+    throw terminal('CONFIG_INVALID', `${path}, line ${line}: this is not valid YAML (${error.code}).`, {
+      hint: yamlHints[error.code] ?? 'Compare the line with callsync.example.yaml.',
+    });
   }
   const raw: unknown = document.toJS();
   if (raw === null) return {};

@@ -236,6 +236,11 @@ describe('webhook round trip', () => {
     const receiver = await openReceiver(services, { storeUrl: store.url, log: quiet });
     const url = `${receiver.address}${services.config.webhook.path}`;
     expect(await roundTrip(services, store, url)).toMatchObject({ outcome: 'ok' });
+    await expect(openReceiver(servicesOf(), { storeUrl: store.url, log: quiet })).rejects.toMatchObject({
+      code: 'SPOOL_IN_USE',
+      message: expect.stringContaining(`callsync already receives deliveries in ${dataDir}`),
+      hint: expect.stringContaining('store.data_dir'),
+    });
     const left = await store.pool.query("SELECT outcome FROM inbox WHERE outcome <> 'rejected'");
     expect(left.rows).toHaveLength(0);
     expect((await store.pool.query('SELECT 1 FROM quarantine')).rowCount).toBe(0);

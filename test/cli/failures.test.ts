@@ -64,9 +64,12 @@ describe('a failure is one clear sentence', { timeout: 180_000 }, () => {
     expect(result.stderr).toMatch(/sync\.interval/);
   });
 
-  test('YAML that cannot be read names the line', async () => {
-    await folder.write('callsync.yaml', 'source:\n  base_url: "http://x\n');
-    expectFailure(await folder.run(['status']), 2, /line \d+: this is not valid YAML/);
+  test.each([
+    ['an open quote', 'source:\n  base_url: "http://x\n', /line \d+: this is not valid YAML .*Close the quote/],
+    ['a tab', 'source:\n\tbase_url: http://x\n', /line 2: this is not valid YAML .*does not allow tabs/],
+  ])('YAML with %s names the line and the mistake', async (_, text, sentence) => {
+    await folder.write('callsync.yaml', text);
+    expectFailure(await folder.run(['status']), 2, sentence);
   });
 
   test('wrong arguments', async () => {
@@ -197,7 +200,7 @@ describe('where nobody answers, a failure is one clear sentence', { concurrent: 
           expectFailure(
             await folder.run(words),
             2,
-            /CONFIG_SOURCE: .* another service .*store\.data_dir.*--accept-source/,
+            /CONFIG_SOURCE: .* another service .*(was|client_id is new).* new client id, start .*--accept-source.*store\.data_dir/,
           );
       }
       const { stdout } = await folder.run(['doctor', '--json']);

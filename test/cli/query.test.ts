@@ -68,6 +68,11 @@ test('what a query does to values is told in words of ours, with the place', asy
     ["SELECT '2025-02-30'::date", /a date or time is out of range \(line 1, character 8\)/],
     ['SELECT 70000::smallint', /a number is out of the range of its type\. /],
     ['SELECT\n  privte', /refuses the query: column "privte" does not exist \(line 2, character 3\)\. /],
+    [
+      'SELECT coun FROM (SELECT 1 AS count) AS t',
+      /character 8\)\. Perhaps you meant to reference the column "t\.count"\./,
+    ],
+    ['SELECT 1 FORM t t', /syntax error at or near "t" \(line 1, character 15\)\. Send one query; correct it where/],
   ];
   for (const [sql, sentence] of wrong) {
     const { code, stderr } = await folder.run(['query', sql]);

@@ -6,7 +6,7 @@ import { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { watchInbox } from '../../health/metrics/store-metrics.ts';
-import { CallsyncError } from '../../lib/errors.ts';
+import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { type ConnectionUrl, openPool, type Queryable, runQuery } from '../../postgres/database.ts';
 import { createInboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { compareKeys } from '../../store/keys.ts';
@@ -63,6 +63,13 @@ export const openReceiver = async (
     dir: webhook.spool.dir ?? join(resolveDataDir(store.data_dir), 'spool'),
     config: webhook.spool,
     log,
+  }).catch((error: unknown) => {
+    if (!(error instanceof CallsyncError) || error.code !== 'SPOOL_IN_USE' || webhook.spool.dir !== undefined)
+      throw error;
+    throw terminal('SPOOL_IN_USE', `callsync already receives deliveries in ${resolveDataDir(store.data_dir)}.`, {
+      hint: 'Use the callsync up or callsync serve that runs, or stop it first. A second installation needs a store.data_dir of its own.',
+      cause: error,
+    });
   });
   const threads = openReceiverPrivacy(services.config);
   if (threads !== undefined) services.defer(threads.close);

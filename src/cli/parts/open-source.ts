@@ -74,9 +74,11 @@ export const claimSource = async (
   const kept = how === 'keep' ? await keepMeta(store, 'source', own) : await readMeta<typeof own>(store, 'source');
   const others = Object.keys(own).filter((key) => kept !== undefined && kept[key] !== own[key]);
   if (others.length === 0) return;
-  const told = others.map((key) => `source.${key}${key === 'client_id' ? '' : ` was ${kept?.[key] || 'not set'}`}`);
+  const told = others.map(
+    (key) => `source.${key} ${key === 'client_id' ? 'is new' : `was ${kept?.[key] || 'not set'}`}`,
+  );
   throw terminal('CONFIG_SOURCE', `The store holds calls of another service (${told.join(', ')}).`, {
-    hint: 'Give this service a store of its own: store.data_dir, or store.url. If the service has only moved, start once with --accept-source.',
+    hint: 'If it is the same service, which has moved or has given you a new client id, start callsync up, worker or import once with --accept-source. Give another service a store of its own: store.data_dir, or store.url.',
   });
 };
 
