@@ -1,4 +1,4 @@
-/** Every package has its reason in docs/packages.md, and no reason outlives its package. */
+/** Every package has its reason in docs/packages.md, and no reason outlives its package; licences are those of a list. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
@@ -16,4 +16,28 @@ test('docs/packages.md names every package, and no other', () => {
   expect(patterns.filter(({ pattern }) => !present.some((name) => pattern.test(name))).map(({ name }) => name)).toEqual(
     [],
   );
+});
+
+test('docs/packages.md gives weight and last release of every package that runs', () => {
+  const { dependencies, optionalDependencies } = JSON.parse(read('package.json'));
+  const rows = [...read('docs/packages.md').matchAll(/^\| (\S+) \| .+ \| \d+\.\d \| \d{4}-\d\d-\d\d \|$/gm)];
+  expect(rows.map(([, name]) => name)).toEqual(Object.keys({ ...dependencies, ...optionalDependencies }).sort());
+});
+
+/** All of them permit use, change and redistribution. CC-BY-4.0 (caniuse-lite) asks for a credit. */
+const licences = new Set([
+  ...['MIT', 'Apache-2.0', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'BlueOak-1.0.0', 'Unlicense', 'CC-BY-4.0'],
+  ...['Apache-2.0 AND MIT', 'MIT or MPL-2.0'],
+]);
+/** Its package.json has none; the file LICENSE is that of the Unlicense. */
+const unnamed: Readonly<Record<string, string>> = { 'node_modules/unionfs': 'Unlicense' };
+
+test('every package that runs has a licence of the list', () => {
+  const { packages } = JSON.parse(read('package-lock.json')) as {
+    packages: Record<string, { dev?: boolean; license?: string }>;
+  };
+  const others = Object.entries(packages).flatMap(([path, { dev = false, license = unnamed[path] ?? 'none' }]) =>
+    dev || path === '' || licences.has(license) ? [] : [`${path}: ${license}`],
+  );
+  expect(others).toEqual([]);
 });

@@ -1,6 +1,7 @@
 /**
  * Two ways in, each from nothing to the result of the demo: first with empty caches, then again with the caches that
- * this filled. About 15 minutes in all, each case as it says. The third way is the campaign `image`.
+ * this filled. About 15 minutes in all, each case as it says. In the suite, test/docs follows the quickstart with the
+ * build. The third way is the campaign `image`.
  */
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
