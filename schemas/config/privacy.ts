@@ -91,7 +91,7 @@ export const privacyConfigSchema = z
       .array(formerKeySchema)
       .default([])
       .describe(
-        'Keys that tokens were made with before, the oldest first, as `callsync privacy rotate-key` prints them. While a key is here, erasures, objections, holds and exports find what is stored under its tokens, and repeated deliveries are still known.',
+        'Keys that tokens were made with before, the oldest first. While a key is here, erasures, objections, holds and exports find what is stored under its tokens, and repeated deliveries are still known.',
       ),
     unreadable: z
       .enum(['seal', 'drop'])

@@ -42,15 +42,20 @@ changes nothing. \`callsync privacy preview\` shows what the rules make of a cal
 
 ## Keys of tokens
 
-**A new key.** \`callsync privacy rotate-key\` makes one and prints what the configuration is to say: the new key as \`privacy.key_id\`
-and \`privacy.key_file\`, the one before in \`privacy.former_keys\`. Restart workers first, then receivers. Stored calls keep the tokens
-that they have, so the same number has one token for each key: joins across the change find no match.
+**A new key.** Make one with \`openssl rand -hex 32 > privacy-k2.key\`, and give it to every worker and receiver. Set \`privacy.key_id: k2\`
+and \`privacy.key_file\` to it, and add the key before to \`privacy.former_keys\` (\`{ id: k1, file: … }\`). Restart workers first, then
+receivers. Stored calls keep the tokens that they have, so the same number has one token for each key: joins across the change find no
+match.
 
 While a key is in \`privacy.former_keys\`, erasures, objections, holds and exports also find what is stored under its tokens, and a
 delivery that was folded before is still known when it comes again. Without the key, no request finds them any more.
 `;
 
 const requests = `## Requests of persons
+
+**Kinds.** A request names call ids (\`--by call\`), telephone numbers (\`phone\`), e-mail addresses (\`email\`), IBANs (\`iban\`), card
+numbers (\`card\`), French social security numbers (\`nir\`), or values of a metadata key (\`metadata --key NAME\`). Erasure, access,
+objection and legal hold take all of them. callsync finds a value as it was written or said, and the tokens that stand for it.
 
 **Erasure.** \`callsync erase --by phone\` counts the calls that are meant: how many are stored here, were erased before,
 or were never seen, such as a mistyped id. The receipt has the same counts. With \`--yes\` it erases them: the documents, the bodies of
@@ -72,7 +77,8 @@ left, it signs nothing and ends with exit code 5.
 **Finding calls.** Erasures, exports and holds by number or value look up calls, quarantined records and frames in one index: beside each
 of them callsync keeps short keyed hashes (8 bytes, under the key of tombstones) of what it names. Of a call these are every value of its
 metadata with its key, every token, every number of at least seven digits in each grouping in which text has it, fields that are one
-number as a whole, and numbers that are said; of a record or frame, every text in quotes and every number. A number with fewer than seven
+number as a whole, e-mail addresses, IBANs, card and social security numbers that text has, and whatever of these is said; of a record
+or frame, every text in quotes, every number and every e-mail address. A number with fewer than seven
 digits, and an address in place of a number, match whole values only. Identifiers, times and fractions of a call are no numbers. The index
 is made of the call as the rules leave it, so it links nothing that the call does not; of a record, before it is sealed. What the receiver
 has sealed has none. Tokens of former keys are looked up too, and those of a key that is no longer configured are not. The index goes

@@ -1,12 +1,20 @@
 /** Requests of persons, and the subjects of which a call or text that is meant has at least one. Pure. */
 import type { CountryCode } from 'libphonenumber-js/max';
+import type { JoinedDetector } from '../privacy/finding.ts';
 import { normalizeNumber, writtenDigits } from '../privacy/phone-number.ts';
-import { leastDigits, leastText, metadataSubject, phoneSubject, textSubject, tokenSubject } from './subjects.ts';
+import {
+  foundSubject,
+  leastDigits,
+  leastText,
+  metadataSubject,
+  phoneSubject,
+  textSubject,
+  tokenSubject,
+} from './subjects.ts';
 
-/** What a request names: calls by id, or all calls with a telephone number or with the value of a metadata key. */
+/** What a request names: calls by id, or all calls with a number or address, or with the value of a metadata key. */
 export type PersonRequest =
-  | { readonly kind: 'call'; readonly values: readonly string[] }
-  | { readonly kind: 'phone'; readonly values: readonly string[] }
+  | { readonly kind: 'call' | JoinedDetector; readonly values: readonly string[] }
   | { readonly kind: 'metadata'; readonly key: string; readonly values: readonly string[] };
 
 /** A request with what it looks for: whatever is meant has at least one of the subjects. */
@@ -20,25 +28,75 @@ export interface Meant {
 interface Comparison {
   /** Of national numbers; the first is the default. */
   readonly countries: readonly CountryCode[];
-  /** Every token that may stand for a value, also those of former keys. */
-  readonly tokensOf: (value: string) => readonly string[];
+  /** Every token that may stand for a value, also those of former keys: of a whole field, or of a kind as its detector has it. */
+  readonly tokensOf: (value: string, kind?: JoinedDetector) => readonly string[];
 }
+
+interface Kind {
+  /** What one value is called. */
+  readonly name: string;
+  /** The value as its detector has it. */
+  readonly read: (value: string) => string;
+  /** Of a value that was read: whether a search can find it. */
+  readonly isValid: (value: string) => boolean;
+}
+
+const compact = (value: string): string => value.replaceAll(/[\s.\-/]/g, '').toUpperCase();
+
+/** Kinds of requests whose values are looked for wherever a call has them. */
+export const requestKinds: Readonly<Record<PersonRequest['kind'], Kind>> = {
+  call: { name: 'call id', read: String, isValid: () => true },
+  metadata: { name: 'value', read: String, isValid: () => true },
+  phone: { name: 'telephone number', read: String, isValid: ({ length }) => length >= leastText },
+  email: {
+    name: 'e-mail address',
+    read: (value) => value.toLowerCase(),
+    isValid: (value) => /^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(value),
+  },
+  iban: { name: 'IBAN', read: compact, isValid: (value) => /^[A-Z]{2}\d\d[A-Z\d]{11,30}$/.test(value) },
+  card: { name: 'card number', read: compact, isValid: (value) => /^\d{13,19}$/.test(value) },
+  nir: {
+    name: 'social security number',
+    read: (value) => compact(value).slice(0, 13),
+    isValid: (value) => /^\d{6}[\dAB]\d{6}$/.test(value),
+  },
+};
 
 /** @param comparison how values are compared: the same as for what is stored, and with every token of a value. */
 export const meantBy = (request: PersonRequest, comparison: Comparison): Meant => {
-  const { values } = request;
+  const { kind, values } = request;
   const { countries, tokensOf } = comparison;
-  if (request.kind === 'call') return { request, subjects: [...new Set(values)], own: values };
-  const tokens = values.flatMap(tokensOf);
+  if (kind === 'call') return { request, subjects: [...new Set(values)], own: values };
   const texts = (some: readonly string[]) => some.filter(({ length }) => length >= leastText).map(textSubject);
-  if (request.kind === 'metadata') {
+  if (kind === 'metadata') {
     const pair = (value: string): string => metadataSubject(request.key, value);
-    const all = [...values, ...tokens];
+    const all = [...values, ...values.flatMap((value) => tokensOf(value))];
     return { request, subjects: [...new Set([...all.map(pair), ...texts(all)])], own: values.map(pair) };
   }
-  const numbers = values.map((value) => subjectsOfNumber(value, countries));
-  const subjects = [...tokens.map(tokenSubject), ...texts(tokens), ...numbers.flat()];
-  return { request, subjects: [...new Set(subjects)], own: numbers.map(([number]) => number as string) };
+  const found = values.map((value) =>
+    kind === 'phone' ? subjectsOfNumber(value, countries) : subjectsOfValue(kind, value, countries),
+  );
+  const tokens = values.flatMap((value) => {
+    const read = requestKinds[kind].read(value);
+    return [...tokensOf(value), ...(kind === 'phone' ? [] : [...tokensOf(read), ...tokensOf(read, kind)])];
+  });
+  const subjects = [...tokens.map(tokenSubject), ...texts(tokens), ...found.flat()];
+  return { request, subjects: [...new Set(subjects)], own: found.map(([own]) => own as string) };
+};
+
+/** As its detector finds it, as a whole value, and as digits that may be any number. */
+const subjectsOfValue = (
+  kind: Exclude<JoinedDetector, 'phone'>,
+  value: string,
+  countries: readonly CountryCode[],
+): readonly string[] => {
+  const read = requestKinds[kind].read(value);
+  const digits = [read, compact(value)].filter((one) => /^\d+$/.test(one));
+  return [
+    foundSubject(kind, read),
+    ...[value, read].map(textSubject),
+    ...digits.map((one) => phoneSubject(normalizeNumber(one, countries) ?? one)),
+  ];
 };
 
 /** The number, and what each way of writing it is taken for. What is no number, such as an address, is found as the whole of a contact. */

@@ -7,15 +7,19 @@ import type { CountryCode } from 'libphonenumber-js/max';
 import { isObject } from '../calls/field-reader.ts';
 import { isCallId, listNumericIds, visitQuoted } from '../calls/quoted-texts.ts';
 import { detect } from '../privacy/detect.ts';
-import { versionOf } from '../privacy/finding.ts';
+import { findWrittenEmails } from '../privacy/detect-email.ts';
+import { type JoinedDetector, joinedDetectors, versionOf } from '../privacy/finding.ts';
 import { listDialled, normalizeNumber } from '../privacy/phone-number.ts';
+import type { Spoken } from '../privacy/read-pieces.ts';
 import { rememberRecent } from '../privacy/recent.ts';
 import { readUtterances } from '../privacy/transcript.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** A value as its detector has it. */
+export const foundSubject = (kind: JoinedDetector, value: string): string => `${kind}\0${value}`;
 /** @param number E.164 where it is one, else its digits. */
-export const phoneSubject = (number: string): string => `phone\0${number}`;
+export const phoneSubject = (number: string): string => foundSubject('phone', number);
 /** A whole value, or a token anywhere, of a text or of what names the parties. */
 export const textSubject = (value: string): string => `text\0${value}`;
 /** A token anywhere in a call. */
@@ -32,7 +36,7 @@ const leastWhole = 1e5;
 /** Lines recur in nearly every call, and numbers of some countries take long to read. */
 const mostNumbers = 1_000;
 /** Changes with what the functions below give for the same call. */
-const subjectsVersion = 2;
+const subjectsVersion = 3;
 /** What is a number, and what is none, changes with the library. */
 const { version: numbersVersion } = createRequire(import.meta.url)('libphonenumber-js/package.json') as {
   version: string;
@@ -40,7 +44,7 @@ const { version: numbersVersion } = createRequire(import.meta.url)('libphonenumb
 
 /**
  * @param options.countries of national numbers; the first is the default.
- * @param options.leavesSpeech whether rules of a version, or none, may leave numbers that are said in a call.
+ * @param options.leavesSpeech whether rules of a version, or none, may leave values that are said in a call.
  */
 export const openSubjects = (options: {
   readonly countries: readonly CountryCode[];
@@ -51,12 +55,17 @@ export const openSubjects = (options: {
   const addNumber = (subjects: Set<string>, text: string): void => {
     subjects.add(phoneSubject(normalize(text) ?? text));
   };
+  const findIn = (said: readonly Spoken[], isOn: (name: string) => boolean): readonly string[] =>
+    detect(said, { isOn, countries, patterns: [] }).flatMap(({ detector, value }) =>
+      isOn(detector) ? foundSubject(detector as JoinedDetector, value) : [],
+    );
   const addNumbersIn = (subjects: Set<string>, text: string): void => {
     for (const digits of listDialled(text)) if (digits.length >= leastDigits) addNumber(subjects, digits);
   };
   const listWritten = (fields: Fields): Set<string> => {
     const subjects = new Set(listPairs(fields.metadata));
     visitTexts(fields, (text) => {
+      if (mayNameOthers(text)) for (const subject of findIn([{ speaker: '', text }], isOther)) subjects.add(subject);
       // Most texts are words.
       if (!mayNameNumber(text)) return;
       for (const token of listTokens(text)) subjects.add(tokenSubject(token));
@@ -79,22 +88,22 @@ export const openSubjects = (options: {
     const id = readBareId(text);
     if (id !== undefined) subjects.add(id);
     for (const token of listTokens(text)) subjects.add(textSubject(token));
+    for (const { value } of findWrittenEmails(text, 0)) subjects.add(foundSubject('email', value));
     addNumbersIn(subjects, text);
     return subjects;
   };
-  /** Numbers that are said, over several utterances too. */
+  /** Values that are said, over several utterances too. */
   const listSaid = (fields: Fields): readonly string[] => {
     const said = readUtterances(callDataOf(fields)).map(({ speaker, text }) => ({
       speaker,
       // Its letters and digits are no words that somebody says.
       text: text.replaceAll(spokenToken, 'pseudonym'),
     }));
-    const only = { isOn: (name: string) => name === 'phone', countries, patterns: [] };
-    return detect(said, only).map(({ value }) => phoneSubject(value));
+    return [...findIn(said, (name) => name === 'phone'), ...findIn(said, isOther)];
   };
   return {
     /** Changes with what the other functions give for the same call. */
-    version: `${subjectsVersion}\0${versionOf('phone')}\0${numbersVersion}\0${countries.join()}`,
+    version: `${subjectsVersion}\0${joinedDetectors.map(versionOf).join()}\0${numbersVersion}\0${countries.join()}`,
     /** Of a whole call; `party` names who took part in it, by contacts and metadata. */
     subjectsOf: (fields: Fields) => ({
       party: new Set([
@@ -141,6 +150,12 @@ const numberText = /^[+\d\s().\-/]{6,32}$/;
 /** The digits of identifiers and times are nobody's number. */
 const plain =
   /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?)$/i;
+/** The digits of the shortest value with a check digit, or the sign of an address. */
+const otherText = /@|\d(?:\D*\d){12}/;
+/** By itself: what one of them takes, a telephone number could not be found in. */
+const isOther = (name: string): boolean => name !== 'phone' && joinedDetectors.some((one) => one === name);
+const mayNameOthers = (text: string): boolean => otherText.test(text) && !plain.test(text);
+
 const zero = 0x30;
 const nine = 0x39;
 const underscore = 0x5f;

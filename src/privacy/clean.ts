@@ -5,7 +5,7 @@ import { type Redaction, redactionsField } from '../calls/redactions.ts';
 import { type FormerKeys, makeTokens, noteTokens, type Tokens } from './aliases.ts';
 import { type DetectOptions, detect } from './detect.ts';
 import { announces } from './detect-context.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, joinedDetectors } from './finding.ts';
 import { lookAt } from './first-look.ts';
 import { leastDigits } from './number-runs.ts';
 import { normalizeNumber } from './phone-number.ts';
@@ -29,8 +29,6 @@ export interface Rules extends CleanOptions {
   readonly tokensOf: (text: string) => Tokens;
   /** Names in which nothing was found. */
   readonly plainNames: Set<string>;
-  /** Names of fields of words that stay, as small numbers in them do. */
-  readonly wordNames: Set<string>;
 }
 
 export interface Cleaned {
@@ -57,7 +55,6 @@ export const openRules = (options: CleanOptions): Rules => ({
   ...options,
   tokensOf: rememberRecent(mostTokens, (text) => makeTokensOf(text, options)),
   plainNames: new Set(),
-  wordNames: new Set(),
 });
 
 /** The fields with the rules applied. @throws RangeError when nested too deeply. */
@@ -202,41 +199,29 @@ const mapChanged = (items: readonly unknown[], change: (item: unknown) => unknow
   return changed ?? items;
 };
 
+/** What was said is replaced already, and needs no other look unless a rule says more. */
+const isSaid = (value: unknown, { action }: RuleNode): boolean =>
+  typeof value === 'string' && (action === 'redact' || action === 'keep');
+
 /** Fields of an utterance beside text and words, and of words beside their value: unknown ones may hold anything. */
 const cleanUtterance = (item: unknown, node: RuleNode, pass: Pass): unknown =>
   isObject(item)
     ? cleanFields(item, node, pass, (value, inner, name) => {
-        if (name === 'content' && typeof value === 'string') return value;
-        if (name === 'words' && Array.isArray(value)) return mapChanged(value, (word) => cleanWord(word, inner, pass));
+        if (name === 'content' && isSaid(value, inner)) return value;
+        if (name === 'words' && Array.isArray(value) && inner.action !== 'drop')
+          return mapChanged(value, (word) => cleanWord(word, inner, pass));
         return cleanValue(value, inner, { name, depth: 4 }, pass);
       })
     : cleanValue(item, node, { name: 'callData', depth: 3 }, pass);
 
 const cleanWord = (word: unknown, node: RuleNode, pass: Pass): unknown => {
   if (!isObject(word)) return cleanValue(word, node, { name: 'words', depth: 5 }, pass);
-  if (isPlainWord(word, node, pass)) return word;
   return cleanFields(word, node, pass, (value, inner, name) =>
-    name === 'value' && typeof value === 'string' ? value : cleanValue(value, inner, { name, depth: 6 }, pass),
+    name === 'value' && isSaid(value, inner) ? value : cleanValue(value, inner, { name, depth: 6 }, pass),
   );
 };
 
-/** A word has a value and small numbers: there are hundreds in a call, and nearly none has more. */
-const isPlainWord = (word: Fields, node: RuleNode, pass: Pass): boolean => {
-  const { wordNames } = pass.rules;
-  for (const name in word) {
-    const value = word[name];
-    if (name === 'value' && typeof value === 'string') continue;
-    if (value !== null && typeof value !== 'boolean' && !(isSmall(value) && Number.isFinite(value))) return false;
-    if (wordNames.has(name)) continue;
-    if (isAnnouncing(name)) return false;
-    const inner = node.child(name);
-    if ((inner.action !== 'redact' && inner.action !== 'keep') || cleanName(name, inner, pass) !== name) return false;
-    if (wordNames.size < mostNames) wordNames.add(name);
-  }
-  return true;
-};
-
-const joined = new Set<string>(['phone', 'email', 'iban', 'card', 'nir']);
+const joined = new Set<string>(joinedDetectors);
 
 /** What stands for a finding: a token where values are joined by it, else its name. */
 const labelOf = ({ detector, value }: Finding, { rules, findings }: Pass): string => {

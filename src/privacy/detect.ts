@@ -8,9 +8,10 @@ import type { CountryCode } from 'libphonenumber-js/max';
 import { Budget } from './budget.ts';
 import { announces, claimBirths, claimCvvs } from './detect-context.ts';
 import { claimSpokenEmails, findWrittenEmails } from './detect-email.ts';
-import { announcesNir, Claims, detectNumbers } from './detect-numbers.ts';
+import { announcesNir, Claims, detectNumbers, spansOf } from './detect-numbers.ts';
 import type { DetectorName, Finding } from './finding.ts';
 import { chooseUtterances, lookAt } from './first-look.ts';
+import { findRuns, interruptionWords } from './number-runs.ts';
 import type { Reading } from './number-words.ts';
 import { readPlain } from './plain-text.ts';
 import { joinTurns, type Piece, readPieces, type Spoken } from './read-pieces.ts';
@@ -81,6 +82,16 @@ const readConversation = (
     if (before === undefined || !before.every((own, index) => isCovered(pieces[index] ?? [], own)))
       detectIn(spoken, pieces, options, claims);
     before = pieces;
+  }
+  if (options.budget.over.size > 0) claimHalves(joinTurns(spoken, before ?? []), options.budget.over, claims);
+};
+
+/** What goes on from an utterance that is replaced as a whole, or into it, may be half of a value. */
+const claimHalves = (streams: readonly Piece[][], over: ReadonlySet<number>, claims: Claims): void => {
+  for (const run of streams.flatMap((stream) => findRuns(stream, interruptionWords))) {
+    if (!run.some(({ utterance }) => over.has(utterance))) continue;
+    const spans = spansOf(run.filter((atom) => !over.has(atom.utterance) && claims.isFree(atom)));
+    if (spans.length > 0) claims.add({ detector: 'unread', value: '', spans });
   }
 };
 

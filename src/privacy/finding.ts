@@ -11,6 +11,10 @@ export const detectorVersions = {
   birth: 1,
 } as const;
 
+/** Whose values are joined by tokens, and by which persons may be asked for. */
+export const joinedDetectors = ['phone', 'email', 'iban', 'card', 'nir'] as const;
+export type JoinedDetector = (typeof joinedDetectors)[number];
+
 export type DetectorName = keyof typeof detectorVersions;
 
 /** `unread`: an utterance that takes more steps to read than it may. */

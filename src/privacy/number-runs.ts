@@ -81,30 +81,38 @@ export function* listCandidates(
   { isAmbiguous = false, isWhole = false }: Manner,
   budget: Budget,
 ): Generator<Candidate> {
+  if (mostCharacters(run) < shape.least) return;
   if (isAmbiguous && run.every(({ others }) => others.length === 0)) return;
   if (isAmbiguous && !run.every(({ utterance, others }) => budget.spend(utterance, others.length))) return;
-  const readingsOf = ({ text, others }: Atom): readonly string[] => (isAmbiguous ? [text, ...others] : [text]);
-  const [leastBehind, mostBehind] = [Math.min, Math.max].map((choose) => {
-    const behind = [0];
-    for (const atom of run.toReversed())
-      behind.push((behind.at(-1) as number) + choose(...readingsOf(atom).map(({ length }) => length)));
-    return behind.reverse();
-  }) as [number[], number[]];
+  const [leastBehind, mostBehind] = [
+    new Array<number>(run.length + 1).fill(0),
+    new Array<number>(run.length + 1).fill(0),
+  ];
+  for (let at = run.length - 1; at >= 0; at -= 1) {
+    const { text, others } = run[at] as Atom;
+    let [least, most] = [text.length, text.length];
+    for (const { length } of isAmbiguous ? others : [])
+      [least, most] = [Math.min(least, length), Math.max(most, length)];
+    leastBehind[at] = (leastBehind[at + 1] as number) + least;
+    mostBehind[at] = (mostBehind[at + 1] as number) + most;
+  }
+  if (isWhole && (leastBehind[0] as number) > shape.most) return;
   for (let from = 0; from < (isWhole ? 1 : run.length); from += 1) {
     const first = run[from] as Atom;
-    const found: Candidate[] = [];
+    const found: { readonly to: number; readonly text: string }[] = [];
     const extend = (to: number, text: string): void => {
       if (text.length > shape.most || text.length + (mostBehind[to] as number) < shape.least) return;
       if (isWhole && text.length + (leastBehind[to] as number) > shape.most) return;
       if (to > from && !shape.mayBegin(text, first)) return;
-      if (text.length >= shape.least && (!isWhole || to === run.length))
-        found.push({ atoms: run.slice(from, to), text });
+      if (text.length >= shape.least && (!isWhole || to === run.length)) found.push({ to, text });
       const atom = run[to];
       if (atom === undefined || !budget.spend(atom.utterance)) return;
-      for (const heard of readingsOf(atom)) extend(to + 1, text + heard);
+      extend(to + 1, text + atom.text);
+      if (isAmbiguous) for (const heard of atom.others) extend(to + 1, text + heard);
     };
     extend(from, '');
-    yield* found.sort((a, b) => b.text.length - a.text.length);
+    if (found.length > 1) found.sort((a, b) => b.text.length - a.text.length);
+    for (const { to, text } of found) yield { atoms: run.slice(from, to), text };
   }
 }
 

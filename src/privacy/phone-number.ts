@@ -1,5 +1,6 @@
 /** Telephone numbers as E.164, whatever their way of writing. */
 import parsePhoneNumber, { type CountryCode, getCountryCallingCode } from 'libphonenumber-js/max';
+import { rememberRecent } from './recent.ts';
 
 const digitsOf = (text: string): string => text.replaceAll(/\D/g, '');
 
@@ -32,15 +33,25 @@ export const readDialled = (
   if (countries.length === 1 && countries[0] === 'FR' && !digits.startsWith('330')) return readFrench(digits);
   if (!mayBeDialled(digits, countries)) return undefined;
   for (const country of countries) {
-    const phone = parse(digits, country);
-    if (phone === undefined || phone.ext !== undefined || digitsOf(phone.formatNational()) !== digits) continue;
-    const hasTrunk = phone.nationalNumber !== digits && phone.nationalNumber.length >= leastNational;
-    if (hasTrunk ? phone.isPossible() : phone.isValid()) return phone.number;
+    const number = readNational(`${country}${digits}`);
+    if (number !== undefined) return number;
   }
-  return countries.some((country) => digits.startsWith(getCountryCallingCode(country)) && digits.length >= 10)
+  return countries.some((country) => digits.startsWith(diallingOf(country).code) && digits.length >= 10)
     ? readInternational(digits)
     : undefined;
 };
+
+/** Digits are read several times: in other readings of their words, by each speaker and by both. */
+const mostKnown = 2_000;
+const lengthOfCode = 2;
+
+const readNational = rememberRecent(mostKnown, (text): string | undefined => {
+  const digits = text.slice(lengthOfCode);
+  const phone = parse(digits, text.slice(0, lengthOfCode) as CountryCode);
+  if (phone === undefined || phone.ext !== undefined || digitsOf(phone.formatNational()) !== digits) return undefined;
+  const hasTrunk = phone.nationalNumber !== digits && phone.nationalNumber.length >= leastNational;
+  return (hasTrunk ? phone.isPossible() : phone.isValid()) ? phone.number : undefined;
+});
 
 /** International digits that may be French; of a zero behind the calling code the library has rules of its own. */
 const isFrench = /^33[^0]/;
@@ -55,18 +66,22 @@ const readFrench = (digits: string): string | undefined => {
   return national === undefined ? undefined : `+33${national}`;
 };
 
-const trunks = new Map<CountryCode, boolean>();
+interface Dialling {
+  readonly code: string;
+  /** Whether national numbers are dialled with a 0 before them. */
+  readonly isZeroFirst: boolean;
+}
+const diallings = new Map<CountryCode, Dialling>();
 
-/** Whether national numbers of the country are dialled with a 0 before them. */
-const dialsZero = (country: CountryCode): boolean => {
-  const known = trunks.get(country);
+const diallingOf = (country: CountryCode): Dialling => {
+  const known = diallings.get(country);
   if (known !== undefined) return known;
   const code = getCountryCallingCode(country);
-  const found = ['1', '2', '3', '6', '7'].some((first) =>
+  const isZeroFirst = ['1', '2', '3', '6', '7'].some((first) =>
     parse(`+${code}${first}23456789`)?.formatNational().startsWith('0'),
   );
-  trunks.set(country, found);
-  return found;
+  diallings.set(country, { code, isZeroFirst });
+  return { code, isZeroFirst };
 };
 
 /** Whether digits that are dialled may begin so. Parsing costs far more than this look. */
@@ -74,19 +89,19 @@ export const mayBeDialled = (beginning: string, countries: readonly CountryCode[
   beginning.startsWith('0')
     ? !beginning.startsWith('000') && (beginning.startsWith('00') || beginning.length <= mostNational)
     : countries.some((country) => {
-        const code = getCountryCallingCode(country);
-        return beginning.startsWith(code) || code.startsWith(beginning) || !dialsZero(country);
+        const { code, isZeroFirst } = diallingOf(country);
+        return beginning.startsWith(code) || code.startsWith(beginning) || !isZeroFirst;
       });
 
 /** "+33 (0)6 …" has the trunk prefix that no international number has. */
-const readInternational = (digits: string): string | undefined => {
+const readInternational = rememberRecent(mostKnown, (digits): string | undefined => {
   const phone = parse(`+${digits}`);
   if (phone === undefined || !phone.isPossible()) return undefined;
   const code = phone.countryCallingCode;
   return [phone.nationalNumber, digitsOf(phone.formatNational())].some((rest) => digits === code + rest)
     ? phone.number
     : undefined;
-};
+});
 
 /** A telephone number of a field, written in any way: E.164 where it is one, else its digits. Undefined without digits. */
 export const normalizeNumber = (text: string, countries: readonly CountryCode[]): string | undefined => {

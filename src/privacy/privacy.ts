@@ -7,12 +7,13 @@ import { orderLength } from '../calls/fold.ts';
 import { identifyRecord } from '../calls/record.ts';
 import { infinityAsText } from '../calls/values.ts';
 import { terminal, unlessTooDeep } from '../lib/errors.ts';
+import { parseQuietly } from '../lib/parse-json.ts';
 import { createSealer, isSealed } from '../lib/sealed.ts';
-import { aliasesFound, aliasField, takeAliases } from './aliases.ts';
+import { aliasesFound, aliasField, makeTokens, takeAliases } from './aliases.ts';
 import { type Cleaned, clean, type Fields, openRules } from './clean.ts';
+import type { JoinedDetector } from './finding.ts';
 import { compileRules, profileRules, readsSpeech, versionOfRules } from './rules.ts';
 import { markOf } from './tokens.ts';
-import { parse, splitFields } from './untouched.ts';
 
 export interface Privacy {
   /** Changes with every setting that changes what is stored, and with the detectors; ends with the key's id and fingerprint. */
@@ -26,13 +27,14 @@ export interface Privacy {
   readonly admitUnread: (body: Buffer) => Admitted;
   /** Whether detectors read what was said, which takes several times as long as all other rules. */
   readonly readsSpeech: boolean;
-  /** The tokens of a whole field's value: that of the present key, then those of the former ones. */
-  readonly tokensOf: (value: string) => readonly [string, ...string[]];
-  /** What is stored of bytes that no rule could read; of such that were sealed before, the same. */
-  readonly sealBytes: (body: Buffer) => Buffer;
+  /**
+   * The tokens of a whole field's value, or of a value of a kind as its detector has it: that of the present key, then those of the
+   * former ones.
+   */
+  readonly tokensOf: (value: string, kind?: JoinedDetector) => readonly [string, ...string[]];
   /** Whether a version is of rules that had another key under the name of one of these keys. */
   readonly isForeign: (version: string) => boolean;
-  /** What is stored of a record that no rule could read. */
+  /** What is stored of a record that goes to quarantine. */
   readonly seal: (record: RejectedRecord) => RejectedRecord;
 }
 
@@ -86,7 +88,6 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
   });
   const version = `${versionOfRules(config) ?? ''}.${markOf(options.key)}`;
   const close = keys.seal === undefined ? () => dropped : createSealer(keys.seal);
-  const sealBytes = (body: Buffer): Buffer => (isSealed(body) || body.equals(dropped) ? body : close(body));
   // The oldest key that there is: a body that is repeated after a change of the key has the same hash.
   const bodyKey = keys.former?.[0] ?? keys.token;
   const hashBody = (body: Buffer): Buffer => createHmac('sha256', bodyKey).update('body\0').update(body).digest();
@@ -120,36 +121,31 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
 
   /** Parsed, cleaned and written anew: bytes may hold what their value does not. Undefined where no rule can read them. */
   const cleanBody = (body: Buffer): Buffer | undefined => {
-    const text = body.toString().replace(/^\ufeff/, '');
-    const read = splitFields(text, options.rules, 'unique_id') ?? { record: parse(text), untouched: [] };
-    const identified = identifyRecord(read.record);
+    const identified = identifyRecord(parseQuietly(body));
     if ('reason' in identified) return undefined;
     return unlessTooDeep(() => {
       const kept = sanitizeAll(identified.record);
       const aliases = aliasesFound(options);
       const carried = aliases === undefined ? {} : { [aliasField]: Object.fromEntries(aliases) };
-      const written = JSON.stringify({ ...kept, ...carried }, mayOverflow.test(text) ? infinityAsText : undefined);
-      if (read.untouched.length === 0) return Buffer.from(written);
-      return Buffer.from(`${written.slice(0, -1)},${read.untouched.join(',')}}`);
+      const replacer = mayOverflow.test(body.toString('latin1')) ? infinityAsText : undefined;
+      return Buffer.from(JSON.stringify({ ...kept, ...carried }, replacer));
     });
   };
+  /** Of such that were cleaned or sealed before, the same. */
+  const keepBytes = (body: Buffer): Buffer =>
+    isSealed(body) || body.equals(dropped) ? body : (cleanBody(body) ?? close(body));
 
   return {
     version,
     readsSpeech: readsSpeech(options.rules.child('transcript_json')),
     sanitize,
     preview: (fields) => clean({ ...fields }, options),
-    admit: (body) => ({
-      body: cleanBody(body) ?? sealBytes(body),
-      bodyHash: hashBody(body),
-      privacyVersion: version,
-    }),
-    admitUnread: (body) => ({ body: sealBytes(body), bodyHash: hashBody(body), privacyVersion: version }),
-    tokensOf: (value) => {
-      const tokens = options.tokensOf(value);
+    admit: (body) => ({ body: keepBytes(body), bodyHash: hashBody(body), privacyVersion: version }),
+    admitUnread: (body) => ({ body: close(body), bodyHash: hashBody(body), privacyVersion: version }),
+    tokensOf: (value, kind) => {
+      const tokens = kind === undefined ? options.tokensOf(value) : makeTokens(options, kind, value);
       return [tokens.token, ...tokens.former];
     },
-    sealBytes,
     isForeign: (other) => {
       const mark = other.slice(other.indexOf('.') + 1);
       const named = [options.key, ...former].find(({ id }) => mark.startsWith(`${id}.`));
@@ -157,7 +153,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     },
     seal: (record) => ({
       ...record,
-      body: sealBytes(record.body),
+      body: keepBytes(record.body),
       bodyHash: record.bodyHash ?? hashBody(record.body),
     }),
   };

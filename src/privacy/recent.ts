@@ -9,8 +9,8 @@ export const rememberRecent = <T>(most: number, make: (text: string) => T, longe
   return (text) => {
     if (text.length > longest) return make(text);
     const held = recent.get(text);
-    if (held !== undefined) return held;
-    const made = older.get(text) ?? make(text);
+    if (held !== undefined || recent.has(text)) return held as T;
+    const made = older.has(text) ? (older.get(text) as T) : make(text);
     if (recent.size >= most) {
       older = recent;
       recent = new Map();

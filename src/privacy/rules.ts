@@ -1,7 +1,7 @@
 /** Which policy acts on which field of a record, and the version of all of them, which needs no key. */
 import { createHash } from 'node:crypto';
 import type { PrivacyConfig } from '../../schemas/config/privacy.ts';
-import { detectorVersions } from './finding.ts';
+import { detectorVersions, joinedDetectors } from './finding.ts';
 
 export type PrivacyAction = 'keep' | 'drop' | 'token' | 'last4' | 'redact';
 
@@ -43,9 +43,9 @@ export interface RuleNode {
 /** Whether detectors read what was said. @param transcripts rules on `transcript_json`. */
 export const readsSpeech = (transcripts: RuleNode): boolean => transcripts.child('callData').action === 'redact';
 
-/** Whether numbers that are said are replaced, wherever a transcript has them. */
+/** Whether whatever a person may be asked for by is replaced where it is said, wherever a transcript has it. */
 export const redactsSpeech = (config: Pick<PrivacyConfig, 'disabled_detectors' | 'profile' | 'rules'>): boolean =>
-  !config.disabled_detectors.includes('phone') &&
+  !joinedDetectors.some((name) => config.disabled_detectors.includes(name)) &&
   readsSpeech(compileRules([...config.rules, ...profileRules[config.profile]]).child('transcript_json'));
 
 interface CompiledRule {
@@ -101,7 +101,7 @@ export const compileRules = (rules: readonly PrivacyRule[]): RuleNode => {
 };
 
 /** Raised with every change of what the rules leave that neither they nor a detector's version show. */
-const doorVersion = 3;
+const doorVersion = 4;
 
 /**
  * Changes with every setting that changes what is stored, and with the detectors; undefined where there are no rules. Calls of the

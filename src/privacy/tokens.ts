@@ -1,8 +1,9 @@
 /** Tokens that stand for a value: the same value has the same token wherever it occurs, and only the key's owner can make them. */
 import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
+import type { JoinedDetector } from './finding.ts';
 
 /** Values of one kind are joined with each other only. */
-export type TokenKind = 'phone' | 'email' | 'iban' | 'card' | 'nir' | 'text';
+export type TokenKind = JoinedDetector | 'text';
 
 export interface TokenKey {
   /** Part of each token: lower-case letters and digits. */

@@ -43,29 +43,12 @@ const alignWords = (text: string, words: readonly unknown[]): Place[] | undefine
   return isWordCharacter.test(text.slice(at)) ? undefined : places;
 };
 
-/** Text is nearly always its words with blanks between them, which costs far less to see than their places. */
-const isJoined = (text: string, words: readonly unknown[]): boolean => {
-  let at = 0;
-  for (const word of words) {
-    const value = spokenBy(word);
-    if (typeof value !== 'string') return false;
-    if (at > 0) {
-      if (text.charCodeAt(at) !== 0x20) return false;
-      at += 1;
-    }
-    if (value === '' || !text.startsWith(value, at)) return false;
-    at += value.length;
-  }
-  return at === text.length;
-};
-
 export const readUtterance = (item: unknown): Utterance => {
   const fields: Fields = isObject(item) ? item : {};
   const speaker = typeof fields.from === 'string' ? fields.from : '';
   const words: readonly unknown[] = Array.isArray(fields.words) ? fields.words : [];
   const content = typeof fields.content === 'string' ? fields.content : undefined;
   if (words.length === 0) return { fields, speaker, words, text: content ?? '', agrees: true };
-  if (content !== undefined && isJoined(content, words)) return { fields, speaker, words, text: content, agrees: true };
   const joined = words.map((word) => String(spokenBy(word) ?? '')).join(' ');
   const agrees = content === undefined || alignWords(content, words) !== undefined;
   return { fields, speaker, words, text: agrees ? (content ?? joined) : `${content}\n${joined}`, agrees };

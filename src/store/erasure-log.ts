@@ -30,7 +30,7 @@ export interface LoggedReceipt {
 /** A legal hold, or more that it names. Keys are keyed hashes (`Store.keyOf`). */
 export interface LoggedHold {
   readonly id: string;
-  readonly kind: 'call' | 'phone' | 'metadata';
+  readonly kind: string;
   readonly reason: string;
   /** Operating system user who put it on. */
   readonly actor: string;

@@ -28,7 +28,7 @@ export const createMatcher = (
   request: Exclude<PersonRequest, { kind: 'call' }>,
   { countries, tokensOf }: Reading,
 ): ((fields: Fields) => boolean) | undefined => {
-  const tokens = new Set(request.values.flatMap(tokensOf));
+  const tokens = new Set(request.values.flatMap((value) => tokensOf(value)));
   if (request.kind === 'metadata') {
     const values = new Set([...request.values, ...tokens]);
     const textOf = (value: unknown): string =>

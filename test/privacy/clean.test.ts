@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type CleanOptions, clean, openRules } from '../../src/privacy/clean.ts';
-import { compileRules, profileRules } from '../../src/privacy/rules.ts';
+import { compileRules, type PrivacyAction, profileRules } from '../../src/privacy/rules.ts';
 import { makeToken } from '../../src/privacy/tokens.ts';
 
 const key = { id: 'k1', bytes: Buffer.alloc(32, 7) };
@@ -103,6 +103,22 @@ test('rules of one’s own come before those of the profile', () => {
     { ...options, rules: compileRules([...own, ...profileRules.pseudonymous]) },
   );
   expect(result).toEqual({ metadata: { ANI: '…1234', Dept: 'SALES' }, visit: { phone: '0639981234' } });
+});
+
+test.each([
+  ['content', 'drop', undefined, 'oui'],
+  ['content', 'token', expect.stringMatching(/^ph_k1_/), 'oui'],
+  ['words', 'drop', 'oui madame', undefined],
+  ['words', 'token', 'oui madame', expect.stringMatching(/^ph_k1_/)],
+  ['words.value', 'drop', 'oui madame', undefined],
+  ['words.value', 'last4', 'oui madame', '…'],
+])('a rule acts on what was said too: %s, %s', (path, action, content, first) => {
+  const rule = { path: `transcript_json.callData.${path}`, action: action as PrivacyAction };
+  const settings = { ...options, rules: compileRules([rule, ...profileRules.pseudonymous]) };
+  const once = sanitizeUnder({ transcript_json: transcriptOf(utterance('oui madame')) }, settings);
+  const [said] = saidIn(once);
+  expect([said?.content, said?.words?.[0]?.value]).toEqual([content, first]);
+  expect(sanitizeUnder(once, settings)).toEqual(once);
 });
 
 test('without a transcript, where the profile says so', () => {

@@ -191,6 +191,15 @@ describe('work', () => {
     expect(findings[1]?.spans).toEqual([{ utterance: 5, start: 0, end: text.length }]);
   });
 
+  test('halves of a number beside such an utterance go with it', () => {
+    const text = Array.from({ length: 100 }, () => ambiguous).join(' ');
+    const lines = ['le 06 39 98', `12 34 ${text} zéro six trente-neuf`, 'in|oui', 'quatre-vingt-dix-huit douze merci'];
+    const spoken = say(...lines);
+    const spans = detect(spoken, options).flatMap((finding) => finding.spans);
+    const covered = spans.map(({ utterance, start, end }) => spoken[utterance]?.text.slice(start, end));
+    expect(covered.sort()).toEqual(['06 39 98', lines[1], 'quatre-vingt-dix-huit douze'].sort());
+  });
+
   test('any text takes so many steps a kilobyte at most', () => {
     const word = fc.constantFrom(
       ...'neuf cent quatre vingt dix mille soixante trois zéro six double oh 06 00 33 1 2 FR A cvv née at point gmail.com @ et oui secu'.split(

@@ -5,7 +5,9 @@ import { expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { configSchema } from '../../schemas/config.ts';
 import type { RejectedRecord } from '../../schemas/observation.ts';
+import { isObject } from '../../src/calls/field-reader.ts';
 import { defineEncoded } from '../../src/lib/encoded.ts';
+import { parseQuietly } from '../../src/lib/parse-json.ts';
 import { createOpener, createSealer, isSealed } from '../../src/lib/sealed.ts';
 import { createPrivacy } from '../../src/privacy/privacy.ts';
 
@@ -127,6 +129,51 @@ test('what is stored of bytes says what the rules leave of their value', () => {
     }),
     { numRuns: 150 },
   );
+});
+
+test('whatever bytes come, no value under a rule is stored in clear', () => {
+  const secret = '0639981234';
+  const rules = [{ path: 'in.data', action: 'token' } as const, { path: 'metadata', action: 'drop' } as const];
+  const ruled = createPrivacy(privacyConfigSchema.parse({ rules, unreadable: 'drop' }), {
+    token: Buffer.alloc(32, 7),
+    seal: undefined,
+  });
+  const record = {
+    unique_id: 'a',
+    transcript_json: { callData: [{ content: 'a "b" [c] {d}', words: [] }] },
+    in: { data: secret, type: 'PHONE' },
+    other: [[{}, 1e3], '\\', null],
+    metadata: { ANI: secret },
+  };
+  const texts = [JSON.stringify(record), JSON.stringify(record, null, 1)];
+  const change = fc.tuple(fc.nat(), fc.nat(3), fc.constantFrom(...'{}[]",:\\ 0x\u0000'));
+  fc.assert(
+    fc.property(fc.constantFrom(...texts), fc.array(change, { minLength: 1, maxLength: 4 }), (text, changes) => {
+      const sent = changes.reduce((before, [at, taken, put]) => {
+        const place = at % before.length;
+        return before.slice(0, place) + put + before.slice(place + taken);
+      }, text);
+      const kept = ruled.admit(Buffer.from(sent)).body.toString();
+      const read = parseQuietly(Buffer.from(sent));
+      const isReadable = isObject(read) && typeof read.unique_id === 'string';
+      if (!isReadable) expect(kept).not.toContain(secret);
+      else if (kept.includes(secret)) expect(JSON.parse(kept)).toEqual(ruled.preview(read).fields);
+    }),
+    { numRuns: 2_000 },
+  );
+  expect(ruled.admit(Buffer.from(`{"unique_id":"a","x":[},"in":{"data":"${secret}"}}`)).body.toString()).not.toContain(
+    secret,
+  );
+});
+
+test('what other rules have cleaned before is no more dropped than sealed', () => {
+  const dropping = (id: number) =>
+    createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }), {
+      token: Buffer.alloc(32, id),
+      seal: undefined,
+    });
+  const { body } = dropping(1).admit(Buffer.from('{"unique_id":"a","in":{"data":"33639981234"}}'));
+  expect(dropping(2).seal(rejectedOf(body)).body).toEqual(body);
 });
 
 test('numbers beyond a double stay readable', () => {

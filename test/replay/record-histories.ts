@@ -6,6 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import proto from '@temporalio/proto';
 import { expect, test } from 'vitest';
 import { openErasure } from '../../src/store/persons/receipts.ts';
+import { sumPurged } from '../../src/store/persons/texts.ts';
 import { startErase, startLoadWarehouse, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
 import {
   backfillId,
@@ -69,7 +70,7 @@ test('records a history of every workflow', async () => {
     await (await startLoadWarehouse(site.client, site.prefix, { warehouse: 'postgres', origin: 'rebuild' })).result();
     await save('load-warehouse', loadWarehouseId(site.prefix, 'postgres'));
 
-    const draft = { texts: { quarantine: 0, frames: 0 } };
+    const draft = { known: 0, erased: 0, purged: sumPurged() };
     const requestId = await openErasure(site.store, { draft, callIds: [], subjects: [] });
     await (await startErase(site.client, site.prefix, requestId)).result();
     await save('erase', eraseId(site.prefix, requestId));

@@ -6,12 +6,13 @@ import { type Meant, meantBy, type PersonRequest } from '../../src/persons/reque
 import type { IngestDeps } from '../../src/pipeline/deps.ts';
 import { beginErasure, finishErasure } from '../../src/pipeline/persons/erase.ts';
 import type { ErasureReceipt } from '../../src/pipeline/persons/receipt.ts';
+import type { Privacy } from '../../src/privacy/privacy.ts';
 import type { Proof } from '../../src/store/store.ts';
 import { createProofKeys } from '../../src/store/windows/chain.ts';
 
 const noTokens = (): readonly string[] => [];
 
-export const mean = (request: PersonRequest, tokensOf: (value: string) => readonly string[] = noTokens): Meant =>
+export const mean = (request: PersonRequest, tokensOf: Privacy['tokensOf'] | typeof noTokens = noTokens): Meant =>
   meantBy(request, { countries: ['FR'], tokensOf });
 
 /** Heads in a file that the test removes. */
@@ -24,7 +25,7 @@ export interface EraseInput {
   readonly proof: Proof;
   readonly keepOut?: boolean;
   readonly exceptHeld?: boolean;
-  readonly tokensOf?: (value: string) => readonly string[];
+  readonly tokensOf?: Privacy['tokensOf'];
 }
 
 /** From the request to its receipt. */

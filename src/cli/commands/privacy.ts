@@ -1,14 +1,11 @@
-import { dirname, join, resolve } from 'node:path';
-import { stringify } from 'yaml';
 import { terminal } from '../../lib/errors.ts';
-import { openOwnSecret } from '../../lib/secret.ts';
 import { applyAges } from '../../pipeline/load/apply-ages.ts';
 import { applyRules } from '../../pipeline/load/apply-rules.ts';
 import type { Privacy } from '../../privacy/privacy.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
 import { ingestDeps, openAges } from '../parts/activity-deps.ts';
-import { openRules, ownKeyFile } from '../parts/keys.ts';
+import { openRules } from '../parts/keys.ts';
 import { openStoreService } from '../parts/open-store.ts';
 import { openWarehouses } from '../parts/open-warehouses.ts';
 import type { Services } from '../parts/services.ts';
@@ -121,30 +118,6 @@ const retain = (options: RetentionOptions): Promise<void> =>
 
 const callsPerLine = 10_000;
 
-/** `k1` → `k2`, `main` → `main2`. */
-const nextId = (id: string): string => {
-  const [, name = '', number = '1'] = /^(.*?)(\d*)$/.exec(id) ?? [];
-  return `${name}${Number(number || '1') + 1}`;
-};
-
-const rotateKey = (options: CommonOptions): Promise<void> =>
-  withServices(options, async ({ config }) => {
-    openRules(config);
-    const { key_id, key_file, former_keys } = config.privacy;
-    const ids = new Set([key_id, ...former_keys.map(({ id }) => id)]);
-    let id = nextId(key_id);
-    while (ids.has(id)) id = nextId(id);
-    const present = resolve(key_file ?? ownKeyFile(config.store));
-    const file = join(dirname(present), `privacy-${id}.key`);
-    openOwnSecret('privacy.key', file).readBytes();
-    const privacy = { key_id: id, key_file: file, former_keys: [...former_keys, { id: key_id, file: present }] };
-    print(
-      options,
-      privacy,
-      `The new key is in ${file}. Give it to every worker and receiver, have the configuration say this, and restart them, workers first:\n\n${stringify({ privacy })}`,
-    );
-  });
-
 export const command = group({
   examples: ['callsync privacy preview', 'callsync privacy preview --stored 3', 'callsync privacy apply'],
   commands: {
@@ -170,10 +143,5 @@ export const command = group({
       run: retain,
     }),
     ...personCommands,
-    'rotate-key': leaf({
-      does: 'make a new key of tokens, and print what the configuration is to say; changes nothing else',
-      examples: ['callsync privacy rotate-key'],
-      run: rotateKey,
-    }),
   },
 });

@@ -7,8 +7,7 @@ import { isObject } from '../../calls/field-reader.ts';
 import { suggest } from '../../config/suggest.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
-import { type Meant, meantBy, type PersonRequest } from '../../persons/request.ts';
-import { leastText } from '../../persons/subjects.ts';
+import { type Meant, meantBy, type PersonRequest, requestKinds } from '../../persons/request.ts';
 import { findCalls } from '../../pipeline/persons/erase.ts';
 import type { ErasureReceipt } from '../../pipeline/persons/receipt.ts';
 import { readDocuments } from '../../store/ledger/ledger.ts';
@@ -28,7 +27,7 @@ export interface PersonOptions extends CommonOptions {
 
 /** The options that say whose calls are meant. */
 export const personOptions = [
-  required('--by <kind>', 'what the values are', { choices: ['call', 'phone', 'metadata'] }),
+  required('--by <kind>', 'what the values are', { choices: Object.keys(requestKinds) }),
   option('--key <name>', 'the metadata key that holds the values'),
   option('--file <file>', 'file with one value a line (default: standard input, or a question)'),
 ];
@@ -64,16 +63,15 @@ const readPersonRequest = async ({ by, key, file }: PersonOptions): Promise<Pers
   if ((by === 'metadata') !== (key !== undefined)) {
     throw terminal('USAGE_ERASE', '--key names the metadata key of --by metadata, and goes with it alone.');
   }
-  const values = await readValues(file, by === 'phone' ? 'Telephone number' : by === 'call' ? 'Call id' : 'Value');
-  // A number that no search can find; its text is not told.
-  const short = by === 'phone' ? values.findIndex((value) => value.length < leastText) : -1;
-  if (short >= 0)
-    throw terminal(
-      'USAGE_ERASE',
-      `Value ${short + 1} of ${values.length} is no telephone number: it has fewer than ${leastText} characters.`,
-      { hint: 'Write whole numbers, one a line.' },
-    );
-  return key === undefined ? { kind: by as 'call' | 'phone', values } : { kind: 'metadata', key, values };
+  const { name, read, isValid } = requestKinds[by];
+  const values = await readValues(file, `${name.charAt(0).toUpperCase()}${name.slice(1)}`);
+  // One that no search can find; its text is not told.
+  const wrong = values.findIndex((value) => !isValid(read(value)));
+  if (wrong >= 0)
+    throw terminal('USAGE_ERASE', `Value ${wrong + 1} of ${values.length} is no ${name} that can be looked for.`, {
+      hint: 'Write whole values, one a line.',
+    });
+  return key === undefined ? { kind: by as Exclude<typeof by, 'metadata'>, values } : { kind: 'metadata', key, values };
 };
 
 /** What a request means, by the configured countries and rules. */
@@ -81,7 +79,7 @@ const openMeant = (config: Pick<Config, 'privacy' | 'store'>, request: PersonReq
   const privacy = openPrivacy(config);
   return meantBy(request, {
     countries: countriesOf(config.privacy),
-    tokensOf: (value) => privacy?.tokensOf(value) ?? [],
+    tokensOf: (...value) => privacy?.tokensOf(...value) ?? [],
   });
 };
 

@@ -34,7 +34,6 @@ export const applyRules = async (
     readonly version: string;
     readonly sanitize: (observation: Observation) => Observation;
     readonly admit: (body: Buffer) => { readonly body: Buffer; readonly bodyHash: Buffer };
-    readonly sealBytes: (body: Buffer) => Buffer;
   },
   onProgress: (calls: number) => void = () => undefined,
 ): Promise<AppliedRules> => {
@@ -65,5 +64,11 @@ export const applyRules = async (
   // Nobody can list them once they are sealed.
   await listTextSubjects(deps.store);
   const inbox = await resanitizeInbox(deps.store, door.admit, door.version);
-  return { calls, changed, inbox, quarantine: await sealQuarantine(deps.store, door.sealBytes), indexed };
+  return {
+    calls,
+    changed,
+    inbox,
+    quarantine: await sealQuarantine(deps.store, (body) => door.admit(body).body),
+    indexed,
+  };
 };

@@ -1,17 +1,18 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, looks whether anything is left, and signs what was done. */
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import type { Meant } from '../../persons/request.ts';
-import { countStates } from '../../store/ledger/ledger-windows.ts';
+import { countStates, findTombstones } from '../../store/ledger/ledger-windows.ts';
 import { createLease } from '../../store/loads/lease.ts';
 import { eraseCalls, findNamingCalls, purgeCalls } from '../../store/persons/calls.ts';
 import { findHeldCalls, listFreeCalls } from '../../store/persons/gate.ts';
-import { addErased, awaitFolds } from '../../store/persons/keys.ts';
+import { addErased, awaitFolds, findKnown } from '../../store/persons/keys.ts';
 import {
   addReceipt,
+  changeErasure,
   closeErasure,
   countLeft,
   findReceipt,
-  keepErasure,
+  notePurged,
   type OpenErasure,
   openErasure,
   readOpenErasure,
@@ -96,25 +97,37 @@ export const beginErasure = async (
   );
   await addErased(store, keys, { objects: keepOut });
   await mergeAll(deps);
-  const found = await findCalls(store, meant);
-  const erased = await eraseCalls(store, found, namesOf(deps.targets));
-  const gone = new Set(erased.ids);
-  const kept = await countStates(
-    store,
-    found.filter((id) => !gone.has(id)),
-  );
+  const callIds = await findCalls(store, meant);
+  const { stored, tombstones } = await countStates(store, callIds);
   const draft: ErasureDraft = {
     ...describeRequest(store, meant, at),
     dryRun: false,
-    calls: found.length,
-    known: erased.calls - erased.unseen + kept.stored,
-    erasedBefore: erased.ids.length - erased.calls + kept.tombstones,
-    erased: erased.calls,
-    held: found.length - erased.ids.length,
-    purged: sumPurged(erased),
+    known: stored,
+    erasedBefore: tombstones,
+    erased: 0,
+    purged: sumPurged(),
   };
   const subjects = meant.request.kind === 'call' ? [] : store.index.hashesOf(meant.subjects);
-  return await openErasure(store, { draft, callIds: erased.ids, subjects });
+  const requestId = await openErasure(store, { draft, callIds, subjects });
+  await eraseMeant(deps, requestId, callIds);
+  return requestId;
+};
+
+/** Those of some calls that no hold keeps and that are not erased yet; the request has what was done, however far it came. */
+const eraseMeant = async (
+  { store, targets }: IngestDeps,
+  requestId: string,
+  callIds: readonly string[],
+): Promise<void> => {
+  const gone = await findTombstones(store, callIds);
+  // One that went for its age is in no log yet.
+  const known = await findKnown(store, Array.from(gone, store.keyOf));
+  await eraseCalls(
+    store,
+    callIds.filter((id) => !gone.has(id) || known.get(store.keyOf(id))?.erased !== true),
+    namesOf(targets),
+    (tx, { calls, ...purged }) => notePurged(requestId)(tx, purged, calls),
+  );
 };
 
 /** @throws CallsyncError ERASURE_HELD where a legal hold keeps one of the calls; nothing is changed then. */
@@ -176,18 +189,19 @@ export const finishErasure = (
     if (signed !== undefined) return { waiting: [], receipt: signed };
     await takeMore(deps, requestId);
     if (options.load) await loadTombstones(deps);
-    const open = await readOpen(store, requestId);
-    const { draft, callIds } = open;
-    const { found, sealed } = await search(deps, open);
+    const { draft, callIds, ...open } = await readOpen(store, requestId);
+    const gone = [...(await findTombstones(store, callIds))];
+    const { found, sealed } = await search(deps, { ...open, callIds: gone });
     const isLate = ({ erased, waiting: unsent, rows }: WarehouseCheck): boolean =>
-      erased === null || erased < callIds.length || unsent > 0 || rows !== 0;
+      erased === null || erased < gone.length || unsent > 0 || rows !== 0;
     const waiting = found.warehouses.filter(isLate).map(({ name }) => name);
     const isLeft = [found.calls, found.documents, found.inbox, found.rereads, found.quarantine, found.frames].some(
       Boolean,
     );
     if (isLeft) waiting.unshift('store');
     if (waiting.length > 0) return { waiting, receipt: undefined };
-    const receipt = { ...draft, requestId, sealed, found, copies: listCopies(targets, new Date()) };
+    const counts = { calls: callIds.length, held: callIds.length - gone.length };
+    const receipt = { ...draft, ...counts, requestId, sealed, found, copies: listCopies(targets, new Date()) };
     const proved = { ...receipt, proof: await addReceipt(store, proof, receipt) };
     await closeErasure(store, requestId);
     return { waiting, receipt: proved };
@@ -219,36 +233,34 @@ const readOpen = async (store: Store, requestId: string) => {
  */
 const takeMore = async (deps: ErasureDeps, requestId: string): Promise<void> => {
   const { store, targets } = deps;
-  const { draft, callIds, subjects, openedAt } = await readOpen(store, requestId);
-  const warehouses = namesOf(targets);
+  const { callIds, subjects, openedAt } = await readOpen(store, requestId);
+  const note = notePurged(requestId);
   await awaitFolds(store);
   await listTextSubjects(store);
-  const texts = await purgeTexts(store, 'erased');
-  const rest = await purgeCalls(store, callIds, warehouses);
-  const bodies = await purgeNamingBodies(store, subjects, openedAt);
-  const more = await eraseCalls(store, await findNamingCalls(store, subjects, { seenBefore: openedAt }), warehouses);
-  await keepErasure(store, requestId, {
-    draft: {
-      ...draft,
-      calls: draft.calls + more.calls,
-      known: (draft.known ?? 0) + more.calls,
-      erased: draft.erased + more.calls,
-      purged: sumPurged(draft.purged, rest, texts, more, { inbox: bodies }),
-    },
-    callIds: [...new Set([...callIds, ...more.ids])],
-  });
+  await purgeTexts(store, 'erased', note);
+  const meant = new Set(callIds);
+  const more = (await findNamingCalls(store, subjects, { seenBefore: openedAt })).filter((id) => !meant.has(id));
+  await store.transaction((tx) =>
+    changeErasure<ErasureDraft>(tx, requestId, ({ draft }) => ({
+      draft: { ...draft, known: draft.known + more.length },
+      callIds: [...callIds, ...more],
+    })),
+  );
+  await eraseMeant(deps, requestId, [...callIds, ...more]);
+  await purgeCalls(store, [...(await findTombstones(store, callIds))], namesOf(targets), note);
+  await purgeNamingBodies(store, subjects, openedAt, note);
 };
 
 /** Of what no hold keeps: ledger, deliveries, rereads and texts by id and by what they name, warehouses by id. */
 const search = async (
   { store, targets }: Pick<IngestDeps, 'store' | 'targets'>,
-  { callIds, subjects, openedAt }: OpenErasure<ErasureDraft>,
+  { callIds, subjects, openedAt }: Omit<OpenErasure<unknown>, 'draft'>,
 ): Promise<{ readonly found: ErasureCheck; readonly sealed: number }> => {
   const named = await findNamingCalls(store, subjects, { seenBefore: openedAt });
   const alive = await listFreeCalls(store, [...new Set([...callIds, ...named])], store);
   const left = await countLeft(store, callIds, alive);
   const { heldTexts, sealed, ...texts } = await countTexts(store, [...subjects, ...store.index.hashesOf(callIds)]);
-  const sent = await readSent(store, callIds);
+  const sent = await readSent(store, { warehouses: namesOf(targets), callIds, openedAt });
   const keys = callIds.map(store.keyOf);
   const warehouses: WarehouseCheck[] = [];
   for (const { warehouse } of targets) {

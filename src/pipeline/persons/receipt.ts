@@ -57,8 +57,10 @@ export interface PlatformCopy {
   readonly why: string;
 }
 
-/** The receipt before anything is known of the warehouses. */
-export interface ErasureDraft extends Omit<ErasureReceipt, 'copies' | 'found' | 'proof' | 'requestId' | 'sealed'> {
+/** What is known of the receipt, and done, before it is signed. */
+export interface ErasureDraft extends Pick<ErasureReceipt, 'at' | 'dryRun' | 'erased' | 'request'> {
+  readonly known: number;
+  readonly erasedBefore: number;
   readonly purged: Purged;
 }
 

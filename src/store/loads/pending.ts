@@ -59,6 +59,10 @@ const markPendingSql = `INSERT INTO warehouse_calls AS w (warehouse, call_id, qu
 
 const concernedSql = `${concernedWarehouses('$1')} ORDER BY 1`;
 
+/** Of `warehouse_calls`: tombstones that wait since before a time. The later ones stand before them in the queue. */
+export const tombstonesBefore = (at: string): string =>
+  `queue_position BETWEEN queue_position(${urgencies.erasures}, ${at}::timestamptz) AND queue_position(${urgencies.erasures}, NULL)`;
+
 /**
  * Makes changed calls pending in every warehouse, inside the transaction that changed them: the configured ones, and
  * those that other workers have registered. Erasures are served before changes, and both before the backlog.
@@ -111,8 +115,9 @@ export const countPending = async (db: Queryable, warehouse: string): Promise<nu
 export const requestRewrite = async (db: Queryable, warehouse: string, callIds: readonly string[]): Promise<void> => {
   await db.query(
     `INSERT INTO warehouse_calls (warehouse, call_id, rewrite, queue_position)
-     SELECT $1, id, number, queue_position(${urgencies.changes}, now())
-       FROM unnest($2::text[]) AS id, nextval('rewrite_requests') AS number ORDER BY id COLLATE "C"
+     SELECT $1, id, number, queue_position(CASE WHEN l.tombstone THEN ${urgencies.erasures} ELSE ${urgencies.changes} END, now())
+       FROM nextval('rewrite_requests') AS number, unnest($2::text[]) AS id LEFT JOIN ledger l ON l.call_id = id
+      ORDER BY id COLLATE "C"
      ON CONFLICT (warehouse, call_id) DO UPDATE
         SET pending = true, rewrite = excluded.rewrite, queue_position = excluded.queue_position`,
     [warehouse, callIds],

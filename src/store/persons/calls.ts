@@ -8,7 +8,14 @@ import { arrayText, type Store } from '../store.ts';
 import { withdrawProof } from '../windows/verdicts.ts';
 import { lockFreeCalls } from './gate.ts';
 import { noteErased, readNoted } from './keys.ts';
-import { listTextSubjects, type Purged, purgeDeliveries, purgeNamedTexts, purgeRereads, sumPurged } from './texts.ts';
+import {
+  listTextSubjects,
+  type NotePurged,
+  type Purged,
+  purgeDeliveries,
+  purgeNamedTexts,
+  purgeRereads,
+} from './texts.ts';
 
 /** In three ranges, which the index on the column answers by the rows that are found. */
 const isOther = '(subjects_version < $1 OR subjects_version > $1 OR subjects_version IS NULL)';
@@ -118,13 +125,9 @@ export const findNamingCalls = async (
   return [...found];
 };
 
-export interface Erased extends Purged {
-  /** Calls that are tombstones now; a legal hold keeps the others. */
-  readonly ids: readonly string[];
+interface Buried extends Purged {
   /** Calls that were no tombstones before. */
   readonly calls: number;
-  /** Of them, those that the ledger had never seen. */
-  readonly unseen: number;
 }
 
 /**
@@ -135,17 +138,18 @@ export interface Erased extends Purged {
  * PostgreSQL ends it for the sake of others. After a crash between log and store, the next ledger check (`check-ledger.ts`) carries the
  * rest out, because it replays the log. Texts that name the calls are left to `purgeTexts`.
  * @param warehouses names of the configured warehouses.
+ * @param note writes in the transaction of each page what it erased.
  * @throws CallsyncError ERASURE_LOG, TOMBSTONE_KEY, DATABASE_…
  */
 export const eraseCalls = async (
   store: Store,
   callIds: readonly string[],
   warehouses: readonly string[],
-): Promise<Erased> => {
-  let all: Erased = { ids: [], calls: 0, unseen: 0, inbox: 0, quarantine: 0, rereads: 0, frames: 0 };
+  note: (tx: Transaction, buried: Buried) => Promise<unknown> = () => Promise.resolve(),
+): Promise<void> => {
   for (const page of pagesOf(callIds)) {
     await listHeldSubjects(store, page);
-    const erased = await withdrawProof(store, async (tx, withdraw) => {
+    await withdrawProof(store, async (tx, withdraw) => {
       const ids = await lockFreeCalls(tx, page, store);
       await store.erasures.log.append(
         tx,
@@ -153,16 +157,9 @@ export const eraseCalls = async (
       );
       await noteErased(tx, ids.map(store.keyOf));
       await withdraw(ids);
-      return { ...(await buryCalls(tx, store, ids, warehouses)), ids };
+      await note(tx, await buryCalls(tx, store, ids, warehouses));
     });
-    all = {
-      ...sumPurged(all, erased),
-      ids: [...all.ids, ...erased.ids],
-      calls: all.calls + erased.calls,
-      unseen: all.unseen + erased.unseen,
-    };
   }
-  return all;
 };
 
 /** The same for calls whose keys are in the log already: no hold brings back what was erased. */
@@ -214,11 +211,12 @@ export const purgeCalls = async (
   store: Store,
   callIds: readonly string[],
   warehouses: readonly string[],
-): Promise<Pick<Purged, 'inbox' | 'rereads'>> =>
-  await repeatTransaction(store, async (tx) => ({
-    inbox: await purgeDeliveries(tx, callIds, { warehouses, keyOf: store.keyOf }),
-    rereads: await purgeRereads(tx, callIds),
-  }));
+  note: NotePurged,
+): Promise<void> =>
+  await repeatTransaction(store, async (tx) => {
+    const inbox = await purgeDeliveries(tx, callIds, { warehouses, keyOf: store.keyOf });
+    await note(tx, { inbox, rereads: await purgeRereads(tx, callIds) });
+  });
 
 /** Rows are locked as others lock them: those of the ledger, of deliveries, of texts, of rereads. */
 const buryCalls = async (
@@ -227,16 +225,13 @@ const buryCalls = async (
   callIds: readonly string[],
   warehouses: readonly string[],
   naming: readonly string[] = [],
-): Promise<Erased> => {
+): Promise<Buried> => {
   const erased = await eraseFromLedger(tx, callIds);
   await markPending(tx, warehouses, callIds);
   const inbox = await purgeDeliveries(tx, callIds, { warehouses, keyOf: store.keyOf });
   const texts = naming.length === 0 ? { quarantine: 0, frames: 0 } : await purgeNamedTexts(tx, naming);
   return {
-    ids: callIds,
     calls: erased.length,
-    // Any other had a revision before that of its tombstone.
-    unseen: erased.filter(({ revision }) => revision === 1).length,
     inbox,
     ...texts,
     rereads: await purgeRereads(tx, callIds),

@@ -184,8 +184,7 @@ const keepTexts = async (
     : new Map();
   return texts.flatMap(({ record, subjects }): StoredText[] => {
     const met = (subjects ?? []).flatMap((one) => known.get(keyOf(one)) ?? []);
-    const isHeld = met.some(({ held, holds }) => held || holds.length > 0);
-    if (!isHeld && met.some(({ erased }) => erased)) return [];
+    if (!met.some(({ isHeld }) => isHeld) && met.some(({ erased }) => erased)) return [];
     const kept = seal === undefined ? record : seal(record);
     return [
       subjects === undefined

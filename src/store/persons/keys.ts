@@ -115,6 +115,8 @@ export interface KnownKey {
   readonly held: boolean;
   /** Holds that name it as something else than a call. */
   readonly holds: readonly string[];
+  /** As either. */
+  readonly isHeld: boolean;
 }
 
 /** Those of some keys that were erased or are held. */
@@ -123,7 +125,7 @@ export const findKnown = async (db: Queryable, keys: Iterable<string>): Promise<
   for (const page of pagesOf([...new Set(keys)])) {
     const rows = await db.query<KnownKey & { key: string }>(
       `SELECT k.key, e.call_key IS NOT NULL AS erased, coalesce(e.objects, false) AS objects,
-              coalesce(h.of_call, false) AS held, coalesce(h.later, '{}') AS holds
+              coalesce(h.of_call, false) AS held, coalesce(h.later, '{}') AS holds, h.held_key IS NOT NULL AS "isHeld"
          FROM unnest($1::text[]) AS k(key) LEFT JOIN erased_keys e ON e.call_key = k.key
          LEFT JOIN (SELECT held_key, bool_or(of_call) AS of_call, array_agg(hold_id) FILTER (WHERE NOT of_call) AS later
                       FROM held_keys WHERE held_key = ANY($1) GROUP BY held_key) h ON h.held_key = k.key

@@ -3,10 +3,12 @@
  * those of verdicts, under the same keys and with its head in the same file.
  */
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
-import type { Queryable } from '../../postgres/database.ts';
+import type { Queryable, Transaction } from '../../postgres/database.ts';
 import type { LoggedReceipt } from '../erasure-log.ts';
+import { tombstonesBefore } from '../loads/pending.ts';
 import type { Proof, ProofKeys, Store } from '../store.ts';
 import { type ChainCheck, checkChain, readChainHeads, recordChainHead } from '../windows/chain.ts';
+import { type Purged, sumPurged } from './texts.ts';
 
 /** The place of a receipt in the chain. */
 export interface ReceiptProof {
@@ -110,7 +112,7 @@ export const verifyReceipts = async (db: Queryable, { keys, headsFile }: Proof):
 export interface OpenErasure<Draft> {
   /** The receipt so far; nothing in it names the person. */
   readonly draft: Draft;
-  /** Calls that are tombstones now. */
+  /** Calls that are meant; those that no hold keeps become tombstones. */
   readonly callIds: readonly string[];
   /** As `SubjectIndex` has them. */
   readonly subjects: readonly string[];
@@ -144,18 +146,30 @@ export const readOpenErasure = async <Draft>(
   return open;
 };
 
-/** What was done since it was opened. */
-export const keepErasure = async (
-  db: Queryable,
+/** Notes what is done, in the transaction that does it: a process may be killed at any time. @param change of the request as it is now */
+export const changeErasure = async <Draft>(
+  tx: Transaction,
   requestId: string,
-  { draft, callIds }: Pick<OpenErasure<object>, 'callIds' | 'draft'>,
+  change: (open: OpenErasure<Draft>) => Partial<Pick<OpenErasure<Draft>, 'callIds' | 'draft'>>,
 ): Promise<void> => {
-  await db.query('UPDATE erasure_requests SET draft = $2, call_ids = $3 WHERE request_id = $1', [
+  await tx.query('SELECT FROM erasure_requests WHERE request_id = $1 FOR UPDATE', [requestId]);
+  const open = await readOpenErasure<Draft>(tx, requestId);
+  if (open === undefined) return;
+  const { draft, callIds } = { ...open, ...change(open) };
+  await tx.query('UPDATE erasure_requests SET draft = $2, call_ids = $3 WHERE request_id = $1', [
     requestId,
     JSON.stringify(draft),
     callIds,
   ]);
 };
+
+/** Adds to the counts of the receipt, in the transaction that takes what is counted. */
+export const notePurged =
+  (requestId: string) =>
+  (tx: Transaction, purged: Partial<Purged>, erased = 0): Promise<void> =>
+    changeErasure<{ readonly erased: number; readonly purged: Purged }>(tx, requestId, ({ draft }) => ({
+      draft: { ...draft, erased: draft.erased + erased, purged: sumPurged(draft.purged, purged) },
+    }));
 
 /** Its receipt is signed. */
 export const closeErasure = async (db: Queryable, requestId: string): Promise<void> => {
@@ -174,13 +188,29 @@ export const countLeft = async (db: Queryable, callIds: readonly string[], alive
   return left ?? { calls: 0, documents: 0, inbox: 0, rereads: 0 };
 };
 
-/** What some calls are to each warehouse: how many have still to be sent, and the dates under which they ever were. */
-export const readSent = async (db: Queryable, callIds: readonly string[]) => {
+/**
+ * By warehouse, the dates under which some calls were ever sent, and how many tombstones have still to be sent: those of the calls, and
+ * whatever an erasure before may have left to be sent when this one was opened. A walk under way may find more: it counts as one.
+ */
+export const readSent = async (
+  db: Queryable,
+  {
+    warehouses,
+    callIds,
+    openedAt,
+  }: Pick<OpenErasure<unknown>, 'callIds' | 'openedAt'> & { readonly warehouses: readonly string[] },
+) => {
   const rows = await db.query<{ warehouse: string; waiting: number; dates: (string | null)[] }>(
-    `SELECT warehouse, count(DISTINCT call_id) FILTER (WHERE pending)::int AS waiting,
-            coalesce(array_agg(DISTINCT date::text) FILTER (WHERE date IS NOT NULL), '{}') AS dates
-       FROM warehouse_calls LEFT JOIN LATERAL unnest(partitions) AS date ON true WHERE call_id = ANY($1) GROUP BY warehouse`,
-    [callIds],
+    `SELECT name AS warehouse,
+            (SELECT count(*)::int FROM (
+               SELECT call_id FROM warehouse_calls WHERE warehouse = name AND pending AND call_id = ANY($2)
+               UNION
+               SELECT call_id FROM warehouse_calls WHERE warehouse = name AND pending AND ${tombstonesBefore('$3')}) AS t)
+            + (SELECT count(*)::int FROM warehouses w WHERE w.name = n.name AND walk_after IS NOT NULL) AS waiting,
+            (SELECT coalesce(array_agg(DISTINCT date::text), '{}') FROM warehouse_calls, unnest(partitions) AS date
+              WHERE warehouse = name AND call_id = ANY($2) AND date IS NOT NULL) AS dates
+       FROM unnest($1::text[]) AS n (name)`,
+    [warehouses, callIds, openedAt],
   );
   return new Map(rows.map(({ warehouse, ...sent }) => [warehouse, sent]));
 };

@@ -24,6 +24,10 @@ export const sumPurged = (...parts: readonly Partial<Purged>[]): Purged => {
   return { inbox: sum('inbox'), quarantine: sum('quarantine'), rereads: sum('rereads'), frames: sum('frames') };
 };
 
+/** Writes how many were taken, in the transaction that takes them. */
+export type NotePurged = (tx: Transaction, purged: Partial<Purged>) => Promise<unknown>;
+const noteNothing: NotePurged = () => Promise.resolve();
+
 const tables = ['quarantine', 'websocket_frames'] as const;
 type TextTable = (typeof tables)[number];
 /** How what a table holds of a text goes. */
@@ -76,10 +80,10 @@ const namingSql = (table: TextTable, by: NamedBy): string =>
  * Empties records in quarantine, and deletes frames, that are meant and name nothing that is held. Those whose subjects are not known
  * stay: list them before.
  */
-export const purgeTexts = async (store: Store, by: NamedBy): Promise<Pick<Purged, 'quarantine' | 'frames'>> =>
+export const purgeTexts = async (store: Store, by: NamedBy, note = noteNothing): Promise<void> =>
   await repeatTransaction(store, async (tx) => {
     await joinFolds(tx);
-    return await purgeNamedTexts(tx, by);
+    await note(tx, await purgeNamedTexts(tx, by));
   });
 
 /** The same in a transaction in which no hold can be put on. */
@@ -171,12 +175,16 @@ export const purgeRereads = async (tx: Transaction, callIds: readonly string[]):
 
 /**
  * Empties bodies of settled deliveries from before a time that name one of some subjects, by the first 8 bytes of their hashes, and nothing
- * that is held: the call may name somebody else by now. Every body is read; sealed ones cannot be. Returns how many went.
+ * that is held: the call may name somebody else by now. Every body is read; sealed ones cannot be.
  */
-export const purgeNamingBodies = async (store: Store, by: readonly string[], before: Date): Promise<number> => {
+export const purgeNamingBodies = async (
+  store: Store,
+  by: readonly string[],
+  before: Date,
+  note: NotePurged,
+): Promise<void> => {
   const { erasures, index, keyOf } = store;
   const sought = new Set(by);
-  let purged = 0;
   for (let after: number | undefined = by.length === 0 ? undefined : -1; after !== undefined; ) {
     const rows: readonly { readonly seq: number; readonly body: Buffer }[] = await store.query(
       `SELECT seq, body FROM (${firstBodiesSql(
@@ -193,21 +201,18 @@ export const purgeNamingBodies = async (store: Store, by: readonly string[], bef
     });
     after = rows.at(-1)?.seq;
     if (meant.length === 0) continue;
-    purged += await repeatTransaction(store, async (tx) => {
+    await repeatTransaction(store, async (tx) => {
       await joinFolds(tx);
       const known = await findKnown(
         tx,
         meant.flatMap(({ keys }) => keys),
       );
-      const isHeld = (key: string): boolean =>
-        known.get(key)?.held === true || (known.get(key)?.holds ?? []).length > 0;
-      const free = meant.filter(({ keys }) => !keys.some(isHeld)).map(({ seq }) => seq);
+      const free = meant.filter(({ keys }) => !keys.some((key) => known.get(key)?.isHeld)).map(({ seq }) => seq);
       const locked = await lockRows(tx, 'inbox', 'seq = ANY($1) AND body IS NOT NULL', free);
       await tx.query('UPDATE inbox SET body = NULL WHERE seq = ANY($1)', [locked]);
-      return locked.length;
+      await note(tx, { inbox: locked.length });
     });
   }
-  return purged;
 };
 
 /** Bodies of deliveries that go in one transaction. */

@@ -3,7 +3,9 @@
  * under the profile `pseudonymous`; then everything that store and warehouse hold is searched for them.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { privacyConfigSchema } from '../../../schemas/config/privacy.ts';
@@ -311,6 +313,25 @@ describe('workers and receivers with other rules', () => {
     expect(JSON.stringify(row?.document)).not.toContain('1985');
     expect(row?.rules).toBe(rulesOf(privacy.version));
     expect(await redactionsOf('admitted-looser')).toEqual([{ detector: 'birth' }, { detector: 'phone' }]);
+  });
+
+  test('the doctor tells of ids that hold the number of their call', async () => {
+    const keyFile = join(tmpdir(), `callsync-token-${randomUUID()}.key`);
+    writeFileSync(keyFile, Buffer.alloc(32, 7));
+    const settings = privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop', key_file: keyFile });
+    const check = privacyChecks({ config: { privacy: settings } as Config }, Promise.resolve(pipeline.store))[1];
+    const run = () => check?.run(new AbortController().signal);
+    const call = { timestamp: '2035-01-01T00:00:00Z', in: { data: '33612345678', type: 'PHONE' } };
+    try {
+      await send([JSON.stringify({ unique_id: 'in-0699999999-20250101-1', ...call })]);
+      await mergeInbox(deps);
+      expect(await run()).toMatchObject({ outcome: 'ok' });
+      await send([JSON.stringify({ unique_id: 'in-0612345678-20250101-1', ...call })]);
+      await mergeInbox(deps);
+      expect(await run()).toMatchObject({ outcome: 'warning', message: expect.stringMatching(/^Ids of 1 of/) });
+    } finally {
+      rmSync(keyFile);
+    }
   });
 
   test('what a worker folded under looser rules comes under the present ones as soon as the call is seen again', async () => {

@@ -3,10 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PersonRequest } from '../../../src/persons/request.ts';
+import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { beginErasure, finishErasure } from '../../../src/pipeline/persons/erase.ts';
+import type { Queryable, Transaction } from '../../../src/postgres/database.ts';
+import { requestWalk } from '../../../src/store/loads/walk.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { mean, openTestProof } from '../../support/persons.ts';
-import { deliver, openPipeline, type Pipeline } from '../../support/pipeline.ts';
+import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
 const proof = openTestProof();
 let pipeline: Pipeline;
@@ -28,7 +32,37 @@ const send = async (...bodies: readonly object[]): Promise<void> => {
 };
 const begin = (request: PersonRequest): Promise<string> =>
   beginErasure(pipeline.deps, mean(request), { keepOut: false, exceptHeld: false });
-const finish = (requestId: string) => finishErasure({ ...pipeline.deps, proof }, requestId, { load: true });
+const finish = (requestId: string, { load = true, deps = pipeline.deps } = {}) =>
+  finishErasure({ ...deps, proof }, requestId, { load });
+const personOf = (index: number): PersonRequest => ({ kind: 'phone', values: [`06 55 44 ${10 + index} 00`] });
+const callOf = (index: number, id: string) => ({
+  unique_id: id,
+  timestamp: '2025-03-01T10:00:00Z',
+  in: { data: `065544${10 + index}00` },
+});
+const countRows = async (ids: readonly string[]): Promise<number> =>
+  (await pipeline.store.query('SELECT FROM wh_main.calls WHERE call_id = ANY($1)', [ids])).length;
+
+/** The process of these dependencies is killed at a statement; undefined = not yet, and as many come. */
+const killedAt = (statement: number) => {
+  let left = statement;
+  const dying = (query: Queryable['query']): Queryable['query'] => {
+    return (async (sql: string, values?: readonly unknown[]) => {
+      left -= 1;
+      if (left < 0) throw new Error('killed');
+      return await query(sql, values);
+    }) as Queryable['query'];
+  };
+  const { store } = pipeline;
+  const killed: Store = Object.defineProperties(Object.create(store), {
+    query: { value: dying(store.query) },
+    transaction: {
+      value: (work: (tx: Transaction) => Promise<unknown>) =>
+        store.transaction((tx) => work({ ...tx, query: dying(tx.query) })),
+    },
+  });
+  return { deps: { ...pipeline.deps, store: killed }, isOver: () => left >= 0 };
+};
 
 test.each(['utterances', 'contacts', 'changes', 'transcript_search'])(
   'a row of an erased call in the warehouse’s table %s keeps the receipt back',
@@ -68,4 +102,68 @@ test('a delivery that named the person goes, also when its call names somebody e
     `SELECT convert_from(body, 'UTF8') AS text FROM inbox WHERE body IS NOT NULL AND call_id = 'moved-on'`,
   );
   expect(bodies.map(({ text }) => text)).toEqual([expect.stringContaining('0655443399')]);
+});
+
+test('a repeated erasure is signed only when the warehouse has the tombstones of the first', async () => {
+  await send(callOf(0, 'twice'));
+  await pipeline.drain();
+  const first = await begin(personOf(0));
+  const again = await begin(personOf(0));
+  expect(await finish(again, { load: false })).toEqual({ waiting: ['main'], receipt: undefined });
+  await pipeline.drain();
+  const { receipt } = await finish(again, { load: false });
+  expect(receipt).toMatchObject({ calls: 0, found: { warehouses: [{ name: 'main', waiting: 0 }] } });
+  expect((await finish(first)).receipt).toMatchObject({ calls: 1, erased: 1 });
+  // The warehouse is asked for everything again: its tombstones may have been lost.
+  await requestWalk(pipeline.store, { warehouse: 'main', rewrite: true });
+  const third = await begin(personOf(0));
+  expect((await finish(third, { load: false })).waiting).toEqual(['main']);
+  expect((await finish(third)).waiting).toEqual([]);
+});
+
+test('tombstones that came after an erasure do not keep its receipt back', async () => {
+  const requestId = await begin(personOf(1));
+  await pipeline.store.query("UPDATE erasure_requests SET opened_at = now() - interval '10 s' WHERE request_id = $1", [
+    requestId,
+  ]);
+  await begin({ kind: 'call', values: ['of-another'] });
+  expect((await finish(requestId, { load: false })).waiting).toEqual([]);
+});
+
+test('an erasure that is killed at any statement, and repeated, signs nothing that is wrong', async () => {
+  const { store } = pipeline;
+  await store.query('DELETE FROM erasure_requests');
+  // Every fourth: the others take as long.
+  for (let statement = 0, isOver = false; !isOver; statement += 4) {
+    const ids = [1, 2].map((n) => `killed-${statement}-${n}`);
+    const [early = '', late = ''] = ids;
+    const person: PersonRequest = { kind: 'metadata', key: 'ClientID', values: [`client ${statement}`] };
+    const call = { timestamp: '2025-03-01T10:00:00Z', metadata: { ClientID: `client ${statement}` } };
+    await send({ unique_id: early, ...call });
+    await pipeline.drain();
+    const killed = killedAt(statement);
+    const work = async (): Promise<void> => {
+      const requestId = await beginErasure(killed.deps, mean(person), { keepOut: false, exceptHeld: false });
+      // As a fold has it that began before.
+      await ingest(pipeline.deps, { observations: [observationOf(late, 1_740_000_000_000_000, call)], origin: 'test' });
+      await pipeline.drain();
+      await finish(requestId, { load: false, deps: killed.deps });
+    };
+    await work().catch((error: Error) => expect(error.message).toBe('killed'));
+    isOver = killed.isOver();
+    await begin(person);
+    const open = await store.query<{ id: string }>('SELECT request_id AS id FROM erasure_requests');
+    for (const load of [false, true])
+      for (const { id } of open) {
+        const { receipt } = await finish(id, { load });
+        if (receipt === undefined) continue;
+        expect({ statement, rows: await countRows(ids) }).toEqual({ statement, rows: 0 });
+      }
+    const signed = await store.query<{ erased: number }>(
+      `SELECT sum((receipt::jsonb ->> 'erased')::int)::int AS erased FROM erasure_receipts WHERE receipt::jsonb ->> 'requestId' = ANY($1)`,
+      [open.map(({ id }) => id)],
+    );
+    const known = await store.query('SELECT FROM ledger WHERE call_id = ANY($1)', [ids]);
+    expect({ statement, ...signed[0] }).toEqual({ statement, erased: known.length });
+  }
 });

@@ -8,10 +8,16 @@ import { unitFields } from '../../../../schemas/config/analytics.ts';
 import type { Config } from '../../../../schemas/config.ts';
 import { resolveDataDir } from '../../../config/data-dir.ts';
 import { judge } from '../../../health/conditions.ts';
+import { countOf } from '../../../lib/count-of.ts';
+import { leastDigits, phoneSubject, tokenSubject } from '../../../persons/subjects.ts';
+import { listDialled, normalizeNumber } from '../../../privacy/phone-number.ts';
 import { versionOfRules } from '../../../privacy/rules.ts';
+import { readDocuments } from '../../../store/ledger/ledger.ts';
+import { listNewestCalls } from '../../../store/ledger/newest-calls.ts';
 import { countUnderOthers } from '../../../store/ledger/rules-version.ts';
 import type { Store } from '../../../store/store.ts';
 import { kindOf } from '../../../warehouse/kinds.ts';
+import { countriesOf, openRules } from '../../parts/keys.ts';
 import { readNow } from '../../parts/open-health.ts';
 import { claimSource } from '../../parts/open-source.ts';
 import { configuredStore } from '../../parts/open-store.ts';
@@ -104,6 +110,9 @@ const nearest = (folder: string): string => {
   }
 };
 
+/** Calls whose ids are looked at. */
+const newestCalls = 200;
+
 /** None where there are no rules. */
 export const privacyChecks = ({ config }: Pick<Services, 'config'>, opening: Promise<Store>): Check[] => {
   const version = versionOfRules(config.privacy);
@@ -117,6 +126,30 @@ export const privacyChecks = ({ config }: Pick<Services, 'config'>, opening: Pro
         return warning(
           `${calls} call(s) are not under rules ${version}, but under others or none.`,
           'callsync privacy apply brings them under the present ones.',
+        );
+      },
+    },
+    {
+      name: 'call ids',
+      run: async () => {
+        const { tokensOf } = openRules(config);
+        const store = await needStore(opening);
+        const ids = await listNewestCalls(store, newestCalls);
+        const calls = await readDocuments(store, 'call_id = ANY($1)', [ids]);
+        const { subjectsOf } = store.erasures.subjects;
+        const telling = calls.filter(({ callId, document: { unique_id: _, ...fields } }) => {
+          const numbers = [...new Set(listDialled(callId))].filter(({ length }) => length >= leastDigits);
+          const { all } = numbers.length === 0 ? { all: new Set() } : subjectsOf(fields);
+          return numbers.some((digits) => {
+            const number = normalizeNumber(digits, countriesOf(config.privacy)) ?? digits;
+            return [phoneSubject(number), ...tokensOf(number, 'phone').map(tokenSubject)].some((one) => all.has(one));
+          });
+        });
+        const looked = `the newest ${countOf(calls.length, 'call')}`;
+        if (telling.length === 0) return ok(`No id of ${looked} holds a number of its call.`);
+        return warning(
+          `Ids of ${telling.length} of ${looked} hold a telephone number of their call. No rule acts on an id, and the store keeps it after an erasure too.`,
+          'Ask the operator of the service for ids without numbers.',
         );
       },
     },
