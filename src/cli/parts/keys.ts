@@ -46,7 +46,7 @@ const proofKey = ({ store }: Pick<Config, 'store'>): StoreKey => ({
 });
 
 /** Where the key of tokens is unless `privacy.key_file` says otherwise. */
-export const ownKeyFile = (store: Config['store']): string => inDataDir(store, 'privacy.key');
+const ownKeyFile = (store: Config['store']): string => inDataDir(store, 'privacy.key');
 
 /** The keys of tokens by their ids, the present one first. */
 const tokenKeys = ({ privacy, store }: KeySettings): readonly (StoreKey & { readonly id: string })[] => [
