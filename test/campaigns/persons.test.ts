@@ -3,20 +3,23 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { privacyConfigSchema } from '../../schemas/config/privacy.ts';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { startTemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { loadPending } from '../../src/pipeline/load/load-pending.ts';
+import { createPrivacy } from '../../src/privacy/privacy.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
+import { installDbt, openDbt, postgresTarget, settingsVars } from '../marts/dbt.ts';
 import { keepForAYear } from '../pipeline/load/ages-cases.ts';
-import { recordOf, squeeze, valuesOf } from '../pipeline/load/planted-values.ts';
+import { personOf, recordOf, squeeze, valuesOf } from '../pipeline/load/planted-values.ts';
 import { localBigquery, openBigqueryTarget, readBigquery } from '../pipeline/persons/bigquery-target.ts';
 import { eraseUnderRestores, openPostgresTarget } from '../pipeline/persons/erasure-cases.ts';
 import { readSchemas } from '../pipeline/persons/search-everything.ts';
@@ -52,65 +55,66 @@ describe('erasure', () => {
   });
 });
 
+const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
+const secret = 'a secret of the planted values';
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly webhook: string;
+  /** All that it said. */
+  said(): string;
+}
+
+const start = async (...args: readonly string[]): Promise<Running> => {
+  const child = spawn(process.execPath, [main, ...args, '--json', '--log-level', 'debug'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      said += chunk.toString('utf8');
+    });
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  return { child, webhook: (JSON.parse(line) as { webhook: string }).webhook, said: () => said };
+};
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile());
+
+type Sought = ReadonlyMap<string, readonly string[]>;
+
+/** Values of persons by their first eight characters. */
+const listSought = (first: number, end: number): Sought => {
+  const sought = new Map<string, string[]>();
+  for (let index = first; index < end; index += 1)
+    for (const value of valuesOf(index))
+      sought.set(value.slice(0, 8), [...(sought.get(value.slice(0, 8)) ?? []), value]);
+  return sought;
+};
+
+/** Times of now, as text and as microseconds: the digits of one in some ten thousand are a planted number by chance. */
+const times = /\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?|\b1[78]\d{14}\b/g;
+const squeezeAll = (text: string): string => squeeze(text.replace(times, ' '));
+
+/** Every value that a text holds; only what has the digits or the name of one is compared with all of them. */
+const findIn = (squeezed: string, sought: Sought): string[] => {
+  const found = new Set<string>();
+  for (let at = 0; at + 8 <= squeezed.length; at += 1) {
+    for (const value of sought.get(squeezed.slice(at, at + 8)) ?? [])
+      if (squeezed.startsWith(value, at)) found.add(value);
+  }
+  return [...found];
+};
+
 /**
  * 5,000 personal values come in under the profile `pseudonymous`: by webhook, whole, repeated and broken, while the
  * store is away, and by import; then everything that any process wrote is searched for them. About 5 minutes;
  * CALLSYNC_PEOPLE=50 for less.
  */
 describe('planted', () => {
-  const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
-  const secret = 'a secret of the planted values';
   const people = Number(process.env.CALLSYNC_PEOPLE ?? 1_000);
-
-  interface Running {
-    readonly child: ChildProcess;
-    readonly webhook: string;
-    /** All that it said. */
-    said(): string;
-  }
-
-  const start = async (...args: readonly string[]): Promise<Running> => {
-    const child = spawn(process.execPath, [main, ...args, '--json', '--log-level', 'debug'], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let said = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => {
-        said += chunk.toString('utf8');
-      });
-    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-    return { child, webhook: (JSON.parse(line) as { webhook: string }).webhook, said: () => said };
-  };
-
-  const filesIn = (folder: string): string[] =>
-    readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .map((name) => join(folder, name))
-      .filter((path) => statSync(path).isFile());
-
-  type Sought = ReadonlyMap<string, readonly string[]>;
-
-  /** Values of persons by their first eight characters. */
-  const listSought = (first: number, end: number): Sought => {
-    const sought = new Map<string, string[]>();
-    for (let index = first; index < end; index += 1)
-      for (const value of valuesOf(index))
-        sought.set(value.slice(0, 8), [...(sought.get(value.slice(0, 8)) ?? []), value]);
-    return sought;
-  };
-
-  /** Times of now, as text and as microseconds: the digits of one in some ten thousand are a planted number by chance. */
-  const times = /\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?|\b1[78]\d{14}\b/g;
-  const squeezeAll = (text: string): string => squeeze(text.replace(times, ' '));
-
-  /** Every value that a text holds; only what has the digits or the name of one is compared with all of them. */
-  const findIn = (squeezed: string, sought: Sought): string[] => {
-    const found = new Set<string>();
-    for (let at = 0; at + 8 <= squeezed.length; at += 1) {
-      for (const value of sought.get(squeezed.slice(at, at + 8)) ?? [])
-        if (squeezed.startsWith(value, at)) found.add(value);
-    }
-    return [...found];
-  };
 
   const around = (text: string, value: string): string => {
     const at = text.indexOf(value);
@@ -232,6 +236,163 @@ describe('planted', () => {
       expect(hits).toEqual([]);
       expect(sizes.spool).toBeGreaterThan(1_000);
       expect(sizes.Temporal).toBeGreaterThan(1_000);
+    } finally {
+      for (const child of running) await endProcess(child, 'SIGKILL');
+      await pool.end();
+      await temporal.stop();
+      await database.drop();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+/**
+ * A second host with another key is refused at its start. With the same keys, an erasure by telephone number that it is asked for finds
+ * what both hosts took, and nothing is left of the person. About 3 minutes.
+ */
+describe('hosts', () => {
+  test('of one installation have one key each, and erase what the other took', async () => {
+    expect(await installDbt('postgres')).toBeUndefined();
+    const folder = mkdtempSync(join(tmpdir(), 'callsync-hosts-'));
+    const temporal = await startTemporalDevServer({ dataDir: join(folder, 'temporal'), headless: true });
+    const database = await createDatabase();
+    const bigquery = localBigquery(await useBigQuery());
+    const pool = new pg.Pool({ connectionString: database.url });
+    const shared = join(folder, 'shared');
+    mkdirSync(shared);
+    const keyNames = ['privacy', 'tombstone', 'proof'] as const;
+    const configure = (host: string, keys: string): string => {
+      const dir = join(folder, host);
+      mkdirSync(dir);
+      const [privacyKey, tombstoneKey, proofKey] = keyNames.map((name) => {
+        const file = join(dir, `${name}.key`);
+        writeFileSync(file, `${name}: a key that is long enough${name === 'privacy' ? keys : ''}`);
+        return file;
+      });
+      const config = {
+        source: { base_url: 'http://127.0.0.1:9', token: 'none' },
+        store: {
+          url: database.url,
+          data_dir: dir,
+          tombstone_key_file: tombstoneKey,
+          proof_key_file: proofKey,
+          proof_heads_file: join(shared, 'heads.json'),
+          erasure_log: join(shared, 'erasures.log'),
+        },
+        temporal: { address: temporal.address },
+        warehouses: { postgres: { type: 'postgres', documents: true }, bigquery },
+        privacy: { profile: 'pseudonymous', key_file: privacyKey, unreadable: 'drop' },
+        webhook: { port: 0, secrets: [{ name: 'planted', secret }], spool: { dir: join(dir, 'spool') } },
+        operations: { enabled: false },
+      };
+      const path = join(dir, 'callsync.yaml');
+      writeFileSync(path, stringify(config), { mode: 0o600 });
+      return path;
+    };
+    const paths = { first: configure('first', ''), second: configure('second', ''), other: configure('other', '!') };
+    const run = async (...args: readonly string[]) => {
+      const child = spawn(process.execPath, [main, ...args, '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
+      const texts = { stdout: '', stderr: '' };
+      for (const name of ['stdout', 'stderr'] as const)
+        child[name].on('data', (chunk: Buffer) => {
+          texts[name] += chunk.toString('utf8');
+        });
+      const [code] = (await once(child, 'close')) as [number];
+      return { code, ...texts };
+    };
+    const running: ChildProcess[] = [];
+    try {
+      const up = await start('up', '--no-schedules', '--config', paths.first);
+      running.push(up.child);
+      for (const command of [['serve'], ['worker'], ['up', '--no-schedules']]) {
+        const refused = await run(...command, '--config', paths.other);
+        process.stdout.write(`${command[0]}: exit ${refused.code}, ${refused.stderr.trim().split('\n').at(-1)}\n`);
+        expect(refused.code).not.toBe(0);
+        expect(refused.stdout + refused.stderr).toMatch(/PRIVACY_KEY/);
+      }
+      const second = await start('serve', '--config', paths.second);
+      running.push(second.child);
+      const persons = [0, 1, 2];
+      for (const person of persons)
+        for (const [host, { webhook: url }] of Object.entries({ up, second })) {
+          const text = JSON.stringify(recordOf(`${host}-${person}`, person));
+          for (const body of [text, text, text.slice(0, -9)]) await sendWebhook({ url, body, secret });
+        }
+      const settled = () =>
+        until(
+          'everything is loaded',
+          async () => {
+            const { rows } = await pool.query<{ waiting: number; loaded: number }>(
+              `SELECT (SELECT count(*) FROM callsync.inbox WHERE outcome = 'pending')::int
+                  + (SELECT count(*) FROM callsync.warehouse_calls WHERE pending)::int AS waiting,
+                    (SELECT count(*) FROM calls.calls)::int AS loaded`,
+            );
+            return rows[0]?.waiting === 0 && rows[0].loaded > 0;
+          },
+          300_000,
+        );
+      await settled();
+      expect((await run('warehouse', 'search-index', 'create', 'postgres', '--config', paths.first)).code).toBe(0);
+      const dbt = await openDbt({ adapter: 'postgres', folder, target: postgresTarget(database.url, 'dbt') });
+      const vars = { ...settingsVars, callsync_schema: 'calls' };
+      await dbt.run(['run'], vars);
+
+      const { phone } = personOf(0);
+      const [token] = createPrivacy(privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop' }), {
+        token: readFileSync(join(folder, 'first/privacy.key')),
+        seal: undefined,
+      }).tokensOf(phone);
+      const sought = listSought(0, 1);
+      const read = async function* (): AsyncGenerator<[place: string, text: string]> {
+        for (const schema of ['callsync', 'calls', 'dbt'])
+          for await (const text of readSchemas(pool, schema === 'dbt' ? dbtSchemas : [schema])) yield [schema, text];
+        for await (const text of readBigquery(bigqueryWarehouseSchema.parse(bigquery))) yield ['BigQuery', text];
+        for (const file of filesIn(shared)) yield ['shared files', readFileSync(file, 'latin1')];
+        const found = await run('search', 'compte', '--limit', '1000', '--config', paths.second);
+        yield ['search', found.stdout];
+      };
+      const { rows } = await pool.query<{ name: string }>(
+        `SELECT schema_name AS name FROM information_schema.schemata WHERE schema_name LIKE '%dbt%' OR schema_name LIKE 'stg\\_%'`,
+      );
+      const dbtSchemas = rows.map(({ name }) => name);
+      const count = async (): Promise<Record<string, number>> => {
+        const found: Record<string, number> = {};
+        for await (const [place, text] of read()) {
+          const isFound =
+            text.includes(token) || /"(?:up|second)-0"/.test(text) || findIn(squeezeAll(text), sought).length > 0;
+          found[place] = (found[place] ?? 0) + Number(isFound);
+        }
+        return found;
+      };
+      const before = await count();
+      writeFileSync(join(folder, 'numbers.txt'), `${phone}\n`);
+      const erased = await run(
+        'erase',
+        '--by',
+        'phone',
+        '--file',
+        join(folder, 'numbers.txt'),
+        '--yes',
+        '--config',
+        paths.second,
+      );
+      process.stdout.write(erased.stdout + erased.stderr);
+      const receipt = JSON.parse(erased.stdout) as { calls: number; erased: number };
+      expect(receipt).toMatchObject({ calls: 2, erased: 2 });
+      await settled();
+      await dbt.run(['run'], vars);
+      await dbt.close();
+      const after = await count();
+      process.stdout.write(`${JSON.stringify({ before, after })}\n`);
+      for (const place of ['callsync', 'calls', 'dbt', 'BigQuery', 'search']) expect(before[place]).toBeGreaterThan(0);
+      // The ledger keeps the ids of tombstones, by which it knows the calls again.
+      const { callsync: ids, ...places } = after;
+      expect(places).toEqual(Object.fromEntries(Object.keys(places).map((place) => [place, 0])));
+      const left = await pool.query(
+        `SELECT call_id FROM callsync.ledger WHERE tombstone AND call_id LIKE '%-0' ORDER BY 1`,
+      );
+      expect(left.rows).toEqual([{ call_id: 'second-0' }, { call_id: 'up-0' }]);
+      expect(ids).toBeLessThan(before.callsync ?? 0);
     } finally {
       for (const child of running) await endProcess(child, 'SIGKILL');
       await pool.end();
