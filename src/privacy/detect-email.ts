@@ -9,6 +9,7 @@ const mostDomain = 255;
 const localCharacter = /[\p{L}\p{N}._%+'-]/u;
 const domain = /^@[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*\.\p{L}{2,24}/u;
 
+/** Addresses in a text, in lower case. */
 export const findWrittenEmails = (text: string, utterance: number): Finding[] => {
   const found: Finding[] = [];
   let from = 0;

@@ -33,7 +33,7 @@ export interface Span {
 export interface Finding {
   /** A detector's name, or that of a configured pattern. */
   readonly detector: string;
-  /** The same for the same number, address or date, however it was written or said. */
+  /** The same for the same number or address, however it was written or said. */
   readonly value: string;
   readonly spans: readonly Span[];
 }
