@@ -30,8 +30,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'servers',
-          // One more than there are cores: many of these tests wait for processes to start or for time to pass.
-          maxWorkers: 3,
+          // Twice as many as there are cores: half of the time these tests wait for processes to start or for time to pass.
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: [all],
           exclude: [...configDefaults.exclude, ...(campaigns ? [] : ['test/campaigns/**']), ...fast],

@@ -79,7 +79,6 @@ const callsSchema = z.object({
 const editsSchema = z.object({
   share: share.default(0).describe('Planned calls that change once after they were processed.'),
   maxAgeDays: z.number().min(0).default(3).describe('Greatest age (since qualified) of a planned edit, in days.'),
-  distribution: z.enum(['uniform', 'exponential']).default('exponential').describe('How ages are spread.'),
   kinds: z
     .array(z.enum(editKinds))
     .min(1)
@@ -101,19 +100,12 @@ const webhooksSchema = z.object({
   hookId: z.string().default('hook-1').describe('X-Service-Hook-Id.'),
   headerPrefix: z.string().default('X-Service').describe('Prefix of the three headers of interface §4.3.'),
   agent: z.string().default('Service-Webhook/1.2.0').describe('User-agent.'),
-  adds: z.record(z.string(), z.unknown()).default({}).describe('Fields added to every webhook record (drift).'),
   timeoutMs: z.number().int().min(1).default(10_000).describe('Time for a 2XX answer, per attempt.'),
   concurrency: z.number().int().min(1).default(16).describe('Deliveries in flight.'),
-  perSecond: z.number().min(0).default(0).describe('Deliveries started per second; 0 = as fast as possible.'),
   from: instant
     .optional()
     .describe('Also send what was processed since then; default: only what is processed from now on.'),
   dropShare: share.default(0).describe('Deliveries that are never sent.'),
-  duplicateShare: share.default(0).describe('Delivered ones that are sent again under the same id.'),
-  resendShare: share.default(0).describe('Delivered ones whose body is sent again under another id.'),
-  shuffle: z.number().int().min(0).default(0).describe('Deliveries are reordered within groups of this size.'),
-  forgeShare: share.default(0).describe('Deliveries accompanied by an altered body under the same signature.'),
-  insecureTls: z.boolean().default(false).describe('Do not check the certificate of an https receiver.'),
 });
 
 const tokensSchema = z.object({
@@ -126,8 +118,6 @@ const tokensSchema = z.object({
     .enum(['none', 'wrong_issuer', 'expired', 'garbage'])
     .default('none')
     .describe('A surprising id_token in the response.'),
-  errorBody: z.enum(['oauth', 'text', 'html', 'empty', 'array']).default('oauth').describe('Form of error bodies.'),
-  outage: z.enum(['none', 'status_503', 'reset', 'hang']).default('none').describe('The token endpoint is down.'),
   delayMs: z.number().min(0).default(0).describe('Time before a token response.'),
 });
 
@@ -136,7 +126,6 @@ const rateLimitSchema = z.object({
   seconds: z.number().positive().default(10).describe('Length of the rolling window, in real time.'),
   retryAfter: z.enum(['none', 'seconds', 'date']).default('none').describe('Retry-After on 429.'),
   headers: z.boolean().default(false).describe('Send X-RateLimit-Limit, -Remaining and -Reset.'),
-  countRefused: z.boolean().default(false).describe('Refused requests count against the window too.'),
 });
 
 const faultsSchema = z.object({
@@ -168,7 +157,6 @@ const websocketSchema = z.object({
   tokenAgeSeconds: z.number().min(0).default(300).describe('Greatest age of the token at opening (§5.2).'),
   whitelist: z.array(z.string()).default([]).describe('Source addresses allowed to open; empty = all.'),
   framesPerSecond: z.number().min(0).default(5).describe('Frames per connection; every fifth is binary.'),
-  frameBytes: z.number().int().min(0).default(80).describe('Filler in a frame.'),
 });
 
 export const simulatorOptionsSchema = z.object({
@@ -190,7 +178,6 @@ export const simulatorOptionsSchema = z.object({
   listOmits: fields
     .default(['audio_state', 'visit'])
     .describe('Fields of the webhook record that the call list does not carry.'),
-  listEmpties: fields.default([]).describe('Fields that the list sends null or empty although the call has content.'),
   listAdds: z.record(z.string(), z.unknown()).default({}).describe('Fields added to every listed record (drift).'),
   quirks: quirksSchema.prefault({}).describe('What the call list does although no interface mentions it.'),
   unstableTies: z.boolean().default(false).describe('Calls of the same instant are listed in another order each time.'),

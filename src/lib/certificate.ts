@@ -1,7 +1,27 @@
-/** Certificate and key of a server, read again when their files change. */
+/** How servers listen: a port that is wished for, and a certificate and key that are read again when their files change. */
 import type { Server } from 'node:https';
 import { createSecureContext } from 'node:tls';
 import { type FileContents, type FileWatch, readFiles, watchFiles } from './file-watch.ts';
+
+/**
+ * Listens on a port or, where `orAny` and another process has it, on one that the system gives: what is free when somebody looks may
+ * be taken when a server comes to it.
+ * @throws what `listen` does.
+ */
+export const listenOnPort = async (
+  port: number,
+  orAny: boolean,
+  listen: (port: number) => Promise<unknown>,
+): Promise<void> => {
+  try {
+    await listen(port);
+  } catch (error) {
+    if (!orAny || !isTaken(error)) throw error;
+    await listen(0);
+  }
+};
+
+const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 
 export interface TlsFiles {
   readonly cert_file: string;

@@ -1,8 +1,49 @@
-/** Starts and stops server processes on loopback: PostgreSQL, Temporal's development server, the BigQuery emulator. */
+/** Starts, keeps and stops server processes on loopback: PostgreSQL, Temporal's development server, the BigQuery emulator. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+
+export interface KeptServer {
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+const lookEveryMs = 1_000;
+
+/**
+ * Watches the server until `stop`. `start` must bring it back at the same address, where its clients connect again by
+ * themselves. A start that fails is tried again.
+ */
+export const keepServer = (
+  first: KeptServer,
+  start: () => Promise<KeptServer>,
+  say: (message: string) => void,
+): { stop(): Promise<void> } => {
+  let server = first;
+  let starting: Promise<void> | undefined;
+  const restart = async (): Promise<void> => {
+    say(`The server with process id ${server.pid} ended; it is started again.`);
+    try {
+      await server.stop();
+      server = await start();
+    } catch (error) {
+      say(`It did not start: ${(error as Error).message}`);
+    }
+    starting = undefined;
+  };
+  const timer = setInterval(() => {
+    if (starting === undefined && !isAlive(server.pid)) starting = restart();
+  }, lookEveryMs);
+  timer.unref();
+  return {
+    stop: async () => {
+      clearInterval(timer);
+      await starting;
+      await server.stop();
+    },
+  };
+};
 
 interface LocalProcess {
   /** 0 when the program could not be started at all. */

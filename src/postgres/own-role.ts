@@ -1,7 +1,7 @@
 /** Roles that the owner of a database makes for one purpose, each with fewer rights than the owner. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { terminal } from '../lib/errors.ts';
-import { scramVerifier } from '../lib/scram.ts';
+import { scramVerifier } from '../lib/keyed-hash.ts';
 import { type ConnectionUrl, type Queryable, readUrl } from './database.ts';
 
 /**

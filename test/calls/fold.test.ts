@@ -58,7 +58,7 @@ describe('observations in any order and number', () => {
           expect(flatRows(other)).toEqual(flatRows(first as LedgerRow));
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: 800 },
     );
   });
 
@@ -100,7 +100,7 @@ describe('observations in any order and number', () => {
         expect(stepped.revision).toBe(whole.revision);
         expect(flatRows(stored(whole))).toEqual(flatRows(whole));
       }),
-      { numRuns: 1_000 },
+      { numRuns: 500 },
     );
   });
 

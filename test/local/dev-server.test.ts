@@ -32,8 +32,7 @@ const isRunning = (server: TemporalDevServer, workflowId: string) =>
 
 describe('startTemporalDevServer', () => {
   test('serves the web interface, is joined, and keeps workflows and addresses over stop and kill', async () => {
-    const searchAttributes = { CallsyncKind: 'Keyword' } as const;
-    const options = { dataDir, searchAttributes };
+    const options = { dataDir };
     const first = await startTemporalDevServer(options);
     for (const name of ['.', 'temporal.db']) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0);
     const page = await fetch(first.uiUrl as string);
@@ -43,7 +42,6 @@ describe('startTemporalDevServer', () => {
       client.workflow.start('nobodyRunsThis', {
         taskQueue: 'none',
         workflowId: 'survivor',
-        searchAttributes: { CallsyncKind: ['backfill'] },
       }),
     );
 

@@ -1,9 +1,12 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isAlive, startServer, stopLocalProcess } from '../../src/local/local-process.ts';
+import { isAlive, type KeptServer, keepServer, startServer, stopLocalProcess } from '../../src/local/local-process.ts';
+import { endProcess, until } from '../support/installation.ts';
 
 test.skipIf(!existsSync('/proc/self/environ'))('a server does not get the secrets of our environment', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'callsync-process-'));
@@ -32,4 +35,27 @@ test.skipIf(!existsSync('/proc/self/environ'))('a server does not get the secret
     delete process.env.CALLSYNC_TEST_SECRET;
     await rm(folder, { recursive: true, force: true });
   }
+});
+
+const children: ChildProcess[] = [];
+const start = async (): Promise<KeptServer> => {
+  const child = spawn('sleep', ['600'], { stdio: 'ignore' });
+  await once(child, 'spawn');
+  children.push(child);
+  return { pid: child.pid ?? 0, stop: () => endProcess(child, 'SIGTERM') };
+};
+
+test('a server that is killed is started again, until it is stopped', async () => {
+  const said: string[] = [];
+  let failures = 1;
+  const kept = keepServer(
+    await start(),
+    () => (failures-- > 0 ? Promise.reject(new Error('its port is taken')) : start()),
+    (message) => void said.push(message),
+  );
+  children[0]?.kill('SIGKILL');
+  await until('another one runs', async () => children.length === 2);
+  expect(said.join(' ')).toContain('its port is taken');
+  await kept.stop();
+  expect(children.map(({ signalCode }) => signalCode)).toEqual(['SIGKILL', 'SIGTERM']);
 });

@@ -7,7 +7,7 @@ export interface ListBody {
   readonly data: readonly CallDocument[];
 }
 
-export const requestToken = (simulator: SimulatorAddresses, fields: Record<string, string> = {}): Promise<Response> =>
+const requestToken = (simulator: SimulatorAddresses, fields: Record<string, string> = {}): Promise<Response> =>
   fetch(simulator.tokenUrl, {
     method: 'POST',
     body: new URLSearchParams({
@@ -19,7 +19,7 @@ export const requestToken = (simulator: SimulatorAddresses, fields: Record<strin
     }),
   });
 
-export const takeToken = async (simulator: SimulatorAddresses): Promise<string> =>
+const takeToken = async (simulator: SimulatorAddresses): Promise<string> =>
   ((await (await requestToken(simulator)).json()) as { access_token: string }).access_token;
 
 /** Asks the call API with a fresh token; `path` begins with a slash. */

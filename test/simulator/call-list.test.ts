@@ -195,13 +195,13 @@ describe('calls that change', () => {
   });
 
   test('planned edits happen as the clock passes them', async () => {
-    await start({ calls: { ...small, count: 300 }, edits: { share: 1, maxAgeDays: 4, distribution: 'uniform' } });
+    await start({ calls: { ...small, count: 300 }, edits: { share: 1, maxAgeDays: 40 } });
     const versions = async () =>
       (await collect(simulator.truth({ light: true }))).filter((call) => call.version > 1).length;
     const before = await versions();
-    expect(before).toBeGreaterThan(200);
+    expect(before).toBeGreaterThan(0);
     expect(before).toBeLessThan(300);
-    await simulator.setClock({ advanceSeconds: 5 * 86_400 });
+    await simulator.setClock({ advanceSeconds: 50 * 86_400 });
     expect(await versions()).toBe(300);
   });
 });

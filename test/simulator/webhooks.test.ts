@@ -114,36 +114,14 @@ describe('webhook deliveries (interface §3, §4.3, §5.4)', () => {
     expect(call).toBeUndefined();
   });
 
-  test('can be dropped, doubled, resent, shuffled and forged', async () => {
-    await start(
-      {
-        calls: { ...small, count: 400, otherShare: 0 },
-        webhooks: {
-          dropShare: 0.2,
-          duplicateShare: 0.2,
-          resendShare: 0.1,
-          shuffle: 20,
-          forgeShare: 0.1,
-          concurrency: 1,
-        },
-      },
-      (one) =>
-        signBody(simulator.signingSecret as string, one.body) === one.headers['x-service-signature'] ? 200 : 403,
-    );
+  test('can be dropped', async () => {
+    await start({ calls: { ...small, count: 400, otherShare: 0 }, webhooks: { dropShare: 0.2 } });
     await simulator.sendWebhooks({});
     await simulator.drainWebhooks();
     const { webhooks } = await simulator.stats();
     expect(webhooks.dropped).toBeGreaterThan(40);
     expect(webhooks.delivered).toBe(400 - webhooks.dropped);
-    for (const count of [webhooks.duplicates, webhooks.resent, webhooks.forged]) expect(count).toBeGreaterThan(10);
-    expect(webhooks.forgedAccepted).toBe(0);
-    expect(sink.received).toHaveLength(webhooks.delivered + webhooks.duplicates + webhooks.resent + webhooks.forged);
-    const order = [...new Set(sink.received.map((one) => JSON.parse(one.body.toString()).unique_id))];
-    const planned = (await collect(simulator.truth()))
-      .map((one) => [one.qualified, one.callId])
-      .sort()
-      .map(([, id]) => id);
-    expect(order).not.toEqual(planned.filter((id) => order.includes(id)));
+    expect(sink.received).toHaveLength(webhooks.delivered);
   });
 
   test('follow new and edited calls in live mode', async () => {
@@ -164,7 +142,7 @@ describe('truth', () => {
     await start({
       calls: { ...small, count: 40, otherShare: 0 },
       listOmits: ['audio_state', 'visit'],
-      listEmpties: ['tags'],
+      quirks: { hollow: ['tags'] },
     });
     const { list } = await clientOf(simulator);
     const [sent, unsent] = (await list({ limit: 2 })).data.map((call) => String(call.unique_id)) as [string, string];

@@ -8,6 +8,7 @@ import { createListClient } from '../../src/source/list/list-client.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
 import { readWindow } from '../../src/source/read/read-window.ts';
 import { createSource } from '../../src/source/source.ts';
+import { withInheritedNames } from '../support/inherited-names.ts';
 import { answerToken, configFor, type LocalServer, startServer } from './local-server.ts';
 
 /** Seeded: a failure names its number, and that number makes the same response again. */
@@ -62,6 +63,7 @@ const validRecord = (random: Random, index: number): string =>
     timestamp: random.pick(['2024-07-01T00:00:00Z', 'yesterday', 5, null]),
     transcript_json: { callData: [{ content: random.pick(['a', '"]}', '\\', 'é\u2028', '{[']) }] },
     tags: random.pick<unknown>([[], [{ value: true }], 'none', null]),
+    ...(random.next() < 0.2 ? withInheritedNames(random.pick<unknown>([1, 'x', { toString: 2 }])) : {}),
   });
 
 const envelopes: readonly ((records: string) => string)[] = [

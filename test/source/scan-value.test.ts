@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { readPageBody } from '../../src/source/json/page-body.ts';
 import { type FieldSpan, NotScannable, ValueScanner } from '../../src/source/json/scan-value.ts';
 import { observeRecord } from '../../src/source/list/observe.ts';
+import { inheritedNames } from '../support/inherited-names.ts';
 
 const scan = (text: string): { fields: readonly FieldSpan[]; end: number } | undefined => {
   const scanner = new ValueScanner(Buffer.from(text));
@@ -67,7 +68,7 @@ describe('scanning a record', () => {
     let refused = 0;
     fc.assert(
       fc.property(
-        fc.dictionary(fc.string(), fc.jsonValue()),
+        fc.dictionary(fc.oneof(fc.string(), fc.constantFrom(...inheritedNames)), fc.jsonValue()),
         fc.constantFrom(undefined, 1),
         mutations,
         (value, indent, cuts) => {
@@ -88,10 +89,10 @@ describe('scanning a record', () => {
             expect(JSON.parse(bytes.toString('utf8', from, to))).toEqual(parsed[name]);
         },
       ),
-      { numRuns: 4_000 },
+      { numRuns: 1_600 },
     );
-    expect(accepted).toBeGreaterThan(1_000);
-    expect(refused).toBeGreaterThan(500);
+    expect(accepted).toBeGreaterThan(400);
+    expect(refused).toBeGreaterThan(200);
   });
 
   test('calls a field plain when JSON.stringify would write the same bytes', () => {
@@ -107,7 +108,7 @@ describe('scanning a record', () => {
           expect(scan(text)?.fields.map((field) => field.plain)).toEqual([true]);
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: 400 },
     );
     const plain = (value: string): boolean | undefined => scan(`{"a":${value}}`)?.fields[0]?.plain;
     for (const value of [

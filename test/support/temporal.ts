@@ -9,11 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import {
-  type SearchAttributeKind,
-  startTemporalDevServer,
-  type TemporalDevServer,
-} from '../../src/local/temporal/dev-server.ts';
+import { startTemporalDevServer, type TemporalDevServer } from '../../src/local/temporal/dev-server.ts';
 import { knock, openDoor } from './shared-server.ts';
 
 declare module 'vitest' {
@@ -42,14 +38,7 @@ export interface OwnTemporal extends TemporalDevServer {
 }
 
 /** A server of one's own, for tests that stop or kill it (`dataDir` of the killed one restarts it), or configure it. */
-export const startTemporal = async (
-  options: {
-    port?: number;
-    dataDir?: string;
-    searchAttributes?: Readonly<Record<string, SearchAttributeKind>>;
-    dynamicConfig?: Readonly<Record<string, string | number | boolean>>;
-  } = {},
-): Promise<OwnTemporal> => {
+export const startTemporal = async (options: { port?: number; dataDir?: string } = {}): Promise<OwnTemporal> => {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'callsync-temporal-')));
   const server = await startTemporalDevServer({ ...options, dataDir, headless: true, log: console.error });
   return {

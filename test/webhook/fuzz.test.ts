@@ -1,3 +1,3 @@
 import { describeFuzz } from './fuzz-cases.ts';
 
-describeFuzz({ count: 1_500 });
+describeFuzz({ count: 800 });

@@ -1,5 +1,4 @@
-import { analystQueries } from '../../simulator/demo/analyst-queries.ts';
-import { askLines } from '../../simulator/demo/ask-lines.ts';
+import { analystQueries, askLines } from '../../simulator/demo/ask-lines.ts';
 import { countDifferent, describeDifference } from '../../simulator/demo/check-equal.ts';
 import { type DemoOptions, type RunningDemo, runDemo } from '../../simulator/demo/run-demo.ts';
 import { leaf, logLevel, option } from '../shell/define.ts';

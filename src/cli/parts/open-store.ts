@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Config } from '../../../schemas/config.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { openSecret } from '../../lib/secret.ts';
-import { keepServer } from '../../local/keep-server.ts';
+import { keepServer } from '../../local/local-process.ts';
 import { startEmbeddedPostgres } from '../../local/postgres/embedded-postgres.ts';
 import { type ConnectionUrl, readUrl } from '../../postgres/database.ts';
 import { openStore, type Store } from '../../store/store.ts';

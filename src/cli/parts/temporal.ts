@@ -5,7 +5,7 @@ import type { Config } from '../../../schemas/config.ts';
 import { backfillId, type TaskQueues, taskQueuesOf } from '../../../workflows/messages.ts';
 import { makeDataDir, resolveDataDir } from '../../config/data-dir.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { keepServer } from '../../local/keep-server.ts';
+import { keepServer } from '../../local/local-process.ts';
 import { isTemporalRunning, startTemporalDevServer } from '../../local/temporal/dev-server.ts';
 import { defaultAxis } from '../../source/list/list-query.ts';
 import { type BackfillDefaults, ensureBackfillSchedules } from '../../temporal/backfill-schedules.ts';
@@ -37,7 +37,7 @@ export const openTemporal = async (
         port,
         uiPort: temporal.ui_port,
         cliPath: temporal.cli,
-        namespaces: temporal.namespace === 'default' ? [] : [temporal.namespace],
+        namespace: temporal.namespace,
         log: services.say,
       });
     const server = await start(temporal.port);

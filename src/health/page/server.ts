@@ -3,10 +3,9 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Registry } from 'prom-client';
-import { readCertificate, reloadCertificate, type TlsFiles } from '../../lib/certificate.ts';
+import { listenOnPort, readCertificate, reloadCertificate, type TlsFiles } from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
-import { listenOnPort } from '../../lib/listen-port.ts';
 import { isSameText } from './access.ts';
 import type { Page } from './page.ts';
 

@@ -7,8 +7,6 @@ import { findFreePort, isAlive, type StopRules, startServer } from '../local-pro
 import { shareServer } from '../shared-server.ts';
 import { locateTemporalCli } from './locate-cli.ts';
 
-export type SearchAttributeKind = 'Text' | 'Keyword' | 'Int' | 'Double' | 'Bool' | 'Datetime' | 'KeywordList';
-
 export interface TemporalDevServerOptions {
   /** Folder of this server alone: its database file, its log, its last ports. */
   readonly dataDir: string;
@@ -17,12 +15,8 @@ export interface TemporalDevServerOptions {
   readonly uiPort?: number;
   /** True leaves the web interface out. */
   readonly headless?: boolean;
-  /** Namespaces beside `default`. */
-  readonly namespaces?: readonly string[];
-  /** Registered in every namespace; those that exist already are left as they are. */
-  readonly searchAttributes?: Readonly<Record<string, SearchAttributeKind>>;
-  /** Settings of the server, by their dotted names. */
-  readonly dynamicConfig?: Readonly<Record<string, string | number | boolean>>;
+  /** Made beside `default`. */
+  readonly namespace?: string;
   readonly cliPath?: string | undefined;
   readonly log?: (message: string) => void;
 }
@@ -89,6 +83,7 @@ const startError = (home: string, reason: string): CallsyncError =>
  * quicker to a port.
  */
 const launch = async (home: string, options: TemporalDevServerOptions): Promise<Ports | undefined> => {
+  const { namespace = 'default' } = options;
   const program = await locateTemporalCli({ configured: options.cliPath, log: options.log ?? (() => undefined) });
   const last = await readPorts(home);
   const port = options.port || (await findFreePort(last?.port));
@@ -101,9 +96,7 @@ const launch = async (home: string, options: TemporalDevServerOptions): Promise<
     ...['--db-filename', join(home, 'temporal.db')],
     // A third of the time per activity under load, and still safe when the server is killed.
     ...['--sqlite-pragma', 'journal_mode=WAL', '--sqlite-pragma', 'synchronous=NORMAL'],
-    ...(options.namespaces ?? []).flatMap((name) => ['--namespace', name]),
-    ...Object.entries(options.searchAttributes ?? {}).flatMap((pair) => ['--search-attribute', pair.join('=')]),
-    ...Object.entries(options.dynamicConfig ?? {}).flatMap((pair) => ['--dynamic-config-value', pair.join('=')]),
+    ...(namespace === 'default' ? [] : ['--namespace', namespace]),
   ];
   const probe = async () => (await isReady(port, options)) || undefined;
   const outcome = await startServer({ program, args, cwd: home, logFile }, { ...stopRules, startDeadlineMs, probe });
@@ -128,18 +121,12 @@ const isOtherPort = (reason: string, asked: readonly (number | undefined)[]): bo
   reason.includes('assigning ephemeral port') ||
   (reason.includes('address already in use') && !asked.some((port) => port && reason.includes(`:${port}:`)));
 
-/** Whether every namespace answers and knows every search attribute. */
-const isReady = async (port: number, options: TemporalDevServerOptions): Promise<boolean> => {
+/** Whether its namespace answers. */
+const isReady = async (port: number, { namespace = 'default' }: TemporalDevServerOptions): Promise<boolean> => {
   let connection: Connection | undefined;
   try {
     connection = await Connection.connect({ address: `127.0.0.1:${port}`, connectTimeout: 1_000 });
-    const wanted = Object.keys(options.searchAttributes ?? {});
-    for (const namespace of ['default', ...(options.namespaces ?? [])]) {
-      await connection.workflowService.describeNamespace({ namespace });
-      if (wanted.length === 0) continue;
-      const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-      if (!wanted.every((name) => name in customAttributes)) return false;
-    }
+    await connection.workflowService.describeNamespace({ namespace });
     return true;
   } catch {
     return false;

@@ -79,7 +79,7 @@ const knowableDocument = (
   const fromWebhook = delivered === null ? {} : webhookDocument(world, settings, index, delivered);
   if (listed === null) return fromWebhook;
   const fromList = listDocument(world, settings, index, listed);
-  const hidden = new Set([...settings.listEmpties, ...settings.quirks.hollow].filter((name) => name in fromWebhook));
+  const hidden = new Set(settings.quirks.hollow.filter((name) => name in fromWebhook));
   const carried = Object.entries(fromList).filter(([name]) => !hidden.has(name));
   return { ...fromWebhook, ...Object.fromEntries(carried) };
 };

@@ -4,9 +4,8 @@ import type { EditKind, SimulatorSettings } from '../../../schemas/simulator.ts'
 import { AxisIndex, everything, lowerBound } from './axis-index.ts';
 import { callIdOf, callIndexOf } from './call-id.ts';
 import type { SimulatorClock } from './clock.ts';
-import { applyEdit, type Edit } from './edit-call.ts';
+import { applyEdit, type Edit, type PlannedEdit, planEdits } from './edit-call.ts';
 import { generateCall } from './generate-call.ts';
-import { type PlannedEdit, planEdits } from './planned-edits.ts';
 import { type Population, planPopulation, statusOf } from './population.ts';
 import { fraction } from './random.ts';
 

@@ -37,10 +37,6 @@ export interface SimulatorStats {
     readonly failed: number;
     readonly dropped: number;
     readonly retried: number;
-    readonly duplicates: number;
-    readonly resent: number;
-    readonly forged: number;
-    readonly forgedAccepted: number;
     readonly attempts: number;
     /** Attempts by answer: a status, `timeout` or `connection`. */
     readonly answers: Readonly<Record<string, number>>;
@@ -96,10 +92,6 @@ export class Counters implements Counted {
     failed: 0,
     dropped: 0,
     retried: 0,
-    duplicates: 0,
-    resent: 0,
-    forged: 0,
-    forgedAccepted: 0,
     attempts: 0,
     answers: {},
   };

@@ -20,12 +20,12 @@ export class RateLimiter {
   }
 
   ask(source: string): Grant {
-    const { requests, seconds, countRefused } = this.settings.rateLimit;
+    const { requests, seconds } = this.settings.rateLimit;
     const now = performance.now();
     const recent = (this.granted.get(source) ?? []).filter((at) => at > now - seconds * 1_000);
     const off = requests === 0 || this.settings.staticPages;
     const granted = off || recent.length < requests;
-    if (granted || countRefused) recent.push(now);
+    if (granted) recent.push(now);
     this.granted.set(source, recent);
     const { rate } = this.counters;
     if (granted) {

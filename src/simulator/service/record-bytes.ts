@@ -26,8 +26,8 @@ export class ChangingRecords implements RecordBytes {
   }
 
   join(indices: readonly number[], exclude: ReadonlySet<string>, at: number): readonly Buffer[] {
-    const { listOmits, listEmpties, listAdds, quirks } = this.settings;
-    const shape = JSON.stringify([listOmits, listEmpties, listAdds, quirks.hollow]);
+    const { listOmits, listAdds, quirks } = this.settings;
+    const shape = JSON.stringify([listOmits, listAdds, quirks.hollow]);
     if (shape !== this.shape) this.forget(shape);
     const variant = [...exclude].sort().join();
     return [Buffer.from(indices.map((index) => this.recordOf(index, exclude, variant, at)).join(','))];

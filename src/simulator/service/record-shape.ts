@@ -15,26 +15,27 @@ const withWrongTypes = (document: CallDocument): CallDocument => ({
   tags: 'none',
   in: ['unexpected'],
   // Built from pairs, as JSON.parse does it.
-  ...Object.fromEntries(['constructor', '__proto__', 'toString'].map((name) => [name, 'unexpected'])),
+  ...Object.fromEntries(
+    ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf'].map((name) => [name, 'unexpected']),
+  ),
 });
-
-const emptied = (value: unknown): unknown => (Array.isArray(value) ? [] : null);
 
 /** Lists and objects inside stay, without what they held. */
 const hollowed = (value: unknown): unknown => {
-  if (Array.isArray(value) || typeof value !== 'object' || value === null) return emptied(value);
+  if (Array.isArray(value)) return [];
+  if (typeof value !== 'object' || value === null) return null;
   const inner = Object.entries(value).filter(([, each]) => typeof each === 'object' && each !== null);
   return Object.fromEntries(inner.map(([name, each]) => [name, Array.isArray(each) ? [] : {}]));
 };
 
-/** The webhook record of one version, fields of §2.1 only (and `webhooks.adds`). */
+/** The webhook record of one version, fields of §2.1 only. */
 export const webhookDocument = (
   world: World,
   settings: SimulatorSettings,
   index: number,
   version: number,
 ): CallDocument => {
-  const document = { ...world.documentOf(index, version), ...settings.webhooks.adds };
+  const document = world.documentOf(index, version);
   return malformationOf(settings, index) === 'wrong_types' ? withWrongTypes(document) : document;
 };
 
@@ -54,7 +55,6 @@ export const listDocument = (
     qualification: generateQualification(settings, index),
     ...settings.listAdds,
   };
-  for (const name of settings.listEmpties) if (name in document) document[name] = emptied(document[name]);
   for (const name of settings.quirks.hollow) if (name in document) document[name] = hollowed(document[name]);
   for (const name of settings.listOmits) delete document[name];
   for (const name of exclude) delete document[name];

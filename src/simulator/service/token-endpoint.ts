@@ -35,20 +35,10 @@ const equal = (a: string, b: string): boolean => {
   return left.length === right.length && timingSafeEqual(left, right);
 };
 
-const refusal = (exchange: Exchange, status: number, error: string, description: string): Answer => {
-  switch (exchange.settings.tokens.errorBody) {
-    case 'text':
-      return { status, body: description };
-    case 'html':
-      return { status, body: `<html><body>${description}</body></html>` };
-    case 'empty':
-      return { status };
-    case 'array':
-      return { status, body: { errors: [{ code: error }] } };
-    default:
-      return { status, body: { error, error_description: description } };
-  }
-};
+const refusal = (status: number, error: string, error_description: string): Answer => ({
+  status,
+  body: { error, error_description },
+});
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
@@ -63,30 +53,15 @@ const surprisingIdToken = (exchange: Exchange, authUrl: string): string | undefi
   return `${encode({ alg: 'RS256', typ: 'JWT', kid: 'sim' })}.${encode(claims)}.c2ltdWxhdGVk`;
 };
 
-const isDown = async (exchange: Exchange): Promise<boolean> => {
-  switch (exchange.settings.tokens.outage) {
-    case 'status_503':
-      await send(exchange, refusal(exchange, 503, 'temporarily_unavailable', 'try again later'));
-      return true;
-    case 'reset':
-      exchange.response.socket?.resetAndDestroy();
-      return true;
-    case 'hang':
-      return true;
-    default:
-      return false;
-  }
-};
-
 const judge = (exchange: Exchange, fields: Fields | undefined, secret: string): Answer | undefined => {
   const { clientId } = exchange.settings.tokens;
-  if (exchange.request.method !== 'POST') return refusal(exchange, 405, 'invalid_request', 'use POST');
-  if (fields === undefined) return refusal(exchange, 400, 'invalid_request', 'unreadable body');
+  if (exchange.request.method !== 'POST') return refusal(405, 'invalid_request', 'use POST');
+  if (fields === undefined) return refusal(400, 'invalid_request', 'unreadable body');
   if (fields.grant_type !== 'client_credentials') {
-    return refusal(exchange, 400, 'unsupported_grant_type', 'grant_type must be client_credentials');
+    return refusal(400, 'unsupported_grant_type', 'grant_type must be client_credentials');
   }
   if (fields.client_id === clientId && equal(String(fields.client_secret ?? ''), secret)) return undefined;
-  return refusal(exchange, 401, 'invalid_client', 'Invalid client or Invalid client credentials');
+  return refusal(401, 'invalid_client', 'Invalid client or Invalid client credentials');
 };
 
 /** Answers a token request; `secret` is the client's. */
@@ -99,7 +74,6 @@ export const answerTokenRequest = async (
   const { request, settings, counters } = exchange;
   const body = (await readBody(request, 64 * 1024)).toString();
   if (settings.tokens.delayMs > 0) await waitFor(settings.tokens.delayMs);
-  if (await isDown(exchange)) return;
   const parsed = parseFields(String(request.headers['content-type'] ?? ''), body);
   const fields = parsed === undefined ? undefined : { ...basicCredentials(request.headers.authorization), ...parsed };
   const refused = judge(exchange, fields, secret);

@@ -63,9 +63,9 @@ export class WebSocketEndpoint {
     let timer: NodeJS.Timeout | undefined;
     let number = 0;
     const sendNext = (): void => {
-      const { framesPerSecond, frameBytes } = this.settings.websocket;
+      const { framesPerSecond } = this.settings.websocket;
       if (framesPerSecond > 0 && socket.readyState === socket.OPEN) {
-        const frame = JSON.stringify({ event: 'transcript', number, text: 'x'.repeat(frameBytes) });
+        const frame = JSON.stringify({ event: 'transcript', number, text: 'x'.repeat(80) });
         socket.send(number % 5 === 4 ? Buffer.from(frame) : frame);
         number++;
         counts.frames++;

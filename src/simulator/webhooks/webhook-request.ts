@@ -25,12 +25,11 @@ export const isSuccess = (result: AttemptResult): boolean =>
 export class WebhookTransport {
   private readonly http = new HttpAgent({ keepAlive: true });
   private readonly https = new HttpsAgent({ keepAlive: true });
-  private readonly insecure = new HttpsAgent({ keepAlive: true, rejectUnauthorized: false });
 
   attempt(settings: WebhookSettings, delivery: OutgoingDelivery): Promise<AttemptResult> {
     const url = new URL(settings.url as string);
     const secure = url.protocol === 'https:';
-    const agent = secure ? (settings.insecureTls ? this.insecure : this.https) : this.http;
+    const agent = secure ? this.https : this.http;
     const prefix = settings.headerPrefix;
     const headers: Record<string, string> = {
       'Content-Type': 'application/json',
@@ -61,6 +60,6 @@ export class WebhookTransport {
   }
 
   close(): void {
-    for (const agent of [this.http, this.https, this.insecure]) agent.destroy();
+    for (const agent of [this.http, this.https]) agent.destroy();
   }
 }

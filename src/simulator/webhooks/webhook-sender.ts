@@ -44,8 +44,6 @@ export class WebhookSender {
   private queue: Queued[] = [];
   private head = 0;
   private active = false;
-  private nextAt = 0;
-  private timer: NodeJS.Timeout | undefined;
   private lastMicros = 0;
   private sequence = 0;
   private idle: (() => void)[] = [];
@@ -98,7 +96,6 @@ export class WebhookSender {
 
   close(): void {
     this.stop(true);
-    clearTimeout(this.timer);
     this.transport.close();
   }
 
@@ -120,30 +117,12 @@ export class WebhookSender {
   private pump(): void {
     const { webhooks } = this.settings;
     const { webhooks: counts } = this.counters;
-    clearTimeout(this.timer);
-    while (webhooks.url !== undefined && this.head < this.queue.length && counts.inFlight < webhooks.concurrency) {
-      const now = performance.now();
-      if (webhooks.perSecond > 0) {
-        if (now < this.nextAt) {
-          this.timer = setTimeout(() => this.pump(), this.nextAt - now);
-          return;
-        }
-        this.nextAt = Math.max(this.nextAt, now - 100) + 1_000 / webhooks.perSecond;
-      }
+    while (webhooks.url !== undefined && this.head < this.queue.length && counts.inFlight < webhooks.concurrency)
       void this.deliver(this.take());
-    }
     this.announceIdle();
   }
 
   private take(): Queued {
-    const { shuffle } = this.settings.webhooks;
-    if (shuffle > 1) {
-      const reach = Math.min(shuffle, this.queue.length - this.head);
-      const other = this.head + Math.floor(fraction(this.settings.seed, this.sequence, 90) * reach);
-      const [a, b] = [this.queue[this.head] as Queued, this.queue[other] as Queued];
-      this.queue[this.head] = b;
-      this.queue[other] = a;
-    }
     const taken = this.queue[this.head++] as Queued;
     if (this.head > 10_000 && this.head * 2 > this.queue.length) {
       this.queue = this.queue.slice(this.head);
@@ -151,10 +130,6 @@ export class WebhookSender {
     }
     this.counters.webhooks.waiting--;
     return taken;
-  }
-
-  private chance(share: number, salt: number, sequence: number): boolean {
-    return share > 0 && fraction(this.settings.seed, sequence, salt) < share;
   }
 
   private make(index: number, version: number): OutgoingDelivery {
@@ -170,31 +145,19 @@ export class WebhookSender {
 
   private async deliver(queued: Queued): Promise<void> {
     const { webhooks: counts } = this.counters;
-    const { dropShare, duplicateShare, resendShare, forgeShare } = this.settings.webhooks;
-    const sequence = this.sequence++;
-    if (this.chance(dropShare, 91, sequence)) {
+    const { seed, webhooks } = this.settings;
+    if (fraction(seed, this.sequence++, 91) < webhooks.dropShare) {
       counts.dropped++;
       this.record(queued, undefined, 'dropped', [], Date.now());
       return;
     }
     counts.inFlight++;
-    const delivery = this.make(queued.index, queued.version);
-    if (this.chance(forgeShare, 92, sequence)) await this.forge(delivery);
-    if (await this.sendWithRetry(queued, delivery)) {
-      if (this.chance(duplicateShare, 93, sequence)) {
-        counts.duplicates++;
-        await this.attempt(delivery);
-      }
-      if (this.chance(resendShare, 94, sequence)) {
-        counts.resent++;
-        await this.attempt({ ...delivery, deliveryId: this.nextDeliveryId() });
-      }
-    }
+    await this.sendWithRetry(queued, this.make(queued.index, queued.version));
     counts.inFlight--;
     this.pump();
   }
 
-  private async sendWithRetry(queued: Queued, delivery: OutgoingDelivery): Promise<boolean> {
+  private async sendWithRetry(queued: Queued, delivery: OutgoingDelivery): Promise<void> {
     const { webhooks: counts } = this.counters;
     const sentAt = Date.now();
     const versions = this.attempted.get(queued.index) ?? new Set();
@@ -210,7 +173,6 @@ export class WebhookSender {
       this.delivered.set(queued.index, Math.max(queued.version, this.delivered.get(queued.index) ?? 0));
     } else counts.failed++;
     this.record(queued, delivery, success ? 'delivered' : 'failed', answers, sentAt);
-    return success;
   }
 
   private async attempt(delivery: OutgoingDelivery): Promise<AttemptResult> {
@@ -218,20 +180,6 @@ export class WebhookSender {
     const result = await this.transport.attempt(this.settings.webhooks, delivery);
     countOne(this.counters.webhooks.answers, result);
     return result;
-  }
-
-  /** Sends an altered body under the signature of the true one; a receiver that accepts it does not verify. */
-  private async forge(delivery: OutgoingDelivery): Promise<void> {
-    const body = Buffer.from(delivery.body);
-    const at = body.indexOf('"campaign-') + 10;
-    body[at] = (body[at] as number) ^ 1;
-    this.counters.webhooks.forged++;
-    const result = await this.transport.attempt(this.settings.webhooks, {
-      ...delivery,
-      deliveryId: this.nextDeliveryId(),
-      body,
-    });
-    if (isSuccess(result)) this.counters.webhooks.forgedAccepted++;
   }
 
   private record(

@@ -2,7 +2,7 @@
  * What a receiver may do in the store: add deliveries, and see how many wait. It is the one process that the internet
  * reaches, so its role reads no call: neither ledger nor bodies, nor the key of tombstones.
  */
-import { scramVerifier } from '../../lib/scram.ts';
+import { scramVerifier } from '../../lib/keyed-hash.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { storeSchema } from '../migrate.ts';
 

@@ -7,10 +7,15 @@ import { type FastifyInstance, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { WebhookConfig } from '../../../schemas/config/webhook.ts';
 import { createWebhookMetrics } from '../../health/metrics/webhook-metrics.ts';
-import { type Certificate, readCertificate, reloadCertificate, type TlsFiles } from '../../lib/certificate.ts';
+import {
+  type Certificate,
+  listenOnPort,
+  readCertificate,
+  reloadCertificate,
+  type TlsFiles,
+} from '../../lib/certificate.ts';
 import { terminal } from '../../lib/errors.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
-import { listenOnPort } from '../../lib/listen-port.ts';
 import type { InboxWriter } from '../../store/delivery/inbox-writer.ts';
 import { createDrain } from '../spool/drain.ts';
 import type { Spool, SpoolStatus } from '../spool/spool.ts';

@@ -146,7 +146,7 @@ test('flatten never throws', () => {
       const flat = flattenCall({ callId: 'c', document: fields, ...unseen }, { documents: true });
       expect(flat.rows.calls).toHaveLength(1);
     }),
-    { numRuns: 3_000 },
+    { numRuns: 1_000 },
   );
 });
 
@@ -176,6 +176,6 @@ test('every batch is folded and loaded whole, and reads back as flatten made it'
         expect(await digestRows(columns, pipeline.warehouse.rowsOf(name))).toBe(await digestRows(columns, made));
       }
     }),
-    { numRuns: 40, endOnFailure: true },
+    { numRuns: 20, endOnFailure: true },
   );
 });

@@ -6,6 +6,7 @@ import type { Dialect } from '../../../schemas/simulator-dialect.ts';
 import { pick, randomStream } from '../../../src/simulator/calls/random.ts';
 import { dialectOf } from '../../../src/simulator/service/dialects.ts';
 import { dialectLists } from '../../source/dialect-lists.ts';
+import { withInheritedNames } from '../../support/inherited-names.ts';
 
 type List = NonNullable<SourceConfigInput['list']>;
 type Calls = NonNullable<SimulatorOptions['calls']>;
@@ -170,6 +171,7 @@ export const makeDialectCase = (seed: number): DialectCase => {
       dialectOverrides: draft.dialect,
       calls: draft.calls,
       quirks: draft.quirks,
+      ...(seed % 4 === 0 ? { listAdds: withInheritedNames('added') } : {}),
       faults: draft.faults,
       churn: { everyPages: draft.churn, limit: 8 },
       unstableTies: draft.unstableTies,

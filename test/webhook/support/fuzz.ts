@@ -1,5 +1,6 @@
 /** Sends mutated deliveries over raw sockets and says for each whether it was valid and what became of it. */
 import { createHash, createHmac } from 'node:crypto';
+import { withInheritedNames } from '../../support/inherited-names.ts';
 import { exchange, head } from './raw-http.ts';
 import { testSecret } from './receiver.ts';
 
@@ -236,7 +237,14 @@ export const fuzzReceiver = async (options: {
 };
 
 const makeDraft = (number: number): Draft => {
-  const body = Buffer.from(JSON.stringify({ unique_id: `fuzz-${number}`, status: 'qualified', note: 'é'.repeat(20) }));
+  const body = Buffer.from(
+    JSON.stringify({
+      unique_id: `fuzz-${number}`,
+      status: 'qualified',
+      note: 'é'.repeat(20),
+      ...withInheritedNames(number),
+    }),
+  );
   return {
     body,
     line: 'POST /webhook HTTP/1.1',
