@@ -17,24 +17,20 @@ interface Keys {
   readonly former?: FormerKeys | undefined;
 }
 
-/** Every token of one value. */
-export interface Tokens {
-  readonly token: string;
-  /** Of the former keys. */
-  readonly former: readonly string[];
-}
+/** Every token of one value: that of the present key, then those of the former ones. */
+export type Tokens = readonly [string, ...string[]];
 
 /** Carries aliases in the body of a delivery, from receiver to worker; no document ever has it. */
 export const aliasField = 'callsync:token_aliases';
 
-export const makeTokens = ({ key, former }: Keys, kind: TokenKind, value: string): Tokens => ({
-  token: makeToken(key, kind, value),
-  former: former === undefined ? [] : former.keys.map((one) => makeToken(one, kind, value)),
-});
+export const makeTokens = ({ key, former }: Keys, kind: TokenKind, value: string): Tokens => [
+  makeToken(key, kind, value),
+  ...(former?.keys ?? []).map((one) => makeToken(one, kind, value)),
+];
 
 /** The present token, with the others noted as its aliases. */
-export const noteTokens = ({ token, former }: Tokens, keys: Keys): string => {
-  for (const one of former) keys.former?.found.set(one, token);
+export const noteTokens = ([token, ...others]: Tokens, { former }: Keys): string => {
+  for (const one of others) former?.found.set(one, token);
   return token;
 };
 

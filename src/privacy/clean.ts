@@ -272,7 +272,7 @@ const redactText = (text: string, name: string, pass: Pass): string => {
 };
 
 const makeTokensOf = (text: string, options: CleanOptions): Tokens => {
-  if (text === '' || isToken(text)) return { token: text, former: [] };
+  if (text === '' || isToken(text)) return [text];
   if (text.includes('@')) return makeTokens(options, 'email', text.trim().toLowerCase());
   const isNumber = /^[+\d\s().\-/]+$/.test(text) && /\d{2}/.test(text);
   const number = isNumber ? normalizeNumber(text, options.countries) : undefined;

@@ -9,7 +9,7 @@ import { infinityAsText } from '../calls/values.ts';
 import { terminal, unlessTooDeep } from '../lib/errors.ts';
 import { parseQuietly } from '../lib/parse-json.ts';
 import { createSealer, isSealed } from '../lib/sealed.ts';
-import { aliasesFound, aliasField, makeTokens, takeAliases } from './aliases.ts';
+import { aliasesFound, aliasField, makeTokens, type Tokens, takeAliases } from './aliases.ts';
 import { type Cleaned, clean, type Fields, openRules } from './clean.ts';
 import type { JoinedDetector } from './finding.ts';
 import { compileRules, profileRules, readsSpeech, versionOfRules } from './rules.ts';
@@ -31,7 +31,7 @@ export interface Privacy {
    * The tokens of a whole field's value, or of a value of a kind as its detector has it: that of the present key, then those of the
    * former ones.
    */
-  readonly tokensOf: (value: string, kind?: JoinedDetector) => readonly [string, ...string[]];
+  readonly tokensOf: (value: string, kind?: JoinedDetector) => Tokens;
   /** Whether a version is of rules that had another key under the name of one of these keys. */
   readonly isForeign: (version: string) => boolean;
   /** What is stored of a record that goes to quarantine. */
@@ -142,10 +142,7 @@ export const createPrivacy = (config: PrivacyConfig, keys: PrivacyKeys): Privacy
     preview: (fields) => clean({ ...fields }, options),
     admit: (body) => ({ body: keepBytes(body), bodyHash: hashBody(body), privacyVersion: version }),
     admitUnread: (body) => ({ body: close(body), bodyHash: hashBody(body), privacyVersion: version }),
-    tokensOf: (value, kind) => {
-      const tokens = kind === undefined ? options.tokensOf(value) : makeTokens(options, kind, value);
-      return [tokens.token, ...tokens.former];
-    },
+    tokensOf: (value, kind) => (kind === undefined ? options.tokensOf(value) : makeTokens(options, kind, value)),
     isForeign: (other) => {
       const mark = other.slice(other.indexOf('.') + 1);
       const named = [options.key, ...former].find(({ id }) => mark.startsWith(`${id}.`));

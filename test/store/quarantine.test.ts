@@ -8,7 +8,7 @@ import {
   readQuarantine,
   settleQuarantine,
 } from '../../src/store/delivery/quarantine.ts';
-import { listTextSubjects, purgeTexts } from '../../src/store/persons/texts.ts';
+import { listTextSubjects, purgeNamedTexts } from '../../src/store/persons/texts.ts';
 import type { Store } from '../../src/store/store.ts';
 import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
 
@@ -112,7 +112,8 @@ test('a search holds few bytes at once, however long the texts are, and misses n
     transaction: (work) => store.transaction((tx) => work({ ...tx, query: watched(tx) })),
   };
   await listTextSubjects(db);
-  expect(await purgeTexts(db, store.index.hashesOf(['named-1']))).toEqual({ quarantine: 3, frames: 0 });
+  const purged = await db.transaction((tx) => purgeNamedTexts(tx, store.index.hashesOf(['named-1'])));
+  expect(purged).toEqual({ quarantine: 3, frames: 0 });
   // By itself: together they are longer than 16 MiB.
   expect(most).toBe(longest);
 }, 30_000);

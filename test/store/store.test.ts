@@ -11,7 +11,7 @@ import type { StoreKey } from '../../src/store/keys.ts';
 import { issueEpoch } from '../../src/store/loads/epochs.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { eraseCalls, eraseKnown, expireCalls } from '../../src/store/persons/calls.ts';
-import { listTextSubjects, purgeBodiesBefore, purgeTexts } from '../../src/store/persons/texts.ts';
+import { listTextSubjects, purgeBodiesBefore, purgeNamedTexts } from '../../src/store/persons/texts.ts';
 import { expireRows } from '../../src/store/retention.ts';
 import { joinCounters, readCounters, repairCounters } from '../../src/store/status/counters.ts';
 import { openStore, recreateStore, type Store } from '../../src/store/store.ts';
@@ -296,7 +296,10 @@ describe('deliveries and texts are locked in one order', () => {
     await store().query('ANALYZE quarantine');
     await listTextSubjects(store());
     const both = besideHolder(`quarantine WHERE id = ${ids[1]}`, 2, () =>
-      Promise.all([purgeTexts(store(), store().index.hashesOf(['c'])), settleQuarantine(store(), ids, 'replayed')]),
+      Promise.all([
+        store().transaction((tx) => purgeNamedTexts(tx, store().index.hashesOf(['c']))),
+        settleQuarantine(store(), ids, 'replayed'),
+      ]),
     );
     await expect(both).resolves.toHaveLength(2);
   }, 30_000);

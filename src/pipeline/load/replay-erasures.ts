@@ -51,7 +51,7 @@ export const replayErasures = async (
   await eraseEverywhere(store, warehouses);
   if (all || logged.selectors.length > 0) {
     await listTextSubjects(store);
-    await purgeTexts(store, 'erased');
+    await purgeTexts(store);
   }
   await writeMeta(store, replayedTo, logged.end);
 };

@@ -237,7 +237,7 @@ const takeMore = async (deps: ErasureDeps, requestId: string): Promise<void> => 
   const note = notePurged(requestId);
   await awaitFolds(store);
   await listTextSubjects(store);
-  await purgeTexts(store, 'erased', note);
+  await purgeTexts(store, note);
   const meant = new Set(callIds);
   const more = (await findNamingCalls(store, subjects, { seenBefore: openedAt })).filter((id) => !meant.has(id));
   await store.transaction((tx) =>

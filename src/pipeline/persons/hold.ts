@@ -111,7 +111,7 @@ export const removeHold = async (
   await store.erasures.log.append(store, [{ unheld: id }]);
   await dropHolds(store, [id]);
   await listTextSubjects(store);
-  await purgeTexts(store, 'erased');
+  await purgeTexts(store);
   const { calls, kind } = hold;
   await recordEvent(store, { kind: 'hold', what: `Hold ${id} taken off ${countOf(calls, 'call')}`, actor });
   const receipt = {

@@ -69,7 +69,7 @@ export const listTextSubjects = async (store: Store): Promise<void> => {
 };
 
 /** Which texts: those that name something that was erased, or one of some subjects, by the first 8 bytes of their hashes. */
-export type NamedBy = 'erased' | readonly string[];
+type NamedBy = 'erased' | readonly string[];
 
 const namingSql = (table: TextTable, by: NamedBy): string =>
   `SELECT t.id FROM ${table} t CROSS JOIN LATERAL unnest(t.subjects) AS n(s)
@@ -77,13 +77,13 @@ const namingSql = (table: TextTable, by: NamedBy): string =>
     WHERE octet_length(t.body) > 0`;
 
 /**
- * Empties records in quarantine, and deletes frames, that are meant and name nothing that is held. Those whose subjects are not known
- * stay: list them before.
+ * Empties records in quarantine, and deletes frames, that name something that was erased and nothing that is held. Those whose subjects
+ * are not known stay: list them before.
  */
-export const purgeTexts = async (store: Store, by: NamedBy, note = noteNothing): Promise<void> =>
+export const purgeTexts = async (store: Store, note = noteNothing): Promise<void> =>
   await repeatTransaction(store, async (tx) => {
     await joinFolds(tx);
-    await note(tx, await purgeNamedTexts(tx, by));
+    await note(tx, await purgeNamedTexts(tx, 'erased'));
   });
 
 /** The same in a transaction in which no hold can be put on. */

@@ -529,7 +529,7 @@ test('a text that names an erased call and what is held stays, sealed or not, an
   await expireCalls(store, ['aged-1'], ['main']);
   // As the log or a warehouse says that it was erased before: no hold brings the call back.
   await eraseKnown(store, ['known-1'], ['main']);
-  await purgeTexts(store, 'erased');
+  await purgeTexts(store);
   expect(await listTexts()).toEqual([sealed, ...['aged-1', 'erased-1', 'known-1'].map(theirs)].sort());
   await removeHold(store, put.hold.id, clerk);
   expect(await listTexts()).toEqual([theirs('aged-1')]);
