@@ -4,7 +4,7 @@
  */
 
 /** What a telephone number dictated in the most ambiguous words takes, several times. */
-const leastSteps = 6_000;
+const leastSteps = 3_000;
 const stepsOfCharacter = 8;
 
 export class Budget {

@@ -146,6 +146,14 @@ export const readOpenErasure = async <Draft>(
   return open;
 };
 
+/** Erasures that have waited for an hour. */
+export const listOpenErasures = async (db: Queryable): Promise<readonly string[]> =>
+  (
+    await db.query<{ id: string }>(
+      "SELECT request_id AS id FROM erasure_requests WHERE opened_at < now() - interval '1 hour' ORDER BY opened_at",
+    )
+  ).map(({ id }) => id);
+
 /** Notes what is done, in the transaction that does it: a process may be killed at any time. @param change of the request as it is now */
 export const changeErasure = async <Draft>(
   tx: Transaction,
