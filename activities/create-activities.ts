@@ -9,7 +9,7 @@ import type {
 import { type LoadPendingInput, listPending, loadPending } from '../src/pipeline/load/load-pending.ts';
 import { type MaintenanceDeps, runMaintenance } from '../src/pipeline/load/maintenance.ts';
 import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
-import { carryOnErasure } from '../src/pipeline/persons/erase.ts';
+import { carryOnErasure, finishOldErasures } from '../src/pipeline/persons/erase.ts';
 import { countRange } from '../src/pipeline/read/count-range.ts';
 import { asSync, finishSync, planSync, type SyncDeps } from '../src/pipeline/read/plan-sync.ts';
 import {
@@ -95,7 +95,11 @@ export const createLoadActivities = (deps: ActivityDeps) => ({
   carryOnErasure: activity(deps, 'carryOnErasure', (_, { requestId }: { requestId: string }) =>
     carryOnErasure({ ...deps, proof: deps.store.erasures.proof }, requestId),
   ),
-  runMaintenance: activity(deps, 'runMaintenance', () => runMaintenance(deps)),
+  runMaintenance: activity(deps, 'runMaintenance', async () => {
+    const result = await runMaintenance(deps);
+    await finishOldErasures({ ...deps, proof: deps.store.erasures.proof });
+    return result;
+  }),
 });
 
 export type LiveActivities = ReturnType<typeof createLiveActivities>;

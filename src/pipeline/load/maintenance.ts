@@ -4,16 +4,15 @@ import { isComparisonDue } from '../../store/loads/compare-loads.ts';
 import { createLease } from '../../store/loads/lease.ts';
 import { abandonLoads } from '../../store/loads/loads.ts';
 import { forgetWarehouses, keepWarehouses } from '../../store/loads/warehouses.ts';
-import { listOpenErasures } from '../../store/persons/receipts.ts';
 import { expireRows, type RetentionRules } from '../../store/retention.ts';
 import { joinCounters } from '../../store/status/counters.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
 import type { IngestDeps } from '../deps.ts';
-import { finishErasure } from '../persons/erase.ts';
 import { type AgedCounts, applyAges } from './apply-ages.ts';
 import { createLedgerCheck } from './check-ledger.ts';
 
-export interface MaintenanceDeps extends IngestDeps {
+export interface MaintenanceDeps
+  extends Pick<IngestDeps, 'ages' | 'log' | 'processedField' | 'sanitize' | 'store' | 'targets'> {
   readonly retention: RetentionRules;
 }
 
@@ -27,8 +26,8 @@ export interface MaintenanceResult {
 }
 
 /**
- * Notices restored stores, carries erasures to their end that nobody does, deletes what has expired, joins counters and old windows, gives up
- * loads that no process finished. A step that fails is logged, and the others are done.
+ * Notices restored stores, deletes what has expired, joins counters and old windows, gives up loads that no process finished. A step that
+ * fails is logged, and the others are done.
  * @throws the error of the first step that failed
  */
 export const runMaintenance = async (deps: MaintenanceDeps): Promise<MaintenanceResult> => {
@@ -55,11 +54,6 @@ export const runMaintenance = async (deps: MaintenanceDeps): Promise<Maintenance
     await forgetWarehouses(store);
   });
   await attempt('counters', () => joinCounters(store));
-  // Those whose command was killed before a workflow had them.
-  await attempt('erasures', async () => {
-    for (const id of await listOpenErasures(store))
-      await finishErasure({ ...deps, proof: store.erasures.proof }, id, { load: false });
-  });
   const result = {
     expired: await expireRows(store, retention, attempt),
     aged: ages && (await attempt('ages', () => applyAges(deps, ages, { dryRun: false }))),

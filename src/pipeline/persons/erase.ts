@@ -12,6 +12,7 @@ import {
   closeErasure,
   countLeft,
   findReceipt,
+  listOldErasures,
   notePurged,
   type OpenErasure,
   openErasure,
@@ -206,6 +207,11 @@ export const finishErasure = (
     await closeErasure(store, requestId);
     return { waiting, receipt: proved };
   });
+
+/** Carries erasures to their end that have waited for long: the command of one may have been killed before a workflow had it. */
+export const finishOldErasures = async (deps: ErasureDeps): Promise<void> => {
+  for (const requestId of await listOldErasures(deps.store)) await finishErasure(deps, requestId, { load: false });
+};
 
 /** Sends what is pending to every warehouse that takes it now. One that is away or has no quota left gets it later. */
 const loadTombstones = async (deps: IngestDeps): Promise<void> => {

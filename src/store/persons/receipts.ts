@@ -147,7 +147,7 @@ export const readOpenErasure = async <Draft>(
 };
 
 /** Erasures that have waited for an hour. */
-export const listOpenErasures = async (db: Queryable): Promise<readonly string[]> =>
+export const listOldErasures = async (db: Queryable): Promise<readonly string[]> =>
   (
     await db.query<{ id: string }>(
       "SELECT request_id AS id FROM erasure_requests WHERE opened_at < now() - interval '1 hour' ORDER BY opened_at",

@@ -319,7 +319,8 @@ describe('workers and receivers with other rules', () => {
     const keyFile = join(tmpdir(), `callsync-token-${randomUUID()}.key`);
     writeFileSync(keyFile, Buffer.alloc(32, 7));
     const settings = privacyConfigSchema.parse({ profile: 'pseudonymous', unreadable: 'drop', key_file: keyFile });
-    const check = privacyChecks({ config: { privacy: settings } as Config }, Promise.resolve(pipeline.store))[1];
+    const config = { privacy: settings, store: { data_dir: tmpdir() } } as Config;
+    const check = privacyChecks({ config }, Promise.resolve(pipeline.store))[1];
     const run = () => check?.run(new AbortController().signal);
     const call = { timestamp: '2035-01-01T00:00:00Z', in: { data: '33612345678', type: 'PHONE' } };
     try {

@@ -4,9 +4,8 @@ import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PersonRequest } from '../../../src/persons/request.ts';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
-import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
-import { beginErasure, finishErasure } from '../../../src/pipeline/persons/erase.ts';
+import { beginErasure, finishErasure, finishOldErasures } from '../../../src/pipeline/persons/erase.ts';
 import type { Queryable, Transaction } from '../../../src/postgres/database.ts';
 import { requestWalk } from '../../../src/store/loads/walk.ts';
 import { findReceipt } from '../../../src/store/persons/receipts.ts';
@@ -15,8 +14,6 @@ import { mean, openTestProof } from '../../support/persons.ts';
 import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
 const proof = openTestProof();
-const day = 86_400_000;
-const retention = { bodies: day, deliveries: day, quarantine: day, websocketFrames: day, loads: day };
 let pipeline: Pipeline;
 beforeAll(async () => {
   pipeline = await openPipeline({ documents: true });
@@ -133,7 +130,7 @@ test('maintenance carries an erasure to its end whose command was killed', async
   await pipeline.store.query("UPDATE erasure_requests SET opened_at = now() - interval '2 h' WHERE request_id = $1", [
     requestId,
   ]);
-  await runMaintenance({ ...pipeline.deps, retention });
+  await finishOldErasures({ ...pipeline.deps, proof });
   const signed = await findReceipt(pipeline.store, requestId);
   expect(signed).toMatchObject({ calls: 1, erased: 1 });
 });
