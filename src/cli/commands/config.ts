@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { ReceiverConfig } from '../../../schemas/config.ts';
-import { renderConfigExample } from '../../config/example.ts';
 import { loadConfig, loadReceiverConfig } from '../../config/load.ts';
-import { renderConfigReference } from '../../config/reference.ts';
+import { renderConfigExample, renderConfigReference } from '../../config/pages.ts';
 import { configJsonSchema } from '../../config/schema-node.ts';
 import { terminal } from '../../lib/errors.ts';
 import { type CommonOptions, group, leaf, option } from '../shell/define.ts';

@@ -5,7 +5,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { tables } from '../../schemas/tables.ts';
-import { renderContract } from '../../src/config/contract.ts';
+import { renderContract } from '../../scripts/contract.ts';
 import { columnsOf } from '../../src/warehouse/postgres/layout.ts';
 
 interface Property {
@@ -37,7 +37,7 @@ const shape = contract.schema
   .sort();
 
 test('another shape has another version: the second number for what is added, the first for what is no longer so', async () => {
-  // One file a version. One that has landed is not written again: a new version, in src/config/contract.ts, gets its own.
+  // One file a version. One that has landed is not written again: a new version, in scripts/contract.ts, gets its own.
   await expect(`${shape.join('\n')}\n`).toMatchFileSnapshot(`contract-shapes/${contract.version}.txt`);
   const folder = join(import.meta.dirname, 'contract-shapes');
   const numbersOf = (version: string) => version.split('.').map(Number) as [number, number, number];

@@ -1,5 +1,5 @@
-/** callsync.example.yaml: every key with its meaning; `#key:` without a space is a key that is switched off. */
-import { allowedText, findVariants, inline, isSection } from './describe-node.ts';
+/** What a person reads of all keys: callsync.example.yaml, and docs/config.md. */
+import { stringify } from 'yaml';
 import { alternatives, configJsonSchema, type SchemaNode } from './schema-node.ts';
 
 const width = 118;
@@ -12,7 +12,7 @@ interface Spot {
   readonly off: boolean;
 }
 
-/** Renders `callsync.example.yaml`: every key with its description and its default. */
+/** Renders `callsync.example.yaml`: every key with its description and its default; `#key:` without a space is a key that is switched off. */
 export const renderConfigExample = (): string => {
   const head = [
     '# yaml-language-server: $schema=docs/callsync.schema.json',
@@ -113,4 +113,98 @@ const renderComment = (key: string, node: SchemaNode, indent: string): string[] 
   }
   if (line !== '') lines.push(line);
   return lines.map((each) => `${indent}# ${each}`);
+};
+
+interface Row {
+  readonly path: string;
+  readonly node: SchemaNode;
+  readonly required: boolean;
+}
+
+/** Renders `docs/config.md`: a table of keys for each section. */
+export const renderConfigReference = (): string => {
+  const parts = [
+    '# Configuration',
+    'Made from the schema by `npm run generate`. The same keys with their defaults as a file: `callsync.example.yaml`; for\neditors: `docs/callsync.schema.json`.',
+    'callsync reads `--config FILE`, else the file that `CALLSYNC_CONFIG` names, else `./callsync.yaml`. The environment\noverrides it: `CALLSYNC_` and the path of the key in upper case, joined by two underscores\n(`CALLSYNC_SOURCE__LIST__PRESET=activate`, `CALLSYNC_WEBHOOK__SECRETS__0__SECRET_FILE=/run/secrets/signing`). Text is\ntaken as it is; numbers, lists and whole sections are YAML or JSON. It overrides the preset that\n`source.list.preset` names. An unknown key is refused.',
+    'A key `x_file` names a file that holds the value of `x`. Secrets belong in such files or in the environment.\nDurations are a number with its unit: `ms`, `s`, `m`, `h`, `d`.',
+  ];
+  for (const [name, node] of Object.entries(configJsonSchema().properties ?? {})) {
+    parts.push(`## ${name}`, node.description ?? '', renderTable(rowsBelow(name, node)));
+  }
+  return `${parts.join('\n\n')}\n`;
+};
+
+const rowsBelow = (path: string, node: SchemaNode): Row[] => {
+  const variants = findVariants(node);
+  if (variants !== undefined) {
+    return [...variants.variants].flatMap(([name, variant]) => rowsBelow(`${path} (${name})`, variant));
+  }
+  const rows = Object.entries(node.properties ?? {}).flatMap(([key, child]) => {
+    const here = { path: `${path}.${key}`, node: child, required: node.required?.includes(key) ?? false };
+    return [...(isSection(child) ? [] : [here]), ...rowsBelow(here.path, child)];
+  });
+  const entry = typeof node.additionalProperties === 'object' ? node.additionalProperties : undefined;
+  if (entry !== undefined && alternatives(entry).some(isSection)) rows.push(...rowsBelow(`${path}.NAME`, entry));
+  if (node.items !== undefined && alternatives(node.items).some(isSection))
+    rows.push(...rowsBelow(`${path}[]`, node.items));
+  return rows;
+};
+
+const renderTable = (rows: readonly Row[]): string => {
+  const lines = rows.map(({ path, node, required }) => {
+    const allowed = findVariants(node) === undefined ? allowedText(node) : 'keys of one variant, below';
+    const standard = node.default === undefined ? (required ? '**required**' : '') : `\`${inline(node.default)}\``;
+    return `| ${[`\`${path}\``, allowed, standard, node.description ?? ''].map(escapeCell).join(' | ')} |`;
+  });
+  return ['| Key | Allowed | Default | Meaning |', '|---|---|---|---|', ...lines].join('\n');
+};
+
+/** Of text in a table; what looks like HTML is none. */
+const escapeCell = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+
+/** The property that tells the variants of a union apart (`style`, `type`), with the variants by its value. */
+const findVariants = (node: SchemaNode): { tag: string; variants: Map<string, SchemaNode> } | undefined => {
+  const all = alternatives(node);
+  if (all.length < 2) return undefined;
+  const first = Object.entries(all[0]?.properties ?? {}).find(([, property]) => property.const !== undefined);
+  if (first === undefined) return undefined;
+  const [tag] = first;
+  return { tag, variants: new Map(all.map((each) => [String(each.properties?.[tag]?.const), each])) };
+};
+
+/** Whether the node is a section: its keys are listed one by one. */
+const isSection = (node: SchemaNode): boolean => {
+  return node.properties !== undefined;
+};
+
+const allowedText = (node: SchemaNode): string => {
+  const all = alternatives(node);
+  if (all.length > 1) return all.map(allowedText).join(' or ');
+  if (node.const !== undefined) return inline(node.const);
+  if (node.enum !== undefined) return node.enum.map(inline).join(', ');
+  if (node.type === 'array') return `list of ${plural(node.items ?? {})}`;
+  if (node.type === 'object') return isSection(node) ? 'keys' : 'map of names to text';
+  if (node.type === 'boolean') return 'true, false';
+  if (node.type === 'integer' || node.type === 'number')
+    return `${node.type === 'integer' ? 'whole number' : 'number'}${range(node)}`;
+  if (node.pattern?.includes('(ms|s|m|h|d)')) return 'duration';
+  return node.format === 'uri' ? 'address' : 'text';
+};
+
+const inline = (value: unknown): string =>
+  stringify(value, { collectionStyle: 'flow', lineWidth: 0, flowCollectionPadding: false }).trim();
+
+const plural = (node: SchemaNode): string => {
+  return isSection(node) ? 'entries with keys' : `${allowedText(node)}s`.replace('texts', 'text');
+};
+
+const range = (node: SchemaNode): string => {
+  const safe = (bound: number | undefined) =>
+    bound !== undefined && Math.abs(bound) < Number.MAX_SAFE_INTEGER ? bound : undefined;
+  const [least, above, most] = [safe(node.minimum), safe(node.exclusiveMinimum), safe(node.maximum)];
+  if (least !== undefined && most !== undefined) return `, ${least} to ${most}`;
+  if (least !== undefined) return `, at least ${least}`;
+  if (above !== undefined) return `, above ${above}${most === undefined ? '' : ` up to ${most}`}`;
+  return most === undefined ? '' : `, at most ${most}`;
 };

@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { renderConfigExample } from '../../src/config/example.ts';
-import { renderGeneratedFiles } from '../../src/config/generated-files.ts';
+import { renderGeneratedFiles } from '../../scripts/generated-files.ts';
 import { checkConfig } from '../../src/config/load.ts';
+import { renderConfigExample } from '../../src/config/pages.ts';
 import { configJsonSchema, type SchemaNode } from '../../src/config/schema-node.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const sample = { source: { base_url: 'https://api.example.com' } };
 
 describe('generated files', () => {
-  test.each(Object.entries(renderGeneratedFiles()))('%s is current (npm run generate)', (name, text) => {
+  test.each(Object.entries(renderGeneratedFiles(root)))('%s is current (npm run generate)', (name, text) => {
     expect(readFileSync(join(root, name), 'utf8')).toBe(text);
   });
 });

@@ -8,7 +8,7 @@ import {
   type TableView,
   tables,
   wordsView,
-} from '../../schemas/tables.ts';
+} from '../schemas/tables.ts';
 
 /**
  * The contract's own version. A change of tables or columns raises it, which its test holds: the second number for what

@@ -1,5 +1,5 @@
 /** The data dictionary of the warehouse tables as Markdown, from their definitions. */
-import { type Column, columnsOf, type Table, type TableView, tables, wordsView } from '../../schemas/tables.ts';
+import { type Column, columnsOf, type Table, type TableView, tables, wordsView } from '../schemas/tables.ts';
 
 const typeNames: Readonly<Record<Column['type'], { readonly postgres: string; readonly bigquery: string }>> = {
   text: { postgres: 'text', bigquery: 'STRING' },
