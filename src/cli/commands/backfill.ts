@@ -2,11 +2,11 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { type BackfillProgress, pauseUpdate, resumeUpdate, setConcurrencyUpdate } from '../../../workflows/messages.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
-import { axisOf, defaultAxis } from '../../source/list/list-query.ts';
-import { backfillHandle, startBackfill } from '../../temporal/workflow-client.ts';
+import { axisOf } from '../../source/list/list-query.ts';
+import { backfillHandle } from '../../temporal/workflow-client.ts';
 import { needWorkers, shareOf, watchBackfill } from '../parts/follow.ts';
 import { fromOption, toOption, untilNow } from '../parts/range.ts';
-import { listBackfills, openTemporal, withTemporal } from '../parts/temporal.ts';
+import { beginBackfill, listBackfills, openTemporal, withTemporal } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
 import { argument, type CommonOptions, group, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
@@ -49,21 +49,13 @@ type Handle = ReturnType<typeof backfillHandle>;
 
 const start = (options: StartOptions): Promise<void> =>
   withServices(options, async (services) => {
-    const { sync, source, temporal } = services.config;
     const range = untilNow(options);
-    const { axis = defaultAxis(source.list).name, order: direction = sync.order } = options;
-    axisOf(source.list, axis);
-    const { concurrency = sync.concurrency, force = false } = options;
+    const { axis, order: direction, concurrency, force } = options;
+    if (axis !== undefined) axisOf(services.config.source.list, axis);
+    const asked = { axis, direction, concurrency, force };
+    const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
     const name = options.name ?? `${iso(range.from).slice(0, 10)}_${iso(range.to).slice(0, 10)}`;
-    const { client } = await openTemporal(services);
-    const handle = await startBackfill(client, temporal.task_queue, {
-      name,
-      axis,
-      range,
-      direction,
-      concurrency,
-      force,
-    });
+    const handle = await beginBackfill(services, await openTemporal(services), { name, range, ...given });
     if (options.wait) return await watch(options, name, handle);
     print(options, { backfill: name, workflow: handle.workflowId }, `started: callsync backfill watch ${name}`);
   });

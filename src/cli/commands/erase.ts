@@ -3,10 +3,9 @@ import { CallsyncError } from '../../lib/errors.ts';
 import { beginErasure, finishErasure, previewErasure } from '../../pipeline/persons/erase.ts';
 import type { ErasureReceipt } from '../../pipeline/persons/receipt.ts';
 import { startErase } from '../../temporal/workflow-client.ts';
-import { ingestDeps } from '../parts/activity-deps.ts';
+import { openIngest } from '../parts/activity-deps.ts';
 import { followWorkflow } from '../parts/follow.ts';
 import { openProof } from '../parts/keys.ts';
-import { openWarehouses } from '../parts/open-warehouses.ts';
 import { describeErasure, type PersonOptions, personOptions, withPerson } from '../parts/persons.ts';
 import { findTemporal } from '../parts/temporal.ts';
 import { leaf, option } from '../shell/define.ts';
@@ -38,15 +37,13 @@ const showWaiting = () => {
 
 const run = (options: EraseOptions): Promise<void> =>
   withPerson(options, { mayCome: options.keepOut === true }, async ({ meant, store, services }) => {
-    const targets = await openWarehouses(services, store);
-    const parts = { store, targets };
+    const deps = { ...(await openIngest(services, store)), proof: openProof(services.config) };
     const exceptHeld = options.exceptHeld === true;
     if (options.yes !== true) {
-      const receipt = await previewErasure(parts, meant);
+      const receipt = await previewErasure(deps, meant);
       print(options, receipt, describeErasure(receipt, { exceptHeld }));
       return;
     }
-    const deps = { ...ingestDeps(services, parts), proof: openProof(services.config) };
     const requestId = await beginErasure(deps, meant, { keepOut: options.keepOut === true, exceptHeld });
     const report = (receipt: ErasureReceipt): void => print(options, receipt, describeErasure(receipt));
     const leave = (): void => {

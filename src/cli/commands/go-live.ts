@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal, transient } from '../../lib/errors.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
-import { defaultAxis } from '../../source/list/list-query.ts';
 import {
   countPendingDeliveries,
   type GoLiveState,
@@ -14,10 +13,16 @@ import {
   saveGoLive,
 } from '../../store/status/go-live.ts';
 import type { Store } from '../../store/store.ts';
-import { startBackfill, wakeMergeInbox } from '../../temporal/workflow-client.ts';
+import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { watchBackfill } from '../parts/follow.ts';
 import type { Services } from '../parts/services.ts';
-import { ensureConfiguredSchedules, openTemporal, type TemporalService, unpolledQueues } from '../parts/temporal.ts';
+import {
+  beginBackfill,
+  ensureConfiguredSchedules,
+  openTemporal,
+  type TemporalService,
+  unpolledQueues,
+} from '../parts/temporal.ts';
 import { withStore } from '../parts/with-services.ts';
 import { type CommonOptions, leaf, option, required } from '../shell/define.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
@@ -116,15 +121,7 @@ const read = async (
   { from, signal }: Pick<GoLiveInput, 'from' | 'signal'>,
   { name, to, force = false }: { readonly name: string; readonly to: number; readonly force?: boolean },
 ): Promise<{ calls: number; problems: number }> => {
-  const { sync, source, temporal: config } = services.config;
-  const handle = await startBackfill(temporal.client, config.task_queue, {
-    name,
-    axis: defaultAxis(source.list).name,
-    range: { from, to },
-    direction: sync.order,
-    concurrency: sync.concurrency,
-    force,
-  });
+  const handle = await beginBackfill(services, temporal, { name, range: { from, to }, force });
   const progress = await watchBackfill(handle, name, signal);
   if (progress.state !== 'done') {
     throw transient('GO_LIVE_STOPPED', 'The reading goes on without being watched.', {

@@ -4,9 +4,8 @@ import { basename } from 'node:path';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal } from '../../lib/errors.ts';
 import { type ImportResult, importFile } from '../../pipeline/import/import-file.ts';
-import { ingestDeps } from '../parts/activity-deps.ts';
+import { openIngest } from '../parts/activity-deps.ts';
 import { acceptSource, claimSource } from '../parts/open-source.ts';
-import { openWarehouses } from '../parts/open-warehouses.ts';
 import { withStore } from '../parts/with-services.ts';
 import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
@@ -44,7 +43,7 @@ const run = async (files: readonly string[], options: ImportOptions): Promise<vo
   await withStore(options, async (store, services) => {
     const { signal } = untilStopped();
     await claimSource(store, services.config, options.acceptSource === true ? 'accept' : 'keep');
-    const deps = ingestDeps(services, { store, targets: await openWarehouses(services, store) });
+    const deps = await openIngest(services, store);
     const { observedAt, restart = false } = options;
     for (const file of files) {
       const name = file === '-' ? 'stdin' : basename(file);

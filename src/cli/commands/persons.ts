@@ -10,9 +10,8 @@ import { addHold, type HoldReceipt, removeHold } from '../../pipeline/persons/ho
 import { readRows } from '../../store/ledger/ledger.ts';
 import { type ListedHold, listHolds } from '../../store/persons/keys.ts';
 import { isSigned, type ReceiptProof } from '../../store/persons/receipts.ts';
-import { ingestDeps } from '../parts/activity-deps.ts';
+import { openIngest } from '../parts/activity-deps.ts';
 import { openProof } from '../parts/keys.ts';
-import { openWarehouses } from '../parts/open-warehouses.ts';
 import { describeErasure, type PersonOptions, personOptions, withPerson } from '../parts/persons.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
 import { argument, type CommonOptions, group, leaf, required } from '../shell/define.ts';
@@ -86,8 +85,7 @@ const remove = (id: string, options: CommonOptions & ReasonOptions): Promise<voi
 /** Of an erasure that was left to the workers; where they are away, it is finished here if nothing waits. */
 const showReceipt = (requestId: string, options: CommonOptions): Promise<void> =>
   withStore(options, async (store, services) => {
-    const targets = await openWarehouses(services, store);
-    const deps = { ...ingestDeps(services, { store, targets }), proof: openProof(services.config) };
+    const deps = { ...(await openIngest(services, store)), proof: openProof(services.config) };
     const { waiting, receipt } = await finishErasure(deps, requestId, { load: false });
     if (receipt !== undefined) return print(options, receipt, describeErasure(receipt));
     print(

@@ -1,15 +1,13 @@
 import { terminal } from '../../lib/errors.ts';
 import { applyAges } from '../../pipeline/load/apply-ages.ts';
 import { applyRules } from '../../pipeline/load/apply-rules.ts';
-import type { Privacy } from '../../privacy/privacy.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
-import { ingestDeps, openAges } from '../parts/activity-deps.ts';
+import { openAges, openIngest } from '../parts/activity-deps.ts';
 import { openRules } from '../parts/keys.ts';
 import { openStoreService } from '../parts/open-store.ts';
-import { openWarehouses } from '../parts/open-warehouses.ts';
 import type { Services } from '../parts/services.ts';
-import { withServices } from '../parts/with-services.ts';
+import { withServices, withStore } from '../parts/with-services.ts';
 import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
@@ -47,39 +45,36 @@ interface PreviewOptions extends CommonOptions {
   readonly stored?: number;
 }
 
-const previewCall = (privacy: Privacy, before: Fields) => {
-  const findings: Record<string, number> = {};
-  const { fields: after, findings: found } = privacy.preview(before);
-  for (const detector of found) findings[detector] = (findings[detector] ?? 0) + 1;
-  return { before, after, findings };
+const tally = (found: readonly string[]): Record<string, number> => {
+  const counts: Record<string, number> = {};
+  for (const detector of found) counts[detector] = (counts[detector] ?? 0) + 1;
+  return counts;
 };
 
 const preview = (options: PreviewOptions): Promise<void> =>
   withServices(options, async (services) => {
-    const privacy = openRules(services.config);
+    const { version: rules, preview: see } = openRules(services.config);
     const calls = options.stored === undefined ? [sampleRecord()] : await readNewest(services, options.stored);
-    const shown = calls.map((call) => previewCall(privacy, call));
-    const findings: Record<string, number> = {};
-    for (const one of shown)
-      for (const [detector, count] of Object.entries(one.findings))
-        findings[detector] = (findings[detector] ?? 0) + count;
+    const seen = calls.map((before) => ({ before, ...see(before) }));
+    const findings = tally(seen.flatMap((one) => one.findings));
+    const shown = seen.map(({ before, fields, findings: found }) => ({
+      before,
+      after: fields,
+      findings: tally(found),
+    }));
     const text = shown.flatMap(({ before, after }) => [
       `--- before\n${JSON.stringify(before, null, 2)}`,
       `+++ after\n${JSON.stringify(after, null, 2)}`,
     ]);
     const counts = Object.entries(findings).map(([detector, count]) => `${detector} ${count}`);
-    print(
-      options,
-      { rules: privacy.version, calls: shown, findings },
-      `${text.join('\n')}\nRules ${privacy.version}. Found in ${shown.length} call(s): ${counts.sort().join(', ') || 'nothing'}.`,
-    );
+    const found = `Found in ${shown.length} call(s): ${counts.sort().join(', ') || 'nothing'}.`;
+    print(options, { rules, calls: shown, findings }, `${text.join('\n')}\nRules ${rules}. ${found}`);
   });
 
 const apply = (options: CommonOptions): Promise<void> =>
-  withServices(options, async (services) => {
+  withStore(options, async (store, services) => {
     const privacy = openRules(services.config);
-    const store = await openStoreService(services);
-    const deps = ingestDeps(services, { store, targets: await openWarehouses(services, store) });
+    const deps = await openIngest(services, store);
     let told = 0;
     const result = await applyRules(deps, privacy, (calls) => {
       if (calls - told < callsPerLine) return;
@@ -99,13 +94,12 @@ interface RetentionOptions extends CommonOptions {
 }
 
 const retain = (options: RetentionOptions): Promise<void> =>
-  withServices(options, async (services) => {
+  withStore(options, async (store, services) => {
     const ages = openAges(services.config);
     if (ages === undefined) {
       throw terminal('RETENTION_OFF', 'Nothing of a call has a limit of age.', { hint: 'Set privacy.retention.' });
     }
-    const store = await openStoreService(services);
-    const deps = ingestDeps(services, { store, targets: await openWarehouses(services, store) });
+    const deps = await openIngest(services, store);
     const dryRun = options.dryRun === true;
     const counts = await applyAges(deps, ages, { dryRun });
     const { words, transcripts, freeFields, calls, bodies } = counts;

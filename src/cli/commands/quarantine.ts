@@ -10,8 +10,7 @@ import {
   readQuarantine,
   settleQuarantine,
 } from '../../store/delivery/quarantine.ts';
-import { ingestDeps } from '../parts/activity-deps.ts';
-import { openWarehouses } from '../parts/open-warehouses.ts';
+import { openIngest } from '../parts/activity-deps.ts';
 import { withStore } from '../parts/with-services.ts';
 import { argument, type CommonOptions, group, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
@@ -71,7 +70,7 @@ const replay = async (ids: readonly number[], options: ReplayOptions): Promise<v
   if ((ids.length === 0) !== all) throw terminal('USAGE_QUARANTINE', 'Name the records to replay, or give --all.');
   const key = openSecret({ key: 'the private key', file: options.keyFile });
   await withStore(options, async (store, services) => {
-    const deps = ingestDeps(services, { store, targets: await openWarehouses(services, store) });
+    const deps = await openIngest(services, store);
     const result = await replayQuarantine(deps, {
       carries: new Set(services.config.source.list.carries),
       signal: untilStopped().signal,

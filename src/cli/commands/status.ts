@@ -5,11 +5,11 @@ import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type LateEditStatus, readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
-import { type Agent, listAgents } from '../../store/delivery/agents.ts';
+import { listAgents } from '../../store/delivery/agents.ts';
 import { countUnderOthers } from '../../store/ledger/rules-version.ts';
-import { listDrift, type RecordedDrift } from '../../store/status/drift.ts';
+import { listDrift } from '../../store/status/drift.ts';
 import type { Store } from '../../store/store.ts';
-import { countWindows, openProblems, type WindowProblem } from '../../store/windows/windows.ts';
+import { countWindows, openProblems } from '../../store/windows/windows.ts';
 import { activityDeps } from '../parts/activity-deps.ts';
 import { readNow } from '../parts/open-health.ts';
 import { openSource } from '../parts/open-source.ts';
@@ -22,35 +22,7 @@ import { seconds } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
 
 /** The keys of `--json`. */
-interface Status extends Pick<Health, 'epoch' | 'calls' | 'tombstones' | 'holds' | 'watermarks'> {
-  readonly inbox: {
-    readonly pending: number;
-    readonly oldestPendingSeconds: number | null;
-    readonly outcomes: Readonly<Record<string, number>>;
-  };
-  readonly warehouses: Readonly<
-    Record<string, { readonly pending: number; readonly lastLoadAt: string | null; readonly lastError: string | null }>
-  >;
-  readonly quarantineOpen: number;
-  readonly rereadsWaiting: number;
-  /** Of earlier ones, those for which no answer could be had: not where the list was looked, or it cannot be asked. */
-  readonly rereadsUnanswered: number;
-  /** Null while continuous sync has never begun. */
-  readonly sync: {
-    readonly lagSeconds: number | null;
-    readonly lastError: string | null;
-    readonly failedAt: Date | null;
-  } | null;
-  readonly windowsRead: number;
-  readonly problems: readonly WindowProblem[];
-  readonly wrong: readonly Wrong[];
-  readonly drift: readonly RecordedDrift[];
-  readonly agents: readonly Agent[];
-  readonly quotas: Readonly<Record<string, string>>;
-  readonly lateEdits: LateEditStatus | null;
-  /** Null without privacy rules. */
-  readonly rules: { readonly version: string; readonly callsUnderOthers: number } | null;
-}
+type Status = Awaited<ReturnType<typeof readStatus>>;
 
 /** What is used of the quota of each warehouse that has one. Asks nothing of the warehouses themselves. */
 const describeQuotas = async (services: Services, store: Store): Promise<Record<string, string>> => {
@@ -121,7 +93,7 @@ const days = (micros: number): string => `${(micros / 86_400_000_000).toFixed(1)
 const describeLateEdits = ({ horizon, fixed, tailShare, history }: LateEditStatus): string =>
   `late edits  ${fixed ? 'fixed' : 'learned'} horizon ${days(horizon.horizon)} from ${Math.round(horizon.changes)} changes${tailShare === null ? '' : `, ${(tailShare * 100).toFixed(3)} % came later`}; ${history.requests7d} requests in 7 days`;
 
-const readStatus = async (services: Services, store: Store): Promise<Status> => {
+const readStatus = async (services: Services, store: Store) => {
   // Of every registered warehouse; those that are no longer configured are not judged.
   const health = await readHealth(store);
   return {
@@ -156,7 +128,10 @@ const figuresOf = ({ epoch, calls, tombstones, holds, inbox, warehouses, quarant
   sync: rest.sync && { lagSeconds: rest.sync.lag, lastError: rest.sync.lastError, failedAt: rest.sync.failedAt },
 });
 
-const readRules = async ({ config }: Services, store: Store): Promise<Status['rules']> => {
+const readRules = async (
+  { config }: Services,
+  store: Store,
+): Promise<{ readonly version: string; readonly callsUnderOthers: number } | null> => {
   const version = versionOfRules(config.privacy);
   return version === undefined ? null : { version, callsUnderOthers: await countUnderOthers(store, version) };
 };

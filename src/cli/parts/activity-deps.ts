@@ -10,6 +10,7 @@ import type { Store } from '../../store/store.ts';
 import { readVersion } from '../shell/output.ts';
 import { openPrivacy } from './keys.ts';
 import type { Parts } from './open-parts.ts';
+import { openWarehouses } from './open-warehouses.ts';
 import type { Services } from './services.ts';
 
 const micros = (ms: number): number => Math.round(ms * 1000);
@@ -31,6 +32,10 @@ export const ingestDeps = (
   drift: createDriftWatch(parts.store, services.log),
   processedField: processedFieldOf(services.config),
 });
+
+/** The same for a command, with all configured warehouses open. */
+export const openIngest = async (services: Services, store: Store): Promise<IngestDeps> =>
+  ingestDeps(services, { store, targets: await openWarehouses(services, store) });
 
 const privacyDeps = (config: Config): Pick<IngestDeps, 'ages' | 'isForeign' | 'rulesVersion' | 'sanitize' | 'seal'> => {
   const privacy = openPrivacy(config);

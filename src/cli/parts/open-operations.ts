@@ -12,17 +12,17 @@ import type { Waiting } from '../../health/read-health.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { openSecret } from '../../lib/secret.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
-import { defaultAxis } from '../../source/list/list-query.ts';
 import { requestLimitRules } from '../../source/source.ts';
 import { recordEvent, recordVersion } from '../../store/status/events.ts';
-import { backfillHandle, startBackfill, startReconcile } from '../../temporal/workflow-client.ts';
+import { backfillHandle, startReconcile } from '../../temporal/workflow-client.ts';
 import type { Receiver } from '../../webhook/server/receiver.ts';
 import { readVersion } from '../shell/output.ts';
 import { ingestDeps } from './activity-deps.ts';
 import { shareOf } from './follow.ts';
 import type { Parts } from './open-parts.ts';
+import { untilNow } from './range.ts';
 import type { Services } from './services.ts';
-import { listBackfills } from './temporal.ts';
+import { beginBackfill, listBackfills } from './temporal.ts';
 
 /**
  * Returns the address, if this process has one.
@@ -162,7 +162,7 @@ const dayOf = (text: string | null): number => {
 /** What the commands of the same names do. The timeline tells each action, with the user who took it. */
 const createPageActions = (services: Services, parts: Parts): Actions => {
   const { store, targets, temporal } = parts;
-  const { temporal: config, sync, source } = services.config;
+  const { temporal: config, source } = services.config;
   const prefix = config.task_queue;
 
   /** Records an action that succeeded. One that fails is not recorded: its error goes to the browser that asked. */
@@ -189,29 +189,17 @@ const createPageActions = (services: Services, parts: Parts): Actions => {
     pause: told('backfill', async (fields) => `Paused ${await change(fields, pauseUpdate)}`),
     resume: told('backfill', async (fields) => `Resumed ${await change(fields, resumeUpdate)}`),
     backfill: told('backfill', async (fields) => {
-      const from = dayOf(fields.get('from'));
-      const to = Math.min(dayOf(fields.get('to')), Date.now() * 1000);
-      if (from >= to) throw terminal('USAGE_RANGE', 'The range is empty: it must begin before its end and before now.');
+      const range = untilNow({ from: dayOf(fields.get('from')), to: dayOf(fields.get('to')) }, () => undefined);
       const name = `${fields.get('from')}_${fields.get('to')}`;
-      const { name: axis } = defaultAxis(source.list);
-      const { order: direction, concurrency } = sync;
-      await startBackfill(temporal.client, prefix, {
-        name,
-        axis,
-        range: { from, to },
-        direction,
-        concurrency,
-        force: false,
-      });
+      await beginBackfill(services, temporal, { name, range });
       return `Started ${name}`;
     }),
     reconcile: told('reconcile', async (fields) => {
       const from = dayOf(fields.get('day'));
-      const to = Math.min(from + day, Date.now() * 1000);
-      if (from >= to) throw terminal('USAGE_RANGE', 'The day has not begun.');
+      const range = untilNow({ from, to: from + day }, () => undefined);
       await startReconcile(temporal.client, prefix, {
-        name: `${from}-${to}`,
-        request: { range: { from, to }, force: true },
+        name: `${from}-${range.to}`,
+        request: { range, force: true },
       });
       return `Reconciles ${fields.get('day')}`;
     }),

@@ -11,6 +11,7 @@ import { defaultAxis } from '../../source/list/list-query.ts';
 import { type BackfillDefaults, ensureBackfillSchedules } from '../../temporal/backfill-schedules.ts';
 import { connectClient } from '../../temporal/connect.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
+import { startBackfill } from '../../temporal/workflow-client.ts';
 import type { CommonOptions } from '../shell/define.ts';
 import type { Services } from './services.ts';
 import { withServices } from './with-services.ts';
@@ -65,6 +66,24 @@ export const findTemporal = async (
     throw error;
   }
 };
+
+/** Starts a backfill, or joins the one of its name; what is not asked for is as configured. */
+export const beginBackfill = (
+  services: Services,
+  { client }: TemporalService,
+  asked: Pick<StartedBackfill, 'name' | 'range'> & Partial<StartedBackfill>,
+): ReturnType<typeof startBackfill> => {
+  const { sync, source, temporal } = services.config;
+  return startBackfill(client, temporal.task_queue, {
+    axis: defaultAxis(source.list).name,
+    direction: sync.order,
+    concurrency: sync.concurrency,
+    force: false,
+    ...asked,
+  });
+};
+
+type StartedBackfill = Parameters<typeof startBackfill>[2];
 
 export const backfillDefaults = ({ config }: Services): BackfillDefaults => ({
   axis: defaultAxis(config.source.list).name,
