@@ -17,6 +17,6 @@ export const openConfigFile = (path: string | undefined): ((change: (text: strin
     const partial = `${path}.${process.pid}.partial`;
     await writeFile(partial, change(await readFile(path, 'utf8')), { mode: (await stat(path)).mode });
     await rename(partial, path);
-    say(`Written to ${path}; restart callsync for it to take effect.`);
+    say(`Written to ${path}. Running processes of callsync read it when they start again.`);
   };
 };

@@ -16,8 +16,9 @@ import type { Store } from '../../store/store.ts';
 import { type CommonOptions, option, required } from '../shell/define.ts';
 import { say } from '../shell/output.ts';
 import { countriesOf, openPrivacy } from './keys.ts';
+import { openStoreService } from './open-store.ts';
 import type { Services } from './services.ts';
-import { withStore } from './with-services.ts';
+import { withServices } from './with-services.ts';
 
 export interface PersonOptions extends CommonOptions {
   readonly by: PersonRequest['kind'];
@@ -87,19 +88,19 @@ const openMeant = (config: Pick<Config, 'privacy' | 'store'>, request: PersonReq
  * Runs a command with the request that its options make, and the store.
  * @param mayCome whether the command also concerns calls that come later.
  */
-export const withPerson = async (
+export const withPerson = (
   options: PersonOptions,
   { mayCome }: { readonly mayCome: boolean },
   work: (person: { readonly meant: Meant; readonly store: Store; readonly services: Services }) => Promise<void>,
-): Promise<void> => {
-  const request = await readPersonRequest(options);
-  await withStore(options, async (store, services) => {
+): Promise<void> =>
+  withServices(options, async (services) => {
+    const request = await readPersonRequest(options);
+    const store = await openStoreService(services);
     await store.checkKeys();
     const meant = openMeant(services.config, request);
     await checkMetadataKey(store, meant, mayCome);
     await work({ meant, store, services });
   });
-};
 
 /** Calls whose metadata keys are taken for those that are in use. */
 const newestCalls = 200;

@@ -44,9 +44,9 @@ export const commandsDo = {
 export const loaders: Readonly<Record<keyof typeof commandsDo, () => Promise<{ readonly command: AddCommand }>>> = {
   demo: () => import('../commands/demo.ts'),
   init: () => import('../commands/init.ts'),
-  up: () => import('../commands/up.ts'),
+  up: async () => ({ command: (await import('../commands/work.ts')).up }),
   serve: () => import('../commands/serve.ts'),
-  worker: () => import('../commands/worker.ts'),
+  worker: async () => ({ command: (await import('../commands/work.ts')).worker }),
   backfill: () => import('../commands/backfill.ts'),
   'go-live': () => import('../commands/go-live.ts'),
   import: () => import('../commands/import.ts'),

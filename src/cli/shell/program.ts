@@ -43,12 +43,13 @@ const findAskedCommand = (words: readonly string[]): string | undefined => {
 /** Runs what a command line asks for, without the names of program and script; leaves the exit code in the process. */
 export const runProgram = async (words: readonly string[]): Promise<void> => {
   const asked = findAskedCommand(words);
-  const program = await createProgram((name) => name === asked);
+  let program: Command | undefined;
   try {
+    program = await createProgram((name) => name === asked);
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportFailure(error, words.includes('--json'));
-    const command = program.commands.find((candidate) => candidate.name() === asked);
+    const command = program?.commands.find((candidate) => candidate.name() === asked);
     // What a person searches for or asks may begin with a dash, such as an excluded word or a comment of SQL.
     if (error.code === 'commander.unknownOption' && command?.registeredArguments.length === 1)
       say(`(an argument that begins with a dash comes last, after --: callsync ${asked} -- '-…')`);
