@@ -10,7 +10,7 @@ import { applyEnvironment } from './environment.ts';
 import { describeIssues } from './problems.ts';
 import { dropNulls, isRaw, mergeRaw, type Raw } from './raw.ts';
 
-export interface LoadConfigOptions {
+interface LoadConfigOptions {
   /** Value of `--config`; before CALLSYNC_CONFIG, before ./callsync.yaml. */
   readonly path?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
@@ -19,7 +19,7 @@ export interface LoadConfigOptions {
   readonly overrides?: Raw;
 }
 
-export interface LoadedConfig<C = Config> {
+interface LoadedConfig<C = Config> {
   readonly config: C;
   /** The file that was read; undefined when everything came from the environment. */
   readonly path: string | undefined;

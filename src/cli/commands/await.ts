@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
+import type { Range } from '../../../schemas/orchestration.ts';
 import type { ReconcileProgress } from '../../../workflows/messages.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
@@ -20,7 +20,7 @@ import { configuredWarehouse, openWarehouse, openWarehouses } from '../parts/ope
 import type { Services } from '../parts/services.ts';
 import { openTemporal } from '../parts/temporal.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type CommonOptions, leaf, option, required } from '../shell/define.ts';
+import { flag, type Given, leaf, option, required, several } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
 import { duration, instant } from '../shell/parsers.ts';
@@ -71,15 +71,7 @@ export const awaitedRange = (
   });
 };
 
-interface AwaitOptions extends CommonOptions {
-  readonly from?: Moment;
-  readonly to?: Moment;
-  readonly lastWeek?: boolean;
-  readonly warehouse?: readonly string[];
-  readonly level?: readonly (SourceLevel | WarehouseLevel)[];
-  readonly timeout: number;
-  readonly start: boolean;
-}
+type AwaitOptions = Given<typeof options>;
 
 interface AwaitRequest extends Omit<ProofRequest, 'warehouses'> {
   readonly warehouses: readonly string[];
@@ -223,25 +215,27 @@ const awaitProven = (options: AwaitOptions): Promise<void> =>
     if (!isShown(found)) endWith('incomplete');
   });
 
+const options = {
+  proven: required('--proven', 'wait until the range has good verdicts, also in the warehouses'),
+  from: option('--from <instant>', 'start of the range; a date is a day of analytics.time_zone, as in the marts', {
+    parse: parseMoment,
+  }),
+  to: option('--to <instant>', 'end of the range, exclusive and not after now; a date as with --from', {
+    parse: parseMoment,
+  }),
+  lastWeek: flag('--last-week', 'the last whole week, Monday to Sunday, in analytics.time_zone'),
+  warehouse: several('--warehouse <name...>', 'only these; all that are configured by default'),
+  level: several('--level <level...>', 'least that must have been compared, as in callsync reconcile', levels),
+  timeout: option('--timeout <duration>', 'how long to wait; 0 looks once and starts nothing', {
+    parse: duration,
+    standard: 3_600_000,
+    shown: '1h',
+  }),
+  start: flag('--no-start', 'look once, start no reconciliation'),
+};
+
 export const command = leaf({
-  options: [
-    required('--proven', 'wait until the range has good verdicts, also in the warehouses'),
-    option('--from <instant>', 'start of the range; a date is a day of analytics.time_zone, as in the marts', {
-      parse: parseMoment,
-    }),
-    option('--to <instant>', 'end of the range, exclusive and not after now; a date as with --from', {
-      parse: parseMoment,
-    }),
-    option('--last-week', 'the last whole week, Monday to Sunday, in analytics.time_zone'),
-    option('--warehouse <name...>', 'only these; all that are configured by default'),
-    option('--level <level...>', 'least that must have been compared, as in callsync reconcile', { choices: levels }),
-    option('--timeout <duration>', 'how long to wait; 0 looks once and starts nothing', {
-      parse: duration,
-      standard: 3_600_000,
-      shown: '1h',
-    }),
-    option('--no-start', 'look once, start no reconciliation'),
-  ],
+  options,
   examples: [
     'callsync await --proven --from 2025-01-01 --to 2025-01-02 && dbt build',
     'callsync await --proven --last-week && dbt build',

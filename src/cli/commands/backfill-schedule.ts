@@ -5,7 +5,7 @@ import { terminal } from '../../lib/errors.ts';
 import { axisOf } from '../../source/list/list-query.ts';
 import { backfillSchedule, createBackfillSchedule, listBackfillSchedules } from '../../temporal/backfill-schedules.ts';
 import { backfillDefaults, type TemporalService, withTemporal } from '../parts/temporal.ts';
-import { argument, type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { argument, type CommonOptions, flag, type Given, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
 
@@ -13,17 +13,15 @@ import { wholeNumber } from '../shell/parsers.ts';
 export const concurrencyOf = wholeNumber(1, 256);
 
 /** How a backfill reads its windows. */
-export const windowOptions = [
-  option('--axis <name>', 'time axis of the range (default: the configured one)'),
-  option('--order <order>', 'which end first', { choices: ['newest_first', 'oldest_first'] }),
-  option('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', { parse: concurrencyOf }),
-];
+export const windowOptions = {
+  axis: option('--axis <name>', 'time axis of the range (default: the configured one)'),
+  order: option('--order <order>', 'which end first', { choices: ['newest_first', 'oldest_first'] }),
+  concurrency: option('--concurrency <n>', 'windows read at once, over all workers, 1 to 256', {
+    parse: concurrencyOf,
+  }),
+};
 
-interface CreateOptions extends CommonOptions {
-  readonly timeZone: string;
-  readonly catchupWindow: string;
-  readonly axis?: string;
-}
+type CreateOptions = Given<typeof createOptions>;
 
 type Handle = ReturnType<typeof backfillSchedule>;
 
@@ -146,6 +144,21 @@ const name = argument('<name>', 'name of the schedule');
 const about = (verb: string, does: string, run: (name: string, options: CommonOptions) => Promise<void>) =>
   leaf({ does, args: [name], examples: [`callsync backfill schedule ${verb} nightly`], run });
 
+const createOptions = {
+  cron: option('--cron <expression>', 'when, such as "0 3 * * *"'),
+  every: option('--every <duration>', 'when, as an interval such as 6h'),
+  timeZone: option('--time-zone <name>', 'time zone of --cron', { standard: 'UTC' }),
+  last: option('--last <duration>', 'how far back each run reads', { standard: '30d' }),
+  ...windowOptions,
+  force: flag('--no-force', 'leave out what is read already'),
+  jitter: option('--jitter <duration>', 'begin up to this much later, at random', { standard: '0s' }),
+  catchupWindow: option('--catchup-window <duration>', 'how late a missed run may begin', { standard: '7d' }),
+  overlap: option('--overlap <policy>', 'a run that is due while one goes on', {
+    choices: overlapPolicies,
+    standard: 'buffer_one',
+  }),
+};
+
 export const schedule = group({
   does: 'backfills of a relative range that run by a schedule',
   examples: [
@@ -159,20 +172,7 @@ export const schedule = group({
     create: leaf({
       does: 'make a schedule',
       args: [name],
-      options: [
-        option('--cron <expression>', 'when, such as "0 3 * * *"'),
-        option('--every <duration>', 'when, as an interval such as 6h'),
-        option('--time-zone <name>', 'time zone of --cron', { standard: 'UTC' }),
-        option('--last <duration>', 'how far back each run reads', { standard: '30d' }),
-        ...windowOptions,
-        option('--no-force', 'leave out what is read already'),
-        option('--jitter <duration>', 'begin up to this much later, at random', { standard: '0s' }),
-        option('--catchup-window <duration>', 'how late a missed run may begin', { standard: '7d' }),
-        option('--overlap <policy>', 'a run that is due while one goes on', {
-          choices: overlapPolicies,
-          standard: 'buffer_one',
-        }),
-      ],
+      options: createOptions,
       examples: ['callsync backfill schedule create nightly --every 6h'],
       run: create,
     }),

@@ -8,7 +8,7 @@ import { needWorkers, shareOf, watchBackfill } from '../parts/follow.ts';
 import { fromOption, toOption, untilNow } from '../parts/range.ts';
 import { beginBackfill, listBackfills, openTemporal, withTemporal } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
-import { argument, type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { argument, type CommonOptions, flag, type Given, group, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { iso, print, renderTable, say, tellTimes } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
@@ -34,16 +34,7 @@ export const describeBackfill = (name: string, progress: BackfillProgress): stri
   ].join('\n');
 };
 
-interface StartOptions extends CommonOptions {
-  readonly from: number;
-  readonly to?: number;
-  readonly axis?: string;
-  readonly order?: 'newest_first' | 'oldest_first';
-  readonly concurrency?: number;
-  readonly force?: boolean;
-  readonly name?: string;
-  readonly wait: boolean;
-}
+type StartOptions = Given<typeof startOptions>;
 
 type Handle = ReturnType<typeof backfillHandle>;
 
@@ -139,6 +130,15 @@ const about = (verb: string, does: string, run: (...given: never[]) => Promise<v
     run,
   });
 
+const startOptions = {
+  from: fromOption,
+  to: toOption,
+  ...windowOptions,
+  force: flag('--force', 'read windows again that were read before and shown complete'),
+  name: option('--name <name>', 'name of the backfill (default: its dates)'),
+  wait: flag('--no-wait', 'start it and return at once'),
+};
+
 export const command = group({
   examples: [
     'callsync backfill --from 2025-01-01 --to 2025-07-01',
@@ -151,14 +151,7 @@ export const command = group({
     // A command of its own: its options would otherwise be demanded of, and taken from, the other commands.
     start: leaf({
       does: 'start a backfill, or join the one that runs under its name, and show it until it ends',
-      options: [
-        fromOption,
-        toOption,
-        ...windowOptions,
-        option('--force', 'read windows again that were read before and shown complete'),
-        option('--name <name>', 'name of the backfill (default: its dates)'),
-        option('--no-wait', 'start it and return at once'),
-      ],
+      options: startOptions,
       examples: [
         'callsync backfill --from 2025-01-01',
         'callsync backfill --from 2025-01-01 --to 2025-07-01 --force',

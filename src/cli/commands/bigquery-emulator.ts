@@ -1,19 +1,12 @@
 import { join } from 'node:path';
 import { resolveDataDir } from '../../config/data-dir.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
-import { leaf, option } from '../shell/define.ts';
+import { flag, type Given, leaf, option } from '../shell/define.ts';
 import { print, say } from '../shell/output.ts';
 import { port } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-interface EmulatorOptions {
-  readonly json?: boolean;
-  readonly project: string;
-  readonly port: number;
-  readonly grpcPort: number;
-  readonly dataDir?: string;
-  readonly ephemeral?: boolean;
-}
+type EmulatorOptions = Given<typeof options>;
 
 const run = async (options: EmulatorOptions): Promise<void> => {
   const { stopped } = untilStopped();
@@ -33,15 +26,17 @@ const run = async (options: EmulatorOptions): Promise<void> => {
   await stop();
 };
 
+const options = {
+  project: option('--project <id>', 'project of requests that name none', { standard: 'demo' }),
+  port: option('--port <port>', 'REST port; 0 = any free one', { parse: port, standard: 9050 }),
+  grpcPort: option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free one', { parse: port, standard: 9060 }),
+  dataDir: option('--data-dir <folder>', 'where it keeps its data and log'),
+  ephemeral: flag('--ephemeral', 'keep everything in memory'),
+};
+
 export const command = leaf({
   shared: 'json',
-  options: [
-    option('--project <id>', 'project of requests that name none', { standard: 'demo' }),
-    option('--port <port>', 'REST port; 0 = any free one', { parse: port, standard: 9050 }),
-    option('--grpc-port <port>', 'port of the Storage APIs; 0 = any free one', { parse: port, standard: 9060 }),
-    option('--data-dir <folder>', 'where it keeps its data and log'),
-    option('--ephemeral', 'keep everything in memory'),
-  ],
+  options,
   examples: ['callsync bigquery-emulator --ephemeral'],
   run,
 });

@@ -5,15 +5,12 @@ import { sampleCall } from '../../marts/calibrate/sample-call.ts';
 import { readNewestDocuments } from '../../store/ledger/newest-documents.ts';
 import { openConfigFile } from '../parts/config-file.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { flag, type Given, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
 
-interface CalibrateOptions extends CommonOptions {
-  readonly calls: number;
-  readonly write?: boolean;
-}
+type CalibrateOptions = Given<typeof options>;
 
 const unclear = 'cannot tell';
 
@@ -45,11 +42,13 @@ const calibrate = (options: CalibrateOptions): Promise<void> =>
     if (findings.some(({ unit }) => unit === unclear)) endWith('incomplete');
   });
 
+const options = {
+  calls: option('--calls <n>', 'how many calls to look at', { parse: wholeNumber(1, 100_000), standard: 500 }),
+  write: flag('--write', 'write what was found into the configuration file; comments stay'),
+};
+
 export const command = leaf({
-  options: [
-    option('--calls <n>', 'how many calls to look at', { parse: wholeNumber(1, 100_000), standard: 500 }),
-    option('--write', 'write what was found into the configuration file; comments stay'),
-  ],
+  options,
   examples: ['callsync calibrate', 'callsync calibrate --write'],
   remarks: 'Reads the newest calls from the operational store. Exit code 5: the unit of some field cannot be told.',
   run: calibrate,

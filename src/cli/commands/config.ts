@@ -4,7 +4,7 @@ import { loadConfig, loadReceiverConfig } from '../../config/load.ts';
 import { renderConfigExample, renderConfigReference } from '../../config/pages.ts';
 import { configJsonSchema } from '../../config/schema-node.ts';
 import { terminal } from '../../lib/errors.ts';
-import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { flag, type Given, group, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
 /** @throws terminal CONFIG_CREDENTIALS that names every key that is missing. */
@@ -47,7 +47,7 @@ const checkFiles = async (config: object): Promise<void> => {
   });
 };
 
-const check = async (options: CommonOptions & { receiver?: boolean }): Promise<void> => {
+const check = async (options: Given<typeof checkOptions>): Promise<void> => {
   const load = options.receiver === true ? loadReceiverConfig : loadConfig;
   const { config, path } = await load({ path: options.config });
   checkCredentials(config);
@@ -57,6 +57,13 @@ const check = async (options: CommonOptions & { receiver?: boolean }): Promise<v
 
 const printer = (does: string, example: string, render: () => string) =>
   leaf({ does, shared: 'none', examples: [example], run: () => process.stdout.write(render()) });
+
+const checkOptions = {
+  receiver: flag(
+    '--receiver',
+    'check it as the file of a receiver alone (callsync serve), which needs no section source',
+  ),
+};
 
 export const command = group({
   examples: ['callsync config example > callsync.yaml', 'callsync config check'],
@@ -78,12 +85,7 @@ export const command = group({
     ),
     check: leaf({
       does: 'check the configuration file and the environment: keys, credentials, and that the files they name can be read',
-      options: [
-        option(
-          '--receiver',
-          'check it as the file of a receiver alone (callsync serve), which needs no section source',
-        ),
-      ],
+      options: checkOptions,
       examples: ['callsync config check', 'CALLSYNC_CONFIG=/etc/callsync.yaml callsync config check --json'],
       run: check,
     }),

@@ -10,7 +10,7 @@ import type { Store } from '../../store/store.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { toOption } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { type Given, leaf, option } from '../shell/define.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
 import { instant } from '../shell/parsers.ts';
 
@@ -43,7 +43,9 @@ const forecast = (reconcile: Config['sync']['reconcile'], days: readonly JudgedD
   return { judgedBy, hint };
 };
 
-const run = (options: CommonOptions & { from?: number; to?: number }): Promise<void> =>
+type CoverageOptions = Given<typeof options>;
+
+const run = (options: CoverageOptions): Promise<void> =>
   withStore(options, async (store, { config }) => {
     const now = nowMicros();
     const range = { from: options.from ?? now - defaultDays * 86_400_000_000, to: options.to ?? now };
@@ -53,11 +55,13 @@ const run = (options: CommonOptions & { from?: number; to?: number }): Promise<v
     print(options, tellTimes({ ...coverage, unjudged }), text);
   });
 
+const options = {
+  from: option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, { parse: instant }),
+  to: toOption,
+};
+
 export const command = leaf({
-  options: [
-    option('--from <instant>', `start of the range (UTC); ${defaultDays} days ago by default`, { parse: instant }),
-    toOption,
-  ],
+  options,
   examples: ['callsync coverage', 'callsync coverage --from 2025-01-01'],
   run,
 });

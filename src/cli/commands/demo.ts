@@ -1,7 +1,7 @@
 import { analystQueries, askLines } from '../../simulator/demo/ask-lines.ts';
 import { countDifferent, describeDifference } from '../../simulator/demo/check-equal.ts';
 import { type DemoOptions, type RunningDemo, runDemo } from '../../simulator/demo/run-demo.ts';
-import { leaf, logLevel, option } from '../shell/define.ts';
+import { flag, leaf, logLevel, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, renderTable, say } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
@@ -69,15 +69,20 @@ const run = async (options: DemoOptions): Promise<void> => {
   if (options.json === true) print(options, demo.result, '');
 };
 
+const options = {
+  exit: flag('--exit', 'end after the summary instead of staying up'),
+  calls: option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 2_000 }),
+  warehouse: option('--warehouse <kind>', 'where to load', {
+    choices: ['postgres', 'bigquery', 'both'],
+    standard: 'postgres',
+  }),
+  dataDir: option('--data-dir <folder>', 'where data is kept between runs'),
+  logLevel: logLevel('error'),
+};
+
 export const command = leaf({
   shared: 'json',
-  options: [
-    option('--exit', 'end after the summary instead of staying up'),
-    option('--calls <n>', 'calls to backfill', { parse: wholeNumber(1, 1_000_000), standard: 2_000 }),
-    option('--warehouse <kind>', 'where to load', { choices: ['postgres', 'bigquery', 'both'], standard: 'postgres' }),
-    option('--data-dir <folder>', 'where data is kept between runs'),
-    logLevel('error'),
-  ],
+  options,
   examples: [
     'callsync demo',
     'callsync demo --exit --json',

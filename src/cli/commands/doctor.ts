@@ -1,7 +1,7 @@
 import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { openStoreService } from '../parts/open-store.ts';
 import { withServices } from '../parts/with-services.ts';
-import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { type CommonOptions, flag, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { type CheckedFinding, exitCodeOfFindings, runChecks } from './doctor/check.ts';
 import {
@@ -61,8 +61,12 @@ export const runDoctor = (
     process.exitCode = exitCodeOfFindings(findings);
   });
 
+const options = {
+  fix: flag('--fix', 'repair what can be repaired: fetch the Temporal server, create missing schedules'),
+};
+
 export const command = leaf({
-  options: [option('--fix', 'repair what can be repaired: fetch the Temporal server, create missing schedules')],
+  options,
   examples: [
     'callsync doctor',
     'callsync doctor --fix',

@@ -6,20 +6,14 @@ import { startErase } from '../../temporal/workflow-client.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { followWorkflow } from '../parts/follow.ts';
 import { openProof } from '../parts/keys.ts';
-import { describeErasure, type PersonOptions, personOptions, withPerson } from '../parts/persons.ts';
+import { describeErasure, personOptions, withPerson } from '../parts/persons.ts';
 import { findTemporal } from '../parts/temporal.ts';
-import { leaf, option } from '../shell/define.ts';
+import { flag, type Given, leaf } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-interface EraseOptions extends PersonOptions {
-  readonly yes?: boolean;
-  readonly keepOut?: boolean;
-  readonly exceptHeld?: boolean;
-  /** False with --no-wait. */
-  readonly wait: boolean;
-}
+type EraseOptions = Given<typeof options>;
 
 const everyMs = 1_000;
 
@@ -80,17 +74,19 @@ const run = (options: EraseOptions): Promise<void> =>
     endWith('incomplete');
   });
 
+const options = {
+  ...personOptions,
+  keepOut: flag(
+    '--keep-out',
+    'the person objects: later calls that name a value in contacts or metadata are not kept either',
+  ),
+  exceptHeld: flag('--except-held', 'where a legal hold keeps some of the calls, erase the others'),
+  yes: flag('--yes', 'erase; without it the calls are only counted'),
+  wait: flag('--no-wait', 'leave the loads and the receipt to the workers: callsync privacy receipt has it later'),
+};
+
 export const command = leaf({
-  options: [
-    ...personOptions,
-    option(
-      '--keep-out',
-      'the person objects: later calls that name a value in contacts or metadata are not kept either',
-    ),
-    option('--except-held', 'where a legal hold keeps some of the calls, erase the others'),
-    option('--yes', 'erase; without it the calls are only counted'),
-    option('--no-wait', 'leave the loads and the receipt to the workers: callsync privacy receipt has it later'),
-  ],
+  options,
   examples: [
     'callsync erase --by phone',
     'callsync erase --by phone --file numbers.txt --yes --json > receipt.json',

@@ -1,18 +1,14 @@
 import { resolve } from 'node:path';
-import { type ExportFormat, exportCalls, exportFormats } from '../../pipeline/export/export-calls.ts';
+import { exportCalls, exportFormats } from '../../pipeline/export/export-calls.ts';
 import { processedFieldOf } from '../parts/activity-deps.ts';
 import { fromOption, toOption, untilNow } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
+import { argument, type Given, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, readVersion } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-interface ExportOptions extends CommonOptions {
-  readonly format: ExportFormat;
-  readonly from: number;
-  readonly to?: number;
-}
+type ExportOptions = Given<typeof options>;
 
 const run = (given: string, options: ExportOptions): Promise<void> =>
   withStore(options, async (store, { config, say }) => {
@@ -35,16 +31,18 @@ const run = (given: string, options: ExportOptions): Promise<void> =>
     }
   });
 
+const options = {
+  format: option('--format <format>', 'documents, a file for each table, or vCons', {
+    choices: exportFormats,
+    standard: 'ndjson',
+  }),
+  from: fromOption,
+  to: toOption,
+};
+
 export const command = leaf({
   args: [argument('<folder>', 'where the files go; must not exist, and appears when they are complete')],
-  options: [
-    option('--format <format>', 'documents, a file for each table, or vCons', {
-      choices: exportFormats,
-      standard: 'ndjson',
-    }),
-    fromOption,
-    toOption,
-  ],
+  options,
   examples: [
     'callsync export january --from 2025-01-01 --to 2025-02-01',
     'callsync export january --format parquet --from 2025-01-01 --to 2025-02-01 --json',

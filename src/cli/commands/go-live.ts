@@ -24,29 +24,16 @@ import {
   unpolledQueues,
 } from '../parts/temporal.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type CommonOptions, leaf, option, required } from '../shell/define.ts';
+import { flag, type Given, leaf, option, required } from '../shell/define.ts';
 import { iso, print, tellTimes } from '../shell/output.ts';
 import { duration, instant } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
 import { roundTrip } from './doctor/check-webhook.ts';
 import { checkPublicUrl } from './webhook/check-public-url.ts';
 
-interface GoLiveOptions extends CommonOptions {
-  /** Microseconds; where the past begins. */
-  readonly from: number;
-  /** Instead of webhook.public_url; then it need not be public. */
-  readonly url?: string;
-  /** Milliseconds that webhooks and polls must have run side by side. */
-  readonly overlap: number;
-  /** Go on although no call ended in the overlap. */
-  readonly acceptEmpty?: boolean;
-  /** Forget how far an earlier run came. */
-  readonly restart?: boolean;
-}
+type GoLiveOptions = Given<typeof options>;
 
-interface GoLiveInput extends GoLiveOptions {
-  readonly signal: AbortSignal;
-}
+type GoLiveInput = GoLiveOptions & { readonly signal: AbortSignal };
 
 interface Deps {
   readonly services: Services;
@@ -201,18 +188,20 @@ const run = (options: GoLiveOptions): Promise<void> =>
     print(options, tellTimes(state), 'Live: webhooks are taken, the past is read, and continuous sync runs.');
   });
 
+const options = {
+  from: required('--from <instant>', 'where the past begins (UTC)', { parse: instant }),
+  url: option('--url <url>', 'try this address instead of webhook.public_url; it need not be public'),
+  overlap: option('--overlap <duration>', 'how long webhooks and list must have run side by side', {
+    parse: duration,
+    standard: 600_000,
+    shown: '10m',
+  }),
+  acceptEmpty: flag('--accept-empty', 'go on although no call ended in that time'),
+  restart: flag('--restart', 'begin again, whatever an earlier run has done'),
+};
+
 export const command = leaf({
-  options: [
-    required('--from <instant>', 'where the past begins (UTC)', { parse: instant }),
-    option('--url <url>', 'try this address instead of webhook.public_url; it need not be public'),
-    option('--overlap <duration>', 'how long webhooks and list must have run side by side', {
-      parse: duration,
-      standard: 600_000,
-      shown: '10m',
-    }),
-    option('--accept-empty', 'go on although no call ended in that time'),
-    option('--restart', 'begin again, whatever an earlier run has done'),
-  ],
+  options,
   examples: ['callsync up --no-schedules &', 'callsync go-live --from 2024-01-01'],
   remarks: `Each step is kept: after Ctrl-C or a failure, the same command goes on with the first step that is not done. The sample
 delivery that verifies the receiver is removed again and never becomes a call. Exit code 5: everything answered, but it

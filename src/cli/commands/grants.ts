@@ -1,14 +1,10 @@
 import { openMartColumns } from '../../marts/marts.ts';
 import { openMarts, openWarehouse, settingsOf } from '../parts/open-warehouses.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
+import { argument, flag, type Given, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
-interface GrantsOptions extends CommonOptions {
-  readonly analyst: string;
-  readonly restricted: string;
-  readonly apply?: boolean;
-}
+type GrantsOptions = Given<typeof options>;
 
 const run = (name: string | undefined, options: GrantsOptions): Promise<void> =>
   withStore(options, async (store, services) => {
@@ -32,17 +28,19 @@ const run = (name: string | undefined, options: GrantsOptions): Promise<void> =>
     );
   });
 
+const options = {
+  analyst: option('--analyst <role>', 'reads everything of the warehouse; on BigQuery a principal', {
+    standard: 'callsync_analyst',
+  }),
+  restricted: option('--restricted <role>', 'reads no transcript, telephone number or free field', {
+    standard: 'callsync_restricted',
+  }),
+  apply: flag('--apply', 'do it, instead of printing the SQL'),
+};
+
 export const command = leaf({
   args: [argument('[warehouse]', 'name of the warehouse (default: the first Postgres one)')],
-  options: [
-    option('--analyst <role>', 'reads everything of the warehouse; on BigQuery a principal', {
-      standard: 'callsync_analyst',
-    }),
-    option('--restricted <role>', 'reads no transcript, telephone number or free field', {
-      standard: 'callsync_restricted',
-    }),
-    option('--apply', 'do it, instead of printing the SQL'),
-  ],
+  options,
   examples: [
     'callsync grants',
     'callsync grants --apply',

@@ -7,18 +7,14 @@ import { type ImportResult, importFile } from '../../pipeline/import/import-file
 import { openIngest } from '../parts/activity-deps.ts';
 import { acceptSource, claimSource } from '../parts/open-source.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
+import { argument, flag, type Given, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 import { instant } from '../shell/parsers.ts';
 import { createImportView } from '../shell/progress.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-interface ImportOptions extends CommonOptions {
-  readonly observedAt?: number;
-  readonly restart?: boolean;
-  readonly acceptSource?: boolean;
-}
+type ImportOptions = Given<typeof options>;
 
 const describe = (file: string, { alreadyDone, records, refused, changed }: ImportResult): string => {
   const counts = `${countOf(records, 'record')}, ${countOf(changed, 'call')} new or changed${refused > 0 ? `, ${refused} refused: callsync quarantine list` : ''}`;
@@ -64,17 +60,19 @@ const run = async (files: readonly string[], options: ImportOptions): Promise<vo
   });
 };
 
+const options = {
+  acceptSource,
+  observedAt: option(
+    '--observed-at <instant>',
+    'when the records were as they are in the files (default: the end of processing of each, else its own time)',
+    { parse: instant },
+  ),
+  restart: flag('--restart', 'read files again from the beginning, also those that are done'),
+};
+
 export const command = leaf({
   args: [argument('<files...>', 'files of call records; - reads standard input')],
-  options: [
-    acceptSource,
-    option(
-      '--observed-at <instant>',
-      'when the records were as they are in the files (default: the end of processing of each, else its own time)',
-      { parse: instant },
-    ),
-    option('--restart', 'read files again from the beginning, also those that are done'),
-  ],
+  options,
   examples: [
     'callsync import calls-2024.ndjson.gz',
     'callsync import export/*.json --observed-at 2024-12-31T23:00:00Z',

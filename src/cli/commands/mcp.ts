@@ -14,23 +14,13 @@ import { openStoreServer } from '../parts/open-store.ts';
 import { chooseWarehouse } from '../parts/open-warehouses.ts';
 import type { Services } from '../parts/services.ts';
 import { withServices } from '../parts/with-services.ts';
-import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { flag, type Given, leaf, option } from '../shell/define.ts';
 import { readVersion, say } from '../shell/output.ts';
 import { port, wholeNumber } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
 import { explainAt } from './query.ts';
 
-interface McpOptions extends CommonOptions {
-  readonly warehouse?: string;
-  readonly transcripts?: boolean;
-  readonly http?: number;
-  readonly listen: string;
-  readonly eventsUrlFile?: string;
-  readonly maxRows: number;
-  readonly maxBytes: number;
-  readonly maxSeconds: number;
-  readonly maxBilledGb: number;
-}
+type McpOptions = Given<typeof options>;
 
 const gigabyte = 2 ** 30;
 
@@ -115,26 +105,34 @@ const checkHttp = ({ config }: Services, listen: string) => {
   return { listen, tls: certificate, access };
 };
 
+const options = {
+  warehouse: option('--warehouse <name>', 'warehouse to read (default: the first Postgres warehouse, else the first)'),
+  transcripts: flag('--transcripts', 'let assistants read transcripts, telephone numbers and free fields'),
+  http: option('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', {
+    parse: port,
+  }),
+  listen: option('--listen <address>', 'with --http: address to listen on', { standard: '127.0.0.1' }),
+  eventsUrlFile: option(
+    '--events-url-file <file>',
+    'file with the URL of a role that may insert events into the store',
+  ),
+  maxRows: option('--max-rows <n>', 'most rows of an answer', { parse: wholeNumber(1, 100_000), standard: 1_000 }),
+  maxBytes: option('--max-bytes <n>', 'most bytes of the rows of an answer', {
+    parse: wholeNumber(1_000, 100_000_000),
+    standard: 1_000_000,
+  }),
+  maxSeconds: option('--max-seconds <n>', 'longest time of a query, in seconds', {
+    parse: wholeNumber(1, 600),
+    standard: 30,
+  }),
+  maxBilledGb: option('--max-billed-gb <n>', 'on BigQuery, most gigabytes that a query may read', {
+    parse: wholeNumber(1),
+    standard: 10,
+  }),
+};
+
 export const command = leaf({
-  options: [
-    option('--warehouse <name>', 'warehouse to read (default: the first Postgres warehouse, else the first)'),
-    option('--transcripts', 'let assistants read transcripts, telephone numbers and free fields'),
-    option('--http <port>', 'serve streamable HTTP on this port, instead of standard input and output', {
-      parse: port,
-    }),
-    option('--listen <address>', 'with --http: address to listen on', { standard: '127.0.0.1' }),
-    option('--events-url-file <file>', 'file with the URL of a role that may insert events into the store'),
-    option('--max-rows <n>', 'most rows of an answer', { parse: wholeNumber(1, 100_000), standard: 1_000 }),
-    option('--max-bytes <n>', 'most bytes of the rows of an answer', {
-      parse: wholeNumber(1_000, 100_000_000),
-      standard: 1_000_000,
-    }),
-    option('--max-seconds <n>', 'longest time of a query, in seconds', { parse: wholeNumber(1, 600), standard: 30 }),
-    option('--max-billed-gb <n>', 'on BigQuery, most gigabytes that a query may read', {
-      parse: wholeNumber(1),
-      standard: 10,
-    }),
-  ],
+  options,
   examples: [
     'callsync mcp',
     'callsync mcp --transcripts --warehouse main',

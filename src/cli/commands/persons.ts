@@ -14,7 +14,7 @@ import { openIngest } from '../parts/activity-deps.ts';
 import { openProof } from '../parts/keys.ts';
 import { describeErasure, type PersonOptions, personOptions, withPerson } from '../parts/persons.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
-import { argument, type CommonOptions, group, leaf, required } from '../shell/define.ts';
+import { argument, type CommonOptions, type Given, group, leaf, required } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 
@@ -120,9 +120,7 @@ const checkReceipt = async (file: string, { publicKey, ...options }: CheckOption
   if (!signed) endWith('incomplete');
 };
 
-interface CheckOptions extends CommonOptions {
-  readonly publicKey: string;
-}
+type CheckOptions = Given<typeof checkReceiptOptions>;
 
 const isReceipt = (value: unknown): value is { readonly proof: ReceiptProof } =>
   isObject(value) && isObject(value.proof) && typeof value.proof.digest === 'string';
@@ -138,6 +136,17 @@ const isSignedBy = (receipt: { readonly proof: ReceiptProof }, pem: string): boo
   }
 };
 
+const addOptions = { ...personOptions, reason: required('--reason <text>', 'why, such as the number of a case') };
+
+const removeOptions = { reason: required('--reason <text>', 'why') };
+
+const checkReceiptOptions = {
+  publicKey: required(
+    '--public-key <file>',
+    'the public key of the installation, as callsync privacy public-key prints it',
+  ),
+};
+
 const listing = 'callsync privacy hold list';
 const removing = 'callsync privacy hold remove 1a2b3c4d --reason "case 2026-17 is closed"';
 
@@ -147,7 +156,7 @@ const hold = group({
   commands: {
     add: leaf({
       does: 'hold the calls that the values mean, and later ones that name them',
-      options: [...personOptions, required('--reason <text>', 'why, such as the number of a case')],
+      options: addOptions,
       examples: [
         'callsync privacy hold add --by phone --reason "case 2026-17"',
         'callsync privacy hold add --by call --file calls.txt --reason "case 2026-17" --json',
@@ -163,7 +172,7 @@ const hold = group({
     remove: leaf({
       does: 'take a hold off: erasures and ages act again, also on what it kept',
       args: [argument('<hold>', `its name, as ${listing} has it`)],
-      options: [required('--reason <text>', 'why')],
+      options: removeOptions,
       examples: [removing],
       run: remove,
     }),
@@ -194,9 +203,7 @@ export const personCommands = {
   'check-receipt': leaf({
     does: 'check the signature of a receipt; needs no configuration and no secret',
     args: [argument('<file>', 'the receipt, as --json printed it')],
-    options: [
-      required('--public-key <file>', 'the public key of the installation, as callsync privacy public-key prints it'),
-    ],
+    options: checkReceiptOptions,
     examples: ['callsync privacy check-receipt receipt.json --public-key callsync.pem'],
     remarks: 'Exit code 5: the signature is wrong.',
     run: checkReceipt,

@@ -8,7 +8,7 @@ import { openRules } from '../parts/keys.ts';
 import { openStoreService } from '../parts/open-store.ts';
 import type { Services } from '../parts/services.ts';
 import { withServices, withStore } from '../parts/with-services.ts';
-import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { type CommonOptions, flag, type Given, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
 import { personCommands } from './persons.ts';
@@ -41,9 +41,7 @@ const readNewest = async (services: Services, count: number): Promise<Fields[]> 
   return [...rows.values()].flatMap(({ document }) => (document === null ? [] : [{ ...document }]));
 };
 
-interface PreviewOptions extends CommonOptions {
-  readonly stored?: number;
-}
+type PreviewOptions = Given<typeof previewOptions>;
 
 const tally = (found: readonly string[]): Record<string, number> => {
   const counts: Record<string, number> = {};
@@ -89,9 +87,7 @@ const apply = (options: CommonOptions): Promise<void> =>
     );
   });
 
-interface RetentionOptions extends CommonOptions {
-  readonly dryRun?: boolean;
-}
+type RetentionOptions = Given<typeof retentionOptions>;
 
 const retain = (options: RetentionOptions): Promise<void> =>
   withStore(options, async (store, services) => {
@@ -112,16 +108,20 @@ const retain = (options: RetentionOptions): Promise<void> =>
 
 const callsPerLine = 10_000;
 
+const previewOptions = {
+  stored: option('--stored <n>', 'preview the n newest stored calls; prints call content', {
+    parse: wholeNumber(1, 1_000),
+  }),
+};
+
+const retentionOptions = { dryRun: flag('--dry-run', 'count the calls, and change nothing') };
+
 export const command = group({
   examples: ['callsync privacy preview', 'callsync privacy preview --stored 3', 'callsync privacy apply'],
   commands: {
     preview: leaf({
       does: 'what the configured rules make of an invented call, or of stored ones; changes nothing',
-      options: [
-        option('--stored <n>', 'preview the n newest stored calls; prints call content', {
-          parse: wholeNumber(1, 1_000),
-        }),
-      ],
+      options: previewOptions,
       examples: ['callsync privacy preview', 'callsync privacy preview --stored 3 --json'],
       run: preview,
     }),
@@ -132,7 +132,7 @@ export const command = group({
     }),
     retention: leaf({
       does: 'take what is older than privacy.retention allows, as maintenance does; with --dry-run count it',
-      options: [option('--dry-run', 'count the calls, and change nothing')],
+      options: retentionOptions,
       examples: ['callsync privacy retention --dry-run', 'callsync privacy retention --json'],
       run: retain,
     }),

@@ -4,7 +4,7 @@ import type { RequestLimiter } from '../../source/http/limiter.ts';
 import { defaultProbeRequests, probeSource } from '../../source/probe/probe.ts';
 import { renderProbe, writeListSection } from '../../source/probe/render-probe.ts';
 import { openConfigFile } from '../parts/config-file.ts';
-import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { type CommonOptions, flag, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
@@ -40,15 +40,19 @@ export const runProbe = async (options: ProbeCommandOptions): Promise<void> => {
   if (!report.complete) endWith('incomplete');
 };
 
+const options = {
+  write: flag('--write', 'write what was found into the configuration file, after showing it; comments stay'),
+  maxRequests: option('--max-requests <n>', 'never make more requests to the call list', {
+    parse: wholeNumber(1),
+    standard: defaultProbeRequests,
+  }),
+  tryParam: option('--try-param <from,to>', 'further window parameters to try first; may be repeated', {
+    parse: collectPairs,
+  }),
+};
+
 export const command = leaf({
-  options: [
-    option('--write', 'write what was found into the configuration file, after showing it; comments stay'),
-    option('--max-requests <n>', 'never make more requests to the call list', {
-      parse: wholeNumber(1),
-      standard: defaultProbeRequests,
-    }),
-    option('--try-param <from,to>', 'further window parameters to try first; may be repeated', { parse: collectPairs }),
-  ],
+  options,
   examples: [
     'callsync probe',
     'callsync probe --write --max-requests 30',

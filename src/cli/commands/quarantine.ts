@@ -12,7 +12,7 @@ import {
 } from '../../store/delivery/quarantine.ts';
 import { openIngest } from '../parts/activity-deps.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { argument, type CommonOptions, flag, type Given, group, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
 import { instant, wholeNumber } from '../shell/parsers.ts';
@@ -24,14 +24,14 @@ const numbers = (text: string, before: readonly number[] = []): readonly number[
 const line = ({ id, state, source, origin, bytes, receivedAt, reason }: QuarantineEntry): string =>
   `${String(id).padStart(6)}  ${state.padEnd(8)}  ${receivedAt.toISOString()}  ${source.padEnd(7)}  ${origin}  ${bytes} bytes: ${reason}`;
 
-const list = (options: CommonOptions & { state: string; limit: number }): Promise<void> =>
+const list = (options: Given<typeof listOptions>): Promise<void> =>
   withStore(options, async (store) => {
     const { state, limit } = options;
     const entries = await listQuarantine(store, { ...(state === 'all' ? {} : { state }), limit });
     print(options, entries, entries.map(line).join('\n') || 'Nothing.');
   });
 
-const show = (id: number, options: CommonOptions & { raw?: boolean }): Promise<void> =>
+const show = (id: number, options: Given<typeof showOptions>): Promise<void> =>
   withStore(options, async (store) => {
     const entry = await readQuarantine(store, id);
     if (entry === undefined)
@@ -59,11 +59,7 @@ const drop = (ids: readonly number[], options: CommonOptions): Promise<void> =>
     tellAbsent(ids.length - dropped);
   });
 
-interface ReplayOptions extends CommonOptions {
-  readonly all?: boolean;
-  readonly observedAt?: number;
-  readonly keyFile?: string;
-}
+type ReplayOptions = Given<typeof replayOptions>;
 
 const replay = async (ids: readonly number[], options: ReplayOptions): Promise<void> => {
   const all = options.all === true;
@@ -86,6 +82,24 @@ const replay = async (ids: readonly number[], options: ReplayOptions): Promise<v
   });
 };
 
+const listOptions = {
+  state: option('--state <state>', 'only those', { choices: ['open', 'replayed', 'dropped', 'all'], standard: 'open' }),
+  limit: option('--limit <n>', 'at most so many', { parse: number, standard: 50 }),
+};
+
+const showOptions = { raw: flag('--raw', 'write its bytes to standard output instead') };
+
+const replayOptions = {
+  all: flag('--all', 'all that are open'),
+  observedAt: option('--observed-at <instant>', 'when imported records were as they are, where they do not say', {
+    parse: instant,
+  }),
+  keyFile: option(
+    '--key-file <file>',
+    'private key (PEM) of records that were sealed on arrival (privacy.seal_key_file)',
+  ),
+};
+
 export const command = group({
   examples: [
     'callsync quarantine list',
@@ -97,30 +111,21 @@ export const command = group({
   commands: {
     list: leaf({
       does: 'what is there, newest first',
-      options: [
-        option('--state <state>', 'only those', { choices: ['open', 'replayed', 'dropped', 'all'], standard: 'open' }),
-        option('--limit <n>', 'at most so many', { parse: number, standard: 50 }),
-      ],
+      options: listOptions,
       examples: ['callsync quarantine list', 'callsync quarantine list --state all --limit 500 --json'],
       run: list,
     }),
     show: leaf({
       does: 'one record: why it is there and what it looks like, without its content',
       args: [argument('<id>', 'number of the record', { parse: number })],
-      options: [option('--raw', 'write its bytes to standard output instead')],
+      options: showOptions,
       examples: ['callsync quarantine show 17', 'callsync quarantine show 17 --raw > record.bin'],
       run: show,
     }),
     replay: leaf({
       does: 'read records again as they are, after a fix; exit code 5: some are still refused',
       args: [argument('[ids...]', 'numbers of the records', { parse: numbers, standard: [] })],
-      options: [
-        option('--all', 'all that are open'),
-        option('--observed-at <instant>', 'when imported records were as they are, where they do not say', {
-          parse: instant,
-        }),
-        option('--key-file <file>', 'private key (PEM) of records that were sealed on arrival (privacy.seal_key_file)'),
-      ],
+      options: replayOptions,
       examples: [
         'callsync quarantine replay --all',
         'callsync quarantine replay 17 18 --observed-at 2025-03-01',

@@ -2,13 +2,11 @@ import { text } from 'node:stream/consumers';
 import { terminal } from '../../lib/errors.ts';
 import { openWarehouse, settingsOf } from '../parts/open-warehouses.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
+import { argument, type Given, leaf, option } from '../shell/define.ts';
 import { print, renderTable } from '../shell/output.ts';
 import { abortOnSignals } from '../shell/signals.ts';
 
-interface QueryOptions extends CommonOptions {
-  readonly warehouse?: string;
-}
+type QueryOptions = Given<typeof options>;
 
 const run = (given: string, options: QueryOptions): Promise<void> =>
   withStore(options, async (store, services) => {
@@ -99,9 +97,13 @@ const place = (sql: string, position: string | undefined): string => {
   return ` (line ${before.length}, character ${[...(before.at(-1) as string)].length + 1})`;
 };
 
+const options = {
+  warehouse: option('--warehouse <name>', 'where to ask (default: the first Postgres warehouse, else the first)'),
+};
+
 export const command = leaf({
   args: [argument('<sql>', "one query, in the warehouse's own SQL; - reads it from standard input")],
-  options: [option('--warehouse <name>', 'where to ask (default: the first Postgres warehouse, else the first)')],
+  options,
   examples: [
     "callsync query 'SELECT status, count(*) AS calls FROM calls GROUP BY status'",
     "callsync query 'SELECT * FROM agent_daily ORDER BY business_day DESC LIMIT 10' --json",

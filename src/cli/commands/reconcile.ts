@@ -6,7 +6,7 @@ import { followWorkflow } from '../parts/follow.ts';
 import { toOption, untilNow } from '../parts/range.ts';
 import { openTemporal } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
-import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { flag, type Given, leaf, option, several } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print, say } from '../shell/output.ts';
 import { instant } from '../shell/parsers.ts';
@@ -36,13 +36,7 @@ export const levelsOf = (named: readonly string[] = []) => {
   return { level: mostThorough(sourceLevels), warehouseLevel: mostThorough(warehouseLevels) };
 };
 
-interface ReconcileOptions extends CommonOptions {
-  readonly from?: number;
-  readonly to?: number;
-  readonly level?: readonly (SourceLevel | WarehouseLevel)[];
-  readonly force?: boolean;
-  readonly acceptEmpty?: boolean;
-}
+type ReconcileOptions = Given<typeof options>;
 
 const reconcile = (options: ReconcileOptions): Promise<void> =>
   withServices(options, async (services) => {
@@ -79,18 +73,20 @@ const reconcile = (options: ReconcileOptions): Promise<void> =>
 
 const emptyTotals = { unproven: 0, suspicious: 0, failed: 0, unreachable: 0 };
 
+const options = {
+  from: option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', { parse: instant }),
+  to: toOption,
+  level: several(
+    '--level <level...>',
+    'with the service: ids, fields of a summary listing, whole records; in warehouses: guards, or the rows themselves',
+    levels,
+  ),
+  force: flag('--force', 'also windows that have a good verdict'),
+  acceptEmpty: flag('--accept-empty', 'accept empty windows that used to contain calls'),
+};
+
 export const command = leaf({
-  options: [
-    option('--from <instant>', 'start of the range (UTC); default: windows without a verdict', { parse: instant }),
-    toOption,
-    option(
-      '--level <level...>',
-      'with the service: ids, fields of a summary listing, whole records; in warehouses: guards, or the rows themselves',
-      { choices: levels },
-    ),
-    option('--force', 'also windows that have a good verdict'),
-    option('--accept-empty', 'accept empty windows that used to contain calls'),
-  ],
+  options,
   examples: ['callsync reconcile', 'callsync reconcile --from 2025-01-01 --to 2025-02-01 --level records --level rows'],
   remarks: 'Ctrl-C leaves it running. Exit code 5: windows stay unproven or are suddenly empty, or failed.',
   run: reconcile,

@@ -2,7 +2,7 @@ import { countOf } from '../../lib/count-of.ts';
 import { listAgents } from '../../store/delivery/agents.ts';
 import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/drift.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { flag, type Given, group, leaf } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
 const kinds = {
@@ -16,7 +16,7 @@ const kinds = {
 const describeDrift = ({ source, field, kind, detail, seen, firstSeen, lastSeen }: RecordedDrift): string =>
   `${source}: ${field} (${kinds[kind]}): ${detail}; in ${countOf(seen, 'record')} since ${firstSeen.toISOString()}, last ${lastSeen.toISOString()}`;
 
-const drift = (options: CommonOptions & { clear?: boolean }): Promise<void> =>
+const drift = (options: Given<typeof driftOptions>): Promise<void> =>
   withStore(options, async (store, { say }) => {
     const [found, agents] = [await listDrift(store), await listAgents(store)];
     const lines = agents.map(
@@ -30,12 +30,14 @@ const drift = (options: CommonOptions & { clear?: boolean }): Promise<void> =>
 
 const examples = ['callsync schema drift', 'callsync schema drift --clear'];
 
+const driftOptions = { clear: flag('--clear', 'forget the entries after showing them') };
+
 export const command = group({
   examples,
   commands: {
     drift: leaf({
       does: 'new, vanished and oddly typed fields per source, and versions of the delivering agent',
-      options: [option('--clear', 'forget the entries after showing them')],
+      options: driftOptions,
       examples,
       run: drift,
     }),

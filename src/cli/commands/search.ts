@@ -2,17 +2,11 @@ import type { FoundCall, SearchHit, SearchResult } from '../../warehouse/search.
 import { openWarehouse } from '../parts/open-warehouses.ts';
 import { refuseEmptyRange } from '../parts/range.ts';
 import { withStore } from '../parts/with-services.ts';
-import { argument, type CommonOptions, leaf, option } from '../shell/define.ts';
+import { argument, type Given, leaf, option } from '../shell/define.ts';
 import { iso, print } from '../shell/output.ts';
 import { instant, wholeNumber } from '../shell/parsers.ts';
 
-interface SearchOptions extends CommonOptions {
-  readonly from?: number;
-  readonly to?: number;
-  readonly side?: string;
-  readonly limit: number;
-  readonly warehouse?: string;
-}
+type SearchOptions = Given<typeof options>;
 
 /** Bold on a terminal, brackets elsewhere. Control characters of a transcript do not reach the terminal. */
 const highlight = ({ text, highlights }: SearchHit): string => {
@@ -70,6 +64,17 @@ const run = (words: readonly string[], options: SearchOptions): Promise<void> =>
     print(options, toJson(result), render(result, side));
   });
 
+const options = {
+  from: option('--from <instant>', 'calls from then on (UTC)', { parse: instant }),
+  to: option('--to <instant>', 'calls before then (UTC)', { parse: instant }),
+  side: option('--side <side>', 'said by this side, such as in or out'),
+  limit: option('--limit <n>', 'most calls to show, newest first; at most 1000', {
+    parse: wholeNumber(1, 1_000),
+    standard: 20,
+  }),
+  warehouse: option('--warehouse <name>', 'where to search (default: the first Postgres warehouse)'),
+};
+
 export const command = leaf({
   args: [
     argument(
@@ -77,16 +82,7 @@ export const command = leaf({
       'words and "phrases in quotes"; or between alternatives, a minus sign before what is excluded',
     ),
   ],
-  options: [
-    option('--from <instant>', 'calls from then on (UTC)', { parse: instant }),
-    option('--to <instant>', 'calls before then (UTC)', { parse: instant }),
-    option('--side <side>', 'said by this side, such as in or out'),
-    option('--limit <n>', 'most calls to show, newest first; at most 1000', {
-      parse: wholeNumber(1, 1_000),
-      standard: 20,
-    }),
-    option('--warehouse <name>', 'where to search (default: the first Postgres warehouse)'),
-  ],
+  options,
   examples: [
     'callsync warehouse search-index create',
     'callsync search annuler contrat --side out',

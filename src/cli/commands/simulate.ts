@@ -8,19 +8,12 @@ import { terminal } from '../../lib/errors.ts';
 import type { SimulatorAddresses } from '../../simulator/control/control.ts';
 import { runSimulator } from '../../simulator/main.ts';
 import { dialectOf, dialects } from '../../simulator/service/dialects.ts';
-import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { type Given, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { port, wholeNumber } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-interface SimulateOptions extends CommonOptions {
-  readonly port: number;
-  readonly calls: number;
-  readonly dialect: string;
-  readonly webhook?: string;
-  readonly options: string;
-  readonly secrets?: string;
-}
+type SimulateOptions = Given<typeof options>;
 
 const wrong = (problem: string) =>
   terminal('USAGE_SIMULATOR', `The simulator cannot take these options: ${problem}.`, {
@@ -127,18 +120,20 @@ const run = async (options: SimulateOptions): Promise<void> => {
   }
 };
 
+const options = {
+  port: option('--port <port>', 'port of its HTTP interface; 0 = any free one', { parse: port, standard: 0 }),
+  calls: option('--calls <n>', 'number of calls', { parse: wholeNumber(0, 4_000_000), standard: 2_000 }),
+  dialect: option('--dialect <name>', 'how its call list behaves, one of the dialects below', { standard: 'activate' }),
+  webhook: option('--webhook <url>', 'send webhooks there'),
+  options: option('--options <yaml>', 'further options as YAML or JSON, such as "{live: {callsPerSecond: 5}}"', {
+    standard: '{}',
+  }),
+  secrets: option('--secrets <folder>', 'also write client-secret and signing-secret into files there'),
+};
+
 export const command = leaf({
   shared: 'json',
-  options: [
-    option('--port <port>', 'port of its HTTP interface; 0 = any free one', { parse: port, standard: 0 }),
-    option('--calls <n>', 'number of calls', { parse: wholeNumber(0, 4_000_000), standard: 2_000 }),
-    option('--dialect <name>', 'how its call list behaves, one of the dialects below', { standard: 'activate' }),
-    option('--webhook <url>', 'send webhooks there'),
-    option('--options <yaml>', 'further options as YAML or JSON, such as "{live: {callsPerSecond: 5}}"', {
-      standard: '{}',
-    }),
-    option('--secrets <folder>', 'also write client-secret and signing-secret into files there'),
-  ],
+  options,
   examples: [
     'callsync simulate --calls 500 --webhook http://127.0.0.1:8780/webhook',
     'callsync simulate --port 9000 --dialect page_total --secrets service',

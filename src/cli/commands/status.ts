@@ -16,7 +16,7 @@ import { openSource } from '../parts/open-source.ts';
 import { createWarehouse } from '../parts/open-warehouses.ts';
 import type { Services } from '../parts/services.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { type Given, leaf, option } from '../shell/define.ts';
 import { hasReader } from '../shell/output.ts';
 import { seconds } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
@@ -152,7 +152,9 @@ const showUntilStopped = async (show: () => Promise<string>, seconds: number, pl
   }
 };
 
-const run = (options: CommonOptions & { readonly watch?: number | true }): Promise<void> =>
+type StatusOptions = Given<typeof options>;
+
+const run = (options: StatusOptions): Promise<void> =>
   withStore(options, async (store, services) => {
     const { json = false, watch } = options;
     const show = async (): Promise<string> => {
@@ -163,8 +165,12 @@ const run = (options: CommonOptions & { readonly watch?: number | true }): Promi
     else await showUntilStopped(show, watch === true ? defaultSeconds : watch, json);
   });
 
+const options = {
+  watch: option<number | true>('--watch [seconds]', 'show it again and again, until Ctrl-C', { parse: seconds }),
+};
+
 export const command = leaf({
-  options: [option('--watch [seconds]', 'show it again and again, until Ctrl-C', { parse: seconds })],
+  options,
   examples: ['callsync status --json', 'callsync status --watch', 'callsync status --watch 10'],
   run,
 });

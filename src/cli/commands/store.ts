@@ -1,14 +1,10 @@
 import { openSecret } from '../../lib/secret.ts';
 import { receiverGrants, setUpReceiverRole } from '../../store/delivery/receiver-role.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { flag, type Given, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 
-interface GrantsOptions extends CommonOptions {
-  readonly role: string;
-  readonly apply?: boolean;
-  readonly passwordFile?: string;
-}
+type GrantsOptions = Given<typeof grantsOptions>;
 
 const grants = async (options: GrantsOptions): Promise<void> => {
   const { role, passwordFile } = options;
@@ -21,16 +17,18 @@ const grants = async (options: GrantsOptions): Promise<void> => {
   });
 };
 
+const grantsOptions = {
+  role: option('--role <name>', 'the role that receivers connect as', { standard: 'callsync_receiver' }),
+  apply: flag('--apply', 'migrate the store and give the rights, instead of printing them'),
+  passwordFile: option('--password-file <file>', 'with --apply: make the role, or change its password'),
+};
+
 export const command = group({
   examples: ['callsync store grants'],
   commands: {
     grants: leaf({
       does: 'the rights of a receiver that can add deliveries and read no call, as SQL',
-      options: [
-        option('--role <name>', 'the role that receivers connect as', { standard: 'callsync_receiver' }),
-        option('--apply', 'migrate the store and give the rights, instead of printing them'),
-        option('--password-file <file>', 'with --apply: make the role, or change its password'),
-      ],
+      options: grantsOptions,
       examples: [
         'callsync store grants --role callsync_receiver | psql',
         'callsync store grants --apply --password-file /run/secrets/receiver_password',

@@ -3,7 +3,7 @@ import { storeFrame } from '../../store/delivery/websocket-frames.ts';
 import { openPrivacy } from '../parts/keys.ts';
 import { claimSource, openSource } from '../parts/open-source.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { type Given, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';
 import { duration } from '../shell/parsers.ts';
 import { untilStopped } from '../shell/signals.ts';
@@ -19,7 +19,9 @@ const describe = (event: TapEvent): string => {
   }
 };
 
-const run = (options: CommonOptions & { readonly for?: number }): Promise<void> =>
+type TapOptions = Given<typeof options>;
+
+const run = (options: TapOptions): Promise<void> =>
   withStore(options, async (store, services) => {
     await claimSource(store, services.config);
     const source = openSource(services, store);
@@ -49,8 +51,10 @@ const run = (options: CommonOptions & { readonly for?: number }): Promise<void> 
     );
   });
 
+const options = { for: option('--for <duration>', 'end after this long, such as 30s', { parse: duration }) };
+
 export const command = leaf({
-  options: [option('--for <duration>', 'end after this long, such as 30s', { parse: duration })],
+  options,
   examples: ['callsync tap --for 5m'],
   remarks:
     'Needs source.websocket.url. Frames are stored in the table callsync.websocket_frames; the interface does not show what they mean.',

@@ -6,7 +6,7 @@ import { terminal } from '../../lib/errors.ts';
 import { listKeyUsage } from '../../store/delivery/agents.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
 import { withStore } from '../parts/with-services.ts';
-import { type CommonOptions, group, leaf, option } from '../shell/define.ts';
+import { type CommonOptions, flag, type Given, group, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
 import { print } from '../shell/output.ts';
 import { wholeNumber } from '../shell/parsers.ts';
@@ -35,15 +35,7 @@ const keys = (options: CommonOptions): Promise<void> =>
     print(options, rows, text.join('\n') || 'No key is configured, and nothing was delivered.');
   });
 
-interface SendCommandOptions extends CommonOptions {
-  readonly url?: string;
-  readonly file?: string;
-  readonly key?: string;
-  readonly unsigned?: boolean;
-  readonly hookId?: string;
-  readonly deliveryId?: string;
-  readonly count: number;
-}
+type SendCommandOptions = Given<typeof sendOptions>;
 
 /** Where the service would send to: the public address if one is configured, else the local listener. */
 const addressOf = ({ webhook }: Config): string => {
@@ -86,6 +78,16 @@ const send = async (options: SendCommandOptions): Promise<void> => {
   else if (results.some(({ delivered }) => !delivered)) endWith('denied');
 };
 
+const sendOptions = {
+  url: option('--url <url>', 'receiver (default: webhook.public_url, else the configured listener)'),
+  file: option('--file <file>', 'send these bytes instead of an invented call; - reads standard input'),
+  key: option('--key <name>', 'sign with this one of webhook.secrets (default: the first)'),
+  unsigned: flag('--unsigned', 'send no signature'),
+  hookId: option('--hook-id <id>', 'X-Service-Hook-Id'),
+  deliveryId: option('--delivery-id <id>', 'X-Service-Delivery (default: now)'),
+  count: option('--count <n>', 'send so many, one after the other', { parse: wholeNumber(1), standard: 1 }),
+};
+
 export const command = group({
   examples: [
     'callsync webhook keys',
@@ -100,15 +102,7 @@ export const command = group({
     }),
     send: leaf({
       does: 'sign and send an invented call, or a file, as the service would: 10 seconds, one retry',
-      options: [
-        option('--url <url>', 'receiver (default: webhook.public_url, else the configured listener)'),
-        option('--file <file>', 'send these bytes instead of an invented call; - reads standard input'),
-        option('--key <name>', 'sign with this one of webhook.secrets (default: the first)'),
-        option('--unsigned', 'send no signature'),
-        option('--hook-id <id>', 'X-Service-Hook-Id'),
-        option('--delivery-id <id>', 'X-Service-Delivery (default: now)'),
-        option('--count <n>', 'send so many, one after the other', { parse: wholeNumber(1), standard: 1 }),
-      ],
+      options: sendOptions,
       examples: [
         'callsync webhook send',
         'callsync webhook send --url http://127.0.0.1:8780/webhook --count 5',

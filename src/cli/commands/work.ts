@@ -1,7 +1,7 @@
 /** Processes that work: `callsync up`, with everything in it, and `callsync worker`. */
 import { createRegistry } from '../../health/metrics/registry.ts';
 import { triggerSweep } from '../../temporal/schedules.ts';
-import { type WorkerRole, workerRoles } from '../../temporal/worker.ts';
+import { workerRoles } from '../../temporal/worker.ts';
 import { requireKeyFile } from '../parts/keys.ts';
 import { openOperations, openPage } from '../parts/open-operations.ts';
 import { openParts } from '../parts/open-parts.ts';
@@ -11,17 +11,15 @@ import { psqlLine } from '../parts/open-store.ts';
 import { openWorkers } from '../parts/open-workers.ts';
 import { ensureConfiguredSchedules } from '../parts/temporal.ts';
 import { withServices } from '../parts/with-services.ts';
-import { type CommonOptions, leaf, option } from '../shell/define.ts';
+import { flag, type Given, leaf, several } from '../shell/define.ts';
 import { createLogger } from '../shell/log.ts';
 import { print, readVersion } from '../shell/output.ts';
 import { untilStopped } from '../shell/signals.ts';
 
-interface WorkOptions extends CommonOptions {
-  readonly schedules?: boolean;
-  readonly acceptSource?: boolean;
-}
+type UpOptions = Given<typeof upOptions>;
+type WorkerOptions = Given<typeof workerOptions>;
 
-const runUp = (options: WorkOptions): Promise<void> =>
+const runUp = (options: UpOptions): Promise<void> =>
   withServices(options, async (services) => {
     const { stopped } = untilStopped();
     const { operations, webhook } = services.config;
@@ -49,10 +47,10 @@ const runUp = (options: WorkOptions): Promise<void> =>
     await Promise.race([stopped, workers.finished]);
   });
 
-const runWorker = (options: WorkOptions & { readonly roles: readonly WorkerRole[] }): Promise<void> =>
+const runWorker = (options: WorkerOptions): Promise<void> =>
   withServices(options, async (services) => {
     const { config } = services;
-    const { roles } = options;
+    const { roles = workerRoles } = options;
     requireKeyFile(config);
     const { stopped } = untilStopped();
     const registry = createRegistry({ ...config.operations, version: readVersion() });
@@ -68,21 +66,25 @@ const runWorker = (options: WorkOptions & { readonly roles: readonly WorkerRole[
     await Promise.race([stopped, workers.finished]);
   });
 
+const upOptions = {
+  acceptSource,
+  schedules: flag('--no-schedules', 'do not start continuous sync; what waits is still merged and loaded'),
+};
+
+const workerOptions = {
+  roles: several('--roles <roles...>', `what it polls for (default: ${workerRoles.join(', ')})`, workerRoles),
+  schedules: flag('--schedules', 'also start continuous sync: create its schedules, or bring them up to date'),
+  acceptSource,
+};
+
 export const up = leaf({
-  options: [
-    acceptSource,
-    option('--no-schedules', 'do not start continuous sync; what waits is still merged and loaded'),
-  ],
+  options: upOptions,
   examples: ['callsync up --config callsync.yaml'],
   run: runUp,
 });
 
 export const worker = leaf({
-  options: [
-    option('--roles <roles...>', 'what it polls for', { choices: workerRoles, standard: [...workerRoles] }),
-    option('--schedules', 'also start continuous sync: create its schedules, or bring them up to date'),
-    acceptSource,
-  ],
+  options: workerOptions,
   examples: ['callsync worker --config callsync.yaml --roles read load'],
   run: runWorker,
 });

@@ -8,7 +8,7 @@ import { say } from '../shell/output.ts';
 import { createBackfillView } from '../shell/progress.ts';
 import { type QueueRole, unpolledQueues } from './temporal.ts';
 
-export interface FollowOptions<Progress> {
+interface FollowOptions<Progress> {
   /** In sentences, such as “backfill”. */
   readonly what: string;
   /** Asked for progress now and then, and shown what comes. Its failures are not the workflow's. */
@@ -26,7 +26,7 @@ export interface FollowOptions<Progress> {
 /** A worker that is there answers within a second or two. */
 const silentMs = 30_000;
 
-export type Followed<Result> = { readonly ended: true; readonly result: Result } | { readonly ended: false };
+type Followed<Result> = { readonly ended: true; readonly result: Result } | { readonly ended: false };
 
 /**
  * The result, or that `signal` came first: then at once, whether or not a worker answers.

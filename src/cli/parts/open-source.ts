@@ -11,7 +11,7 @@ import { createSource, requestLimitRules, type Source } from '../../source/sourc
 import { keepMeta, readMeta, writeMeta } from '../../store/meta.ts';
 import { createSharedSlots } from '../../store/request-limit.ts';
 import type { Store } from '../../store/store.ts';
-import { option } from '../shell/define.ts';
+import { flag } from '../shell/define.ts';
 import type { Services } from './services.ts';
 
 /**
@@ -83,7 +83,7 @@ export const claimSource = async (
 };
 
 /** For commands that bring calls in. */
-export const acceptSource = option(
+export const acceptSource = flag(
   '--accept-source',
   'take the configured service for the one whose calls the store holds: it has moved',
 );

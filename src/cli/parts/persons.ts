@@ -13,25 +13,23 @@ import type { ErasureReceipt } from '../../pipeline/persons/receipt.ts';
 import { readDocuments } from '../../store/ledger/ledger.ts';
 import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
 import type { Store } from '../../store/store.ts';
-import { type CommonOptions, option, required } from '../shell/define.ts';
+import { type Given, option, required } from '../shell/define.ts';
 import { say } from '../shell/output.ts';
 import { countriesOf, openPrivacy } from './keys.ts';
 import { openStoreService } from './open-store.ts';
 import type { Services } from './services.ts';
 import { withServices } from './with-services.ts';
 
-export interface PersonOptions extends CommonOptions {
-  readonly by: PersonRequest['kind'];
-  readonly key?: string;
-  readonly file?: string;
-}
+export type PersonOptions = Given<typeof personOptions>;
 
 /** The options that say whose calls are meant. */
-export const personOptions = [
-  required('--by <kind>', 'what the values are', { choices: Object.keys(requestKinds) }),
-  option('--key <name>', 'the metadata key that holds the values'),
-  option('--file <file>', 'file with one value a line (default: standard input, or a question)'),
-];
+export const personOptions = {
+  by: required('--by <kind>', 'what the values are', {
+    choices: Object.keys(requestKinds) as (keyof typeof requestKinds)[],
+  }),
+  key: option('--key <name>', 'the metadata key that holds the values'),
+  file: option('--file <file>', 'file with one value a line (default: standard input, or a question)'),
+};
 
 /**
  * Values that must not be in the arguments, where every process of the machine could read them. One value a line: of a file, of standard input, or asked for

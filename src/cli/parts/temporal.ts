@@ -107,7 +107,7 @@ export const ensureConfiguredSchedules = async (
     services.say(`The schedule ${name} was made by callsync backfill schedule create; the configured one is left out.`);
 };
 
-export interface ListedBackfill {
+interface ListedBackfill {
   readonly name: string;
   /** As Temporal calls it: RUNNING, COMPLETED, FAILED, CANCELLED, … */
   readonly status: string;

@@ -1,11 +1,25 @@
 /** Commands as data: options, examples and work, which these functions give to commander. */
 import { Argument, type Command, Option } from 'commander';
 
+/** An option with the type of its value. */
+type OptionOf<T> = Option & { readonly holds?: T };
+type Options = Readonly<Record<string, OptionOf<unknown>>>;
+
+/** Options that all commands share. */
 export interface CommonOptions {
   readonly config?: string;
   readonly json?: boolean;
   readonly logLevel: string;
 }
+
+/** What a command gets that takes these options, by their names, beside the shared ones. */
+export type Given<O extends Options> = CommonOptions & {
+  readonly [K in Certain<O>]: Value<O[K]>;
+} & { readonly [K in Exclude<keyof O, Certain<O>>]?: Value<O[K]> };
+
+type Value<O> = O extends OptionOf<infer T> ? T : never;
+/** Those that always have a value. */
+type Certain<O> = { [K in keyof O]: undefined extends Value<O[K]> ? never : K }[keyof O];
 
 /** Gives a command of commander what it has. */
 export type AddCommand = (command: Command) => void;
@@ -20,8 +34,8 @@ interface Described {
 
 interface Leaf extends Described {
   readonly args?: readonly Argument[];
-  readonly options?: readonly Option[];
-  /** Options that all commands share: by default file, JSON and log. */
+  readonly options?: Options;
+  /** Which of the shared options it takes: by default file, JSON and log. */
   readonly shared?: 'all' | 'json' | 'none';
   readonly run: (...given: never[]) => unknown;
 }
@@ -41,10 +55,14 @@ const describe = (command: Command, { does, examples, remarks = '' }: Described)
 };
 
 export const leaf =
-  ({ args = [], options = [], shared = 'all', run, ...described }: Leaf): AddCommand =>
+  ({ args = [], options = {}, shared = 'all', run, ...described }: Leaf): AddCommand =>
   (command) => {
     for (const argument of args) command.addArgument(argument);
-    for (const one of [...sharedOptions[shared], ...options]) command.addOption(one);
+    for (const one of sharedOptions[shared]) command.addOption(one);
+    for (const [name, one] of Object.entries(options)) {
+      if (one.attributeName() !== name) throw new Error(`${one.long} is given as ${one.attributeName()}, not ${name}`);
+      command.addOption(one);
+    }
     describe(command, described);
     command.action(run as (...given: unknown[]) => Promise<void>);
   };
@@ -56,34 +74,54 @@ export const group =
     describe(command, described);
   };
 
-interface Rules {
+interface Rules<T> {
   /** @param before what an option that is given several times held so far. */
-  readonly parse?: (text: string, before: never) => unknown;
-  readonly choices?: readonly string[];
-  readonly standard?: unknown;
+  readonly parse?: (text: string, before: never) => T;
+  readonly choices?: readonly T[];
+  readonly standard?: T;
   /** How the help tells the default. */
   readonly shown?: string;
 }
 
-const ruled = <T extends Argument | Option>(one: T, { parse, choices, standard, shown }: Rules): T => {
-  if (choices !== undefined) one.choices(choices);
+const ruled = <T, R extends Argument | Option>(one: R, { parse, choices, standard, shown }: Rules<T>): R => {
+  if (choices !== undefined) one.choices(choices as readonly string[]);
   if (parse !== undefined) one.argParser(parse as (text: string, before: unknown) => unknown);
   if (standard !== undefined) one.default(standard, shown);
   return one;
 };
 
-export const option = (flags: string, text: string, rules: Rules = {}): Option => ruled(new Option(flags, text), rules);
-export const required = (flags: string, text: string, rules: Rules = {}): Option =>
-  option(flags, text, rules).makeOptionMandatory();
-export const argument = (name: string, text: string, rules: Rules = {}): Argument =>
+interface MakeOption {
+  <const T = string>(flags: string, text: string, rules: Rules<T> & { readonly standard: T }): OptionOf<T>;
+  <const T = string>(flags: string, text: string, rules?: Rules<T>): OptionOf<T | undefined>;
+}
+
+/** An option with a value: text, unless a parser or choices say otherwise. */
+export const option: MakeOption = <T>(flags: string, text: string, rules: Rules<T> = {}) =>
+  ruled(new Option(flags, text), rules);
+
+export const required = <const T = string>(flags: string, text: string, rules: Rules<T> = {}): OptionOf<T> =>
+  ruled(new Option(flags, text), rules).makeOptionMandatory();
+
+/** An option that takes several values. */
+export const several = <const T = string>(
+  flags: string,
+  text: string,
+  choices?: readonly T[],
+): OptionOf<readonly T[] | undefined> =>
+  ruled<T, Option>(new Option(flags, text), choices === undefined ? {} : { choices });
+
+/** An option without a value; of one that begins with --no-, false where it is given. */
+export const flag = (flags: string, text: string): OptionOf<boolean | undefined> => new Option(flags, text);
+
+export const argument = <T = string>(name: string, text: string, rules: Rules<T> = {}): Argument =>
   ruled(new Argument(name, text), rules);
 
-export const logLevel = (standard: string): Option =>
-  option('--log-level <level>', 'what the process log tells on standard error', {
+export const logLevel = (standard: string): OptionOf<string> =>
+  option<string>('--log-level <level>', 'what the process log tells on standard error', {
     choices: ['silent', 'error', 'warn', 'info', 'debug'],
     standard,
   });
 
-const json = option('--json', 'print the result as one JSON line on standard output');
+const json = flag('--json', 'print the result as one JSON line on standard output');
 const config = option('-c, --config <file>', 'configuration file (default: CALLSYNC_CONFIG, else ./callsync.yaml)');
 const sharedOptions = { none: [], json: [json], all: [config, json, logLevel('warn')] } as const;

@@ -3,7 +3,7 @@ import { Agent, request } from 'undici';
 import { errorCode } from '../../../webhook/server/receiver-log.ts';
 import { signBody } from '../../../webhook/server/signature.ts';
 
-export interface SendOptions {
+interface SendOptions {
   readonly url: string;
   readonly body: Buffer | string;
   /** Without it the delivery is not signed. */
