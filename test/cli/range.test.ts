@@ -1,18 +1,100 @@
-/** Ranges that commands take. */
+/** What commands make of ranges and times, and what they say of them. */
 import { expect, test, vi } from 'vitest';
+import { emptyTotals } from '../../schemas/orchestration.ts';
+import { awaitedRange } from '../../src/cli/commands/await.ts';
+import { describeBackfill } from '../../src/cli/commands/backfill.ts';
 import { untilNow } from '../../src/cli/parts/range.ts';
+import { tellTimes } from '../../src/cli/shell/output.ts';
+
+const now = Date.parse('2026-04-01T10:00:00Z');
+const told = (input: Parameters<typeof awaitedRange>[0], zone: string): readonly string[] => {
+  const { from, to } = awaitedRange(input, zone, now);
+  return [from, to].map((micros) => new Date(micros / 1000).toISOString());
+};
+
+test.each([
+  [
+    'dates of UTC',
+    { from: '2026-01-01', to: '2026-01-02' },
+    'UTC',
+    ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z'],
+  ],
+  [
+    'dates of a zone',
+    { from: '2026-01-01', to: '2026-01-02' },
+    'Europe/Paris',
+    ['2025-12-31T23:00:00.000Z', '2026-01-01T23:00:00.000Z'],
+  ],
+  [
+    'a day of 23 hours',
+    { from: '2026-03-29', to: '2026-03-30' },
+    'Europe/Paris',
+    ['2026-03-28T23:00:00.000Z', '2026-03-29T22:00:00.000Z'],
+  ],
+  ['instants', { from: 0, to: 1_000_000 }, 'Europe/Paris', ['1970-01-01T00:00:00.000Z', '1970-01-01T00:00:01.000Z']],
+  ['last week', { lastWeek: true }, 'Europe/Paris', ['2026-03-22T23:00:00.000Z', '2026-03-29T22:00:00.000Z']],
+] as const)('await: %s', (_, input, zone, expected) => {
+  expect(told(input, zone)).toEqual(expected);
+});
+
+test.each([
+  ['nothing', {}],
+  ['an end alone', { to: '2026-01-01' }],
+  ['a week and a start', { lastWeek: true, from: '2026-01-01' }],
+  ['an empty range', { from: '2026-01-01', to: '2026-01-01' }],
+  ['time to come', { from: '2026-01-01', to: '2026-05-01' }],
+] as const)('await: %s is refused', (_, input) => {
+  expect(() => awaitedRange(input, 'UTC', now)).toThrow(expect.objectContaining({ code: 'USAGE_RANGE' }));
+});
 
 test('a range that reaches into the future ends now, and says so; one that ends before it begins is refused', () => {
   vi.useFakeTimers({ now: Date.parse('2026-04-01T10:00:00Z') });
-  const now = Date.now() * 1000;
+  const present = Date.now() * 1000;
   const told: string[] = [];
   const tell = (message: string) => void told.push(message);
-  expect(untilNow({ from: 0 }, tell)).toEqual({ from: 0, to: now });
-  expect(untilNow({ from: 0, to: now - 1 }, tell)).toEqual({ from: 0, to: now - 1 });
+  expect(untilNow({ from: 0 }, tell)).toEqual({ from: 0, to: present });
+  expect(untilNow({ from: 0, to: present - 1 }, tell)).toEqual({ from: 0, to: present - 1 });
   expect(told).toEqual([]);
-  expect(untilNow({ from: 0, to: now + 86_400_000_000 }, tell)).toEqual({ from: 0, to: now });
+  expect(untilNow({ from: 0, to: present + 86_400_000_000 }, tell)).toEqual({ from: 0, to: present });
   expect(told).toEqual(['The range ends now: 2026-04-02T10:00:00.000Z lies in the future.']);
-  for (const range of [{ from: 5, to: 5 }, { from: now + 1 }])
+  for (const range of [{ from: 5, to: 5 }, { from: present + 1 }])
     expect(() => untilNow(range, tell)).toThrow(expect.objectContaining({ code: 'USAGE_RANGE' }));
   vi.useRealTimers();
+});
+
+test.each([
+  ['nothing was', 0, undefined],
+  ['all was', 1_000, '  100 % of the range was read before and is skipped: --force reads it again'],
+  ['nearly nothing was', 1, '  1 % of the range was read before and is skipped: --force reads it again'],
+])('backfill: %s read before', (_, skippedSeconds, line) => {
+  const told = describeBackfill('old', {
+    state: 'done',
+    axis: 'qualified',
+    range: { from: 0, to: 1_000_000_000 },
+    share: 1,
+    totals: { ...emptyTotals, calls: 23, skippedSeconds },
+    expected: 2_343,
+    concurrency: 1,
+    startedAt: 0,
+    todo: [],
+  });
+  expect(told.split('\n').find((one) => one.includes('skipped'))).toBe(line);
+});
+
+test('ranges and instants are told in ISO 8601 wherever they are, and counts stay numbers', () => {
+  const range = { from: 1_700_000_000_000_000, to: 1_700_000_000_123_456 };
+  const told = { from: '2023-11-14T22:13:20.000Z', to: '2023-11-14T22:13:20.123Z' };
+  const facts = { ...range, todo: [range], warehouses: { main: [range] }, calls: 7, startedAt: new Date(0), by: null };
+  expect(tellTimes(facts)).toEqual({
+    ...told,
+    todo: [told],
+    warehouses: { main: [told] },
+    calls: 7,
+    startedAt: '1970-01-01T00:00:00.000Z',
+    by: null,
+  });
+  expect(tellTimes({ from: 'a', receiver: { at: 0, url: 'b' } })).toEqual({
+    from: 'a',
+    receiver: { at: '1970-01-01T00:00:00.000Z', url: 'b' },
+  });
 });
