@@ -13,9 +13,9 @@ interface Shown {
   readonly isLast?: boolean;
 }
 
-const createView = <P>(title: string, describe: (progress: P) => Shown) => {
+/** @param last when a line was written last, in milliseconds: what ends before the next is due tells only its result. */
+const createView = <P>(title: string, describe: (progress: P) => Shown, last = 0) => {
   let bar: SingleBar | undefined;
-  let last = 0;
   return {
     update: (progress: P): void => {
       const { percentage, text, isLast = false } = describe(progress);
@@ -64,7 +64,11 @@ export const createBackfillView = (title: string) =>
   });
 
 export const createImportView = (title: string) =>
-  createView<ImportProgress>(title, ({ bytes, size, records, refused }) => ({
-    percentage: size === null || size === 0 ? null : Math.round((bytes / size) * 100),
-    text: `${countOf(records, 'record')}, ${refused} refused`,
-  }));
+  createView<ImportProgress>(
+    title,
+    ({ bytes, size, records, refused }) => ({
+      percentage: size === null || size === 0 ? null : Math.round((bytes / size) * 100),
+      text: `${countOf(records, 'record')}, ${refused} refused`,
+    }),
+    Date.now(),
+  );
