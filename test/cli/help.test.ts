@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { exits, renderExits } from '../../src/cli/shell/exit.ts';
+import { exitCodesOf, exits, renderExits } from '../../src/cli/shell/exit.ts';
 import { createProgram } from '../../src/cli/shell/program.ts';
 
 const program = await createProgram(() => true);
@@ -77,4 +77,22 @@ test('no command ends with a code that the help does not list', () => {
     expect(help).toMatch(new RegExp(`${code} +${text}`));
   }
   expect(Object.values(exits).map(([code]) => code)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+});
+
+// 3 is said of access alone, and 4 of what does not answer: where all answered, it is 5 or 6.
+test.each([
+  ['CONFIG_INVALID', 'terminal', 2],
+  ['QUERY_REFUSED', 'terminal', 2],
+  ['TOKEN_REFUSED', 'terminal', 3],
+  ['DATABASE_PERMISSION', 'terminal', 3],
+  ['PRIVACY_KEY', 'terminal', 3],
+  ['DATABASE_UNREACHABLE', 'transient', 4],
+  ['NO_WORKER', 'transient', 4],
+  ['GO_LIVE_EMPTY', 'transient', 5],
+  ['GO_LIVE_SILENT', 'transient', 5],
+  ['DEMO_NOT_SETTLED', 'transient', 5],
+  ['ERASURE_HELD', 'terminal', 6],
+  ['STORE_SCHEMA', 'terminal', 6],
+] as const)('%s ends with its exit code', (code, kind, expected) => {
+  expect(exitCodesOf({ code, kinds: [kind] })).toBe(String(expected));
 });

@@ -109,7 +109,7 @@ const awaitProof = async (store: Store, services: Services, request: AwaitReques
     complaintOf: (result: Result) => string | undefined,
   ): Promise<string | undefined> => {
     const signal = AbortSignal.timeout(Math.max(1, deadline - Date.now()));
-    const followed = await followWorkflow<Result>(handle, { what, signal, say: services.say });
+    const followed = await followWorkflow<Result>(handle, { what, signal });
     return followed.ended ? complaintOf(followed.result) : await failingActivity(handle);
   };
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {

@@ -90,7 +90,7 @@ const control = (
   withBackfill(options, name, async (handle, status) => {
     if (status !== 'RUNNING')
       throw terminal('USAGE_BACKFILL', `The backfill “${name}” has ended (${wordOf(status)}): nothing to ${verb}.`);
-    const progress = await needWorkers(handle, say, change(handle));
+    const progress = await needWorkers(handle, change(handle));
     print(options, toJson(name, progress), describeBackfill(name, progress));
   });
 

@@ -63,7 +63,6 @@ const run = (options: EraseOptions): Promise<void> =>
       look: { everyMs, ask: () => handle.query(erasureProgressQuery), show: showWaiting() },
       roles,
       signal: untilStopped().signal,
-      say,
     }).catch(async (error: unknown) => {
       if (!(error instanceof CallsyncError) || error.code !== 'NO_WORKER') throw error;
       say('No worker answers: this process loads the tombstones.');

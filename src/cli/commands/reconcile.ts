@@ -62,7 +62,6 @@ const reconcile = (options: ReconcileOptions): Promise<void> =>
         },
       },
       signal: untilStopped().signal,
-      say,
     });
     const progress = followed.ended ? followed.result : last;
     if (!followed.ended) say('The reconciliation goes on in its workers; the same command joins it again.');

@@ -40,7 +40,6 @@ const load = (origin: 'fill' | 'rebuild') => (name: string, options: CommonOptio
         what: 'load',
         roles: ['workflows', 'load'],
         signal,
-        say: services.say,
       });
       if (!followed.ended) {
         services.say(

@@ -20,7 +20,6 @@ interface FollowOptions<Progress> {
   readonly roles?: readonly QueueRole[];
   /** Ends the following, not the workflow. */
   readonly signal?: AbortSignal;
-  readonly say: (message: string) => void;
 }
 
 /** A worker that is there answers within a second or two. */
@@ -44,7 +43,7 @@ export const followWorkflow = async <Result, Progress = never>(
     if (signal?.aborted) leave();
     signal?.addEventListener('abort', leave, { once: true });
   });
-  const workers = watchWorkers(handle, options.say, options.roles);
+  const workers = watchWorkers(handle, options.roles);
   void keepLooking(options, over.signal);
   try {
     return await Promise.race([result, left, workers.lost]);
@@ -57,10 +56,7 @@ export const followWorkflow = async <Result, Progress = never>(
   }
 };
 
-const keepLooking = async <Progress>(
-  { look, what, say }: FollowOptions<Progress>,
-  over: AbortSignal,
-): Promise<void> => {
+const keepLooking = async <Progress>({ look, what }: FollowOptions<Progress>, over: AbortSignal): Promise<void> => {
   if (look === undefined) return;
   let answered = Date.now();
   const remind = setInterval(() => {
@@ -113,12 +109,8 @@ interface WorkerWatch {
   stop(): void;
 }
 
-/** Watches for workers that can do a workflow. @param say tells the first time that there are none. */
-const watchWorkers = (
-  handle: WorkflowHandle,
-  say: (message: string) => void,
-  roles?: readonly QueueRole[],
-): WorkerWatch => {
+/** Watches for workers that can do a workflow, and says the first time that there are none. */
+const watchWorkers = (handle: WorkflowHandle, roles?: readonly QueueRole[]): WorkerWatch => {
   const stopped = new AbortController();
   const watch = async (): Promise<never> => {
     const { client } = handle;
@@ -147,12 +139,8 @@ const noWorker = (where: string) =>
   });
 
 /** The outcome of `work`, which a worker must do. @throws transient NO_WORKER */
-export const needWorkers = async <T>(
-  handle: WorkflowHandle,
-  say: (message: string) => void,
-  work: Promise<T>,
-): Promise<T> => {
-  const workers = watchWorkers(handle, say, ['workflows']);
+export const needWorkers = async <T>(handle: WorkflowHandle, work: Promise<T>): Promise<T> => {
+  const workers = watchWorkers(handle, ['workflows']);
   try {
     return await Promise.race([work, workers.lost]);
   } finally {
@@ -182,7 +170,6 @@ export const watchBackfill = async (
     const followed = await followWorkflow<BackfillProgress, BackfillProgress>(handle, {
       what: 'backfill',
       look: { everyMs, ask: () => handle.query(progressQuery), show },
-      say,
       signal,
     });
     if (followed.ended) show({ ...followed.result, share: shareOf(followed.result) });
