@@ -28,29 +28,42 @@ const longEnough = (code: Code, name: string, bytes: Buffer): Buffer => {
 
 const inDataDir = ({ data_dir }: Config['store'], name: string): string => join(resolveDataDir(data_dir), name);
 
-/** A key of callsync's own: from the configured file, or from one that the first start makes in `data_dir`. */
-const ownKey = (code: Code, name: string, configured: string | undefined, file: string): StoreKey => {
+interface OwnFile {
+  /** Of a file that the configuration names. */
+  readonly configured: string | undefined;
+  readonly store: Config['store'];
+  /** In `data_dir`, made at the first start. */
+  readonly made: string;
+}
+
+/** A key of callsync's own: from the configured file, or from one that the first start makes. */
+const ownKey = (code: Code, name: string, { configured, store, made }: OwnFile): StoreKey => {
+  const file = configured ?? inDataDir(store, made);
   const source = openSecret({ key: name, file: configured }) ?? openOwnSecret(name, file);
-  return { code, name, file: configured ?? file, bytes: longEnough(code, name, source.readBytes()), former: [] };
+  return { code, name, file, bytes: longEnough(code, name, source.readBytes()), former: [] };
 };
 
 const givenKey = (code: Code, name: string, file: string): Buffer =>
   longEnough(code, name, openSecret({ key: name, file })?.readBytes() ?? Buffer.alloc(0));
 
 const tombstoneKey = ({ store }: KeySettings): StoreKey =>
-  ownKey('TOMBSTONE_KEY', 'store.tombstone_key', store.tombstone_key_file, inDataDir(store, 'tombstone.key'));
+  ownKey('TOMBSTONE_KEY', 'store.tombstone_key', {
+    configured: store.tombstone_key_file,
+    store,
+    made: 'tombstone.key',
+  });
 
 const proofKey = ({ store }: Pick<Config, 'store'>): StoreKey => ({
-  ...ownKey('PROOF_KEY', 'store.proof_key', store.proof_key_file, inDataDir(store, 'proof.key')),
+  ...ownKey('PROOF_KEY', 'store.proof_key', { configured: store.proof_key_file, store, made: 'proof.key' }),
   former: store.former_proof_key_files.map((file) => givenKey('PROOF_KEY', 'store.former_proof_key', file)),
 });
 
-/** Where the key of tokens is unless `privacy.key_file` says otherwise. */
-const ownKeyFile = (store: Config['store']): string => inDataDir(store, 'privacy.key');
-
 /** The keys of tokens by their ids, the present one first. */
 const tokenKeys = ({ privacy, store }: KeySettings): readonly (StoreKey & { readonly id: string })[] => [
-  { ...ownKey('PRIVACY_KEY', 'privacy.key', privacy.key_file, ownKeyFile(store)), id: privacy.key_id },
+  {
+    ...ownKey('PRIVACY_KEY', 'privacy.key', { configured: privacy.key_file, store, made: 'privacy.key' }),
+    id: privacy.key_id,
+  },
   ...privacy.former_keys.map(({ id, file }) => {
     const bytes = givenKey('PRIVACY_KEY', 'privacy.former_key', file);
     return { code: 'PRIVACY_KEY' as const, name: 'privacy.key', id, file, bytes, former: [] };
