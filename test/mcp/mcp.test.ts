@@ -271,7 +271,7 @@ describe('over HTTP', () => {
     const actor = { name: 'ada', token_file: `${folder.path}/token` };
     await folder.write('callsync.yaml', `${config}operations: ${JSON.stringify({ actors: [actor] })}\n`);
     const exposed = await folder.run(['mcp', '--http', '0', '--listen', '0.0.0.0']);
-    expect(exposed).toMatchObject({ code: 3, stderr: expect.stringContaining('need a certificate') });
+    expect(exposed).toMatchObject({ code: 2, stderr: expect.stringContaining('need a certificate') });
     const url = await serveHttp();
     const { host } = new URL(url);
     expect(await send(url, { host })).toBe(401);
