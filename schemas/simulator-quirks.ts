@@ -10,6 +10,8 @@ const poisonSchema = z.object({
   single: z.boolean().default(true).describe('The single call fails too.'),
 });
 
+export type Quirks = z.output<typeof quirksSchema>;
+
 export const quirksSchema = z.object({
   doubledShare: share.default(0).describe('Calls that the list names twice in a row and counts twice.'),
   countLagSeconds: z.number().min(0).default(0).describe('Totals tell what the list held so many seconds ago.'),
@@ -18,6 +20,30 @@ export const quirksSchema = z.object({
     .min(0)
     .default(0)
     .describe('Every second request is answered by a replica that is so many seconds late.'),
+  totals: z
+    .enum(['true', 'half', 'double', 'page'])
+    .default('true')
+    .describe('Totals say what matches, half or twice of it, or how many records the page has.'),
+  order: z
+    .enum(['steady', 'random'])
+    .default('steady')
+    .describe('`random`: records come in another order with each request.'),
+  pageRepeats: z.number().int().min(0).default(0).describe('Each page but the first begins so many records early.'),
+  pageMost: z
+    .number()
+    .int()
+    .positive()
+    .optional()
+    .describe('A page holds no more, and the next one begins where the page asked for would have ended.'),
+  pageVaries: share.default(0).describe('Pages that hold only half of what was asked for.'),
+  gaps: z
+    .object({ share, records: z.number().int().positive() })
+    .prefault({ share: 0, records: 1 })
+    .describe('Records that are left out after the pages were cut, in runs: pages are short, or empty, in the middle.'),
+  cursors: z
+    .enum(['good', 'expired', 'same'])
+    .default('good')
+    .describe('One place in ten leads on by a cursor that has expired, or by the one that led there.'),
   listDelayMs: z.number().min(0).default(0).describe('Time before each answer of the list, such as for counting.'),
   hollow: z
     .array(z.string().min(1))

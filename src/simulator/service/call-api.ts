@@ -82,7 +82,7 @@ const answeredAt = ({ settings }: Exchange, world: World, number: number): numbe
 const answerList = async (exchange: Exchange, parts: CallApiParts, dialect: Dialect, number: number): Promise<void> => {
   const { world, records } = parts;
   const { settings } = exchange;
-  const { doubledShare, countLagSeconds, listDelayMs } = settings.quirks;
+  const { countLagSeconds, listDelayMs } = settings.quirks;
   const query = parseListQuery(dialect, exchange.url.searchParams);
   if (listDelayMs > 0) await waitFor(listDelayMs);
   const at = answeredAt(exchange, world, number);
@@ -92,10 +92,12 @@ const answerList = async (exchange: Exchange, parts: CallApiParts, dialect: Dial
     countAt: at - countLagSeconds * 1_000,
     frozen: settings.staticPages,
     tieSeed: settings.unstableTies ? number : undefined,
-    doubledShare,
+    quirks: settings.quirks,
     seed: settings.seed,
+    number,
   });
   if (await injectPoison(exchange, page.indices, query.exclude.has('transcript_json'), false)) return;
+  if (page.hasExpired) throw new BadQuery('the cursor has expired');
   const cursor = page.next === undefined ? undefined : formatCursor(query, page.next);
   const [before, after] = envelope(dialect, page.total, cursor);
   const body = [before, ...records.join(page.indices, query.exclude, at), after];

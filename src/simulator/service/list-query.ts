@@ -60,12 +60,17 @@ const parseTimestamp = (name: string, text: string, format: Dialect['format']): 
 const parseRange = (dialect: Dialect, axis: Axis, parameters: URLSearchParams): AxisRange => {
   const window = dialect.windows.find((candidate) => candidate.axis === axis);
   if (window === undefined) return everything;
-  const from = parameters.get(window.from);
-  const to = parameters.get(window.to);
+  const { boundStepMs: step, boundZoneMinutes, bounds, boundThrough } = dialect;
+  const read = (name: string): number | undefined => {
+    const text = parameters.get(name);
+    if (text === null) return undefined;
+    return Math.floor(parseTimestamp(name, text, dialect.format) / step) * step - boundZoneMinutes * 60_000;
+  };
+  const [from, to] = [read(window.from), read(window.to)];
   return {
-    from: from === null ? everything.from : parseTimestamp(window.from, from, dialect.format),
-    to: to === null ? everything.to : parseTimestamp(window.to, to, dialect.format),
-    toInclusive: dialect.bounds === 'inclusive',
+    from: from === undefined ? everything.from : from + (bounds === 'open' ? 1 : 0),
+    to: to === undefined ? everything.to : to + (boundThrough ? step - 1 : 0),
+    toInclusive: bounds === 'inclusive',
   };
 };
 
@@ -99,7 +104,9 @@ const parseOffset = (dialect: Dialect, parameters: URLSearchParams, size: number
   const { paging } = dialect;
   if (paging.style === 'offset') {
     const offset = parseInteger(paging.offset, parameters.get(paging.offset), 0);
-    if (offset > (paging.maxOffset ?? offset)) throw new BadQuery(`${paging.offset}: at most ${paging.maxOffset}`);
+    const { maxOffset = offset, beyondMax } = paging;
+    if (offset > maxOffset && beyondMax === 'clamp') return maxOffset;
+    if (offset > maxOffset) throw new BadQuery(`${paging.offset}: at most ${paging.maxOffset}`);
     return offset;
   }
   if (paging.style !== 'page') return 0;

@@ -1,5 +1,6 @@
 /** Finds the calls of one page. */
 import type { Dialect } from '../../../schemas/simulator-dialect.ts';
+import type { Quirks } from '../../../schemas/simulator-quirks.ts';
 import { everything } from '../calls/axis-index.ts';
 import { fraction } from '../calls/random.ts';
 import type { World } from '../calls/world.ts';
@@ -11,6 +12,8 @@ export interface Page {
   readonly total: number;
   /** Where a cursor would continue; undefined on the last page. */
   readonly next: readonly [number, number] | undefined;
+  /** The cursor that led here has expired. */
+  readonly hasExpired?: boolean;
 }
 
 interface PageOptions {
@@ -22,18 +25,22 @@ interface PageOptions {
   readonly frozen: boolean;
   /** Orders ties by this seed instead of by index. */
   readonly tieSeed: number | undefined;
-  /** Calls that are named twice, chosen by `seed`. */
-  readonly doubledShare: number;
+  /** What they strike is chosen by `seed`, or by the number of the request. */
+  readonly quirks: Quirks;
   readonly seed: number;
+  readonly number: number;
 }
 
 type Entry = readonly [key: number, index: number];
 
 export const selectPage = (world: World, query: ListQuery, options: PageOptions): Page => {
-  const { dialect, at, countAt, tieSeed, doubledShare } = options;
+  const { dialect, at, countAt, tieSeed, quirks } = options;
+  const { doubledShare, gaps, pageMost, pageVaries, pageRepeats, totals, order, cursors } = quirks;
+  const isTrue = totals === 'true' && order === 'steady' && cursors === 'good' && pageMost === undefined;
   const plain =
+    isTrue &&
     tieSeed === undefined &&
-    doubledShare === 0 &&
+    doubledShare + gaps.share + pageVaries + pageRepeats === 0 &&
     countAt === at &&
     !dialect.newestFirst &&
     (dialect.cap === undefined || (query.after === undefined && dialect.capTotal === 'capped'));
@@ -60,7 +67,8 @@ const scanPage = (world: World, query: ListQuery, options: PageOptions): Page =>
 
 /** A page of any order: arranges all calls that match, then cuts. */
 const arrangePage = (world: World, query: ListQuery, options: PageOptions): Page => {
-  const { dialect, at, countAt, tieSeed, doubledShare, seed } = options;
+  const { dialect, at, countAt, tieSeed, quirks, seed, number } = options;
+  const { doubledShare, gaps, order, cursors } = quirks;
   const { after } = query;
   const whole = { ...query, after: undefined };
   const timesNamed = (index: number): number => (fraction(seed, index, 62) < doubledShare ? 2 : 1);
@@ -69,8 +77,9 @@ const arrangePage = (world: World, query: ListQuery, options: PageOptions): Page
     for (let n = timesNamed(entry[1]); n > 0; n--) entries.push(entry);
     return true;
   });
-  if (tieSeed !== undefined)
-    entries.sort((a, b) => a[0] - b[0] || fraction(tieSeed, a[1], 70) - fraction(tieSeed, b[1], 70));
+  const tie = (entry: Entry): number => fraction(tieSeed ?? number, entry[1], 70);
+  if (order === 'random') entries.sort((a, b) => tie(a) - tie(b));
+  else if (tieSeed !== undefined) entries.sort((a, b) => a[0] - b[0] || tie(a) - tie(b));
   if (dialect.newestFirst) entries.reverse();
   let counted = entries.length;
   if (countAt !== at) {
@@ -80,19 +89,32 @@ const arrangePage = (world: World, query: ListQuery, options: PageOptions): Page
       return true;
     });
   }
-  const reachable = entries.slice(0, dialect.cap);
+  // What is left out of a page still takes its place there.
+  const placed = entries.flatMap((entry): (Entry | undefined)[] =>
+    fraction(seed, entry[1], 63) < gaps.share ? [entry, ...Array<undefined>(gaps.records)] : [entry],
+  );
+  const reachable = placed.slice(0, dialect.cap);
   const isLater = ([key, index]: Entry): boolean => {
     if (after === undefined) return true;
     const distance = key - after[0] || index - after[1];
     return dialect.newestFirst ? distance < 0 : distance > 0;
   };
-  const first = after === undefined ? query.offset : reachable.findIndex(isLater);
-  const page = first < 0 ? [] : reachable.slice(first, first + query.size);
-  const last = page.at(-1);
+  const first =
+    after === undefined
+      ? Math.max(0, query.offset - quirks.pageRepeats)
+      : reachable.findIndex((one) => one && isLater(one));
+  const asked = fraction(seed, number, 64) < quirks.pageVaries ? Math.ceil(query.size / 2) : query.size;
+  const size = Math.min(asked, quirks.pageMost ?? asked);
+  const page = first < 0 ? [] : reachable.slice(first, first + size);
+  const shown = page.filter((entry) => entry !== undefined);
+  const isTrouble = after !== undefined && cursors !== 'good' && fraction(seed, after[1], 65) < 0.1;
+  const last = isTrouble && cursors === 'same' ? after : shown.at(-1);
+  const matching = dialect.capTotal === 'capped' ? Math.min(counted, dialect.cap ?? counted) : counted;
   return {
-    indices: page.map((entry) => entry[1]),
-    total: dialect.capTotal === 'capped' ? Math.min(counted, dialect.cap ?? counted) : counted,
+    indices: shown.map((entry) => entry[1]),
+    total: { true: matching, half: Math.ceil(matching / 2), double: 2 * matching, page: shown.length }[quirks.totals],
     next: first >= 0 && first + page.length < reachable.length ? last : undefined,
+    hasExpired: isTrouble && cursors === 'expired',
   };
 };
 

@@ -160,11 +160,12 @@ export const makeDialectCase = (seed: number): DialectCase => {
   };
   for (const trait of chosen) traits[trait]?.(draft, random);
   const refused = addRefusals(seed, name, draft);
+  const odd = addOddity(seed, name, draft);
   const served = dialectOf(name, draft.dialect);
   const qualified = served.windows.some((window) => window.axis === 'qualified') && random() < 0.6;
   return {
     seed,
-    traits: [name, ...chosen, ...refused],
+    traits: [name, ...chosen, ...refused, ...odd],
     simulator: {
       seed,
       dialect: name,
@@ -209,6 +210,92 @@ const addRefusals = (seed: number, name: string, draft: Draft): string[] => {
     names.push('max_offset');
   }
   return names;
+};
+
+interface Oddity {
+  /** Of the dialect as it is served; all by default. */
+  readonly fits?: (served: Dialect) => boolean;
+  readonly apply: (draft: Draft, random: () => number, served: Dialect) => void;
+}
+
+const isCut = ({ windows }: Dialect): boolean => windows.length > 0;
+const hasCursor = ({ paging }: Dialect): boolean => paging.style === 'cursor' || paging.style === 'link';
+const isPaged = ({ paging }: Dialect): boolean => paging.style !== 'none';
+const quirk = (quirks: Quirks) => (draft: Draft) => Object.assign(draft.quirks, quirks);
+
+const oddities: Readonly<Record<string, Oddity>> = {
+  offset_clamped: {
+    fits: ({ paging }) => paging.style === 'offset',
+    apply: (draft, random, { paging }) => {
+      if (paging.style !== 'offset') return;
+      draft.dialect.paging = { ...paging, maxOffset: pick([50, 100, 150], random()), beyondMax: 'clamp' };
+    },
+  },
+  half_totals: { apply: quirk({ totals: 'half' }) },
+  double_totals: { apply: quirk({ totals: 'double' }) },
+  page_totals: { apply: quirk({ totals: 'page' }) },
+  random_order: { fits: isPaged, apply: quirk({ order: 'random' }) },
+  page_repeats: {
+    fits: isPaged,
+    apply: (draft, random) => {
+      draft.quirks.pageRepeats = 1 + Math.floor(random() * 4);
+    },
+  },
+  page_most: {
+    fits: isPaged,
+    apply: (draft, random) => {
+      draft.quirks.pageMost = 5 + Math.floor(random() * 30);
+    },
+  },
+  page_varies: {
+    fits: isPaged,
+    apply: (draft, random) => {
+      draft.quirks.pageVaries = pick([0.05, 0.2, 0.6], random());
+    },
+  },
+  gaps: {
+    fits: isPaged,
+    apply: (draft, random) => {
+      draft.quirks.gaps = { share: pick([0.01, 0.05, 0.3], random()), records: pick([1, 7, 50, 200], random()) };
+    },
+  },
+  expired_cursors: { fits: hasCursor, apply: quirk({ cursors: 'expired' }) },
+  same_cursors: { fits: hasCursor, apply: quirk({ cursors: 'same' }) },
+  coarse_bounds: {
+    fits: isCut,
+    apply: (draft, random) => {
+      const step = pick([1_000, 60_000, 3_600_000, 86_400_000], random());
+      const isThrough = random() < 0.5;
+      draft.dialect.boundStepMs = step;
+      draft.dialect.boundThrough = isThrough;
+      draft.list = { ...draft.list, time_resolution_ms: step, bounds_slack_ms: isThrough ? step : 0 };
+    },
+  },
+  open_bounds: {
+    fits: isCut,
+    apply: (draft) => {
+      draft.dialect.bounds = 'open';
+      draft.list = { ...draft.list, from_inclusive: false, to_inclusive: false };
+    },
+  },
+  local_bounds: {
+    fits: isCut,
+    apply: (draft, random) => {
+      draft.calls.printedZoneMinutes = pick([60, 120, -300, 330], random());
+      draft.dialect.boundZoneMinutes = draft.calls.printedZoneMinutes;
+    },
+  },
+};
+
+/** One thing more that services do, drawn apart, so that the rest of a seed stays. */
+const addOddity = (seed: number, name: string, draft: Draft): string[] => {
+  const random = randomStream(seed * 15_485 + 11);
+  if (random() < 0.3) return [];
+  const served = dialectOf(name, draft.dialect);
+  const [key = '', { fits = () => true, apply }] = pick(Object.entries(oddities), random()) as [string, Oddity];
+  if (!fits(served)) return [];
+  apply(draft, random, served);
+  return [key];
 };
 
 /** Smaller pages than usual, so that few calls make many of them. */
