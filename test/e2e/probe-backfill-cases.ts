@@ -13,8 +13,8 @@ import { checkTruth } from '../../src/simulator/demo/check-truth.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { defaultAxis } from '../../src/source/list/list-query.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
-import { probeSource } from '../../src/source/probe/probe.ts';
-import { writeListSection } from '../../src/source/probe/render-probe.ts';
+import { probeSource, writeListSection } from '../../src/source/probe/probe.ts';
+
 import { createSource } from '../../src/source/source.ts';
 import { simulatedConfig } from '../source/simulated.ts';
 import { type CliFolder, openCliFolder } from '../support/cli.ts';

@@ -3,8 +3,8 @@ import { parse } from 'yaml';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { defaultAxis } from '../../src/source/list/list-query.ts';
-import { type ProbeReport, probeSource } from '../../src/source/probe/probe.ts';
-import { renderProbe, writeListSection } from '../../src/source/probe/render-probe.ts';
+import { type ProbeReport, probeSource, renderProbe, writeListSection } from '../../src/source/probe/probe.ts';
+
 import { createSource } from '../../src/source/source.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { listedIds, missingFrom, readSimulated, simulatedConfig, wholeRange } from './simulated.ts';

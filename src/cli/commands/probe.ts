@@ -1,8 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import type { RequestLimiter } from '../../source/http/limiter.ts';
-import { defaultProbeRequests, probeSource } from '../../source/probe/probe.ts';
-import { renderProbe, writeListSection } from '../../source/probe/render-probe.ts';
+import { defaultProbeRequests, probeSource, renderProbe, writeListSection } from '../../source/probe/probe.ts';
 import { openConfigFile } from '../parts/config-file.ts';
 import { type CommonOptions, flag, leaf, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';

@@ -1,0 +1,472 @@
+/** What a probe asks about a list, and the one table of names that it tries. Each answer must show in the records. */
+import { knownCallFields } from '../../../schemas/call.ts';
+import {
+  type AxisConfig,
+  type ListConfig,
+  type PaginationConfig,
+  paginationSchema,
+} from '../../../schemas/config/list.ts';
+import { formatStep, formatTimestamp, type Micros, parseTimestamp, type TimeFormat } from '../../lib/timestamps.ts';
+import { valueAt } from '../json/json-path.ts';
+import { isEmpty } from '../list/observe.ts';
+import { findLink } from '../pagination/styles.ts';
+import { isRecord, type Look, type Params, type ProbeSession } from './session.ts';
+
+/** What a probe found out, and how sure it is. */
+export interface Finding {
+  /** Key of `source.list` (or another part of `source`) that it is about. */
+  readonly key: string;
+  /** In words; names of parameters and fields, numbers, never content. */
+  readonly found: string;
+  readonly confidence: 'sure' | 'likely' | 'guess' | 'unknown';
+  readonly evidence: string;
+}
+
+export type BoundNames = readonly [from: string, to: string];
+
+/** A probe under way. */
+export interface Inquiry {
+  readonly session: ProbeSession;
+  /** The list as it answers without parameters. */
+  readonly base: Look;
+  readonly recordsPath: string;
+  /** What goes under `source.list`, filled in as it is found. */
+  readonly list: { -readonly [Key in keyof ListConfig]?: ListConfig[Key] };
+  say(key: string, found: string, confidence: Finding['confidence'], evidence: string): void;
+}
+
+/** The names that are tried, by the question that they answer; the most usual ones first. */
+const candidates = {
+  size: 'limit per_page page_size pageSize size perPage max_results maxResults take count top page[size]'.split(' '),
+  offset: 'offset skip start startIndex start_index from_index'.split(' '),
+  page: 'page pageNumber page_number pageIndex page_index pageNo p page[number]'.split(' '),
+  cursor:
+    'cursor after next page_token pageToken next_token nextToken next_cursor starting_after continuation token page'.split(
+      ' ',
+    ),
+  exclude: 'exclude exclude_fields excludeFields omit without fields_exclude'.split(' '),
+  bounds:
+    'timestamp_from,timestamp_to qualified_from,qualified_to from,to since,until start,end start_date,end_date start_time,end_time created_after,created_before date_from,date_to dateFrom,dateTo from_date,to_date startDate,endDate startTime,endTime fromDate,toDate after,before updated_after,updated_before updated_from,updated_to created_from,created_to processed_from,processed_to begin,finish'
+      .split(' ')
+      .map((pair) => pair.split(',') as unknown as BoundNames),
+} as const;
+
+/**
+ * Which of many candidates have an effect, with few requests: all are tried at once, and halves only while the whole
+ * has an effect.
+ */
+const findEffective = async <T>(
+  some: readonly T[],
+  hasEffect: (some: readonly T[]) => Promise<boolean>,
+  wanted = Number.POSITIVE_INFINITY,
+): Promise<T[]> => {
+  if (some.length === 0 || wanted <= 0 || !(await hasEffect(some))) return [];
+  if (some.length === 1) return [...some];
+  const middle = Math.ceil(some.length / 2);
+  const first = await findEffective(some.slice(0, middle), hasEffect, wanted);
+  const second = await findEffective(some.slice(middle), hasEffect, wanted - first.length);
+  return [...first, ...second];
+};
+
+/** All named parameters at one value. */
+const allAt = (names: readonly string[], value: string | number): Params =>
+  Object.fromEntries(names.map((name) => [name, String(value)]));
+
+// ---- Pages
+
+/** Records of the shortest page. */
+const few = 2;
+
+/** Which of the names makes a page short. */
+export const findSizeParam = async ({ session, base }: Inquiry, names: readonly string[] = candidates.size) => {
+  if (base.records.length <= few) return undefined;
+  const isCut = (look: Look): boolean => look.isRefusal || look.records.length === few;
+  const [name] = await findEffective(names, async (some) => isCut(await session.look(allAt(some, few))), 1);
+  return name;
+};
+
+/** What the styles are tried on: a page of a third of the beginning, so that calls that come move it by less than half. */
+export interface Trial {
+  readonly session: ProbeSession;
+  readonly short: Look;
+  /** Whether a look begins behind the beginning of the list, and by less than so many pages; also beyond it without. */
+  leadsOn(ask: () => Promise<Look>, rules?: { readonly within: number; readonly ifRefused: boolean }): Promise<boolean>;
+  /** The parameters that make a page so short, with others at one value. */
+  at(names: readonly string[], value: string | number): Promise<Look>;
+}
+
+/** @param sizeParam parameter of the page size, where there is one. */
+export const openTrial = async ({ session, base }: Inquiry, sizeParam: string | undefined): Promise<Trial> => {
+  const sized = sizeParam === undefined ? {} : allAt([sizeParam], Math.max(few, Math.floor(base.ids.length / 3)));
+  const short = sizeParam === undefined ? base : await session.look(sized);
+  return {
+    session,
+    short,
+    at: (names, value) => session.look({ ...sized, ...allAt(names, value) }),
+    leadsOn: async (ask, rules) => {
+      // The beginning is looked at just before, so that only few calls can come between both.
+      const front = await session.front();
+      const look = await ask();
+      if (look.isRefusal) return rules?.ifRefused === true;
+      if (look.records.length === 0) return false;
+      const first = look.ids.findIndex((id) => front.ids.includes(id));
+      if (first < 0) return rules === undefined;
+      const pages = (front.ids.indexOf(look.ids[first] ?? '') - first) / short.ids.length;
+      return pages > 0.5 && pages < (rules?.within ?? Number.POSITIVE_INFINITY);
+    },
+  };
+};
+
+/** Settings of a style, in words, and what shows it. */
+type Style = readonly [pagination: Readonly<Record<string, unknown>>, words: string, evidence: string];
+const follows = 'gave the next records';
+
+/** Question after question: page size, total, style of paging, largest page. */
+export const findPaging = async (inquiry: Inquiry): Promise<PaginationConfig> => {
+  const { session, base, list, say } = inquiry;
+  const sizeParam = await findSizeParam(inquiry);
+  const trial = await openTrial(inquiry, sizeParam);
+  if (sizeParam === undefined)
+    say('pagination.size_param', 'none', 'likely', `none of ${candidates.size.length} usual names had an effect`);
+  else say('pagination.size_param', sizeParam, 'sure', `${sizeParam}=${few} gave ${few} records`);
+
+  const [totalKey, total] = findTotal(inquiry, trial.short, sizeParam !== undefined) ?? ['total_path', 'none'];
+  if (total !== 'none') list[totalKey] = total;
+  const isSure = sizeParam !== undefined && total !== 'none';
+  const atLeast = 'a total is at least the number of records, and does not shrink with the page';
+  say(totalKey, total, isSure ? 'sure' : 'likely', atLeast);
+
+  const none: Style = [{ style: 'none' }, 'none', 'no link, cursor, or usual page or offset parameter had an effect'];
+  const [style, words, evidence] = (await findStyle(trial, inquiry.recordsPath)) ?? none;
+  say('pagination.style', words, style === none[0] ? 'likely' : 'sure', evidence);
+  const size = sizeParam === undefined ? base.records.length : await findSize(session, base, sizeParam);
+  say('pagination.size', String(size), 'likely', 'the largest page that was given and is not too heavy');
+  list.pagination = paginationSchema.parse({ ...style, size, ...(sizeParam && { size_param: sizeParam }) });
+
+  const said = Number(totalKey === 'total_path' ? valueAt(base.body, total) : base.headers[total]);
+  if (style === none[0] && said > base.records.length) {
+    const holds = `the total says ${said}, one response holds ${base.records.length}, and no way to the rest was found`;
+    say('contradiction', 'between pagination.style and the total', 'sure', holds);
+  }
+  return list.pagination;
+};
+
+const findStyle = async (trial: Trial, recordsPath: string): Promise<Style | undefined> => {
+  const { headers, url } = trial.short;
+  const next = findLink(headers.link, 'next');
+  if (next !== undefined && URL.canParse(next, url.href))
+    return [{ style: 'link', rel: 'next' }, 'Link header', 'an answer had one'];
+  return (
+    (await findCursor(trial, recordsPath)) ??
+    (await findCounted(trial, 'offset', candidates.offset)) ??
+    (await findCounted(trial, 'page', candidates.page))
+  );
+};
+
+const cursorName = /cursor|next|continuation|token|after/i;
+
+const findCursor = async (trial: Trial, recordsPath: string): Promise<Style | undefined> => {
+  const { session, short } = trial;
+  const found = [
+    ...leavesBeside(short.body, recordsPath).map(([path, value]) => [{ next_path: path }, path, value] as const),
+    ...Object.entries(short.headers)
+      .filter(([name]) => name !== 'link')
+      .map(([name, value]) => [{ next_header: name }, name, value] as const),
+  ].filter(([, name, value]) => cursorName.test(name) && ['string', 'number'].includes(typeof value) && value !== '');
+  for (const [where, name, given] of found) {
+    const value = String(given);
+    if (/^(https?:\/\/|\/|\?)/.test(value) && URL.canParse(value, short.url.href)) {
+      const url = new URL(value, short.url);
+      if (url.origin === short.url.origin && (await trial.leadsOn(() => session.look(url))))
+        return [{ style: 'cursor', ...where }, `address in ${name}`, follows];
+      continue;
+    }
+    const leads = (names: readonly string[]) => trial.leadsOn(() => trial.at(names, value));
+    const [param] = await findEffective(candidates.cursor, leads, 1);
+    if (param !== undefined)
+      return [{ style: 'cursor', cursor_param: param, ...where }, `cursor ${param} from ${name}`, follows];
+  }
+  return undefined;
+};
+
+/** The parameter that counts records or pages: at the value that asks for the second page it must lead on. */
+export const findCounted = async (
+  trial: Trial,
+  style: 'offset' | 'page',
+  names: readonly string[],
+): Promise<Style | undefined> => {
+  const [second, within] = style === 'page' ? [2, Number.POSITIVE_INFINITY] : [trial.short.ids.length, 1.5];
+  // Several together may be refused where one is not.
+  const leads = (some: readonly string[]): Promise<boolean> =>
+    trial.leadsOn(() => trial.at(some, second), { within, ifRefused: some.length > 1 });
+  const [param] = second < 2 ? [] : await findEffective(names, leads, 1);
+  if (param === undefined) return undefined;
+  const evidence = `${param}=${second} ${follows}`;
+  if (style === 'offset') return [{ style, offset_param: param }, `offset (${param})`, evidence];
+  const first = (await trial.leadsOn(() => trial.at([param], 1))) ? 0 : 1;
+  return [{ style, page_param: param, first }, `page (${param}, first is ${first})`, evidence];
+};
+
+const totalName =
+  /(^|[._])(total|count|total_?count|total_?(items|results|records|elements|hits)|nb_?(hits|results)|found|matches|hits)$/i;
+
+/** A total is a number beside the records, or in a header, that does not shrink when the page is made shorter. */
+const findTotal = ({ base, recordsPath }: Inquiry, short: Look, isShorter: boolean) => {
+  const numberOf = (value: unknown): number =>
+    typeof value === 'number' || (typeof value === 'string' && /^\d+$/.test(value)) ? Number(value) : Number.NaN;
+  const fits = (value: unknown, other: unknown): boolean => {
+    const [total, again] = [numberOf(value), numberOf(other)];
+    if (!Number.isSafeInteger(total) || total < base.records.length) return false;
+    // It may grow meanwhile; a count of the page shrinks with it.
+    return !isShorter || (again >= total * 0.9 - 2 && again <= total * 1.1 + 50);
+  };
+  for (const [path, value] of leavesBeside(base.body, recordsPath))
+    if (totalName.test(path) && fits(value, valueAt(short.body, path))) return ['total_path', path] as const;
+  for (const [name, value] of Object.entries(base.headers))
+    if (/total|count/i.test(name) && fits(value, short.headers[name])) return ['total_header', name] as const;
+  return undefined;
+};
+
+/** Leaves of the document beside its records, as dotted paths. */
+const leavesBeside = (body: unknown, recordsPath: string): [path: string, value: unknown][] => {
+  const leaves: [string, unknown][] = [];
+  const visit = (value: unknown, path: readonly string[]): void => {
+    if (path.join('.') === recordsPath || path.length > 4) return;
+    if (isRecord(value)) for (const [key, inner] of Object.entries(value)) visit(inner, [...path, key]);
+    else if (!Array.isArray(value)) leaves.push([path.join('.'), value]);
+  };
+  if (recordsPath !== '') visit(body, []);
+  return leaves;
+};
+
+/** A page should not weigh more than this. */
+const pageBytes = 16 * 1024 * 1024;
+
+const findSize = async (session: ProbeSession, base: Look, sizeParam: string): Promise<number> => {
+  const affordable = Math.floor(pageBytes / Math.max(1, base.bytes / Math.max(1, base.records.length)));
+  for (const size of [1_000, 500, 200, 100, 50]) {
+    if (size > Math.max(50, affordable)) continue;
+    const look = await session.look(allAt([sizeParam], size));
+    const given = look.records.length;
+    if (look.isRefusal || given === 0) continue;
+    // Fewer than asked may also be all there is: then a moderate size does no harm.
+    return given < size ? Math.max(given, Math.min(size, 100)) : size;
+  }
+  return Math.max(1, base.records.length);
+};
+
+// ---- Windows
+
+/** What windows and fields are tried on: enough records to choose times from, and the parameters that gave them. */
+export interface Sample {
+  readonly session: ProbeSession;
+  readonly look: Look;
+  readonly sized: Params;
+}
+
+/** A page of up to 100 records. */
+export const takeSample = async ({ session }: Inquiry, { size_param, size }: PaginationConfig): Promise<Sample> => {
+  const sized = size_param === undefined ? {} : allAt([size_param], Math.min(100, size));
+  return { session, sized, look: await session.look(sized) };
+};
+
+const farFuture = Date.UTC(2999, 0, 1) * 1000;
+const formats: readonly TimeFormat[] = ['iso', 'epoch_ms', 'epoch_s', 'iso_seconds'];
+
+/**
+ * Which parameters cut the list by time, by which field of the record, and what their bounds mean.
+ * @param extra names to try before the usual ones.
+ */
+export const findWindows = async ({ list, say }: Inquiry, sample: Sample, extra: readonly BoundNames[]) => {
+  const { session, look, sized } = sample;
+  const names = [...extra, ...candidates.bounds];
+  const hidesAll =
+    (format: TimeFormat) =>
+    async (some: readonly BoundNames[]): Promise<boolean> => {
+      const froms = some.map(([from]) => from);
+      const asked = await session.look({ ...sized, ...allAt(froms, formatTimestamp(farFuture, format)) });
+      return asked.isRefusal || asked.records.length === 0;
+    };
+  let effective = await findEffective(names, hidesAll('iso'));
+  if (effective.length === 0) effective = await findEffective(names, hidesAll('epoch_ms'));
+  const found: FoundAxis[] = [];
+  for (const one of effective) {
+    const axis = await identifyAxis(sample, one, formats);
+    if (axis !== undefined && !found.some(({ name }) => name === axis.name)) found.push(axis);
+  }
+  const [first] = found;
+  if (first === undefined) {
+    say('axes', 'none', 'likely', `none of ${names.length} usual pairs of names cut the list by a time of its records`);
+    const cutting = effective.map((one) => one.join(' and ')).join(', ');
+    const effect = `${cutting} had an effect, but what came lay outside: times may be local, or of another field`;
+    if (cutting !== '') say('contradiction', 'between window parameters and the times of records', 'sure', effect);
+    return;
+  }
+  const { format } = first;
+  list.axes = found.filter((one) => one.format === format).map(({ format: _, came, ...axis }) => axis);
+  for (const { from_param, to_param, record_field, end_of_processing, came } of found) {
+    const processing = end_of_processing ? '; taken as the end of processing' : '';
+    const evidence = `all ${came} records of a part lay inside it, others were gone${processing}`;
+    say('axes', `${from_param} and ${to_param} cut by ${record_field}`, 'likely', evidence);
+  }
+  list.time_format = format;
+  say('time_format', format, 'sure', 'bounds in this form cut the list where they should');
+  [list.from_inclusive, list.to_inclusive] = await findInclusive(sample, first);
+  const sides = [list.from_inclusive, list.to_inclusive].map((is) => (is ? 'inclusive' : 'exclusive'));
+  const bounds = `lower bound ${sides[0]}, upper bound ${sides[1]}`;
+  say('from_inclusive, to_inclusive', bounds, 'likely', 'a record was asked for by its exact time');
+  const isWhole = timesOf(look, first.record_field).every((time) => time % 1_000_000 === 0);
+  list.time_resolution_ms = isWhole ? 1_000 : formatStep(format) / 1_000;
+  const fractions = 'the fractions of the times that were seen';
+  say('time_resolution_ms', String(list.time_resolution_ms), 'likely', fractions);
+};
+
+const timesOf = (look: Look, field: string): Micros[] =>
+  look.records.flatMap((record) => parseTimestamp(record[field]) ?? []);
+
+/** A range of times in the middle of the sample that holds some of its records but not all. */
+const partOf = (times: readonly Micros[]): readonly [Micros, Micros] | undefined => {
+  const sorted = [...new Set(times)].sort((a, b) => a - b);
+  if (sorted.length < 3) return undefined;
+  const from = sorted[Math.floor(sorted.length / 3)] ?? 0;
+  const to = sorted[Math.min(sorted.length - 2, Math.floor((2 * sorted.length) / 3))] ?? 0;
+  return to > from ? [from, to] : [from, from + 1_000_000];
+};
+
+/** Top-level fields of records that hold a time nearly everywhere; a parameter usually bears the name of its field. */
+const timeFields = ({ records }: Look, param: string): string[] => {
+  const counts = new Map<string, number>();
+  for (const record of records) {
+    for (const [name, value] of Object.entries(record)) {
+      const looksLikeTime = typeof value === 'string' || /time|date|_at$|qualified/i.test(name);
+      if (looksLikeTime && parseTimestamp(value) !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+  }
+  const rank = (field: string): number =>
+    param.toLowerCase().startsWith(field.toLowerCase()) ? 0 : field === 'timestamp' ? 1 : 2;
+  const usual = [...counts].filter(([, count]) => count >= records.length * 0.8).map(([name]) => name);
+  return usual.sort((a, b) => rank(a) - rank(b));
+};
+
+interface FoundAxis extends AxisConfig {
+  readonly format: TimeFormat;
+  /** Records that came for the part of the sample that was asked for. */
+  readonly came: number;
+}
+
+/** The field by which two parameters cut the list, and the first of the formats in which they do. */
+export const identifyAxis = async (
+  { session, look: sample, sized }: Sample,
+  [from_param, to_param]: BoundNames,
+  tried: readonly TimeFormat[],
+): Promise<FoundAxis | undefined> => {
+  const fields = timeFields(sample, from_param);
+  for (const format of tried) {
+    const step = formatStep(format);
+    for (const field of fields) {
+      const part = partOf(timesOf(sample, field));
+      if (part === undefined) continue;
+      const [from, to] = [Math.floor(part[0] / step) * step, Math.ceil(part[1] / step) * step];
+      const bounds = { [from_param]: formatTimestamp(from, format), [to_param]: formatTimestamp(to, format) };
+      const look = await session.look({ ...sized, ...bounds });
+      if (look.isRefusal) break;
+      const name = fields.find((one) => timesOf(look, one).every((time) => time >= from && time <= to));
+      // Records of the sample that are outside the part must be gone.
+      if (look.records.length === 0 || name === undefined || sample.ids.every((id) => look.ids.includes(id))) continue;
+      const end_of_processing = /qualif|process|complet|finish|updat|modif/i.test(name);
+      return { name, from_param, to_param, record_field: name, end_of_processing, format, came: look.records.length };
+    }
+  }
+  return undefined;
+};
+
+/** Whether each bound belongs to the window; exclusive where nothing shows it, because asking wider is always right. */
+const findInclusive = async (
+  { session, look, sized }: Sample,
+  { record_field, format, from_param = '', to_param = '' }: FoundAxis,
+): Promise<[from: boolean, to: boolean]> => {
+  const times = look.records.map((record) => parseTimestamp(record[record_field]) ?? Number.NaN);
+  const index = times.findIndex((time) => time % formatStep(format) === 0);
+  const [time, id] = [times[index], look.ids[index]];
+  if (time === undefined || id === undefined) return [false, false];
+  const step = Math.max(formatStep(format), 1_000_000);
+  const has = async (from: Micros, to: Micros): Promise<boolean> => {
+    const bounds = { [from_param]: formatTimestamp(from, format), [to_param]: formatTimestamp(to, format) };
+    return (await session.look({ ...sized, ...bounds })).ids.includes(id);
+  };
+  if (await has(time, time)) return [true, true];
+  return [await has(time, time + step), await has(time - step, time)];
+};
+
+// ---- Fields
+
+/** Fields of the public reference that no webhook record has. */
+const listOnly = new Set(['qualified', 'qualification']);
+
+/** Which fields had content: what the list carries. Asks nothing. */
+export const findCarries = ({ list, say }: Inquiry, { look: { records } }: Sample): void => {
+  const full = records.flatMap((one) => Object.keys(one).filter((name) => !isEmpty(one[name])));
+  const carries = [...new Set(full)];
+  list.carries = carries;
+  const evidence = `each had content in at least one of ${records.length} records`;
+  say('carries', `${carries.length} fields`, records.length >= 20 ? 'likely' : 'guess', evidence);
+  const lacking = knownCallFields.filter((name) => !carries.includes(name) && !listOnly.has(name)).join(', ');
+  const without = 'fields of the webhook record without content in any record';
+  say('fields the list lacks', lacking || 'none', 'likely', without);
+};
+
+/** Fields that make most of a record's weight, heaviest first, and objects without which a listing still names its calls. */
+const heavyFields = (records: readonly Record<string, unknown>[]): string[] => {
+  const weights = new Map<string, number>();
+  for (const record of records.slice(0, 20))
+    for (const [name, value] of Object.entries(record))
+      weights.set(name, (weights.get(name) ?? 0) + (JSON.stringify(value)?.length ?? 0));
+  const whole = [...weights.values()].reduce((sum, weight) => sum + weight, 1);
+  const named = ['transcript_json', 'tracking_info', 'qualification'];
+  return [...weights]
+    .filter(([name, weight]) => name !== 'unique_id' && (weight / whole > 0.3 || named.includes(name)))
+    .sort(([, a], [, b]) => b - a)
+    .map(([name]) => name);
+};
+
+export const findExclude = async ({ list, say }: Inquiry, { session, look, sized }: Sample): Promise<void> => {
+  const heavy = heavyFields(look.records);
+  const [heaviest = ''] = heavy;
+  const isWithout = ({ records }: Look, name: string): boolean =>
+    records.length > 0 && records.every((record) => record[name] === undefined || record[name] === null);
+  const leavesOut = async (names: readonly string[]): Promise<boolean> => {
+    const asked = await session.look({ ...sized, ...allAt(names, heaviest) });
+    return asked.isRefusal || isWithout(asked, heaviest);
+  };
+  const [param] = heaviest === '' ? [] : await findEffective(candidates.exclude, leavesOut, 1);
+  if (param !== undefined) {
+    const together = await session.look({ ...sized, [param]: heavy.join(',') });
+    const exclude = together.isRefusal ? [heaviest] : heavy.filter((name) => isWithout(together, name));
+    if (exclude.includes(heaviest)) {
+      Object.assign(list, { exclude_param: param, exclude });
+      say('exclude_param', `${param} leaves out ${exclude.join(', ')}`, 'sure', 'the fields were gone');
+      return;
+    }
+  }
+  say('exclude_param', 'none', 'likely', 'no usual name left a field out');
+};
+
+export const findStatus = async ({ list, say }: Inquiry, { session, look, sized }: Sample): Promise<void> => {
+  const statuses = [...new Set(look.records.map(({ status }) => status))].filter((one) => typeof one === 'string');
+  const [one] = statuses;
+  const asked = one === undefined || statuses.length < 2 ? undefined : await session.look({ ...sized, status: one });
+  if (asked !== undefined && asked.records.length > 0 && asked.records.every(({ status }) => status === one)) {
+    Object.assign(list, { status_param: 'status', status_values: statuses });
+    say('status_param', 'status', 'sure', 'only records of the status asked for came');
+  } else say('status_param', 'none', 'guess', 'fewer than two statuses were seen, or the parameter had no effect');
+};
+
+export const findSingle = async ({ list, say }: Inquiry, { session, look }: Sample): Promise<void> => {
+  const id = look.records.find(({ unique_id }) => typeof unique_id === 'string')?.unique_id as string | undefined;
+  const path = `${list.path?.replace(/\/+$/, '')}/{unique_id}`;
+  const asked = id && (await session.look({}, path.replace('{unique_id}', encodeURIComponent(id))));
+  if (asked && !asked.isRefusal && isRecord(asked.body) && asked.body.unique_id === id) {
+    list.single_path = path;
+    say('single_path', path, 'sure', 'it gave the call that was asked for');
+  } else say('single_path', 'none', 'likely', 'the list’s path with an id gave no call');
+};
