@@ -3,8 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { backoffMs } from '../../src/lib/backoff.ts';
 import { type CallsyncError, terminal } from '../../src/lib/errors.ts';
-import { createRefusals } from '../../src/source/http/refusals.ts';
-import { readRetryAfter, retryAfterOf } from '../../src/source/http/service-failure.ts';
+import { createRefusals, readRetryAfter, retryAfterOf } from '../../src/source/http/service-failure.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
 import { answerToken, configFor, type Handler, json, type LocalServer, startServer } from './local-server.ts';
 

@@ -5,9 +5,8 @@ import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import { type Http, type HttpResponse, refusePlainHttp } from './http.ts';
 import type { RequestLimiter } from './limiter.ts';
-import { createRefusals } from './refusals.ts';
 import type { ServiceClock } from './service-clock.ts';
-import { failureOf } from './service-failure.ts';
+import { createRefusals, failureOf } from './service-failure.ts';
 import type { TokenSource } from './tokens.ts';
 import { wait } from './wait.ts';
 

@@ -4,7 +4,7 @@ import { type BackoffRules, backoffMs } from '../../lib/backoff.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import type { SecretSource } from '../../lib/secret.ts';
 import type { RequestGrant } from './grant.ts';
-import { createRefusals } from './refusals.ts';
+import { createRefusals } from './service-failure.ts';
 import { wait } from './wait.ts';
 
 export interface Token {

@@ -5,14 +5,12 @@ import { parseQuietly } from '../../lib/parse-json.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import type { Api, ApiCounts, GetOptions } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
-import { valueAt } from '../json/json-path.ts';
-import { emptyPage, type PageBody, type RawRecord, readPageBody } from '../json/page-body.ts';
-import type { PageRequest, Pagination, SeenPage } from '../pagination/pagination.ts';
-import { createPagination } from '../pagination/styles.ts';
+import { isPoison } from '../http/service-failure.ts';
+import { emptyPage, type PageBody, type RawRecord, readPageBody, valueAt } from '../json/page-body.ts';
+import { createPagination, type PageRequest, type Pagination, type SeenPage } from '../pagination/pagination.ts';
 import { createMemoryLimit, type MemoryLimit, type Permit } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { isEmpty } from './observe.ts';
-import { isPoison } from './poison.ts';
 
 export interface Page {
   readonly index: number;
@@ -73,7 +71,14 @@ export interface LearnedFacts {
   page: number;
   /** A list ended where its total said: the total counts rows, so that nobody asks behind it any more. */
   totalIsProven: boolean;
+  /**
+   * So many empty pages in a row end a list. More for a service that leaves records out after it has cut its pages: one
+   * that was not full was followed by records. Forgotten slowly, because a call that came just then looks the same.
+   */
+  emptyAtEnd: number;
 }
+
+const [fewestAtEnd, mostAtEnd] = [2, 20];
 
 /** What a service may answer to a page behind the last one. */
 const beyondTheEnd = [400, 404, 416, 422];
@@ -93,7 +98,14 @@ const findOtherSize = (count: number, size: number): number => {
 export const createListClient = (api: Api, list: ListConfig): ListClient => {
   const pagination = createPagination(list.pagination);
   const limit = createMemoryLimit();
-  const learned: LearnedFacts = { cap: undefined, records: 0, total: 0, page: 0, totalIsProven: false };
+  const learned: LearnedFacts = {
+    cap: undefined,
+    records: 0,
+    total: 0,
+    page: 0,
+    totalIsProven: false,
+    emptyAtEnd: fewestAtEnd,
+  };
   let shapeProven = false;
 
   const ask = async ({ signal, retries, ...query }: ListQuery, request: PageRequest, more: GetOptions) => {
@@ -123,18 +135,25 @@ export const createListClient = (api: Api, list: ListConfig): ListClient => {
   /** @param before total that came with the page before. */
   const fetchPage = async (query: ListQuery, request: PageRequest, before?: number): Promise<[Page, SeenPage]> => {
     const isAtTotal = request.index > 0 && (request.known ?? request.offset) === before;
-    const behind = isAtTotal || request.isBehindGap ? undefined : request.behind;
-    const accept = isAtTotal || request.isBehindGap || behind !== undefined ? beyondTheEnd : [];
+    const { emptyBefore = 0 } = request;
+    const behind = isAtTotal || emptyBefore > 0 ? undefined : request.behind;
+    const accept = isAtTotal || emptyBefore > 0 || behind !== undefined ? beyondTheEnd : [];
     const answer = await ask(query, request, { accept, askAgain: behind !== undefined });
     const { response, value, observedAt, url, isRefused } = answer;
     const isShownEnd = isRefused && behind !== undefined ? await endsBefore(query, request, behind) : false;
     if (isShownEnd === false && isRefused && behind !== undefined) throw refusedAmid(url);
+    const fullPage = Math.min(request.size ?? Number.POSITIVE_INFINITY, learned.page);
+    const isEmpty = value.count <= (query.overlap ?? 0);
+    const { emptyAtEnd } = learned;
+    if (!isEmpty && (emptyBefore > 0 || (behind ?? fullPage) < fullPage)) learned.emptyAtEnd = mostAtEnd;
+    else if (isEmpty && emptyBefore + 1 >= emptyAtEnd) learned.emptyAtEnd = Math.max(fewestAtEnd, emptyAtEnd - 1);
     const total = readTotalOf(list, value.envelope, response);
     const seen: SeenPage = {
       request,
       records: value.count,
       total,
       totalIsProven: learned.totalIsProven,
+      emptyAtEnd,
       envelope: value.envelope,
       headers: response.headers,
       url,

@@ -7,9 +7,9 @@ import {
   paginationSchema,
 } from '../../../schemas/config/list.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp, type TimeFormat } from '../../lib/timestamps.ts';
-import { valueAt } from '../json/json-path.ts';
+import { valueAt } from '../json/page-body.ts';
 import { isEmpty } from '../list/observe.ts';
-import { findLink } from '../pagination/styles.ts';
+import { findLink } from '../pagination/pagination.ts';
 import { isRecord, type Look, type Params, type ProbeSession } from './session.ts';
 
 /** What a probe found out, and how sure it is. */

@@ -256,7 +256,7 @@ const oddities: Readonly<Record<string, Oddity>> = {
   gaps: {
     fits: isPaged,
     apply: (draft, random) => {
-      draft.quirks.gaps = { share: pick([0.01, 0.05, 0.3], random()), records: pick([1, 7, 50, 200], random()) };
+      draft.quirks.gaps = { share: pick([0.1, 0.3], random()), records: pick([1, 5, 12], random()) };
     },
   },
   expired_cursors: { fits: hasCursor, apply: quirk({ cursors: 'expired' }) },
