@@ -2,7 +2,7 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
 import { emptyTotals, type Range } from '../schemas/orchestration.ts';
 import { readActivities } from './activity-proxies.ts';
-import { loadWhatIsLeft } from './load-what-is-left.ts';
+import { loadWhatIsLeft } from './load-warehouse.ts';
 import {
   type BackfillInput,
   type BackfillProgress,

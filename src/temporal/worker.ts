@@ -1,5 +1,5 @@
 /** Workers of one process: workflows, reading and loading each poll their own task queue. */
-import { DefaultLogger, MetricsBuffer, type NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { DefaultLogger, MetricsBuffer, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import {
   type ActivityDeps,
   createLiveActivities,
@@ -10,6 +10,7 @@ import type { TemporalConfig } from '../../schemas/config/temporal.ts';
 import { taskQueuesOf } from '../../workflows/messages.ts';
 import { terminal } from '../lib/errors.ts';
 import { findBuilt } from '../lib/find-built.ts';
+import { apiKeyOf, connectionOptions, connectTimeoutMs, unreachable } from './connect.ts';
 
 export const workerRoles = ['workflows', 'live', 'read', 'load'] as const;
 export type WorkerRole = (typeof workerRoles)[number];
@@ -121,4 +122,48 @@ export const startWorkers = async (input: {
       await Promise.allSettled(runs);
     },
   };
+};
+
+/** The connection of a worker to a Temporal cluster. */
+
+const keyRefreshMs = 10_000;
+
+/**
+ * A key that was changed in its file takes effect within `refreshMs`.
+ * @throws CallsyncError TEMPORAL_UNREACHABLE
+ */
+export const connectWorker = async (
+  config: TemporalConfig,
+  address: string,
+  options: { readonly refreshMs?: number } = {},
+): Promise<NativeConnection> => {
+  const readKey = apiKeyOf(config);
+  const apiKey = readKey?.();
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const connection = await Promise.race([
+      NativeConnection.connect({ ...connectionOptions(config, address), ...(apiKey !== undefined && { apiKey }) }),
+      new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error('timed out')), connectTimeoutMs);
+      }),
+    ]);
+    if (readKey !== undefined) followKey(connection, readKey, options.refreshMs ?? keyRefreshMs);
+    return connection;
+  } catch (cause) {
+    throw unreachable(address, cause);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+const followKey = (connection: NativeConnection, readKey: () => string, refreshMs: number): void => {
+  let key = readKey();
+  const follow = async (): Promise<void> => {
+    const current = readKey();
+    if (current === key) return;
+    await connection.setApiKey(current);
+    key = current;
+  };
+  // A file that is being replaced, or a connection that was closed: the next time tells.
+  setInterval(() => follow().catch(() => undefined), refreshMs).unref();
 };

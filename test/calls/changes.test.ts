@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Observation } from '../../schemas/observation.ts';
 import { tableOf } from '../../schemas/tables.ts';
-import { flattenChanges } from '../../src/calls/changes.ts';
+import { flattenChanges } from '../../src/calls/flatten.ts';
 import { emptyRow, fold, foldErasure, foldRules, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
 import { observationOf } from '../support/pipeline.ts';
 import { observationsInOrders } from './observations.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporalConfigSchema } from '../../schemas/config/temporal.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
-import { connectWorker } from '../../src/temporal/connect-worker.ts';
+import { connectWorker } from '../../src/temporal/worker.ts';
 
 let folder: string;
 let server: Http2Server;

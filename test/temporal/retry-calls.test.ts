@@ -1,6 +1,6 @@
 import { Connection } from '@temporalio/client';
 import { expect, test } from 'vitest';
-import { repeatWhileOpen } from '../../src/temporal/retry-calls.ts';
+import { repeatWhileOpen } from '../../src/temporal/connect.ts';
 import { closedPort } from '../support/closed-port.ts';
 
 test('a call that waits to be repeated ends with its connection', async () => {

@@ -1,6 +1,6 @@
 /** What every warehouse must do with loads: effectively once, by guard, never past a tombstone. */
 import { describe, expect, test } from 'vitest';
-import { flattenChanges } from '../../src/calls/changes.ts';
+import { flattenChanges } from '../../src/calls/flatten.ts';
 import { emptyRow, fold, type LedgerRow, prepareObservation } from '../../src/calls/fold.ts';
 import { allRows, children, keyOf, makeBatch, makeCall, makeLogRow, makeTombstone, rowsOfCall } from './batches.ts';
 import { useFixture } from './conformance-fixture.ts';

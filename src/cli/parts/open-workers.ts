@@ -6,8 +6,13 @@ import { countUnderOthers } from '../../store/ledger/rules-version.ts';
 import { storeSchema } from '../../store/migrate.ts';
 import { recordRules } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
-import { connectWorker } from '../../temporal/connect-worker.ts';
-import { installRuntime, startWorkers, type WorkerGroup, type WorkerRole } from '../../temporal/worker.ts';
+import {
+  connectWorker,
+  installRuntime,
+  startWorkers,
+  type WorkerGroup,
+  type WorkerRole,
+} from '../../temporal/worker.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { createWakeUp } from '../../webhook/server/wake-up.ts';
 import { activityDeps } from './activity-deps.ts';

@@ -1,6 +1,5 @@
 /** Ledger rows → one commit of one warehouse. */
-import { flattenChanges } from '../../calls/changes.ts';
-import { callTimestampOf, type FlatCall, flattenCall } from '../../calls/flatten.ts';
+import { callTimestampOf, type FlatCall, flattenCall, flattenChanges } from '../../calls/flatten.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';

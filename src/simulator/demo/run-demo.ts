@@ -31,7 +31,7 @@ import { ensureSchedules } from '../../temporal/schedules.ts';
 import { startBackfill } from '../../temporal/workflow-client.ts';
 import type { Difference } from '../../warehouse/compare.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { lockSpool, type SpoolLock } from '../../webhook/spool/spool-lock.ts';
+import { lockSpool, type SpoolLock } from '../../webhook/spool/spool-files.ts';
 import type { SimulatorControl } from '../control/control.ts';
 import { createRemoteControl } from '../control/remote-control.ts';
 import { askLines } from './ask-lines.ts';

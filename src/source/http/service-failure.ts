@@ -1,7 +1,6 @@
+/** What an answer other than 2XX means: decided once, here. Error bodies are not specified (interface §7). */
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { HttpResponse } from './http.ts';
-
-/** What an answer other than 2XX means: decided once, here. Error bodies are not specified (interface §7). */
 
 const temporary = new Set([408, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524, 529, 530]);
 

@@ -1,9 +1,8 @@
+/** The records of one list response: small ones parsed at once, of larger ones only the small fields. */
 import { isUtf8 } from 'node:buffer';
 import { defineEncoded, type EncodedFields } from '../../lib/encoded.ts';
 import { parseQuietly } from '../../lib/parse-json.ts';
 import { MalformedList, type RecordSpan, scanRecords } from './record-scan.ts';
-
-/** The records of one list response: small ones parsed at once, of larger ones only the small fields. */
 
 export interface RawRecord {
   /** The parsed record; undefined when its bytes are not JSON. */

@@ -11,14 +11,15 @@ import {
   encodeRecord,
   expireDamaged,
   findRecord,
+  lockSpool,
   parkRecord,
   readRecord,
   recoverSegment,
   type SealedSegment,
   SegmentWriter,
+  type SpoolLock,
   takeOverSegments,
 } from './spool-files.ts';
-import { lockSpool, type SpoolLock } from './spool-lock.ts';
 
 export interface SpoolStatus {
   readonly records: number;
