@@ -80,6 +80,9 @@ export interface LearnedFacts {
 
 const [fewestAtEnd, mostAtEnd] = [2, 20];
 
+/** Whether pages of this list lately had gaps: then rows that come again may stand for others that were passed over. */
+export const hasGaps = ({ emptyAtEnd }: LearnedFacts): boolean => emptyAtEnd > fewestAtEnd;
+
 /** What a service may answer to a page behind the last one. */
 const beyondTheEnd = [400, 404, 416, 422];
 

@@ -1,6 +1,6 @@
 /** Reads one query until it is shown that everything came, or says why it must be cut into smaller ones. */
 import type { Shown } from '../../../schemas/shown.ts';
-import type { ListClient } from '../list/list-client.ts';
+import { hasGaps, type ListClient } from '../list/list-client.ts';
 import { axisOf, axisTime, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { observeCall } from '../list/observe.ts';
 import { contains } from '../list/windows.ts';
@@ -47,10 +47,8 @@ export const readPart = async (context: ReadContext, query: ListQuery): Promise<
     const pass = way === 'total' && before !== undefined ? unite(before, latest) : latest;
     if (pass.tooLarge) return cutPart('too_large', pass);
     if (isRoundAnswer(client, query, pass)) return cutPart('looks_truncated', pass);
-    const read =
-      alike > (latest.repeatedLater.size === 0 ? 0 : 1)
-        ? readAs(pass, 'second_listing')
-        : await proveComplete(context, query, way, pass, tries);
+    const isDoubled = latest.repeatedLater.size === 0 ? alike > 0 : alike > 1 && !hasGaps(client.learned);
+    const read = isDoubled ? readAs(pass, 'second_listing') : await proveComplete(context, query, way, pass, tries);
     if (read !== undefined) {
       if (pass.rows === pass.lastTotal) context.tally.repeated += pass.rows - pass.ids.size;
       return read;

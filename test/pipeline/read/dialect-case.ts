@@ -244,7 +244,8 @@ const oddities: Readonly<Record<string, Oddity>> = {
   page_most: {
     fits: isPaged,
     apply: (draft, random) => {
-      draft.quirks.pageMost = 5 + Math.floor(random() * 30);
+      // A query that holds fewer is taken for capped by nobody (`smallestCap`).
+      draft.quirks.pageMost = 10 + Math.floor(random() * 25);
     },
   },
   page_varies: {
