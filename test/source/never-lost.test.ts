@@ -107,6 +107,23 @@ test('a list without a cap is suspected little', async () => {
   expect(read.requests).toBeLessThanOrEqual(10);
 });
 
+describe('pages from which records are left out after they were cut', () => {
+  const page = { style: 'page', size_param: 'per_page', size: 50 } as const;
+  const byTime = [{ name: 'timestamp', record_field: 'timestamp', from_param: 'from', to_param: 'to' }];
+  test.each([
+    ['page', 1, { records: 'items', pagination: page, axes: byTime }],
+    ['page', 12, { records: 'items', pagination: page, axes: byTime }],
+    ['page', 120, { records: 'items', pagination: page, axes: byTime }],
+    ['activate', 12, { preset: 'activate' }],
+    ['activate', 120, { preset: 'activate', total_path: undefined }],
+  ])('%s with gaps of %i: several empty pages are not the end', async (dialect, records, list) => {
+    const quirks = { gaps: { share: 0.1, records } };
+    const read = await readAll({ dialect, quirks }, list, 'timestamp');
+    if (problemsOf(read.results).length === 0) expect(read.missing).toEqual([]);
+    if (dialect === 'page') expect([read.missing, problemsOf(read.results)]).toEqual([[], []]);
+  });
+});
+
 describe('times that differ from what the list filters by', () => {
   test('by less than a second are nothing to speak of', async () => {
     const calls = { precision: 'milliseconds', printedPrecision: 'seconds', density: 'even', count: 3_000 } as const;
