@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { settledRange } from '../support/settled-range.ts';
+import { useClosers } from './local-server.ts';
 import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 const start = async (options: SimulatorOptions): Promise<Simulator> => {
   const simulator = await startSimulator({ rateLimit: { requests: 0 }, ...options });

@@ -1,14 +1,12 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { dialectOf } from '../../src/simulator/service/dialects.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { settledRange } from '../support/settled-range.ts';
 import { dialectLists } from './dialect-lists.ts';
+import { useClosers } from './local-server.ts';
 import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 /** Several pages in each window; where the dialect has a cap of 1,000, more than that. */
 const countOf = (dialect: string): number => (dialectOf(dialect, {}).cap === undefined ? 645 : 1_745);

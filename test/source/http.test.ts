@@ -1,16 +1,22 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { backoffMs } from '../../src/lib/backoff.ts';
-import { type CallsyncError, terminal } from '../../src/lib/errors.ts';
+import { terminal } from '../../src/lib/errors.ts';
 import { createRefusals, readRetryAfter, retryAfterOf } from '../../src/source/http/service-failure.ts';
 import { createSource, type Source } from '../../src/source/source.ts';
-import { answerToken, configFor, type Handler, json, type LocalServer, startServer } from './local-server.ts';
+import {
+  answerToken,
+  configFor,
+  type Handler,
+  json,
+  type LocalServer,
+  refusalOf,
+  startServer,
+  useClosers,
+} from './local-server.ts';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 /** @param atEnd takes what is to be closed: tests that run at once close their own only. */
 const start = async (
@@ -33,11 +39,6 @@ const readAll = async (source: Source): Promise<unknown[]> => {
     for (const part of page.parts(1_000)) records.push(...part.map(({ value }) => value));
   return records;
 };
-const refusalOf = async (promise: Promise<unknown>): Promise<CallsyncError> =>
-  promise.then(
-    () => expect.fail('it should have been refused'),
-    (error: CallsyncError) => error,
-  );
 
 const list = [{ unique_id: 'a', text: 'é'.repeat(500) }, { unique_id: 'b' }];
 const bytes = Buffer.from(JSON.stringify(list));

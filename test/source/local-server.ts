@@ -1,7 +1,9 @@
 /** A real HTTP server whose answers a test writes itself; counts what it was asked. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { afterEach, expect } from 'vitest';
 import { type SourceConfig, type SourceConfigInput, sourceConfigSchema } from '../../schemas/config/source.ts';
+import type { CallsyncError } from '../../src/lib/errors.ts';
 
 export interface LocalServer {
   readonly url: string;
@@ -62,3 +64,19 @@ export const configFor = (url: string, more: Partial<SourceConfigInput> = {}): S
     ...more,
     limits: { requests: 1_000_000, per_s: 1, retry_base_ms: 5, retry_max_ms: 20, ...more.limits },
   });
+
+/** What is to be closed after each test of a file, the last first. */
+export const useClosers = (): (() => unknown)[] => {
+  const closers: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+  });
+  return closers;
+};
+
+/** The error with which something is refused. */
+export const refusalOf = (promise: Promise<unknown>): Promise<CallsyncError> =>
+  promise.then(
+    () => expect.fail('it should have been refused'),
+    (error: CallsyncError) => error,
+  );

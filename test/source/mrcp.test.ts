@@ -1,11 +1,9 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { checkMrcp } from '../../src/source/mrcp/mrcp.ts';
+import { useClosers } from './local-server.ts';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 const start = async (mode: 'accept' | 'refuse' | 'unanswered'): Promise<Simulator> => {
   const simulator = await startSimulator({ calls: { count: 0 }, mrcp: { mode } });

@@ -1,16 +1,14 @@
 /** What a list may do behind callsync's back: either every call is read, or the window is reported. */
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import type { WindowResult } from '../../src/source/read/read-window.ts';
 import { settledRange } from '../support/settled-range.ts';
+import { useClosers } from './local-server.ts';
 import { listedIds, missingFrom, readSimulated, simulatedSource, wholeRange } from './simulated.ts';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 type List = SourceConfigInput['list'];
 

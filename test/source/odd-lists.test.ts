@@ -1,14 +1,11 @@
 /** Lists that end, count or fail in unusual ways: each call is read, or the reading does not say that it is complete. */
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import { readWindow } from '../../src/source/read/read-window.ts';
 import { createSource } from '../../src/source/source.ts';
-import { answerToken, configFor, type Handler, json, startServer } from './local-server.ts';
+import { answerToken, configFor, type Handler, json, startServer, useClosers } from './local-server.ts';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 const start = Date.UTC(2024, 6, 1);
 type Answer = (

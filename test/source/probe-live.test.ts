@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { probeSource } from '../../src/source/probe/probe.ts';
+import { useClosers } from './local-server.ts';
 import { liveCases, probeLive } from './probe-live-cases.ts';
 import { simulatedConfig } from './simulated.ts';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 // `npm run campaign -- lists probe` makes 20 runs of each.
 test.each(Object.entries(liveCases))(

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { sourceConfigSchema } from '../../schemas/config/source.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
@@ -7,12 +7,10 @@ import { type ProbeReport, probeSource, renderProbe, writeListSection } from '..
 
 import { createSource } from '../../src/source/source.ts';
 import { settledRange } from '../support/settled-range.ts';
+import { useClosers } from './local-server.ts';
 import { listedIds, missingFrom, readSimulated, simulatedConfig, wholeRange } from './simulated.ts';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 /** More than the cap of 1,000, which reading notices; elsewhere more than two pages, and no round number. */
 const callsOf = (dialect: string): number => (['silent_cap', 'page_capped'].includes(dialect) ? 1_264 : 463);

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { Window } from '../../src/source/list/windows.ts';
 import { applyPreset } from '../../src/source/presets/presets.ts';
@@ -11,14 +11,11 @@ import {
   servedCall,
   startActivate,
 } from './activate-server.ts';
-import { configFor } from './local-server.ts';
+import { configFor, useClosers } from './local-server.ts';
 
 const t0 = Date.UTC(2024, 6, 1);
 const second = 1_000;
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 const start = async (
   calls: ServedCall[],

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Config } from '../../schemas/config.ts';
 import { openSource } from '../../src/cli/parts/open-source.ts';
 import { createServices } from '../../src/cli/parts/services.ts';
@@ -15,12 +15,9 @@ import {
 import { createSharedSlots } from '../../src/store/request-limit.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
-import { answerToken, configFor, json, startServer } from './local-server.ts';
+import { answerToken, configFor, json, startServer, useClosers } from './local-server.ts';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 let database: TestDatabase;
 beforeAll(async () => {

@@ -1,14 +1,12 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
 import { openTap, type TapEvent, type TapFrame, type TapResult } from '../../src/source/websocket/tap.ts';
+import { useClosers } from './local-server.ts';
 import { simulatedSource } from './simulated.ts';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 interface Tapping {
   readonly simulator: Simulator;

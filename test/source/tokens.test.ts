@@ -1,17 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SourceConfigInput } from '../../schemas/config/source.ts';
-import { type CallsyncError, terminal } from '../../src/lib/errors.ts';
+import { terminal } from '../../src/lib/errors.ts';
 import { createTokenSource } from '../../src/source/http/tokens.ts';
 import { createSource, findTokenFormat, type Source } from '../../src/source/source.ts';
-import { configFor, type Handler, json, type LocalServer, startServer } from './local-server.ts';
+import { configFor, type Handler, json, type LocalServer, refusalOf, startServer, useClosers } from './local-server.ts';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = useClosers();
 
 const start = async (
   handler: Handler,
@@ -31,11 +28,6 @@ const readAll = async (source: Source): Promise<number> => {
   for await (const page of source.list.readPages({})) records += page.count;
   return records;
 };
-const refusalOf = async (promise: Promise<unknown>): Promise<CallsyncError> =>
-  promise.then(
-    () => expect.fail('it should have been refused'),
-    (error: CallsyncError) => error,
-  );
 
 describe('the token request', () => {
   test('is the form of the interface', async () => {
