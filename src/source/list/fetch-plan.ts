@@ -64,26 +64,18 @@ export const planFetches = (
   return { ids, windows: windows.map(({ from, to, ids: members }) => ({ from, to, ids: members })) };
 };
 
-/** Cuts the wanted places into spans of at most a page, at the least total cost. */
-const cutSpans = (places: readonly number[], rules: FetchRules): (readonly [first: number, last: number])[] => {
-  const cost = [0];
-  const start: number[] = [];
-  for (let end = 0; end < places.length; end += 1) {
-    let best = Number.POSITIVE_INFINITY;
-    for (let first = end; first >= 0; first -= 1) {
-      const records = (places[end] as number) - (places[first] as number) + 1;
-      if (records > rules.pageSize && first < end) break;
-      const total = (cost[first] as number) + bytesPerRequest + records * rules.recordBytes;
-      if (total < best) {
-        best = total;
-        start[end] = first;
-      }
-    }
-    cost.push(best);
+/** Joins wanted places into spans of at most a page, wherever the records between two of them weigh less than a request. */
+const cutSpans = (
+  places: readonly number[],
+  { pageSize, recordBytes }: FetchRules,
+): [first: number, last: number][] => {
+  const spans: [number, number][] = [];
+  for (const [index, place] of places.entries()) {
+    const span = spans.at(-1);
+    const fits = span !== undefined && place - (places[span[0]] as number) < pageSize;
+    const between = place - (places[index - 1] ?? 0) - 1;
+    if (fits && between * recordBytes <= bytesPerRequest) span[1] = index;
+    else spans.push([index, index]);
   }
-  const spans: (readonly [number, number])[] = [];
-  for (let end = places.length - 1; end >= 0; end = (start[end] as number) - 1) {
-    spans.push([start[end] as number, end]);
-  }
-  return spans.reverse();
+  return spans;
 };
