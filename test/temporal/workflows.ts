@@ -30,6 +30,8 @@ export const startFakeWorkers = async (
         taskQueue: queues[role],
         activities: { unused: () => Promise.resolve(), ...activities[role] },
         maxConcurrentActivityTaskExecutions: slots[role] ?? 10,
+        // What hangs hears of its end by a heartbeat, and holds its slot until then.
+        maxHeartbeatThrottleInterval: '500ms',
       }),
     ),
   ]);

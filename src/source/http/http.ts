@@ -133,39 +133,39 @@ const untrusted = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(VER
 const explainFailure = (url: URL, error: unknown): CallsyncError => {
   if (error instanceof CallsyncError) return error;
   const code = codeOf(error);
-  const hint = 'Check the address, the network and whether the service is up.';
   if (untrusted.test(code)) {
     return terminal('SERVICE_UNTRUSTED', `The TLS certificate of ${url.host} cannot be trusted (${code}).`, {
       cause: error,
       hint: 'Check the address; for a private certificate authority set NODE_EXTRA_CA_CERTS.',
     });
   }
-  switch (code) {
-    case 'ECONNREFUSED':
-      return transient('SERVICE_UNREACHABLE', `${url.host} refuses connections.`, { cause: error, hint });
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return transient('SERVICE_UNREACHABLE', `The host ${url.hostname} cannot be found.`, { cause: error, hint });
-    case 'UND_ERR_CONNECT_TIMEOUT':
-    case 'ETIMEDOUT':
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-      return transient('SERVICE_UNREACHABLE', `${url.host} cannot be reached.`, { cause: error, hint });
-    case 'UND_ERR_HEADERS_TIMEOUT':
-      return timedOut(url, 'to answer', error);
-    case 'UND_ERR_BODY_TIMEOUT':
-      return timedOut(url, 'between two parts of its response', error);
-    default:
-      return transient(
-        'SERVICE_BROKEN',
-        `The connection to ${url.host} broke or its response was cut off${code === '' ? '' : ` (${code})`}.`,
-        {
-          cause: error,
-          hint: 'It is tried again by itself; if it stays, ask the service’s operator.',
-        },
-      );
+  const timeout = timeouts.get(code);
+  if (timeout !== undefined) return timedOut(url, timeout, error);
+  const reason = unreachable.get(code);
+  if (reason !== undefined) {
+    const hint = 'Check the address, the network and whether the service is up.';
+    return transient('SERVICE_UNREACHABLE', `${url.host} ${reason}.`, { cause: error, hint });
   }
+  return transient(
+    'SERVICE_BROKEN',
+    `The connection to ${url.host} broke or its response was cut off${code === '' ? '' : ` (${code})`}.`,
+    { cause: error, hint: 'It is tried again by itself; if it stays, ask the service’s operator.' },
+  );
 };
+
+const timeouts = new Map([
+  ['UND_ERR_HEADERS_TIMEOUT', 'to answer'],
+  ['UND_ERR_BODY_TIMEOUT', 'between two parts of its response'],
+]);
+
+const unreachable = new Map([
+  ['ECONNREFUSED', 'refuses connections'],
+  ['ENOTFOUND', 'cannot be found'],
+  ['EAI_AGAIN', 'cannot be found'],
+  ...['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].map(
+    (code) => [code, 'cannot be reached'] as const,
+  ),
+]);
 
 /** Whether a URL's host is this machine: there HTTP without TLS is allowed. */
 export const isLoopback = (host: string): boolean =>

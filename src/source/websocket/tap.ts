@@ -213,22 +213,14 @@ const explainError = (url: URL, error: Error): CallsyncError => {
   return transient('TAP_UNAVAILABLE', `${url.host} ${what}.`, { cause: error });
 };
 
-const explainClose = (code: number): string => {
-  switch (code) {
-    case 1000:
-      return 'closed in order';
-    case 1001:
-      return 'the service is going away, such as for a restart';
-    case 1006:
-      return 'the connection broke';
-    case 1008:
-      return 'the service refused it by its policy';
-    case 1009:
-      return 'a frame was too large';
-    case 1012:
-    case 1013:
-      return 'the service restarts or is overloaded';
-    default:
-      return `closed with code ${code}`;
-  }
-};
+const closings = new Map([
+  [1000, 'closed in order'],
+  [1001, 'the service is going away, such as for a restart'],
+  [1006, 'the connection broke'],
+  [1008, 'the service refused it by its policy'],
+  [1009, 'a frame was too large'],
+  [1012, 'the service restarts or is overloaded'],
+  [1013, 'the service restarts or is overloaded'],
+]);
+
+const explainClose = (code: number): string => closings.get(code) ?? `closed with code ${code}`;
