@@ -3,6 +3,7 @@ export { erase } from './erase.ts';
 export { loadWarehouse } from './load-warehouse.ts';
 export { mergeInbox } from './merge-inbox.ts';
 export { reconcile } from './reconcile.ts';
-export { rereadCalls, rereadLate } from './reread-calls.ts';
+export { rereadCalls } from './reread-calls.ts';
+export { rereadLate } from './reread-late.ts';
 export { sweep } from './sweep.ts';
 export { syncRecent } from './sync-recent.ts';

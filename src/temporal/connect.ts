@@ -41,6 +41,7 @@ export const connectionOptions = (config: TemporalConfig, address: string) => {
   };
 };
 
+/** The error of a server that does not answer. */
 export const unreachable = (address: string, cause: unknown) =>
   transient('TEMPORAL_UNREACHABLE', `The Temporal server at ${address} does not answer.`, {
     hint: 'Check that it runs and that temporal.address (and its TLS settings) are right.',

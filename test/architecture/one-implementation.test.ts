@@ -16,7 +16,7 @@ const sources = ['src', 'activities', 'workflows', 'schemas'].flatMap((folder) =
 
 const ideas: readonly { idea: string; needs: RegExp; files: readonly string[] }[] = [
   { idea: 'the one way in: fold, then load', needs: /\bfoldIntoLedger\(/, files: ['src/pipeline/load/ingest.ts'] },
-  { idea: 'fetching one call', needs: /\.fetchCall\(/, files: ['src/source/list/observe.ts'] },
+  { idea: 'fetching one call', needs: /\.fetchCall\(/, files: ['src/source/list/observe-call.ts'] },
   {
     idea: 'choosing the axis',
     needs: /find\(\(\w+\) => \w+\.end_of_processing\)/,

@@ -144,9 +144,17 @@ describe('records left out of pages after these were made', () => {
     expect(seen).toBe(70);
   });
 
-  test('behind an offset that counts them: no end in silence', async () => {
+  test('behind an offset that counts them: smaller questions give all', async () => {
     const pagination = { style: 'offset', offset_param: 'offset', ...size } as const;
-    await expect(read(90, { pagination }, leaveOut(20))).rejects.toMatchObject({ code: 'LIST_LOOP' });
+    const { seen, problems } = await read(90, { pagination }, leaveOut(20));
+    expect([seen, problems]).toEqual([70, []]);
+  });
+
+  test('a page that comes again and again is an error at once', async () => {
+    const pagination = { style: 'page', ...size } as const;
+    const data = Array.from({ length: 20 }, (_, index) => ({ unique_id: `c${index}` }));
+    const first = read(90, { pagination }, (response) => json(response, 200, { data }));
+    await expect(first).rejects.toMatchObject({ code: 'LIST_LOOP' });
   });
 });
 

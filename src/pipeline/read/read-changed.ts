@@ -3,7 +3,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import type { LateContext } from '../../rereads/late-change.ts';
 import { planFetches } from '../../source/list/fetch-plan.ts';
 import { axisOf, boundStep, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
-import { observeCalls } from '../../source/list/observe.ts';
+import { observeCalls } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import { meanDocumentBytes } from '../../store/ledger/ledger-windows.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';

@@ -2,7 +2,7 @@
 import type { Observation } from '../../../schemas/observation.ts';
 import { asLive } from '../../source/http/limiter.ts';
 import { boundStep } from '../../source/list/list-query.ts';
-import { observeCall } from '../../source/list/observe.ts';
+import { observeCall } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import { forgetAnswered, listRereads, type Reread, settleRereads } from '../../store/delivery/inbox.ts';
 import { readCallTimes } from '../../store/ledger/ledger-windows.ts';

@@ -3,7 +3,7 @@ import type { Observation } from '../../../schemas/observation.ts';
 import type { Range } from '../../../schemas/orchestration.ts';
 import { serviceNow, steadyNow } from '../../source/http/service-clock.ts';
 import { axisTime } from '../../source/list/list-query.ts';
-import { observeCalls } from '../../source/list/observe.ts';
+import { observeCalls } from '../../source/list/observe-call.ts';
 import { markMissing } from '../../store/ledger/missing.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';

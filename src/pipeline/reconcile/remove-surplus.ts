@@ -1,7 +1,7 @@
 /** Rows of a warehouse whose call the ledger does not know: read from the service, or removed when it has none. */
 import type { Observation } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../lib/errors.ts';
-import { observeCalls } from '../../source/list/observe.ts';
+import { observeCalls } from '../../source/list/observe-call.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
 import { readCounters } from '../../store/status/counters.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';

@@ -1,5 +1,5 @@
 /** What an answer other than 2XX means: decided once, here. Error bodies are not specified (interface §7). */
-import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
+import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { HttpResponse } from './http.ts';
 
 const temporary = new Set([408, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524, 529, 530]);
@@ -152,16 +152,3 @@ export const createRefusals = (
     },
   };
 };
-
-const codes = new Set([
-  'SERVICE_UNAVAILABLE',
-  'SERVICE_BROKEN',
-  'SERVICE_TIMEOUT',
-  'LIST_FAILED',
-  'LIST_MALFORMED',
-  'RESPONSE_TOO_LARGE',
-]);
-
-/** Whether a failure may be due to single records of the answer: a smaller question may then succeed. */
-export const isPoison = (error: unknown): error is CallsyncError =>
-  error instanceof CallsyncError && codes.has(error.code);

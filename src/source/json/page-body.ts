@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { defineEncoded, type EncodedFields } from '../../lib/encoded.ts';
 import { parseQuietly } from '../../lib/parse-json.ts';
+import { valueAt } from './json-path.ts';
 import { MalformedList, type RecordSpan, scanRecords } from './record-scan.ts';
 
 export interface RawRecord {
@@ -130,17 +131,4 @@ const readRecord = (bytes: Buffer, [start, , fields = []]: RecordSpan): Pick<Raw
   const value = JSON.parse(rest + bytes.toString('utf8', at)) as object;
   for (const [name, field] of encoded) defineEncoded(value, name, field);
   return { value, encoded };
-};
-
-/** Dotted paths into parsed JSON, such as `meta.next_cursor`; empty = the value itself. */
-export const pathKeys = (path: string): string[] => (path === '' ? [] : path.split('.'));
-
-/** The value at a path, own properties only; undefined where it leads nowhere. */
-export const valueAt = (value: unknown, path: string): unknown => {
-  let current = value;
-  for (const key of pathKeys(path)) {
-    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined;
-    current = (current as Record<string, unknown>)[key];
-  }
-  return current;
 };

@@ -2,7 +2,8 @@
  * Finds the records inside the bytes of a list response without building the whole document: memory is bound by what
  * is parsed at once, a broken record does not take its neighbours along, and a refused one keeps its exact bytes.
  */
-import { pathKeys, valueAt } from './page-body.ts';
+
+import { pathKeys, valueAt } from './json-path.ts';
 import { type FieldSpan, NotScannable, ValueScanner } from './scan-value.ts';
 
 export interface ScannedList {

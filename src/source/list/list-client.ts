@@ -5,12 +5,13 @@ import { parseQuietly } from '../../lib/parse-json.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import type { Api, ApiCounts, GetOptions } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
-import { isPoison } from '../http/service-failure.ts';
-import { emptyPage, type PageBody, type RawRecord, readPageBody, valueAt } from '../json/page-body.ts';
+import { valueAt } from '../json/json-path.ts';
+import { emptyPage, type PageBody, type RawRecord, readPageBody } from '../json/page-body.ts';
 import { createPagination, type PageRequest, type Pagination, type SeenPage } from '../pagination/pagination.ts';
 import { createMemoryLimit, type MemoryLimit, type Permit } from '../read/memory-limit.ts';
 import { type ListQuery, listParams } from './list-query.ts';
 import { isEmpty } from './observe.ts';
+import { isPoison } from './poison.ts';
 
 export interface Page {
   readonly index: number;

@@ -2,7 +2,7 @@
 import type { AxisConfig, ListConfig } from '../../../schemas/config/list.ts';
 import { terminal } from '../../lib/errors.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp } from '../../lib/timestamps.ts';
-import { valueAt } from '../json/page-body.ts';
+import { valueAt } from '../json/json-path.ts';
 import { tightBounds, type Window, wideBounds } from './windows.ts';
 
 export interface ListQuery {

@@ -5,7 +5,6 @@ import type { ListConfig } from '../../../schemas/config/list.ts';
 import type { Observation } from '../../../schemas/observation.ts';
 import { defineEncoded, type EncodedFields } from '../../lib/encoded.ts';
 import type { Micros } from '../../lib/timestamps.ts';
-import type { AskOptions, FetchedCall, ListClient } from './list-client.ts';
 
 export type ObservedRecord =
   | {
@@ -116,50 +115,3 @@ const deeperThan = (value: object, depth: number): boolean => {
 /** The fields a summary listing of this list leaves out. */
 export const leftOutFields = (list: ListConfig): readonly string[] =>
   list.exclude_param === undefined ? [] : list.exclude;
-
-/** One call, asked for by its id: the one implementation of fetching it and turning the answer into an observation. */
-
-export type CallAnswer =
-  | { readonly kind: 'observation'; readonly observation: Observation; readonly fetched: FetchedCall }
-  /** The service does not know the call (404), or has no endpoint for one call. */
-  | { readonly kind: 'unknown' }
-  /** The answer is no record of this call. */
-  | { readonly kind: 'rejected'; readonly reason: string; readonly fetched: FetchedCall };
-
-/** @throws CallsyncError of the request. */
-export const observeCall = async (
-  client: ListClient,
-  callId: string,
-  options: AskOptions = {},
-): Promise<CallAnswer> => {
-  const fetched = await client.fetchCall(callId, options);
-  if (fetched === undefined) return { kind: 'unknown' };
-  const carries = new Set(client.list.carries);
-  const observed = observeRecord(fetched.record, {
-    observedAt: fetched.observedAt,
-    carries,
-    bytes: () => fetched.bytes,
-  });
-  if (observed.kind === 'rejected') return { ...observed, fetched };
-  const { observation } = observed;
-  if (observation.callId !== callId) return { kind: 'rejected', reason: 'the answer is another call', fetched };
-  return { kind: 'observation', observation, fetched };
-};
-
-/** Calls asked for at once; the request limit paces them. */
-const parallel = 4;
-
-/** Asks for calls several at once; yields each group's answers by call id. @throws CallsyncError, or the signal's reason. */
-export async function* observeCalls(
-  client: ListClient,
-  callIds: readonly string[],
-  signal: AbortSignal,
-): AsyncGenerator<ReadonlyMap<string, CallAnswer>> {
-  for (let start = 0; start < callIds.length; start += parallel) {
-    signal.throwIfAborted();
-    const group = callIds.slice(start, start + parallel);
-    yield new Map(
-      await Promise.all(group.map(async (callId) => [callId, await observeCall(client, callId, { signal })] as const)),
-    );
-  }
-}

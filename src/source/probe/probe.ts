@@ -5,7 +5,7 @@ import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import type { RequestLimiter } from '../http/limiter.ts';
 import { wait } from '../http/wait.ts';
-import { valueAt } from '../json/page-body.ts';
+import { valueAt } from '../json/json-path.ts';
 import { listPresets } from '../presets/presets.ts';
 import { createSource, findTokenFormat, type Source } from '../source.ts';
 import * as ask from './questions.ts';

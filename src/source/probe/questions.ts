@@ -7,7 +7,7 @@ import {
   paginationSchema,
 } from '../../../schemas/config/list.ts';
 import { formatStep, formatTimestamp, type Micros, parseTimestamp, type TimeFormat } from '../../lib/timestamps.ts';
-import { valueAt } from '../json/page-body.ts';
+import { valueAt } from '../json/json-path.ts';
 import { isEmpty } from '../list/observe.ts';
 import { findLink } from '../pagination/pagination.ts';
 import { isRecord, type Look, type Params, type ProbeSession } from './session.ts';

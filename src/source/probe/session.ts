@@ -5,7 +5,7 @@ import { parseQuietly } from '../../lib/parse-json.ts';
 import type { Api } from '../http/api.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { wait } from '../http/wait.ts';
-import { valueAt } from '../json/page-body.ts';
+import { valueAt } from '../json/json-path.ts';
 
 export type Params = Readonly<Record<string, string>>;
 

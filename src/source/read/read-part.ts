@@ -2,7 +2,7 @@
 import type { Shown } from '../../../schemas/shown.ts';
 import { hasGaps, type ListClient } from '../list/list-client.ts';
 import { axisOf, axisTime, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
-import { observeCall } from '../list/observe.ts';
+import { observeCall } from '../list/observe-call.ts';
 import { contains } from '../list/windows.ts';
 import type { ReadContext } from './read-context.ts';
 import { insideIds, type Pass, passOver, rejectRecord } from './read-pass.ts';

@@ -1,6 +1,7 @@
 /** One pass over all pages of one query: hands the records on and remembers what proves or disproves completeness. */
 import { createHash } from 'node:crypto';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import type { RawRecord } from '../json/page-body.ts';
 import { type ListClient, loops, type Page } from '../list/list-client.ts';
@@ -68,7 +69,7 @@ export interface PassState {
   readonly outOfBounds: { count: number; furthest: Micros };
 }
 
-/** @throws CallsyncError of a request that failed for good, LIST_LOOP, or the signal's reason. */
+/** @throws CallsyncError of a request that failed for good, LIST_LOOP where one page comes again and again, or the signal's reason. */
 export const passOver = async (context: ReadContext, query: ListQuery, options: PassOptions = {}): Promise<Pass> => {
   const { client, tally } = context;
   const { learned } = client;
@@ -84,36 +85,43 @@ export const passOver = async (context: ReadContext, query: ListQuery, options: 
   let barrenPages = 0;
   let tooLarge = false;
 
-  for await (const page of client.readPages(query)) {
-    pages++;
-    tally.pages++;
-    tally.requests++;
-    tally.bytes += page.bytes;
-    if (page.index === 0) firstTotal = page.total;
-    refusedBehind ??= page.refusedBehind;
-    const overlap = query.overlap ?? 0;
-    const isBehindTotal = state.rows > 1 && state.rows === lastTotal;
-    const saysSame = page.total === undefined || page.total === lastTotal;
-    // The total of an empty page behind the end counts nothing.
-    if (page.total !== undefined && !(isBehindTotal && page.count === 0)) {
-      isSteady &&= page.total === firstTotal;
-      lastTotal = page.total;
-      largestTotal = Math.max(page.total, largestTotal ?? 0);
+  try {
+    for await (const page of client.readPages(query)) {
+      pages++;
+      tally.pages++;
+      tally.requests++;
+      tally.bytes += page.bytes;
+      if (page.index === 0) firstTotal = page.total;
+      refusedBehind ??= page.refusedBehind;
+      const overlap = query.overlap ?? 0;
+      const isBehindTotal = state.rows > 1 && state.rows === lastTotal;
+      const saysSame = page.total === undefined || page.total === lastTotal;
+      // The total of an empty page behind the end counts nothing.
+      if (page.total !== undefined && !(isBehindTotal && page.count === 0)) {
+        isSteady &&= page.total === firstTotal;
+        lastTotal = page.total;
+        largestTotal = Math.max(page.total, largestTotal ?? 0);
+      }
+      learned.total = Math.max(learned.total, page.total ?? 0);
+      tooLarge = page.total !== undefined && page.total >= cap && !upToCap;
+      if (tooLarge) break;
+      const mayBeEnd = isBehindTotal && saysSame && (overlap === 0 || page.count <= overlap);
+      if (mayBeEnd && (await bringsNothing(context, query, page, state))) {
+        learned.totalIsProven = true;
+        if (overlap === 0) break;
+      }
+      const known = state.ids.size;
+      await takePage(context, query, page, state, options.quiet);
+      barrenPages = page.count > overlap && state.ids.size === known ? barrenPages + 1 : 0;
+      // Where pages have gaps, those of an offset overlap.
+      if (barrenPages >= Math.max(3, learned.emptyAtEnd)) throw loops();
+      tooLarge = state.rows >= cap && (page.total === undefined || upToCap);
+      if (tooLarge || state.ids.size > stopBeyond) break;
     }
-    learned.total = Math.max(learned.total, page.total ?? 0);
-    tooLarge = page.total !== undefined && page.total >= cap && !upToCap;
-    if (tooLarge) break;
-    const mayBeEnd = isBehindTotal && saysSame && (overlap === 0 || page.count <= overlap);
-    if (mayBeEnd && (await bringsNothing(context, query, page, state))) {
-      learned.totalIsProven = true;
-      if (overlap === 0) break;
-    }
-    const known = state.ids.size;
-    await takePage(context, query, page, state, options.quiet);
-    barrenPages = page.count > overlap && state.ids.size === known ? barrenPages + 1 : 0;
-    if (barrenPages >= 3) throw loops();
-    tooLarge = state.rows >= cap && (page.total === undefined || upToCap);
-    if (tooLarge || state.ids.size > stopBeyond) break;
+  } catch (error) {
+    // Behind several pages: a smaller question ends before the place where the list goes round.
+    tooLarge = error instanceof CallsyncError && error.code === 'LIST_LOOP' && state.ids.size > learned.page;
+    if (!tooLarge) throw error;
   }
   return { ...state, firstTotal, lastTotal, largestTotal, isSteady, pages, refusedBehind, tooLarge };
 };
