@@ -142,6 +142,8 @@ export const command = group({
   },
 });
 
+/* What bytes look like without what they say: names of known fields and types, for people who may not see content. */
+
 const known = new Set(knownCallFields);
 
 const typeOf = (value: unknown): string =>
