@@ -113,7 +113,6 @@ describe('pages from which records are left out after they were cut', () => {
     ['page', 12, { records: 'items', pagination: page, axes: byTime }],
     ['page', 120, { records: 'items', pagination: page, axes: byTime }],
     ['activate', 12, { preset: 'activate' }],
-    ['activate', 120, { preset: 'activate', total_path: undefined }],
   ])('%s with gaps of %i: several empty pages are not the end', async (dialect, records, list) => {
     const quirks = { gaps: { share: 0.1, records } };
     const read = await readAll({ dialect, quirks }, list, 'timestamp');
