@@ -58,7 +58,7 @@ export interface Pagination {
  * total reached exactly by a page that is not full. Behind a full one more may follow, because totals can lag behind the
  * list. Behind one empty page more may follow where a service pages first and leaves out records afterwards.
  */
-export const isExhausted = (
+const isExhausted = (
   { records, total, totalIsProven, isShownEnd, emptyAtEnd, request: { offset, size, emptyBefore = 0 } }: SeenPage,
   overlap = 0,
 ): boolean => {
@@ -69,7 +69,7 @@ export const isExhausted = (
 };
 
 /** What styles share whose pages follow one after another; `params` ask for the first. */
-export const forwardOnly = (
+const forwardOnly = (
   config: { readonly size_param?: string | undefined; readonly size: number },
   params: Readonly<Record<string, string>> = {},
 ): Pick<Pagination, 'size' | 'seekable' | 'first'> => ({
@@ -83,7 +83,7 @@ export const forwardOnly = (
   }),
 });
 
-export const sizeParam = (name: string | undefined, size: number): Record<string, string> =>
+const sizeParam = (name: string | undefined, size: number): Record<string, string> =>
   name === undefined ? {} : { [name]: String(size) };
 
 /** The styles of paging, one function each. */

@@ -341,7 +341,7 @@ export const lockSpool = async (dir: string, options: { readonly waitMs?: number
 };
 
 /** Whether the path still leads to the open file. */
-export const isFileAt = async (file: FileHandle, path: string): Promise<boolean> => {
+const isFileAt = async (file: FileHandle, path: string): Promise<boolean> => {
   const [opened, found] = await Promise.all([file.stat(), stat(path).catch((): Stats | undefined => undefined)]);
   return opened.nlink > 0 && found?.ino === opened.ino && found.dev === opened.dev;
 };
