@@ -113,7 +113,8 @@ test('a silent host is given up after five seconds; no release, nothing for this
   ]);
   expect(answers).toEqual([false, false, false, false, false]);
   expect(performance.now() - began).toBeGreaterThan(4_900);
-  expect(performance.now() - began).toBeLessThan(20_000);
+  // Not after the 30 seconds that a transfer may be silent.
+  expect(performance.now() - began).toBeLessThan(29_000);
 });
 
 test('goes through the configured proxy, and past it where NO_PROXY says so', async () => {

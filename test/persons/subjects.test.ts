@@ -432,5 +432,6 @@ test.each([
 ])('of %s there are few subjects, and they are listed at once', (_, hostile) => {
   const from = performance.now();
   expect(french.subjectsInText(hostile).size).toBeLessThan(10);
-  expect(performance.now() - from).toBeLessThan(1_000);
+  // Work that grows with the square of the length would take minutes.
+  expect(performance.now() - from).toBeLessThan(20_000);
 });

@@ -27,6 +27,8 @@ export const startServer = async (handler: Handler): Promise<LocalServer> => {
     requests.push({ path: request.url ?? '', headers: request.headers, body });
     await handler(request, response, new URL(request.url ?? '/', 'http://local'), body);
   });
+  // A client that is slow finds its connection again.
+  server.keepAliveTimeout = 120_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {

@@ -15,10 +15,16 @@ export interface HostileOptions {
   readonly oversized: number;
   readonly seconds: number;
   /** Highest 99th percentile of a valid delivery's answer, in milliseconds. */
-  readonly p99Ms: number;
+  /** Greatest p99 of valid deliveries; undefined where the machine's speed must not decide. */
+  readonly p99Ms?: number;
 }
 
-export const describeHostile = ({ slow, oversized, seconds, p99Ms }: HostileOptions): void => {
+export const describeHostile = ({
+  slow,
+  oversized,
+  seconds,
+  p99Ms = Number.POSITIVE_INFINITY,
+}: HostileOptions): void => {
   let database: InboxDatabase;
   let program: ReceiverProgram;
   let folder: string;
@@ -34,7 +40,7 @@ export const describeHostile = ({ slow, oversized, seconds, p99Ms }: HostileOpti
   });
 
   test(
-    `keeps p99 under ${p99Ms} ms and memory within 100 MB under ${slow} slow sockets and ${oversized} oversized bodies`,
+    `takes valid deliveries, p99 under ${p99Ms} ms, and stays within 100 MB more memory, under ${slow} slow sockets and ${oversized} oversized bodies`,
     async () => {
       const child = await program.start({
         databaseUrl: database.url,
