@@ -169,7 +169,6 @@ export const simulatorOptionsSchema = z.object({
   clock: z
     .object({
       now: instant.optional().describe("The simulator's now at start; real time by default."),
-      speed: z.number().positive().default(1).describe('Simulated seconds per real second.'),
     })
     .prefault({})
     .describe('Clock of call times, visibility, delivery ids and the Date header; tokens and limits use real time.'),

@@ -35,7 +35,7 @@ const settings = simulatorOptionsSchema.parse({
 
 /** The calls behind the seeds, as a webhook brings them. */
 export const listSeedCalls = (): readonly CallDocument[] => {
-  const world = new World(settings, new SimulatorClock(settings.calls.to, 0));
+  const world = new World(settings, new SimulatorClock(settings.calls.to));
   return Array.from({ length: world.count }, (_, index) => world.documentOf(index, 1));
 };
 

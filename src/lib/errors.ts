@@ -5,7 +5,7 @@
  */
 export type ErrorKind = 'terminal' | 'transient';
 
-export interface CallsyncErrorOptions {
+interface CallsyncErrorOptions {
   /** What the user can do about it, one sentence in the imperative. */
   readonly hint?: string;
   readonly cause?: unknown;

@@ -52,7 +52,7 @@ interface LocalProcess {
   failure(): string | undefined;
 }
 
-export interface LocalProcessOptions {
+interface LocalProcessOptions {
   readonly program: string;
   readonly args: readonly string[];
   /** Takes standard output and standard error. */
@@ -123,7 +123,7 @@ const startLocalProcess = ({
   return { pid, failure: () => failure };
 };
 
-export type StartOutcome<T> = { readonly pid: number; readonly ready: T } | { readonly failure: string };
+type StartOutcome<T> = { readonly pid: number; readonly ready: T } | { readonly failure: string };
 
 /**
  * Starts a server and asks `probe` until it returns a value. A server that ends before, or is not ready after

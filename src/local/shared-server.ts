@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive, letOutlive, type StopRules, sendSignal, stopLocalProcess } from './local-process.ts';
 
-export interface SharedServer<Server> {
+interface SharedServer<Server> {
   readonly server: Server;
   /** False: it was running already. */
   readonly started: boolean;
@@ -16,7 +16,7 @@ export interface SharedServer<Server> {
   stop(): Promise<void>;
 }
 
-export interface ServerRules<Server extends { readonly pid: number }> extends StopRules {
+interface ServerRules<Server extends { readonly pid: number }> extends StopRules {
   readonly startDeadlineMs: number;
   /** The server that runs on this data, if any. */
   find(): Promise<Server | undefined>;

@@ -3,7 +3,7 @@ import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import type { SimulatorAddresses } from './control/control.ts';
 import { startSimulator } from './start-simulator.ts';
 
-export interface RunSimulatorOptions {
+interface RunSimulatorOptions {
   readonly options: SimulatorOptions;
   /** Told once everything listens. */
   readonly onReady: (addresses: SimulatorAddresses) => void;

@@ -118,7 +118,7 @@ const createRouter = (routes: Routes): ((request: IncomingMessage, response: Ser
 export const startSimulator = async (options: SimulatorOptions = {}): Promise<Simulator> => {
   const settings = simulatorOptionsSchema.parse(options);
   dialectOf(settings.dialect, settings.dialectOverrides);
-  const clock = new SimulatorClock(settings.clock.now, settings.clock.speed);
+  const clock = new SimulatorClock(settings.clock.now);
   const range = rangeOf(settings, clock.now());
   const counters = new Counters();
   const world = new World(settings, clock);

@@ -6,7 +6,7 @@ import { type StopRules, startServer, stopLocalProcess } from '../local-process.
 import { locateEmulator } from './locate-emulator.ts';
 import { type EmulatorQueue, openEmulatorQueue } from './request-queue.ts';
 
-export interface BigQueryEmulatorOptions {
+interface BigQueryEmulatorOptions {
   /** Folder for its log and, unless `ephemeral`, its data, which the next start finds again. */
   readonly dataDir: string;
   /** True keeps everything in memory. */

@@ -29,12 +29,12 @@ if not (target / source.name).exists():
     shutil.copy(source, target / source.name)
 `;
 
-export interface LocateEmulatorOptions {
+interface LocateEmulatorOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly log: (message: string) => void;
 }
 
-export interface LocatedEmulator {
+interface LocatedEmulator {
   readonly program: string;
   /** Home folder that holds its DuckDB extension; undefined for a program that somebody else installed. */
   readonly home?: string;

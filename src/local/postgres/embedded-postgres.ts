@@ -79,7 +79,7 @@ const withClient = async (url: string, work: (client: pg.Client) => Promise<unkn
   }
 };
 
-export interface EmbeddedPostgresOptions {
+interface EmbeddedPostgresOptions {
   /** Folder of this server alone; made if missing, reused with its data if not. */
   readonly dataDir: string;
   /** 0 (default) = the port used last if it is free, else any free one. */

@@ -11,7 +11,7 @@ import { findFreePort, isAlive, minimalEnvironment, type StopRules, startServer 
 import type { PostgresBinaries } from './locate-binaries.ts';
 import type { Account } from './postgres-account.ts';
 
-export interface Cluster {
+interface Cluster {
   /** Holds the log, and the data folder while it is made. */
   readonly home: string;
   readonly data: string;

@@ -7,7 +7,7 @@ import { findFreePort, isAlive, type StopRules, startServer } from '../local-pro
 import { shareServer } from '../shared-server.ts';
 import { locateTemporalCli } from './locate-cli.ts';
 
-export interface TemporalDevServerOptions {
+interface TemporalDevServerOptions {
   /** Folder of this server alone: its database file, its log, its last ports. */
   readonly dataDir: string;
   /** 0 or absent = the port used last if it is free, else any free one. */

@@ -12,7 +12,7 @@ import { terminal } from '../../lib/errors.ts';
 
 const run = promisify(execFile);
 
-export interface DownloadOptions {
+interface DownloadOptions {
   readonly version: string;
   /** Where the program is to be; its folder is made. */
   readonly target: string;

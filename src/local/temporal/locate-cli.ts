@@ -8,7 +8,7 @@ import { cacheFolderOf, findOnPath, isExecutable } from '../locate-program.ts';
 const temporalCliVersion = '1.5.1';
 const program = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
 
-export interface LocateTemporalCliOptions {
+interface LocateTemporalCliOptions {
   /** `temporal.cli` of the configuration; wins over everything, and must exist. */
   readonly configured?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;

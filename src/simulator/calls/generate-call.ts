@@ -105,7 +105,7 @@ const generateMetadata = (index: number, timestampMs: number, ani: string, rando
   return metadata;
 };
 
-export interface CallSeed {
+interface CallSeed {
   readonly index: number;
   readonly callId: string;
   /** The call's own time, in milliseconds and as sent. */

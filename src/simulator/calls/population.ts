@@ -37,7 +37,7 @@ export const statusOf = (settings: SimulatorSettings, index: number): string => 
   return at < voidShare + otherShare ? pick(otherStatuses, (at - voidShare) / otherShare) : 'qualified';
 };
 
-export type Malformation = 'not_object' | 'no_id' | 'wrong_types';
+type Malformation = 'not_object' | 'no_id' | 'wrong_types';
 
 /** How the record of a call is broken; undefined for most. The same seed breaks the same calls. */
 export const malformationOf = (settings: SimulatorSettings, index: number): Malformation | undefined => {

@@ -6,7 +6,7 @@ import { isIdentifiable, listDocument, webhookDocument } from '../service/record
 import type { WebhookSender } from '../webhooks/webhook-sender.ts';
 import type { World } from './world.ts';
 
-export interface TruthVersion {
+interface TruthVersion {
   readonly version: number;
   /** Time of the change, ISO 8601 on the simulated clock. */
   readonly at: string;

@@ -26,7 +26,7 @@ const tagNames = `appointment made,callback asked,complaint,price asked,competit
   .split(',')
   .map((name) => name.trim());
 
-export interface TagKind {
+interface TagKind {
   readonly unique_id: string;
   readonly display_name: string;
   readonly type: 'bool' | 'number' | 'text';

@@ -11,7 +11,7 @@ import { fraction } from './random.ts';
 
 export type Axis = 'timestamp' | 'qualified';
 
-export interface Place {
+interface Place {
   readonly timestamp: number;
   readonly qualified: number;
   readonly status: string;
@@ -45,7 +45,7 @@ export interface InsertRequest {
 }
 
 /** Told when a record would be sent by webhook. */
-export type SendListener = (index: number, version: number) => void;
+type SendListener = (index: number, version: number) => void;
 
 export class World {
   readonly population: Population;

@@ -15,7 +15,7 @@ import type { DeliveryRecord, WebhookSender } from '../webhooks/webhook-sender.t
 import type { CallChoice, ChangedCall, RuntimeOptions, SimulatorControl } from './control.ts';
 import type { Counters, SimulatorStats } from './stats.ts';
 
-export interface ControlParts {
+interface ControlParts {
   readonly settings: SimulatorSettings;
   readonly clock: SimulatorClock;
   readonly world: World;

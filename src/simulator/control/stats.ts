@@ -54,7 +54,7 @@ export interface SimulatorStats {
   readonly calls: { readonly known: number; readonly now: string };
 }
 
-export type Counts = Record<string, number>;
+type Counts = Record<string, number>;
 
 /** Adds one under a key. */
 export const countOne = (counts: Counts, key: string | number): void => {

@@ -22,7 +22,7 @@ GROUP BY u.call_id, u.side ORDER BY words DESC, u.call_id, u.side`,
   },
 ];
 
-export interface Asked {
+interface Asked {
   readonly warehouse: Pick<Warehouse, 'name'>;
   readonly configFile: string;
   /** The command that opens the database of the warehouse, where there is one. */

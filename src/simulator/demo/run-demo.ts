@@ -48,7 +48,7 @@ export interface DemoOptions extends CommonOptions {
   readonly exit?: boolean;
 }
 
-export interface DemoResult {
+interface DemoResult {
   readonly calls: number;
   readonly rows: Readonly<Record<string, number>>;
   readonly truth: TruthReport;

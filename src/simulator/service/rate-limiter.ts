@@ -2,7 +2,7 @@
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 import type { Counters } from '../control/stats.ts';
 
-export interface Grant {
+interface Grant {
   readonly granted: boolean;
   readonly remaining: number;
   /** Milliseconds until the next request would be granted. */

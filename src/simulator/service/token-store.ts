@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SimulatorSettings } from '../../../schemas/simulator.ts';
 
-export type TokenState = 'valid' | 'unknown' | 'expired';
+type TokenState = 'valid' | 'unknown' | 'expired';
 
 interface Issued {
   readonly at: number;
