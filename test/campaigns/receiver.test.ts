@@ -20,7 +20,7 @@ describe('fuzz', () => {
  * bodies of 16 MiB from one address, while another sends 200 deliveries of 8 MiB. About 4 minutes.
  */
 describe('hostile', () => {
-  describeHostile({ slow: 500, oversized: 200, seconds: 30, p99Ms: 500 });
+  describeHostile({ slow: 500, oversized: 200, seconds: 30, p99Ms: 500, mostMb: 100 });
   describeFlood({ idle: 2_000, bodies: 100, deliveries: 200, everyMs: 500, answerWithinMs: 10_000 });
 });
 
