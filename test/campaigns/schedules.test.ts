@@ -56,7 +56,8 @@ describe('backfills', () => {
         Number(described.raw.info?.bufferSize ?? 0) === 0
       );
     };
-    await until(`${name} has ended`, isQuiet, 120_000);
+    // All buffered runs, one after the other.
+    await until(`${name} has ended`, isQuiet, 900_000);
     const due = await listDue(site, name, info.createdAt, endAt);
     const after = (await handle.describe()).info;
     await until(
