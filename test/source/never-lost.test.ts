@@ -57,14 +57,14 @@ const readAll = async (
 const problemsOf = (results: readonly WindowResult[]) => results.flatMap(({ problems }) => problems);
 const callsOf = (results: readonly WindowResult[]) => results.reduce((sum, { calls }) => sum + calls, 0);
 
-describe.each([37, 100, 137, 1_000])('a silent cap of %i', (cap) => {
+describe.each([5, 37, 100, 1_000])('a silent cap of %i', (cap) => {
   test.each([
     ['that the total hides', { capTotal: 'capped' as const }],
     ['that the total betrays', { capTotal: 'true' as const }],
     ['without a total', { totalPath: undefined }],
     ['newest first', { newestFirst: true, totalPath: undefined }],
   ])('%s loses nothing', async (_, overrides) => {
-    const read = await readAll({ dialectOverrides: { cap, ...overrides } });
+    const read = await readAll({ dialectOverrides: { cap, ...overrides }, calls: { count: cap < 10 ? 150 : 700 } });
     expect(read.missing.length).toBe(0);
     expect(problemsOf(read.results)).toEqual([]);
     expect(callsOf(read.results)).toBe(read.listed);

@@ -244,14 +244,19 @@ const oddities: Readonly<Record<string, Oddity>> = {
   page_most: {
     fits: isPaged,
     apply: (draft, random) => {
-      // A query that holds fewer is taken for capped by nobody (`smallestCap`).
-      draft.quirks.pageMost = 10 + Math.floor(random() * 25);
+      draft.quirks.pageMost = 3 + Math.floor(random() * 30);
     },
   },
   page_varies: {
     fits: isPaged,
     apply: (draft, random) => {
       draft.quirks.pageVaries = pick([0.05, 0.2, 0.6], random());
+    },
+  },
+  small_cap: {
+    apply: (draft, random) => {
+      draft.dialect.cap = pick([3, 5, 8], random());
+      draft.list = { ...draft.list, max_results: undefined };
     },
   },
   gaps: {
