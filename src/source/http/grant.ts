@@ -1,7 +1,7 @@
-/** The client-credentials grant (interface §4.1). */
+/** The client-credentials grant (interface §4.1), through openid-client. */
+import * as openid from 'openid-client';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
-import { type CallsyncError, terminal, transient } from '../../lib/errors.ts';
-import { parseQuietly } from '../../lib/parse-json.ts';
+import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { SecretSource } from '../../lib/secret.ts';
 import type { Http, HttpResponse } from './http.ts';
 import { retryAfterOf } from './service-failure.ts';
@@ -37,37 +37,67 @@ export interface GrantDeps {
   readonly format: 'form' | 'json';
 }
 
-/**
- * Builds the function that asks for one token. Of the answer only access_token and its lifetime count: an id_token that
- * would fail a check, or an unusual token_type or content type, must not stop a sync.
- * @throws CallsyncError, from that function; never with the secret or the body of the answer.
- */
+/** Builds the function that asks for one token. Its errors never carry the secret or the body of the answer. */
 export const createGrant = ({ http, endpoint, clientId, secret, scope, format }: GrantDeps): RequestGrant => {
   return async (signal) => {
-    const fields = {
-      grant_type: 'client_credentials',
-      ...(scope === '' ? {} : { scope }),
-      client_id: clientId,
-      client_secret: secret.read(),
+    const clientSecret = secret.read();
+    let answer: HttpResponse | undefined;
+    const config = new openid.Configuration(
+      { issuer: endpoint.origin, token_endpoint: endpoint.href },
+      clientId,
+      undefined,
+      openid.ClientSecretPost(clientSecret),
+    );
+    if (endpoint.protocol === 'http:') openid.allowInsecureRequests(config);
+    config[openid.customFetch] = async (url, { headers, body }) => {
+      const form = String(body);
+      answer = await http.send({
+        url: new URL(url),
+        method: 'POST',
+        headers: {
+          ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+          ...(format === 'json' ? { 'content-type': 'application/json' } : {}),
+        },
+        body: format === 'json' ? JSON.stringify(Object.fromEntries(new URLSearchParams(form))) : form,
+        signal,
+      });
+      return promisedPart(answer);
     };
-    const answer = await http.send({
-      url: endpoint,
-      method: 'POST',
-      headers: {
-        accept: 'application/json',
-        'content-type': format === 'json' ? 'application/json' : 'application/x-www-form-urlencoded',
-      },
-      body: format === 'json' ? JSON.stringify(fields) : new URLSearchParams(fields).toString(),
-      signal,
-    });
-    const { access_token, expires_in } = parseObject(answer.body) ?? {};
-    const isGood = answer.status >= 200 && answer.status <= 299;
-    if (!isGood || typeof access_token !== 'string' || access_token === '') throw explainRefusal(endpoint, answer);
-    return { accessToken: access_token, expiresIn: positive(expires_in) };
+    try {
+      const tokens = await openid.clientCredentialsGrant(config, scope === '' ? {} : { scope });
+      return { accessToken: tokens.access_token, expiresIn: positive(tokens.expires_in) };
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      throw explainRefusal(endpoint, answer, error);
+    }
   };
 };
 
-const explainRefusal = (endpoint: URL, answer: HttpResponse): CallsyncError => {
+/**
+ * The answer as openid-client checks it, without what the interface does not promise (§4.1): an id_token that would fail
+ * a check, an unusual token_type, a lifetime sent as text or another content type must not stop a sync.
+ */
+const promisedPart = ({ status, body }: HttpResponse): Response => {
+  const { access_token, expires_in, error } = parseObject(body) ?? {};
+  const kept = {
+    access_token,
+    token_type: 'bearer',
+    expires_in: positive(expires_in),
+    error,
+  };
+  const isGood = status >= 200 && status <= 299;
+  return new Response(JSON.stringify(kept), {
+    status: isGood ? 200 : Math.max(400, status),
+    headers: { 'content-type': 'application/json' },
+  });
+};
+
+const explainRefusal = (endpoint: URL, answer: HttpResponse | undefined, cause: unknown): CallsyncError => {
+  if (answer === undefined) {
+    const found = cause instanceof CallsyncError ? cause : cause instanceof Error ? cause.cause : undefined;
+    if (found instanceof CallsyncError) return found;
+    return transient('TOKEN_UNAVAILABLE', `The token could not be requested from ${endpoint.host}.`);
+  }
   const reason = errorCode(parseObject(answer.body)?.error);
   const said = reason === undefined ? `status ${answer.status}` : `status ${answer.status}, ${reason}`;
   if (answer.status >= 200 && answer.status <= 299) {
@@ -105,10 +135,14 @@ const explainRefusal = (endpoint: URL, answer: HttpResponse): CallsyncError => {
 const aboutClient = /^(invalid_client|unauthorized_client|invalid_scope|access_denied)$/;
 
 const parseObject = (body: Buffer): Record<string, unknown> | undefined => {
-  const value = parseQuietly(body);
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
 };
 
 /** Only the registered look of an OAuth error code is repeated: free text may hold anything. */
