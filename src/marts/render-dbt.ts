@@ -9,9 +9,9 @@ import {
   tables,
   wordsView,
 } from '../../schemas/tables.ts';
-import { bigqueryFragments } from '../warehouse/bigquery/fragments.ts';
+import { bigqueryFragments } from '../warehouse/bigquery/dialect.ts';
 import type { Fragments } from '../warehouse/fragments.ts';
-import { postgresFragments } from '../warehouse/postgres/fragments.ts';
+import { postgresFragments } from '../warehouse/postgres/dialect.ts';
 import { dbtColumn, dbtDescription, modelProperties } from './dbt-properties.ts';
 import type { Dialect } from './dialect.ts';
 import type { Mart } from './mart.ts';

@@ -1,12 +1,10 @@
 /** The row of `fence`: whether rows of an earlier ledger, under dates that this one never sent, may still be there. */
 import type { Queries } from './queries.ts';
 
-export interface Fence {
+interface Fence {
   /** Cached; while the answer is yes, the warehouse is asked again every hour, because loads replace those rows. */
   hasUnknownPartitions(epoch: number): Promise<boolean>;
 }
-
-export const fenceColumns = [{ name: 'ledger_epoch' }, { name: 'earlier_epochs' }];
 
 const askAgainMs = 3_600_000;
 
@@ -20,15 +18,13 @@ export const createFence = (deps: {
   readonly dataset: string;
   readonly queries: Queries;
   readonly clock: () => number;
-  readonly rows: () => AsyncIterable<Record<string, unknown>>;
 }): Fence => {
-  const { dataset, queries, clock, rows } = deps;
+  const { dataset, queries, clock } = deps;
   let last: { readonly epoch: number; readonly unknown: boolean; readonly askedAt: number } | undefined;
 
   const read = async (epoch: number): Promise<boolean> => {
-    let unknown = false;
-    for await (const row of rows()) unknown ||= row.earlier_epochs === true || row.ledger_epoch !== epoch;
-    return unknown;
+    const rows = await queries.run({ sql: `SELECT * FROM \`${dataset}.fence\`` });
+    return rows.some((row) => row.earlier_epochs === true || row.ledger_epoch !== epoch);
   };
   return {
     async hasUnknownPartitions(epoch) {
