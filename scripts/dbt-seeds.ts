@@ -7,9 +7,8 @@ import type { CallDocument } from '../schemas/call.ts';
 import { simulatorOptionsSchema } from '../schemas/simulator.ts';
 import { type ColumnType, callTables, type Row, type TableName, tableOf, type WordArrays } from '../schemas/tables.ts';
 import { flattenCall, flattenVersion } from '../src/calls/flatten.ts';
-import { dataType } from '../src/marts/dbt-properties.ts';
 import { marts } from '../src/marts/marts.ts';
-import { modelNameOf, sources, stagedColumns } from '../src/marts/render-dbt.ts';
+import { dataType, modelNameOf, sources, stagedColumns } from '../src/marts/render-dbt.ts';
 import { SimulatorClock } from '../src/simulator/calls/clock.ts';
 import { World } from '../src/simulator/calls/world.ts';
 
