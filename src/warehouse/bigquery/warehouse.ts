@@ -64,7 +64,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
   const staging = createStaging({ config, rest, clock, pause });
   const dataset = `${config.project}.${config.dataset}`;
 
-  const fence = createFence({ dataset, queries, clock });
+  const fence = createFence({ config, rest, queries, pause, clock });
   const loadDeps = {
     name,
     config,
