@@ -573,12 +573,7 @@ test('a load makes no documents in its transaction; worker, next worker and sear
 const changes: Readonly<Record<string, readonly [() => Promise<unknown>, readonly string[]]>> = {
   'a reload': [() => load(says('x', 'salut', 2)), ['x']],
   'an erasure': [() => warehouse.load(erasure('x')), []],
-  'an update by hand': [() => admin.query(`UPDATE calls.utterances SET content = 'salut' WHERE call_id = 'x'`), ['x']],
   'a deletion by hand': [() => admin.query(`DELETE FROM calls.utterances WHERE call_id = 'x'`), []],
-  'an update by hand that gives its utterances to another call': [
-    () => admin.query(`UPDATE calls.utterances SET call_id = 'nobody' WHERE call_id = 'x'`),
-    [],
-  ],
 };
 
 test.each(Object.entries(changes))(
