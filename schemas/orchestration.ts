@@ -46,7 +46,7 @@ export interface ReconcileRequest {
 }
 
 /** A window to reconcile, and how thoroughly the warehouses are compared in it. */
-export interface ReconcileTarget extends Range {
+interface ReconcileTarget extends Range {
   readonly warehouseLevel: WarehouseLevel;
 }
 

@@ -69,6 +69,8 @@ export interface Table {
   readonly columns: readonly Column[];
   /** How long its rows are kept; as long as their call where it is absent. */
   readonly kept?: string;
+  /** Of a log, the column that tells the age of a row. */
+  readonly agedBy?: string;
 }
 
 /** Values by the names of columns, as flatten makes them: timestamps in microseconds, JSON and decimals as text. */
@@ -83,36 +85,53 @@ export interface WordArrays {
 
 const sentUnit = 'Unit not stated by the service; stored as sent.';
 
-const column =
-  (type: ColumnType) =>
-  (name: string, description: string, more: Omit<Column, 'name' | 'type' | 'description'> = {}): Column => ({
-    name,
-    type,
-    description,
-    ...more,
-  });
-const [text, timestamp, float, int] = [column('text'), column('timestamp'), column('float'), column('int')];
-const [bool, json, decimal, words] = [column('bool'), column('json'), column('decimal'), column('words')];
+/** Who may read a column, and whether it tells of persons. With `!` behind it, the column is required. */
+const kinds: Readonly<Record<string, Pick<Column, 'open' | 'personal'>>> = {
+  open: { open: true, personal: 'no' },
+  id: { open: true, personal: 'id' },
+  shown: { open: true },
+  closed: { personal: 'no' },
+  'closed-id': { personal: 'id' },
+  personal: {},
+};
 
-const open = { open: true, personal: 'no' } as const;
-const always = { ...open, required: true } as const;
-const openId = { open: true, personal: 'id' } as const;
-const closed = { personal: 'no' } as const;
+/**
+ * A column a line: `name | type | kind | from | description`. From is a path in the record, `=position`, `=count TABLE`, `=derived`
+ * (a value of the column's own name that flatten works out), or `-` where code makes the rows whole.
+ */
+const columnsFrom = (text: string): readonly Column[] =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [name = '', type, kind = '', from = '', description] = line.split(' | ');
+      const marks = kinds[kind.replace('!', '')];
+      if (description === undefined || marks === undefined) throw new Error(`no column: ${line}`);
+      const source = fromOf(from, name);
+      return {
+        name,
+        type: type as ColumnType,
+        description,
+        ...(source === undefined ? {} : { from: source }),
+        ...marks,
+        ...(kind.endsWith('!') ? { required: true } : {}),
+      };
+    });
 
-const callId = text('call_id', "Identifier of the call: the record's unique_id.", {
-  from: { derive: 'call_id' },
-  ...openId,
-  required: true,
-});
-const callTimestamp = timestamp(
-  'call_timestamp',
-  "The call's own time (UTC), repeated from calls so that child tables can be pruned by it.",
-  { from: { derive: 'call_timestamp' }, ...open },
-);
-const { open: _id, ...closedCallId } = callId;
-const { open: _time, ...closedCallTimestamp } = callTimestamp;
+const fromOf = (text: string, name: string): From | undefined => {
+  if (text === '-') return undefined;
+  if (text === '=position') return { position: true };
+  if (text === '=derived') return { derive: name as Derived };
+  const [, count] = /^=count (\w+)$/.exec(text) ?? [];
+  return count === undefined ? text : { count: count as 'utterances' | 'tags' | 'words' };
+};
 
-export const tableNames = [
+const callId = "call_id | text | id! | =derived | Identifier of the call: the record's unique_id.";
+const callTime = "The call's own time (UTC), repeated from calls so that child tables can be pruned by it.";
+const ofCall = `${callId}\ncall_timestamp | timestamp | open | =derived | ${callTime}`;
+const ofClosedCall = `${callId.replace('id!', 'closed-id!')}\ncall_timestamp | timestamp | closed | =derived | ${callTime}`;
+
+const tableNames = [
   'calls',
   'utterances',
   'tags',
@@ -133,17 +152,12 @@ export type TableName = (typeof tableNames)[number];
 export const allFields = '*';
 
 /** Columns that the loader fills in; flatten's rows end before them. */
-export const guardColumns: readonly Column[] = [
-  int('ledger_epoch', 'Epoch of the ledger that sent the row; first part of the guard.', always),
-  int('revision', "The call's revision in the ledger; second part of the guard.", always),
-  int('flatten_version', 'Version of the flattening that made the row; third part of the guard.', always),
-  text('load_id', 'The load that wrote the row (table loads).', always),
-  text(
-    'content_hash',
-    'Hash over all columns and child rows of the call as it was written, documents left out; null for rows of callsync before it had one.',
-    closed,
-  ),
-];
+export const guardColumns = columnsFrom(`
+ledger_epoch | int | open! | - | Epoch of the ledger that sent the row; first part of the guard.
+revision | int | open! | - | The call's revision in the ledger; second part of the guard.
+flatten_version | int | open! | - | Version of the flattening that made the row; third part of the guard.
+load_id | text | open! | - | The load that wrote the row (table loads).
+content_hash | text | closed | - | Hash over all columns and child rows of the call as it was written, documents left out; null for rows of callsync before it had one.`);
 
 export const withTheCall = 'until the call is erased, or `privacy.retention.calls`';
 
@@ -154,80 +168,43 @@ export const tables: readonly Table[] = [
     description: 'One row per call: its scalar fields, contacts and counts.',
     kind: 'call',
     key: ['call_id'],
-    columns: [
-      callId,
-      { ...callTimestamp, description: "The call's own time (UTC); null when it was not sent or is not a date-time." },
-      timestamp('processed_at', 'End of processing (field qualified), where the service sends it.', {
-        from: { derive: 'processed_at' },
-        ...open,
-      }),
-      text('status', 'Status of the call, such as qualified or void.', { from: 'status', ...open }),
-      text('campaign', 'Campaign identifier.', { from: 'campaign', ...open }),
-      float('duration', `Duration of the call, parsed from its text. ${sentUnit}`, { from: 'duration', ...open }),
-      float('ivr_end', `End of the interactive voice response part. ${sentUnit}`, { from: 'ivr_end', ...open }),
-      text('audio_state', 'State of the audio, such as AVAILABLE.', { from: 'audio_state', ...open }),
-      text('lang', 'Language code of the transcript (transcript_json.meta.lang).', {
-        from: 'transcript_json.meta.lang',
-        ...open,
-      }),
-      text('asr_model', 'Speech-recognition model (transcript_json.meta.asr_model).', {
-        from: 'transcript_json.meta.asr_model',
-        ...open,
-      }),
-      bool('obfuscated', 'Whether the transcript is obfuscated, parsed from its text.', {
-        from: 'transcript_json.meta.obfuscated',
-        ...open,
-      }),
-      text('transcript_call_id', 'transcript_json.callUniqueId; may be an empty string.', {
-        from: 'transcript_json.callUniqueId',
-      }),
-      text('in_label', 'Label of the inbound contact.', { from: 'in.label' }),
-      text('in_data', 'Data of the inbound contact, a telephone number when its type is PHONE.', { from: 'in.data' }),
-      text('in_type', 'Type of the inbound contact, such as PHONE.', { from: 'in.type', ...open }),
-      text('out_label', 'Label of the outbound contact.', { from: 'out.label' }),
-      text('out_data', 'Data of the outbound contact, a telephone number when its type is PHONE.', {
-        from: 'out.data',
-      }),
-      text('out_type', 'Type of the outbound contact, such as PHONE.', { from: 'out.type', ...open }),
-      text('client_id', 'metadata.ClientID.', { from: 'metadata.ClientID' }),
-      text('agent', 'metadata.Agent.', { from: 'metadata.Agent', open: true }),
-      text('direction', 'metadata.Direction.', { from: 'metadata.Direction', ...open }),
-      text('dept', 'metadata.Dept.', { from: 'metadata.Dept', ...open }),
-      text('ani', 'metadata.ANI.', { from: 'metadata.ANI' }),
-      text('client_capture_date', 'metadata.ClientCaptureDate as sent (its time zone is not stated).', {
-        from: 'metadata.ClientCaptureDate',
-      }),
-      text('audio_file_location', 'metadata.AudioFileLocation.', { from: 'metadata.AudioFileLocation' }),
-      json('visit', 'Object visit as sent; its shape is not specified.', { from: 'visit' }),
-      json('tracking_info', 'Object tracking_info as sent; its shape is not specified.', { from: 'tracking_info' }),
-      json('qualification', 'Object qualification as sent, where the service sends it.', { from: 'qualification' }),
-      json('extra', 'Object of all top-level fields that callsync does not know, as sent.', {
-        from: { derive: 'extra' },
-      }),
-      int('utterance_count', 'Number of rows in utterances.', {
-        from: { count: 'utterances' },
-        ...open,
-        required: true,
-      }),
-      int('word_count', 'Number of words over all utterances.', { from: { count: 'words' }, ...open, required: true }),
-      int('tag_count', 'Number of rows in tags.', { from: { count: 'tags' }, ...open, required: true }),
-      json('issues', 'Array of {field, reason}: fields that could not be typed and are null here; null if none.', {
-        from: { derive: 'issues' },
-      }),
-      timestamp('first_seen_at', "Service time of the earliest observation of the call, as of this revision's load.", {
-        from: { derive: 'first_seen_at' },
-        ...open,
-      }),
-      timestamp(
-        'last_seen_at',
-        'Service time of the latest observation that changed the call. One that repeats what is known does not move it, so the same observations in another order may leave another time: never later than the last observation.',
-        { from: { derive: 'last_seen_at' }, ...open },
-      ),
-      timestamp('missing_since', 'Since when the service no longer lists the call; null while it does.', {
-        from: { derive: 'missing_since' },
-        ...open,
-      }),
-    ],
+    columns: columnsFrom(`
+${callId}
+call_timestamp | timestamp | open | =derived | The call's own time (UTC); null when it was not sent or is not a date-time.
+processed_at | timestamp | open | =derived | End of processing (field qualified), where the service sends it.
+status | text | open | status | Status of the call, such as qualified or void.
+campaign | text | open | campaign | Campaign identifier.
+duration | float | open | duration | Duration of the call, parsed from its text. ${sentUnit}
+ivr_end | float | open | ivr_end | End of the interactive voice response part. ${sentUnit}
+audio_state | text | open | audio_state | State of the audio, such as AVAILABLE.
+lang | text | open | transcript_json.meta.lang | Language code of the transcript (transcript_json.meta.lang).
+asr_model | text | open | transcript_json.meta.asr_model | Speech-recognition model (transcript_json.meta.asr_model).
+obfuscated | bool | open | transcript_json.meta.obfuscated | Whether the transcript is obfuscated, parsed from its text.
+transcript_call_id | text | personal | transcript_json.callUniqueId | transcript_json.callUniqueId; may be an empty string.
+in_label | text | personal | in.label | Label of the inbound contact.
+in_data | text | personal | in.data | Data of the inbound contact, a telephone number when its type is PHONE.
+in_type | text | open | in.type | Type of the inbound contact, such as PHONE.
+out_label | text | personal | out.label | Label of the outbound contact.
+out_data | text | personal | out.data | Data of the outbound contact, a telephone number when its type is PHONE.
+out_type | text | open | out.type | Type of the outbound contact, such as PHONE.
+client_id | text | personal | metadata.ClientID | metadata.ClientID.
+agent | text | shown | metadata.Agent | metadata.Agent.
+direction | text | open | metadata.Direction | metadata.Direction.
+dept | text | open | metadata.Dept | metadata.Dept.
+ani | text | personal | metadata.ANI | metadata.ANI.
+client_capture_date | text | personal | metadata.ClientCaptureDate | metadata.ClientCaptureDate as sent (its time zone is not stated).
+audio_file_location | text | personal | metadata.AudioFileLocation | metadata.AudioFileLocation.
+visit | json | personal | visit | Object visit as sent; its shape is not specified.
+tracking_info | json | personal | tracking_info | Object tracking_info as sent; its shape is not specified.
+qualification | json | personal | qualification | Object qualification as sent, where the service sends it.
+extra | json | personal | =derived | Object of all top-level fields that callsync does not know, as sent.
+utterance_count | int | open! | =count utterances | Number of rows in utterances.
+word_count | int | open! | =count words | Number of words over all utterances.
+tag_count | int | open! | =count tags | Number of rows in tags.
+issues | json | personal | =derived | Array of {field, reason}: fields that could not be typed and are null here; null if none.
+first_seen_at | timestamp | open | =derived | Service time of the earliest observation of the call, as of this revision's load.
+last_seen_at | timestamp | open | =derived | Service time of the latest observation that changed the call. One that repeats what is known does not move it, so the same observations in another order may leave another time: never later than the last observation.
+missing_since | timestamp | open | =derived | Since when the service no longer lists the call; null while it does.`),
   },
   {
     name: 'utterances',
@@ -236,22 +213,16 @@ export const tables: readonly Table[] = [
     kind: 'child',
     key: ['call_id', 'utterance_index'],
     kept: `${withTheCall}; \`privacy.retention.transcripts\`, words \`privacy.retention.words\``,
-    columns: [
-      callId,
-      callTimestamp,
-      int('utterance_index', 'Position in the transcript, from 0.', {
-        from: { position: true },
-        ...open,
-        required: true,
-      }),
-      text('side', 'Speaker side (field from), such as out.', { from: 'from', ...open }),
-      text('content', 'The text of the utterance.', { from: 'content' }),
-      float('start_offset', `Start of the utterance (field datetime). ${sentUnit}`, { from: 'datetime', ...open }),
-      float('duration', `Duration of the utterance. ${sentUnit}`, { from: 'duration', ...open }),
-      float('score', 'Score of the utterance, where sent.', { from: 'score', ...open }),
-      int('word_count', 'Number of its words.', { from: { count: 'words' }, ...open, required: true }),
-      words('words', `The words: value, start, length, score. ${sentUnit}`, { from: { derive: 'words' } }),
-    ],
+    columns: columnsFrom(`
+${ofCall}
+utterance_index | int | open! | =position | Position in the transcript, from 0.
+side | text | open | from | Speaker side (field from), such as out.
+content | text | personal | content | The text of the utterance.
+start_offset | float | open | datetime | Start of the utterance (field datetime). ${sentUnit}
+duration | float | open | duration | Duration of the utterance. ${sentUnit}
+score | float | open | score | Score of the utterance, where sent.
+word_count | int | open! | =count words | Number of its words.
+words | words | personal | =derived | The words: value, start, length, score. ${sentUnit}`),
   },
   {
     name: 'tags',
@@ -259,19 +230,17 @@ export const tables: readonly Table[] = [
     description: 'One row per tag of a call, in the order sent.',
     kind: 'child',
     key: ['call_id', 'tag_index'],
-    columns: [
-      callId,
-      callTimestamp,
-      int('tag_index', 'Position in the list of tags, from 0.', { from: { position: true }, ...open, required: true }),
-      text('tag_id', 'Identifier of the tag (its unique_id).', { from: 'unique_id', ...open }),
-      text('display_name', 'Name of the tag.', { from: 'display_name', ...open }),
-      float('confidence', 'Confidence as sent.', { from: 'confidence', ...open }),
-      text('type', 'Type of the value, such as bool.', { from: 'type', ...open }),
-      bool('value_bool', 'The value when it is a boolean.', { from: { derive: 'value_bool' }, ...open }),
-      float('value_number', 'The value when it is a number.', { from: { derive: 'value_number' } }),
-      text('value_text', 'The value when it is text.', { from: { derive: 'value_text' } }),
-      json('value', 'The value as sent.', { from: 'value' }),
-    ],
+    columns: columnsFrom(`
+${ofCall}
+tag_index | int | open! | =position | Position in the list of tags, from 0.
+tag_id | text | open | unique_id | Identifier of the tag (its unique_id).
+display_name | text | open | display_name | Name of the tag.
+confidence | float | open | confidence | Confidence as sent.
+type | text | open | type | Type of the value, such as bool.
+value_bool | bool | open | =derived | The value when it is a boolean.
+value_number | float | personal | =derived | The value when it is a number.
+value_text | text | personal | =derived | The value when it is text.
+value | json | personal | value | The value as sent.`),
   },
   {
     name: 'metadata',
@@ -280,12 +249,10 @@ export const tables: readonly Table[] = [
     kind: 'child',
     key: ['call_id', 'key'],
     kept: `${withTheCall}; \`privacy.retention.free_fields\``,
-    columns: [
-      closedCallId,
-      closedCallTimestamp,
-      text('key', 'Key as sent by the client.', { required: true }),
-      text('value', 'Value as text; values that are not text are written as JSON.'),
-    ],
+    columns: columnsFrom(`
+${ofClosedCall}
+key | text | personal! | - | Key as sent by the client.
+value | text | personal | - | Value as text; values that are not text are written as JSON.`),
   },
   {
     name: 'udfs',
@@ -293,19 +260,13 @@ export const tables: readonly Table[] = [
     description: 'User-defined fields: metadata keys UDF_num_nn and UDF_text_nn.',
     kind: 'child',
     key: ['call_id', 'kind', 'udf_index'],
-    columns: [
-      closedCallId,
-      closedCallTimestamp,
-      text('kind', 'num or text.', { ...closed, required: true }),
-      int('udf_index', 'The two-digit index nn of the key, as a number.', { ...closed, required: true }),
-      decimal('value_number', 'UDF_num_nn as an exact number; null when it cannot be parsed.'),
-      text('value_text', 'The text as sent, of either kind.'),
-      bool(
-        'unparsable',
-        'True for a UDF_num_nn whose text is not a number (empty text counts as no value, not as unparsable).',
-        { ...closed, required: true },
-      ),
-    ],
+    columns: columnsFrom(`
+${ofClosedCall}
+kind | text | closed! | - | num or text.
+udf_index | int | closed! | - | The two-digit index nn of the key, as a number.
+value_number | decimal | personal | - | UDF_num_nn as an exact number; null when it cannot be parsed.
+value_text | text | personal | - | The text as sent, of either kind.
+unparsable | bool | closed! | - | True for a UDF_num_nn whose text is not a number (empty text counts as no value, not as unparsable).`),
   },
   {
     name: 'contacts',
@@ -313,19 +274,13 @@ export const tables: readonly Table[] = [
     description: 'The contacts of a call, fields in and out.',
     kind: 'child',
     key: ['call_id', 'side'],
-    columns: [
-      callId,
-      callTimestamp,
-      text('side', 'in or out.', { from: { derive: 'side' }, ...open, required: true }),
-      text('label', 'Label of the contact.', { from: 'label' }),
-      text('data', 'Data as sent, a telephone number when type is PHONE.', { from: 'data' }),
-      text('type', 'Type of the contact, such as PHONE.', { from: 'type', ...open }),
-      text(
-        'phone',
-        'When type is PHONE: the number without separators, with a leading + if it had one or began with 00.',
-        { from: { derive: 'phone' } },
-      ),
-    ],
+    columns: columnsFrom(`
+${ofCall}
+side | text | open! | =derived | in or out.
+label | text | personal | label | Label of the contact.
+data | text | personal | data | Data as sent, a telephone number when type is PHONE.
+type | text | open | type | Type of the contact, such as PHONE.
+phone | text | personal | =derived | When type is PHONE: the number without separators, with a leading + if it had one or began with 00.`),
   },
   {
     name: 'redactions',
@@ -335,20 +290,14 @@ export const tables: readonly Table[] = [
     kind: 'child',
     key: ['call_id', 'redaction_index'],
     kept: `${withTheCall}; \`privacy.retention.transcripts\``,
-    columns: [
-      callId,
-      callTimestamp,
-      int('redaction_index', 'Position among the redactions of the call, in the order of its words, from 0.', always),
-      int('utterance_index', 'Position of the utterance in the transcript, from 0.', always),
-      int(
-        'first_word',
-        'Position of the first replaced word in its utterance, from 0; null where text and words differed, so that all of the utterance was replaced, or where it has no words.',
-        open,
-      ),
-      int('last_word', 'Position of the last replaced word; null as first_word.', open),
-      text('detector', 'What found it, such as phone or card, or the name of a configured pattern.', always),
-      int('detector_version', 'Version of the detector; null for a configured pattern.', open),
-    ],
+    columns: columnsFrom(`
+${ofCall}
+redaction_index | int | open! | - | Position among the redactions of the call, in the order of its words, from 0.
+utterance_index | int | open! | - | Position of the utterance in the transcript, from 0.
+first_word | int | open | - | Position of the first replaced word in its utterance, from 0; null where text and words differed, so that all of the utterance was replaced, or where it has no words.
+last_word | int | open | - | Position of the last replaced word; null as first_word.
+detector | text | open! | - | What found it, such as phone or card, or the name of a configured pattern.
+detector_version | int | open | - | Version of the detector; null for a configured pattern.`),
   },
   {
     name: 'documents',
@@ -356,11 +305,9 @@ export const tables: readonly Table[] = [
     description: 'The full folded document of each call (only with documents: true).',
     kind: 'child',
     key: ['call_id'],
-    columns: [
-      closedCallId,
-      closedCallTimestamp,
-      json('document', 'The whole call record as JSON.', { required: true }),
-    ],
+    columns: columnsFrom(`
+${ofClosedCall}
+document | json | personal! | - | The whole call record as JSON.`),
   },
   {
     name: 'changes',
@@ -369,22 +316,13 @@ export const tables: readonly Table[] = [
       'Which top-level field of a call changed, with which revision, by which source and when; never what it holds. One row with field * says that the call was first seen; later revisions have a row for each field that changed. Rows are added by the load that brings the revision, and not changed afterwards: what changed twice between two loads shows once, and two warehouses may differ, so nothing compares it. Changes by privacy rules, and those that were loaded before the table existed, have no row.',
     kind: 'history',
     key: ['call_id', 'field', 'source', 'observed_at'],
-    columns: [
-      callId,
-      { ...callTimestamp, description: "The call's own time (UTC), as the load that added the row knew it." },
-      text(
-        'field',
-        'Name of the top-level field; * for all fields of the first revision; extra for names longer than 64 characters or with other characters than letters, digits, _, - and the dot.',
-        always,
-      ),
-      int('revision', "The call's revision in the ledger with which the field changed; 1 where field is *.", always),
-      text('source', 'What brought the observation: webhook, poll or import.', always),
-      timestamp(
-        'observed_at',
-        'Service time of the observation; where field is *, of the earliest one that was known when the row was added.',
-        always,
-      ),
-    ],
+    columns: columnsFrom(`
+${callId}
+call_timestamp | timestamp | open | =derived | The call's own time (UTC), as the load that added the row knew it.
+field | text | open! | - | Name of the top-level field; * for all fields of the first revision; extra for names longer than 64 characters or with other characters than letters, digits, _, - and the dot.
+revision | int | open! | - | The call's revision in the ledger with which the field changed; 1 where field is *.
+source | text | open! | - | What brought the observation: webhook, poll or import.
+observed_at | timestamp | open! | - | Service time of the observation; where field is *, of the earliest one that was known when the row was added.`),
   },
   {
     name: 'deliveries',
@@ -392,23 +330,19 @@ export const tables: readonly Table[] = [
     description: 'Every webhook delivery that reached the receiver and what became of it.',
     kind: 'log',
     key: ['arrival_id'],
-    kept: 'for good',
-    columns: [
-      int('seq', 'Number of the delivery in the inbox.', always),
-      text(
-        'arrival_id',
-        'UUID given on arrival; unlike seq, no other delivery ever gets it, also after a restore.',
-        always,
-      ),
-      text('delivery_id', 'Delivery header as sent (not under the signature).', closed),
-      text('hook_id', 'Identifier of the webhook.', open),
-      text('agent', 'User-agent of the sender, with its version.', open),
-      timestamp('received_at', 'Arrival at the receiver.', always),
-      text('signing_key', 'Name of the secret that verified the signature; null if none did.', open),
-      text('call_id', 'The call it brought, once read.', openId),
-      text('outcome', 'accepted, duplicate, repeat, quarantined or rejected.', always),
-      text('reason', 'Why, for outcomes other than accepted.', closed),
-    ],
+    kept: '`store.warehouse_log_retention`',
+    agedBy: 'received_at',
+    columns: columnsFrom(`
+seq | int | open! | - | Number of the delivery in the inbox.
+arrival_id | text | open! | - | UUID given on arrival; unlike seq, no other delivery ever gets it, also after a restore.
+delivery_id | text | closed | - | Delivery header as sent (not under the signature).
+hook_id | text | open | - | Identifier of the webhook.
+agent | text | open | - | User-agent of the sender, with its version.
+received_at | timestamp | open! | - | Arrival at the receiver.
+signing_key | text | open | - | Name of the secret that verified the signature; null if none did.
+call_id | text | id | - | The call it brought, once read.
+outcome | text | open! | - | accepted, duplicate, repeat, quarantined or rejected.
+reason | text | closed | - | Why, for outcomes other than accepted.`),
   },
   {
     name: 'loads',
@@ -416,16 +350,16 @@ export const tables: readonly Table[] = [
     description: 'Every commit into this warehouse.',
     kind: 'log',
     key: ['load_id'],
-    kept: 'for good',
-    columns: [
-      text('load_id', 'Identifier of the load.', always),
-      int('ledger_epoch', 'Epoch of the ledger that made it.', always),
-      int('flatten_version', 'Version of the flattening.', always),
-      text('origin', 'What asked for it: read, inbox, pending, rebuild, ….', always),
-      int('calls_sent', 'Calls in the load.', always),
-      int('calls_changed', 'Calls whose guard was higher and whose rows were written.', always),
-      timestamp('loaded_at', 'When it was committed.', always),
-    ],
+    kept: '`store.warehouse_log_retention`; the newest 4,000 for good',
+    agedBy: 'loaded_at',
+    columns: columnsFrom(`
+load_id | text | open! | - | Identifier of the load.
+ledger_epoch | int | open! | - | Epoch of the ledger that made it.
+flatten_version | int | open! | - | Version of the flattening.
+origin | text | open! | - | What asked for it: read, inbox, pending, rebuild, ….
+calls_sent | int | open! | - | Calls in the load.
+calls_changed | int | open! | - | Calls whose guard was higher and whose rows were written.
+loaded_at | timestamp | open! | - | When it was committed.`),
   },
   {
     name: 'verdicts',
@@ -433,51 +367,33 @@ export const tables: readonly Table[] = [
     description: 'What was proven complete: the recorded outcome of reconciling one window.',
     kind: 'log',
     key: ['digest'],
-    kept: 'for good',
-    columns: [
-      int('verdict_id', 'Number of the verdict.', always),
-      text('axis', 'Axis of the window.', always),
-      timestamp('window_from', 'Start of the window, inclusive.', always),
-      timestamp('window_to', 'End of the window, exclusive.', always),
-      text('level', 'ids, fields or records: what was compared with the service.', { ...closed, required: true }),
-      text('warehouse_level', 'guards or rows: what was compared in this warehouse.', closed),
-      int('calls_listed', 'Calls that the service listed.', { ...closed, required: true }),
-      int('calls_found', 'Of those, calls found equal in this warehouse before healing.', {
-        ...closed,
-        required: true,
-      }),
-      int('missing', 'Calls that were missing here, or new to the ledger.', always),
-      int('different', 'Calls that differed.', always),
-      int('healed', 'Calls healed.', always),
-      int('gone', 'Calls of the window that the service no longer lists.', open),
-      int('surplus', 'Calls found here of which the ledger knows nothing.', open),
-      int(
-        'kept_out',
-        'Listed calls that may be nowhere: they were erased, or are too old to be kept. Null in verdicts of earlier versions.',
-        closed,
-      ),
-      text(
-        'confirmed',
-        'How the listing was shown to be complete: total, one_response, second_listing, overlap, or none.',
-        open,
-      ),
-      text('outcome', 'proven, healed, unproven or suspicious_empty.', always),
-      timestamp('compared_at', 'When it was compared.', always),
-      int('ledger_epoch', 'Epoch of the ledger that was compared.', closed),
-      int('flatten_version', 'Version of the flattening that was compared.', closed),
-      text(
-        'revisions_digest',
-        'SHA-256 over the ids and ledger revisions of the calls of the window after healing.',
-        closed,
-      ),
-      text('compared_by', 'Version of callsync that compared.', closed),
-      text('digest', 'HMAC-SHA-256 over this verdict and the digest before it, under the key of key_id.', {
-        ...closed,
-        required: true,
-      }),
-      text('key_id', 'Identifies the key of the digest; the key itself is in no store.', closed),
-      text('previous_digest', 'Digest of the verdict before it; null for the first.', closed),
-    ],
+    kept: '`store.verdict_retention`',
+    agedBy: 'compared_at',
+    columns: columnsFrom(`
+verdict_id | int | open! | - | Number of the verdict.
+axis | text | open! | - | Axis of the window.
+window_from | timestamp | open! | - | Start of the window, inclusive.
+window_to | timestamp | open! | - | End of the window, exclusive.
+level | text | closed! | - | ids, fields or records: what was compared with the service.
+warehouse_level | text | closed | - | guards or rows: what was compared in this warehouse.
+calls_listed | int | closed! | - | Calls that the service listed.
+calls_found | int | closed! | - | Of those, calls found equal in this warehouse before healing.
+missing | int | open! | - | Calls that were missing here, or new to the ledger.
+different | int | open! | - | Calls that differed.
+healed | int | open! | - | Calls healed.
+gone | int | open | - | Calls of the window that the service no longer lists.
+surplus | int | open | - | Calls found here of which the ledger knows nothing.
+kept_out | int | closed | - | Listed calls that may be nowhere: they were erased, or are too old to be kept. Null in verdicts of earlier versions.
+confirmed | text | open | - | How the listing was shown to be complete: total, one_response, second_listing, overlap, or none.
+outcome | text | open! | - | proven, healed, unproven or suspicious_empty.
+compared_at | timestamp | open! | - | When it was compared.
+ledger_epoch | int | closed | - | Epoch of the ledger that was compared.
+flatten_version | int | closed | - | Version of the flattening that was compared.
+revisions_digest | text | closed | - | SHA-256 over the ids and ledger revisions of the calls of the window after healing.
+compared_by | text | closed | - | Version of callsync that compared.
+digest | text | closed! | - | HMAC-SHA-256 over this verdict and the digest before it, under the key of key_id.
+key_id | text | closed | - | Identifies the key of the digest; the key itself is in no store.
+previous_digest | text | closed | - | Digest of the verdict before it; null for the first.`),
   },
   {
     name: 'sync_state',
@@ -487,32 +403,22 @@ export const tables: readonly Table[] = [
     kind: 'state',
     key: ['warehouse'],
     kept: 'for good',
-    columns: [
-      text('warehouse', 'Name of the warehouse in the configuration.', always),
-      timestamp(
-        'watermark',
-        'Everything from the start of continuous sync up to it was read, on its axis; null before the first sync.',
-        open,
-      ),
-      timestamp(
-        'newest_call',
-        'Time of the newest call that this warehouse holds; null while it lacks the newest 500.',
-        open,
-      ),
-      text('proven_axis', 'Axis of the verdicts behind proven_through; null before the first verdict.', open),
-      timestamp(
-        'proven_through',
-        'Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.',
-        open,
-      ),
-      int('pending', 'Calls that wait to be loaded here.', always),
-      timestamp('last_load_at', 'When the last load was committed.', open),
-      text('last_error', 'Code of what the last run of continuous sync failed with; null once one succeeded.', open),
-      int('ledger_epoch', 'Epoch of the ledger that keeps the row.', always),
-      timestamp('heartbeat_at', 'When this row was last brought up to date.', always),
-    ],
+    columns: columnsFrom(`
+warehouse | text | open! | - | Name of the warehouse in the configuration.
+watermark | timestamp | open | - | Everything from the start of continuous sync up to it was read, on its axis; null before the first sync.
+newest_call | timestamp | open | - | Time of the newest call that this warehouse holds; null while it lacks the newest 500.
+proven_axis | text | open | - | Axis of the verdicts behind proven_through; null before the first verdict.
+proven_through | timestamp | open | - | Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.
+pending | int | open! | - | Calls that wait to be loaded here.
+last_load_at | timestamp | open | - | When the last load was committed.
+last_error | text | open | - | Code of what the last run of continuous sync failed with; null once one succeeded.
+ledger_epoch | int | open! | - | Epoch of the ledger that keeps the row.
+heartbeat_at | timestamp | open! | - | When this row was last brought up to date.`),
   },
 ];
+
+/** What deliveries have in place of the id of an erased call: its keyed hash, marked as one. */
+export const erasedName = (callKey: string): string => `erased:${callKey}`;
 
 /** The definition of one table. */
 export const tableOf = (name: TableName): Table => {
@@ -549,17 +455,15 @@ export const wordsView: TableView = {
   description: 'One row per word of every utterance: a view over the arrays in utterances.',
   kind: 'view',
   key: ['call_id', 'utterance_index', 'word_index'],
-  columns: [
-    callId,
-    callTimestamp,
-    int('utterance_index', 'Position of the utterance, from 0.', always),
-    int('word_index', 'Position of the word in its utterance, from 0.', always),
-    text('side', 'Speaker side of the utterance.', open),
-    text('value', 'The word.'),
-    float('start_offset', `Start of the word. ${sentUnit}`, open),
-    float('length', `Length of the word. ${sentUnit}`, open),
-    float('score', 'Score of the word.', open),
-  ],
+  columns: columnsFrom(`
+${ofCall}
+utterance_index | int | open! | - | Position of the utterance, from 0.
+word_index | int | open! | - | Position of the word in its utterance, from 0.
+side | text | open | - | Speaker side of the utterance.
+value | text | personal | - | The word.
+start_offset | float | open | - | Start of the word. ${sentUnit}
+length | float | open | - | Length of the word. ${sentUnit}
+score | float | open | - | Score of the word.`),
 };
 
 /** Columns of a relation as analysts see them: those of table calls end with the guard. */

@@ -7,9 +7,8 @@ import type { CallDocument } from '../schemas/call.ts';
 import { simulatorOptionsSchema } from '../schemas/simulator.ts';
 import { type ColumnType, callTables, type Row, type TableName, tableOf, type WordArrays } from '../schemas/tables.ts';
 import { flattenCall, flattenVersion } from '../src/calls/flatten.ts';
-import { dataType } from '../src/marts/dbt-properties.ts';
 import { marts } from '../src/marts/marts.ts';
-import { modelNameOf, sources, stagedColumns } from '../src/marts/render-dbt.ts';
+import { dataType, modelNameOf, sources, stagedColumns } from '../src/marts/render-dbt.ts';
 import { SimulatorClock } from '../src/simulator/calls/clock.ts';
 import { World } from '../src/simulator/calls/world.ts';
 
@@ -40,12 +39,12 @@ export const listSeedCalls = (): readonly CallDocument[] => {
 };
 
 /** In the order in which they were given; `from` and `to` in days from the first one. */
-export const seedVerdicts = [
+export const seedVerdicts: readonly { from: number; to: number; outcome: string; level?: 'guards' }[] = [
   { from: 0, to: 1, outcome: 'proven' },
   { from: 1, to: 2, outcome: 'unproven' },
   { from: 1, to: 2, outcome: 'healed' },
-  { from: 2, to: 2.5, outcome: 'proven' },
-] as const;
+  { from: 2, to: 2.5, outcome: 'proven', level: 'guards' },
+];
 
 /** Some calls come by webhook, ten minutes after they began; every fourth comes again under the same id. */
 export const listSeedDeliveries = (calls: readonly CallDocument[]) =>
@@ -69,7 +68,7 @@ export const expectedColumns: Readonly<Record<string, readonly string[]>> = {
     ...['business_day', 'agent', 'calls', 'qualified_calls', 'void_calls', 'duration_seconds', 'proven_share'],
   ],
   tag_daily: ['business_day', 'tag_name', 'calls', 'calls_true', 'mean_confidence'],
-  completeness_daily: ['business_day', 'calls', 'proven_share', 'completeness'],
+  completeness_daily: ['business_day', 'calls', 'proven_share', 'rows_proven_share', 'completeness'],
   delivery_daily: ['business_day', 'hook_id', 'deliveries', 'accepted', 'duplicates'],
 };
 
@@ -142,13 +141,13 @@ const micros = (days: number): number => (firstMs + days * dayMs) * 1000;
 
 /** Rows of the tables that no call makes; a table that is not here has none. */
 const logRows = (calls: readonly CallDocument[]): Partial<Record<TableName, readonly Row[]>> => ({
-  verdicts: seedVerdicts.map(({ from, to, outcome }, index) => ({
+  verdicts: seedVerdicts.map(({ from, to, outcome, level = 'rows' }, index) => ({
     verdict_id: index + 1,
     axis: 'timestamp',
     window_from: micros(from),
     window_to: micros(to),
     level: 'fields',
-    warehouse_level: 'rows',
+    warehouse_level: level,
     ...{ calls_listed: 10, calls_found: 10, missing: 0, different: 0, healed: 0, gone: 0, surplus: 0 },
     outcome,
     compared_at: micros(3.5) + index,

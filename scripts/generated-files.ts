@@ -1,7 +1,6 @@
 /** Everything in the repository that is written from the source, by path. */
 import { renderConfigExample, renderConfigReference } from '../src/config/pages.ts';
 import { configJsonSchema } from '../src/config/schema-node.ts';
-import { renderErSvg } from '../src/marts/er-diagram.ts';
 import { renderDbtFiles } from '../src/marts/render-dbt.ts';
 import { renderMartReference } from '../src/marts/render-reference.ts';
 import { renderAlertRules } from './alert-rules.ts';
@@ -20,7 +19,6 @@ export const renderGeneratedFiles = (root: string): Readonly<Record<string, stri
   'docs/tables.md': renderDictionary(),
   'docs/datacontract.yaml': renderContract(),
   'docs/marts.md': renderMartReference(),
-  'docs/pictures/marts.svg': renderErSvg(),
   ...renderDbtFiles(),
   'docs/callsync.schema.json': `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
   ...renderDbtSeeds(),

@@ -14,6 +14,7 @@ SELECT
   COALESCE(n.calls, 0) AS calls,
   COALESCE(n.missing_calls, 0) AS missing_calls,
   p.proven_share,
+  p.rows_proven_share,
   CASE
     WHEN p.proven_share >= 1 THEN 'proven'
     WHEN p.proven_share > 0 THEN 'partly proven'

@@ -1,6 +1,6 @@
 /** Config section `analytics:`: what marts need to know and the service does not say. */
 import { z } from 'zod';
-import { isTimeZone } from './time-zone.ts';
+import { isTimeZone } from './values.ts';
 
 const unitSchema = z.enum(['unknown', 'seconds', 'milliseconds']).default('unknown');
 const sideSchema = z.enum(['unknown', 'in', 'out']);

@@ -1,7 +1,6 @@
 /** Config entries of `sync.backfills`: ranges that are read again and again, at times of a schedule. */
 import { z } from 'zod';
-import { durationSchema } from './duration.ts';
-import { isTimeZone } from './time-zone.ts';
+import { durationSchema, isTimeZone } from './values.ts';
 
 const whole = (least: number, most: number) => z.array(z.number().int().min(least).max(most)).min(1).optional();
 

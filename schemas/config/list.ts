@@ -49,7 +49,7 @@ export const paginationSchema = z.discriminatedUnion('style', [
   linkStyle,
 ]);
 
-export const axisSchema = z.strictObject({
+const axisSchema = z.strictObject({
   name: z.string().describe('Name of the axis, used in windows and commands.'),
   from_param: z.string().optional().describe('Query parameter of the lower bound; without it, cut locally.'),
   to_param: z.string().optional().describe('Query parameter of the upper bound; without it, cut locally.'),

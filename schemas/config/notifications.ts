@@ -1,6 +1,6 @@
 /** Config section `notifications:`: who is told when something stays wrong, and when it is right again. */
 import { z } from 'zod';
-import { durationSchema } from './duration.ts';
+import { durationSchema } from './values.ts';
 
 export const conditions = [
   'stale',

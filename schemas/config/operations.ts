@@ -1,6 +1,6 @@
 /** Config section `operations:`: health, readiness and metrics, away from the port that takes deliveries. */
 import { z } from 'zod';
-import { tlsSchema } from './tls.ts';
+import { tlsSchema } from './values.ts';
 
 export const operationsConfigSchema = z
   .strictObject({

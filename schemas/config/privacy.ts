@@ -1,6 +1,6 @@
 /** Config section `privacy:`: what happens to personal data before anything is stored. */
 import { z } from 'zod';
-import { durationSchema } from './duration.ts';
+import { durationSchema } from './values.ts';
 
 const ruleSchema = z.strictObject({
   path: z

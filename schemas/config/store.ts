@@ -1,7 +1,6 @@
 /** Config section `store:`: the operational store, always PostgreSQL. */
 import { z } from 'zod';
-import { durationSchema } from './duration.ts';
-import { ownPortSchema } from './port.ts';
+import { durationSchema, ownPortSchema } from './values.ts';
 
 export const storeConfigSchema = z
   .strictObject({
@@ -70,10 +69,15 @@ export const storeConfigSchema = z
     frame_retention: durationSchema.prefault('30d').describe('How long WebSocket frames of `callsync tap` are kept.'),
     load_retention: durationSchema
       .prefault('30d')
-      .describe('How long loads are listed here; the newest 2,000 of each warehouse, and its own table, keep them.'),
+      .describe('How long the store lists loads. It always keeps the newest 2,000 of each warehouse.'),
     verdict_retention: durationSchema
-      .optional()
-      .describe('How long verdicts are kept here; warehouses keep theirs. Without it, for good.'),
+      .prefault('1100d')
+      .describe(
+        'How long verdicts are kept, in the store and in the warehouses. A day without a younger verdict is no longer proven.',
+      ),
+    warehouse_log_retention: durationSchema
+      .prefault('1100d')
+      .describe('How long warehouses keep rows of `deliveries` and `loads`. They always keep the newest 4,000 loads.'),
   })
   .refine((store) => store.url === undefined || store.url_file === undefined, {
     error: 'takes `url` or `url_file`, not both',

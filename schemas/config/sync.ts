@@ -1,7 +1,7 @@
 /** Config section `sync:`: how calls are kept up to date. */
 import { z } from 'zod';
 import { scheduledBackfillSchema } from './backfills.ts';
-import { durationSchema, parseDuration } from './duration.ts';
+import { durationSchema, parseDuration } from './values.ts';
 
 const windowSchema = z
   .strictObject({

@@ -1,7 +1,6 @@
 /** Config section `temporal:`: the cluster that runs the workflows. */
 import { z } from 'zod';
-import { durationSchema } from './duration.ts';
-import { ownPortSchema } from './port.ts';
+import { durationSchema, ownPortSchema } from './values.ts';
 
 const count = (most: number) => z.number().int().min(1).max(most);
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
 import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
 
-export const warehouseConfigSchema = z.discriminatedUnion('type', [postgresWarehouseSchema, bigqueryWarehouseSchema]);
+const warehouseConfigSchema = z.discriminatedUnion('type', [postgresWarehouseSchema, bigqueryWarehouseSchema]);
 export const warehousesConfigSchema = z
   .record(z.string().regex(/^[a-z][a-z0-9_-]{0,40}$/), warehouseConfigSchema)
   .default({ postgres: { type: 'postgres', schema: 'calls', documents: false, marts: true } })

@@ -1,7 +1,6 @@
 /** Config section `webhook:`: the receiver of deliveries (interface §4.3, §5.4). */
 import { z } from 'zod';
-import { durationSchema } from './duration.ts';
-import { tlsSchema } from './tls.ts';
+import { durationSchema, tlsSchema } from './values.ts';
 
 const MiB = 1024 * 1024;
 
@@ -10,7 +9,7 @@ const addressSchema = z.string().refine((text) => addressForms.safeParse(text).s
   error: 'must be an address or a CIDR range, such as 203.0.113.7 or 203.0.113.0/24',
 });
 
-export const signingSecretSchema = z
+const signingSecretSchema = z
   .strictObject({
     name: z
       .string()

@@ -2,8 +2,9 @@
  * What differs between the dialects in which a mart is written: PostgreSQL, GoogleSQL, and dbt, whose macros choose
  * between the two when they are compiled. Everything else in a definition is SQL that both understand.
  */
+
+import type { AnalyticsConfig, Unit, UnitField } from '../../schemas/config/analytics.ts';
 import type { Fragments } from '../warehouse/fragments.ts';
-import type { FieldType, MartSettings } from './settings.ts';
 
 /** What a definition is written with: the fragments of a dialect, its relations, and the settings. */
 export interface Dialect extends Omit<Fragments, 'day' | 'day_start'> {
@@ -54,3 +55,22 @@ export const createDialect = (
 });
 
 const typedBy = (type: FieldType): `as_${FieldType}` => `as_${type}`;
+
+export type FieldType = AnalyticsConfig['fields'][string]['type'];
+
+export interface MartSettings {
+  readonly timeZone: string;
+  readonly agentSide: { readonly byDirection: Readonly<Record<string, string>>; readonly otherwise: string };
+  unitOf(field: string): Unit;
+  readonly silenceGap: number;
+  readonly fields: readonly { readonly key: string; readonly name: string; readonly type: FieldType }[];
+}
+
+/** Settings of the marts from the section `analytics`. `silenceGap` is in seconds. */
+export const martSettings = (config: AnalyticsConfig): MartSettings => ({
+  timeZone: config.time_zone,
+  agentSide: { byDirection: config.agent_side.by_direction, otherwise: config.agent_side.default },
+  unitOf: (field) => config.units[field as UnitField],
+  silenceGap: config.silence_gap_s,
+  fields: Object.entries(config.fields).map(([key, { name, type }]) => ({ key, name, type })),
+});

@@ -4,7 +4,7 @@ import type { Dialect } from './dialect.ts';
 
 export type MartType = 'text' | 'int' | 'float' | 'bool' | 'date' | 'timestamp' | 'json';
 
-export interface MartColumn {
+interface MartColumn {
   readonly name: string;
   readonly type: MartType;
   readonly description: string;

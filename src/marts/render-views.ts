@@ -1,24 +1,15 @@
 /** The marts as views of one warehouse, with the settings of its installation written into them. */
 import { createHash } from 'node:crypto';
 import type { Place } from '../warehouse/kind.ts';
-import { createDialect } from './dialect.ts';
+import type { View } from '../warehouse/warehouse.ts';
+import { createDialect, type MartSettings } from './dialect.ts';
 import { marts } from './marts.ts';
-import type { MartSettings } from './settings.ts';
-
-export interface MartView {
-  readonly name: string;
-  readonly description: string;
-  readonly columns: readonly { readonly name: string; readonly description: string }[];
-  readonly sql: string;
-  /** Changes whenever anything above does. */
-  readonly version: string;
-}
 
 /** Marts whose query ends with the configured keys. */
 const withFields = new Set(['field_texts', 'calls_wide']);
 
 /** In the order in which they can be created. */
-export const renderViews = (place: Place, settings: MartSettings): readonly MartView[] => {
+export const renderViews = (place: Place, settings: MartSettings): readonly View[] => {
   const { fragments, relation } = place;
   const dialect = createDialect(fragments, settings, {
     table: (name) => relation(place.tables, name),

@@ -1,4 +1,5 @@
 /** Which ages are worth re-reading: pure, from how late calls were seen to change. All times in microseconds. */
+import { dayMicros as day } from '../lib/day.ts';
 import { bucketEdges, bucketOf } from './age-buckets.ts';
 
 export interface LateBucket {
@@ -39,7 +40,6 @@ export interface Horizon {
   readonly expectedShare: number | null;
 }
 
-const day = 86_400_000_000;
 /**
  * What is believed before anything was seen: this many changes, spread evenly over the buckets of a month. They keep
  * the horizon long until the evidence outweighs them.

@@ -1,4 +1,5 @@
 /** Deletes what is older than its time, a batch at a time, so that no table grows for good and nothing waits for it. */
+import { dayMs as day } from '../lib/day.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { isHeldSql } from './store.ts';
 
@@ -50,7 +51,6 @@ const expireKind = async (db: Queryable, sql: string, keepMs: number): Promise<n
   return count;
 };
 
-const day = 86_400_000;
 const age = 'now() - make_interval(secs => $1)';
 
 /** By age and not in the order in which others wait for deliveries and texts: what they hold is left to the next run. */
@@ -122,8 +122,8 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
                                       ORDER BY committed_at DESC OFFSET ${keptLoads - 1} LIMIT 1)
                ORDER BY created_at LIMIT $2) l LIMIT $2) RETURNING 1`,
   },
-  // Not sooner: while they are here, a warehouse that comes back is only sent what it lacks. Its row is locked meanwhile:
-  // one that is configured again is walked afterwards.
+  // Not sooner: while they are here, a warehouse that comes back is only sent what it lacks. Afterwards it comes back as one
+  // that was never compared. Its row is locked meanwhile: one that is configured again is walked afterwards.
   removed: {
     keepMs: rules.deliveries,
     sql: `WITH removed AS MATERIALIZED (
@@ -135,7 +135,8 @@ const expiries = (rules: RetentionRules): Record<string, { keepMs: number | unde
           loads AS (
             DELETE FROM loads WHERE load_id IN (
               SELECT l.load_id FROM removed CROSS JOIN LATERAL (
-                SELECT load_id FROM loads WHERE warehouse = name LIMIT $2) l LIMIT $2) RETURNING 1)
+                SELECT load_id FROM loads WHERE warehouse = name LIMIT $2) l LIMIT $2) RETURNING 1),
+          forgotten AS (UPDATE warehouses SET compared_at = NULL WHERE name IN (SELECT name FROM removed))
           SELECT 1 FROM calls UNION ALL SELECT 1 FROM loads`,
   },
   events: {

@@ -1,4 +1,5 @@
 /** Temporal Schedules of backfills: those that the configuration owns, and those that an operator created. */
+
 import {
   type Client,
   type ScheduleHandle,
@@ -9,6 +10,7 @@ import {
 import type { ScheduledBackfill } from '../../schemas/config/backfills.ts';
 import type { SyncConfig } from '../../schemas/config/sync.ts';
 import { type BackfillInput, backfillId, backfillScheduleId, taskQueuesOf } from '../../workflows/messages.ts';
+import { dayMs } from '../lib/day.ts';
 
 export type ScheduleOwner = 'config' | 'operator';
 
@@ -89,7 +91,7 @@ export const createBackfillSchedule = async (
     scheduleId: backfillScheduleId(prefix, wanted.name),
     ...definitionOf(prefix, wanted, defaults),
     memo: { owner },
-    state: { note: `Backfill of the last ${wanted.last / 86_400_000} days` },
+    state: { note: `Backfill of the last ${wanted.last / dayMs} days` },
   });
 };
 

@@ -14,7 +14,7 @@ import type { CallDigest, FlatRows } from './warehouse.ts';
 type CallTable = (typeof callTables)[number];
 
 /** What a warehouse computes: hash and JSON of one row, or the digest of a whole table without JSON columns. */
-export interface DigestPart {
+interface DigestPart {
   readonly callId: string;
   readonly table: string;
   readonly hash: string;
@@ -23,8 +23,7 @@ export interface DigestPart {
 }
 
 /** SQL of one warehouse for the texts above. Expressions are without side effects and may be repeated. */
-export interface DigestDialect {
-  readonly relation: (table: string) => string;
+export interface DigestExpressions {
   /** Text of a column of row `r`, or null. */
   readonly text: (column: Column) => string;
   readonly json: (column: Column) => string;
@@ -36,9 +35,11 @@ export interface DigestDialect {
   readonly joinHashes: string;
   /** A null of type text. */
   readonly none: string;
-  /** Condition on row `r`. */
-  readonly where: string;
-  readonly orderBy: string;
+}
+
+interface DigestDialect extends DigestExpressions {
+  readonly relation: (table: string) => string;
+  readonly ordered: (text: string) => string;
 }
 
 /**
@@ -54,11 +55,14 @@ export const digestCall = (callId: string, rows: FlatRows, documents: boolean): 
 
 /**
  * One query over all tables; columns `call_id`, `relation`, `digest` and `json_0` … as in `DigestPart`. Returns rows in the
- * order of call ids.
+ * order of call ids. @param of.where condition on row `r`
  */
-export const digestSql = (dialect: DigestDialect, documents: boolean): string => {
-  const selects = keptTables(documents).map((table) => selectParts(dialect, table));
-  return `SELECT * FROM (\n${selects.join('\nUNION ALL\n')}\n) AS parts\nORDER BY ${dialect.orderBy}`;
+export const digestSql = (
+  dialect: DigestDialect,
+  { documents, where }: { readonly documents: boolean; readonly where: string },
+): string => {
+  const selects = keptTables(documents).map((table) => selectParts(dialect, table, where));
+  return `SELECT * FROM (\n${selects.join('\nUNION ALL\n')}\n) AS parts\nORDER BY ${dialect.ordered('parts.call_id')}`;
 };
 
 /** Puts the parts of each call together. `parts` must come in the order of call ids. */
@@ -94,13 +98,13 @@ const jsonNames = Array.from(
   (_, index) => `json_${index}`,
 );
 
-const selectParts = (dialect: DigestDialect, table: CallTable): string => {
+const selectParts = (dialect: DigestDialect, table: CallTable, where: string): string => {
   const fields = table.columns
     .filter(({ type }) => type !== 'json')
     .map((column) => dialect.field(dialect.text(column)));
   const rowHash = dialect.sha256(dialect.concat(fields));
   const json = jsonColumns(table);
-  const from = `FROM ${dialect.relation(table.name)} AS r\n  WHERE ${dialect.where}`;
+  const from = `FROM ${dialect.relation(table.name)} AS r\n  WHERE ${where}`;
   const columns = jsonNames.map((name, index) => {
     const column = json[index];
     return `${column === undefined ? dialect.none : dialect.json(column)} AS ${name}`;

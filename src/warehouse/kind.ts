@@ -18,7 +18,7 @@ export interface WarehouseKind<C> {
   statements(): readonly Statement[];
 }
 
-export interface GivenWarehouse<C> {
+interface GivenWarehouse<C> {
   readonly name: string;
   readonly config: C;
   /** Of the operational store, for a warehouse on its server. */
@@ -34,7 +34,7 @@ export interface GivenWarehouse<C> {
 /** A function reads it anew at each connection. */
 type Url = string | (() => string);
 
-export interface CheckedWarehouse<C> extends Pick<GivenWarehouse<C>, 'name' | 'config'> {
+interface CheckedWarehouse<C> extends Pick<GivenWarehouse<C>, 'name' | 'config'> {
   /** Rejects where there is no store. */
   readonly storeUrl: () => Promise<Url>;
 }

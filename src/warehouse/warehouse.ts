@@ -43,6 +43,9 @@ export interface LoadBatch {
   readonly keyOf: (callId: string) => string;
 }
 
+/** Milliseconds. */
+export type LogRetention = Readonly<Record<LogTableName, number>>;
+
 export interface LoadResult {
   /** Calls whose guard was higher and whose rows were written (or removed, for tombstones). */
   readonly changed: number;
@@ -78,6 +81,8 @@ export interface Warehouse {
    * call changes only when (epoch, revision, flatten version) is higher than that of its rows, and never past a tombstone.
    */
   load(batch: LoadBatch): Promise<LoadResult>;
+  /** Deletes rows of log tables that are older than their time, on the first call of a UTC day; the newest loads stay. */
+  expireLogs(retention: LogRetention): Promise<void>;
   /** Least milliseconds between two calls of `recordState`: where a statement has a price, they are rare. */
   readonly heartbeatMs: number;
   /**
@@ -85,13 +90,6 @@ export interface Warehouse {
    * A row of a later heartbeat stays. Idempotent.
    */
   recordState(row: Row): Promise<void>;
-  /** Rows per table (and the words view), for status and the demo. */
-  countRows(): Promise<Record<string, number>>;
-  /**
-   * One digest a table over all columns but load ids (`loads` has none), for "identical" checks; independent of order
-   * and equal in both warehouses for equal data.
-   */
-  digestTables(): Promise<Record<string, string>>;
   /** Every row of one relation with its `digestedColumns`, values as flatten makes them; in no order. */
   rowsOf(name: DigestedName): AsyncIterable<Row>;
   /**
@@ -135,16 +133,12 @@ export interface Warehouse {
   readonly grants: Grants;
   /** Full-text search; its index is made on demand. */
   readonly search: TranscriptSearch;
-  /** Every statement this warehouse can send, by name, for review (`callsync sql`). */
-  statements(): readonly Statement[];
   /**
    * Milliseconds until the next commit is due (`interval`), until any may start, or until the next that may change calls
    * which the warehouse has already; absent where commits are not paced.
    */
   nextCommitInMs?(pace: 'interval' | 'any' | 'changes'): Promise<number>;
-  /** One line for status: what is used of the quota; absent where there is none. */
-  describeQuota?(): Promise<string>;
-  /** The same as figures, for metrics and the status page. @throws CallsyncError DATABASE_… */
+  /** What is used of the quota; absent where there is none. @throws CallsyncError DATABASE_… */
   readUsage?(): Promise<WarehouseUsage>;
   close(): Promise<void>;
 }

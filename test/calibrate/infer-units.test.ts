@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type UnitField, unitFields } from '../../schemas/config/analytics.ts';
-import { inferUnits, type SampledCall } from '../../src/marts/calibrate/infer-units.ts';
-import { sampleCall } from '../../src/marts/calibrate/sample-call.ts';
+import { inferUnits, type SampledCall, sampleCall } from '../../src/marts/calibrate.ts';
 
 /** mulberry32 */
 const randomOf = (seed: number) => {

@@ -1,5 +1,7 @@
 /** Backfills on real parts: killed workers, repeated ranges, and what Temporal's histories hold. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { digestTables } from '../support/digest-tables.ts';
 import { endProcess, type Installation, install, until } from '../support/installation.ts';
 import { measureHistories } from '../support/measure-history.ts';
 import { settledRange } from '../support/settled-range.ts';
@@ -36,11 +38,11 @@ describe('a backfill', () => {
     expect(atKill).toBeLessThan(await countCalls(site));
     expect(await site.checkTruth()).toMatchObject(none);
 
-    const before = await site.warehouse.digestTables();
+    const before = await digestTables(site.warehouse);
     const again = await (await site.backfill('again', { force: true })).result;
     expect(again.totals.changed).toBe(0);
     expect(again.totals.calls).toBeGreaterThan(500);
-    expect(await site.warehouse.digestTables()).toEqual(before);
+    expect(await digestTables(site.warehouse)).toEqual(before);
 
     const skipped = await (await site.backfill('skipped')).result;
     expect(skipped.totals.calls).toBe(0);

@@ -1,8 +1,10 @@
 /** Live work under adverse conditions, for a while that the caller chooses: in seconds in the suite, longer as a campaign. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { syncConfigSchema } from '../../schemas/config/sync.ts';
 import { ensureSchedules } from '../../src/temporal/schedules.ts';
 import { startReconcile, wakeMergeInbox } from '../../src/temporal/workflow-client.ts';
+import { countRows } from '../../src/warehouse/digest.ts';
 import { deleteSchedules, type Installation, install, until } from '../support/installation.ts';
 import { deliver } from '../support/pipeline.ts';
 
@@ -63,7 +65,7 @@ const measureLive = async (site: Installation, durationMs: number) => {
   const { workflowId } = await site.backfill('beside', { concurrency: 8 });
   await startReconcile(site.client, site.prefix, { name: 'beside', request: {} });
   const backfill = site.client.workflow.getHandle(workflowId);
-  await until('the backfill loads', async () => Number((await site.warehouse.countRows()).calls) > 0, 120_000);
+  await until('the backfill loads', async () => Number((await countRows(site.warehouse)).calls) > 0, 120_000);
   const begun = Date.now();
   const seen = new Map<string, number>();
   while (Date.now() - begun < durationMs || seen.size < 5) {
@@ -78,7 +80,7 @@ const measureLive = async (site: Installation, durationMs: number) => {
   return {
     ...figuresOf([...seen.values()]),
     backfillRunning: (await backfill.describe()).status.name === 'RUNNING',
-    backfilled: Number((await site.warehouse.countRows()).calls) - seen.size,
+    backfilled: Number((await countRows(site.warehouse)).calls) - seen.size,
   };
 };
 
@@ -91,7 +93,7 @@ export const listAway = async (durationMs: number): Promise<LiveFigures & { read
   try {
     await site.startWorker();
     await ensureSchedules(site.client, site.prefix, syncConfigSchema.parse(sync));
-    await until('the first calls are here', async () => Number((await site.warehouse.countRows()).calls) >= 0);
+    await until('the first calls are here', async () => Number((await countRows(site.warehouse)).calls) >= 0);
     site.gate.shut();
     const send = async (callId: string, status: string, deliveryId: string): Promise<number> => {
       await deliver(site.store, [{ body: JSON.stringify({ unique_id: callId, status }), deliveryId }]);

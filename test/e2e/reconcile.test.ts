@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
 import { type ReconcileProgress, reconcileProgressQuery, taskQueuesOf } from '../../workflows/messages.ts';
 import { openCliFolder } from '../support/cli.ts';
+import { digestTables } from '../support/digest-tables.ts';
 import { type Installation, install } from '../support/installation.ts';
 
 const dayMs = 86_400_000;
@@ -48,12 +49,12 @@ describe('reconcile', () => {
     const { progress: clean } = await reconcile('clean');
     expect(clean).toMatchObject({ done: 6, windows: 6, totals: { proven: 6, missing: 0, different: 0 } });
 
-    const before = await site.warehouse.digestTables();
+    const before = await digestTables(site.warehouse);
     await site.store.pool.query('DELETE FROM calls.calls WHERE call_id IN (SELECT call_id FROM calls.calls LIMIT 5)');
     await site.store.pool.query('DELETE FROM calls.tags WHERE call_id IN (SELECT max(call_id) FROM calls.calls)');
     const { handle, progress } = await reconcile('hurt');
     expect(progress.totals).toMatchObject({ missing: 5, different: 1, healedCalls: 6, unproven: 0 });
-    expect({ ...(await site.warehouse.digestTables()), verdicts: '' }).toEqual({ ...before, verdicts: '' });
+    expect({ ...(await digestTables(site.warehouse)), verdicts: '' }).toEqual({ ...before, verdicts: '' });
     expect(await handle.query(reconcileProgressQuery)).toEqual(progress);
     expect(await site.checkTruth()).toMatchObject({ lost: 0, duplicated: 0, stale: 0, mismatched: 0 });
 
@@ -88,14 +89,14 @@ describe('reconcile', () => {
     expect(await wait('--no-start')).toBe(0);
 
     expect(await wait('--no-start', '--level', 'rows')).toBe(5);
-    const before = await site.warehouse.digestTables();
+    const before = await digestTables(site.warehouse);
     await site.store.pool.query(
       'UPDATE calls.calls SET agent = agent || $1 WHERE call_id IN (SELECT max(call_id) FROM calls.calls)',
       ['!'],
     );
-    expect(await site.warehouse.digestTables()).not.toEqual(before);
+    expect(await digestTables(site.warehouse)).not.toEqual(before);
     expect(await wait('--timeout', '100s', '--level', 'rows')).toBe(0);
-    expect((await site.warehouse.digestTables()).calls).toEqual(before.calls);
+    expect((await digestTables(site.warehouse)).calls).toEqual(before.calls);
 
     await site.control.configure({ faults: { rates: { unavailable_503: 1 } } });
     expect(await wait('--timeout', '5s', '--level', 'records')).toBe(4);

@@ -1,4 +1,5 @@
 /** Ledger and warehouses set back or lost under running workers and live webhooks, while the driver keeps the truth. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { readHealth } from '../../src/health/read-health.ts';
 import { CallsyncError } from '../../src/lib/errors.ts';
@@ -8,6 +9,7 @@ import { checkTruth, type TruthReport, type Wrong } from '../../src/simulator/de
 import { migrateStore } from '../../src/store/migrate.ts';
 import { eraseCalls } from '../../src/store/persons/calls.ts';
 import { startReconcile } from '../../src/temporal/workflow-client.ts';
+import { countRows } from '../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { backUp } from '../support/backup.ts';
 import { until } from '../support/installation.ts';
@@ -195,7 +197,7 @@ const unlessMissing = async (ask: () => Promise<boolean>): Promise<boolean> => {
 
 const hasAtLeast = (site: Site, calls: number): Promise<boolean> =>
   unlessMissing(async () => {
-    for (const warehouse of site.warehouses) if (Number((await warehouse.countRows()).calls) < calls) return false;
+    for (const warehouse of site.warehouses) if (Number((await countRows(warehouse)).calls) < calls) return false;
     return true;
   });
 

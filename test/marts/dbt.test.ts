@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { callTables, tableOf } from '../../schemas/tables.ts';
 import { openCliFolder } from '../support/cli.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { analytics, changeCall } from './analytics.ts';
@@ -69,4 +70,29 @@ describe.skipIf(missing !== undefined)('the dbt package', () => {
     await here.postgres.warehouse.recordState(stateRow({ watermark: now, proven_through: now, heartbeat_at: now }));
     expect(await freshness()).toMatch(/PASS freshness/);
   }, 120_000);
+
+  test('keeps no row of a call that the warehouse has no more, also without a build', async () => {
+    const client = new pg.Client(here.postgresUrl);
+    await client.connect();
+    const { rows: columns } = await client.query<{ model: string }>(
+      `SELECT format('%I.%I', table_schema, table_name) AS model FROM information_schema.columns
+        WHERE table_schema LIKE 'dbt%' AND column_name = 'call_id'`,
+    );
+    const models = columns.map(({ model }) => model);
+    const { rows: calls } = await client.query<{ id: string }>(
+      'SELECT call_id AS id FROM calls.calls WHERE word_count > 0 AND tag_count > 0 LIMIT 1',
+    );
+    const withCall = async () => {
+      const counts = models.map(
+        (model) => `SELECT '${model}' AS model FROM ${model} WHERE call_id = '${calls[0]?.id}'`,
+      );
+      const { rows } = await client.query<{ model: string }>(counts.join(' UNION '));
+      return rows.map(({ model }) => model);
+    };
+    expect((await withCall()).length).toBeGreaterThan(10);
+    for (const { name } of [...callTables, tableOf('changes'), tableOf('deliveries')])
+      if (name !== 'documents') await client.query(`DELETE FROM calls.${name} WHERE call_id = '${calls[0]?.id}'`);
+    expect(await withCall()).toEqual([]);
+    await client.end();
+  });
 });

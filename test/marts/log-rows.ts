@@ -11,6 +11,7 @@ interface VerdictShape {
   /** Of another axis, or of an earlier ledger, where it is not `timestamp` and 1: neither counts. */
   readonly axis?: string;
   readonly epoch?: number;
+  readonly level?: 'rows';
 }
 
 /** In the order in which they were given. */
@@ -18,20 +19,20 @@ export const verdictShapes: readonly VerdictShape[] = [
   { from: 0, to: 1, outcome: 'proven' },
   { from: 1, to: 3, outcome: 'proven' },
   { from: 2, to: 2.5, outcome: 'unproven' },
-  { from: 2.5, to: 3, outcome: 'healed' },
+  { from: 2.5, to: 3, outcome: 'healed', level: 'rows' },
   { from: 3, to: 4, outcome: 'proven', axis: 'other' },
   { from: 3, to: 4, outcome: 'proven', epoch: 0 },
 ];
 
 export const verdictRows = (firstDay: number) =>
-  verdictShapes.map(({ from, to, outcome, axis = 'timestamp', epoch = 1 }, index) =>
+  verdictShapes.map(({ from, to, outcome, axis = 'timestamp', epoch = 1, level = 'guards' }, index) =>
     makeLogRow('verdicts', {
       verdict_id: index + 1,
       axis,
       window_from: firstDay + from * dayMicros,
       window_to: firstDay + to * dayMicros,
       level: 'fields',
-      warehouse_level: 'guards',
+      warehouse_level: level,
       calls_listed: 1,
       calls_found: 1,
       missing: 0,

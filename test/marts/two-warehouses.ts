@@ -3,8 +3,8 @@ import type { CallDocument } from '../../schemas/call.ts';
 import { analyticsConfigSchema } from '../../schemas/config/analytics.ts';
 import type { SimulatorOptions } from '../../schemas/simulator.ts';
 import { flattenCall } from '../../src/calls/flatten.ts';
-import { type MartView, renderViews } from '../../src/marts/render-views.ts';
-import { martSettings } from '../../src/marts/settings.ts';
+import { martSettings } from '../../src/marts/dialect.ts';
+import { renderViews } from '../../src/marts/render-views.ts';
 import { demoCalls } from '../../src/simulator/demo/demo-calls.ts';
 import { startSimulator } from '../../src/simulator/start-simulator.ts';
 import { bigqueryWarehouseSchema } from '../../src/warehouse/bigquery/config.ts';
@@ -14,7 +14,7 @@ import type { Place } from '../../src/warehouse/kind.ts';
 import { postgresWarehouseSchema } from '../../src/warehouse/postgres/config.ts';
 import { postgres as postgresKind } from '../../src/warehouse/postgres/index.ts';
 import { createPostgresWarehouse } from '../../src/warehouse/postgres/warehouse.ts';
-import type { CallLoad, Warehouse } from '../../src/warehouse/warehouse.ts';
+import type { CallLoad, View, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { type TestBigQuery, useBigQuery } from '../support/bigquery.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { makeBatch } from '../warehouse/batches.ts';
@@ -130,7 +130,7 @@ const readCalls = async (options: SimulatorOptions, change: ChangeCall): Promise
   return documents;
 };
 
-const viewsOf = (place: Place, analytics: unknown): readonly MartView[] =>
+const viewsOf = (place: Place, analytics: unknown): readonly View[] =>
   renderViews(place, martSettings(analyticsConfigSchema.parse(analytics)));
 
 const present = (warehouse: Warehouse, place: Place, quote: (name: string) => string): FilledWarehouse => {

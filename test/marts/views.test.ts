@@ -112,16 +112,16 @@ test('on BigQuery, the views of the restricted hold no transcript, number or fre
 
 test('a business day is as proven as the UTC windows that it touches; the latest verdict counts', async () => {
   const days = await here.postgres.ask(
-    'SELECT business_day, proven_share, completeness FROM {marts}.completeness_daily ORDER BY business_day',
+    'SELECT business_day, proven_share, rows_proven_share, completeness FROM {marts}.completeness_daily ORDER BY business_day',
   );
-  // Paris is an hour ahead: its days take an hour of the UTC day before. UTC day 3 is proven in its second half alone.
-  expect(days).toEqual([
-    { business_day: '2026-03-01', proven_share: Number((23 / 24).toFixed(6)), completeness: 'partly proven' },
-    { business_day: '2026-03-02', proven_share: 1, completeness: 'proven' },
-    { business_day: '2026-03-03', proven_share: Number((12 / 24).toFixed(6)), completeness: 'partly proven' },
-    { business_day: '2026-03-04', proven_share: Number((1 / 24).toFixed(6)), completeness: 'partly proven' },
-    ...days.slice(4),
-  ]);
+  // Paris is an hour ahead: its days take an hour of the UTC day before. UTC day 3 is proven in its second half alone, by rows.
+  const day = (name: string, hours: number, hoursByRows: number) => ({
+    business_day: `2026-03-0${name}`,
+    proven_share: Number((hours / 24).toFixed(6)),
+    rows_proven_share: Number((hoursByRows / 24).toFixed(6)),
+    completeness: hours === 24 ? 'proven' : 'partly proven',
+  });
+  expect(days).toEqual([...[day('1', 23, 0), day('2', 24, 0), day('3', 12, 11), day('4', 1, 1)], ...days.slice(4)]);
 });
 
 test('views are replaced only where their definition has changed, also when they lose a column', async () => {

@@ -71,14 +71,15 @@ const facts = calls.map((document) => {
 const deliveries = listSeedDeliveries(calls).map((one) => ({ ...one, business_day: dayOf(one.receivedMs) }));
 
 /** Part of a day that is proven: quarter of an hour by quarter of an hour, by the latest verdict. */
-const provenShareOf = (day: string): number => {
+const provenShareOf = (day: string, levels = ['rows', 'guards']): number => {
   const quarterMs = 900_000;
   const around = Array.from({ length: 6 * 96 }, (_, index) => firstMs + (index - 96) * quarterMs);
   const quarters = around.filter((at) => dayOf(at) === day);
   const proven = quarters.filter((at) => {
     const days = (at - firstMs) / (96 * quarterMs);
     const latest = seedVerdicts.findLast(({ from, to }) => from <= days && days < to);
-    return latest?.outcome === 'proven' || latest?.outcome === 'healed';
+    const isGood = latest?.outcome === 'proven' || latest?.outcome === 'healed';
+    return isGood && levels.includes(latest.level ?? 'rows');
   });
   return proven.length / quarters.length;
 };
@@ -133,6 +134,7 @@ const counted: Readonly<Record<string, () => readonly Row[]>> = {
       business_day: some[0].business_day,
       calls: some.length,
       proven_share: provenShareOf(some[0].business_day),
+      rows_proven_share: provenShareOf(some[0].business_day, ['rows']),
       completeness: completenessOf(provenShareOf(some[0].business_day)),
     })),
   delivery_daily: () =>

@@ -101,10 +101,11 @@ export const runSteadyState = async ({ deps, inbox }: SteadyWork, calls: number,
   await listAgents(store);
   await measureWebhooks(store, { from: now, to: now + 1, until: now });
   await listDrift(store);
-  await runMaintenance({ ...deps, targets: [], retention });
+  await runMaintenance({ ...deps, targets: [], retention, logRetention });
 };
 
 const day = 86_400_000;
+const logRetention = { deliveries: day, loads: day, verdicts: day };
 const retention = {
   bodies: 7 * day,
   deliveries: 400 * day,

@@ -557,7 +557,16 @@ test('a step of maintenance that fails keeps no other from its turn, and is told
   const steps: unknown[] = [];
   const log = (_: string, { step }: Record<string, unknown>) => steps.push(step);
   const retention = { bodies: 1, deliveries: 1e13, quarantine: 1, websocketFrames: 1, loads: 1 };
-  const deps = { ...pipeline.deps, targets: [], store: failing, log, retention, proof: undefined as never };
+  const logRetention = { deliveries: 1, loads: 1, verdicts: 1 };
+  const deps = {
+    ...pipeline.deps,
+    targets: [],
+    store: failing,
+    log,
+    retention,
+    logRetention,
+    proof: undefined as never,
+  };
   await expect(runMaintenance(deps)).rejects.toThrow('counters');
   expect(steps).toEqual(['counters', 'events']);
   expect(await store().query('SELECT body FROM inbox')).toEqual([{ body: null }]);

@@ -1,6 +1,6 @@
 /** One warehouse of its own for a group of conformance tests, migrated and empty. */
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { LoadBatch, LoadResult, Warehouse } from '../../src/warehouse/warehouse.ts';
+import type { CallDigest, LoadBatch, LoadResult, Warehouse } from '../../src/warehouse/warehouse.ts';
 import { type CallShape, makeBatch, makeCall, rowsOfCall } from './batches.ts';
 import type { Target } from './conformance-targets.ts';
 
@@ -10,6 +10,10 @@ export interface Fixture {
   newId(): string;
   /** A load of one call. */
   load(shape: CallShape, over?: Partial<LoadBatch>): Promise<LoadResult>;
+  /** Of all rows of calls: equal while nothing of them changes. */
+  digests(...callIds: readonly string[]): Promise<readonly CallDigest[]>;
+  /** How many rows a call has in each child table. */
+  childRows(callId: string): Promise<Readonly<Record<string, number>> | undefined>;
   /** The one row of a call. */
   callRow(callId: string): Promise<Record<string, unknown>>;
 }
@@ -37,6 +41,15 @@ export const useFixture = (useTarget: () => Promise<Target>): Fixture => {
       return `call-${String(next).padStart(3, '0')}`;
     },
     load: (shape, over = {}) => warehouse.load(makeBatch({ calls: [makeCall(shape)], ...over })),
+    async digests(...callIds) {
+      const found: CallDigest[] = [];
+      for await (const digest of warehouse.digestCalls(callIds)) found.push(digest);
+      return found;
+    },
+    async childRows(callId) {
+      for await (const guard of warehouse.listGuards({ callIds: [callId] })) return guard.childRows;
+      return undefined;
+    },
     async callRow(callId) {
       const rows = await rowsOfCall(warehouse, 'calls', callId);
       expect(rows).toHaveLength(1);

@@ -21,6 +21,8 @@ export interface Target {
   /** One statement by hand, past callsync; tables are named without schema or dataset. */
   execute(sql: string): Promise<void>;
   dropColumn(table: string, column: string): Promise<void>;
+  /** A stand-in: slower, and it runs what it should only try. */
+  readonly isEmulated?: true;
   dispose(): Promise<void>;
 }
 
@@ -64,6 +66,7 @@ async function useBigqueryTarget(): Promise<Target> {
   const open = () => createBigqueryWarehouse({ name: 'bq', config, compress: true, pause: (ms) => sleep(ms / 50) });
   const upstream = { ...config, api_endpoint: emulator.restUrl };
   return {
+    isEmulated: true,
     open,
     execute: async (sql) => void (await executeIn(upstream, sql)),
     dropColumn: (table, column) => remakeWithout(upstream, table, column),

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Column, Row } from '../../schemas/tables.ts';
-import { canonicalDecimal, canonicalRow, digestRows } from '../../src/warehouse/digest.ts';
+import { canonicalDecimal, canonicalRow } from '../../src/warehouse/digest.ts';
+import { digestRows } from '../support/digest-tables.ts';
 
 /** The canonical text of values, each of its column. */
 const textOf = (columns: readonly Column[], values: readonly unknown[]): string =>

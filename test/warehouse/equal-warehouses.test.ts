@@ -1,12 +1,16 @@
 /** The same loads into both warehouses leave the same rows in both, value by value. */
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkEqual } from '../../src/simulator/demo/check-equal.ts';
 import { canonicalRow, digestedColumns } from '../../src/warehouse/digest.ts';
 import type { DigestedName, LoadBatch, Warehouse } from '../../src/warehouse/warehouse.ts';
-import { makeBatch, makeCall, makeLogRow, makeTombstone } from './batches.ts';
+import { children, makeBatch, makeCall, makeLogRow, makeTombstone } from './batches.ts';
 import { type Target, targets } from './conformance-targets.ts';
 import { bePatient } from './patience.ts';
 
 bePatient();
+
+const equalTables = ['calls', ...children, 'deliveries'];
 
 const opened: Target[] = [];
 let warehouses: Warehouse[];
@@ -66,10 +70,32 @@ test.each([
   expect(bigquery).toEqual(postgres);
 });
 
-test('digests', async () => {
-  const [postgres, bigquery] = await Promise.all(warehouses.map((warehouse) => warehouse.digestTables()));
-  expect(bigquery).toEqual(postgres);
-});
+test.each([
+  [0, 'postgres', ['c-5', 'c-7']],
+  [1, 'bigquery', ['c-17', 'c-11']],
+] as const)(
+  'a change by hand in %i (%s) is found by the demo: a value, a lost row, a row without a call, a word',
+  async (index, _name, [one, other]) => {
+    const target = opened[index] as Target;
+    const seq = Number(other.slice(2));
+    const changes = {
+      [`calls call_id=${one}`]: `UPDATE calls SET revision = 9 WHERE call_id = '${one}'`,
+      [`tags call_id=${one} tag_index=1`]: `UPDATE tags SET display_name = 'secret' WHERE call_id = '${one}' AND tag_index = 1`,
+      [`utterances call_id=${other} utterance_index=0`]: `UPDATE utterances SET ${index === 0 ? `word_values[1] = 'other'` : `words = [STRUCT('other' AS value)]`} WHERE call_id = '${other}' AND utterance_index = 0`,
+      [`utterances call_id=${other} utterance_index=1`]: `DELETE FROM utterances WHERE call_id = '${other}' AND utterance_index = 1`,
+      [`contacts call_id=c-9${index} side=in`]: `INSERT INTO contacts (call_id, side, label) VALUES ('c-9${index}', 'in', 'nobody')`,
+      [`deliveries arrival_id=seq:${seq}`]: `UPDATE deliveries SET call_id = NULL WHERE seq = ${seq}`,
+    };
+    const found = async () => {
+      const { differences } = await checkEqual(...(warehouses as [Warehouse, Warehouse]), equalTables);
+      return differences.map(({ table, key }) => `${table} ${key}`);
+    };
+    const before = await found();
+    expect(before.filter((key) => key in changes)).toEqual([]);
+    for (const change of Object.values(changes)) await target.execute(change);
+    expect((await found()).filter((key) => !before.includes(key)).sort()).toEqual(Object.keys(changes).sort());
+  },
+);
 
 const readCanonical = async (warehouse: Warehouse, name: DigestedName): Promise<string[]> => {
   const rows: string[] = [];

@@ -6,10 +6,6 @@ WITH numbered AS (
     v.window_to,
     v.outcome,
     v.warehouse_level,
-    v.calls_listed,
-    v.missing,
-    v.different,
-    v.healed,
     v.compared_at,
     ROW_NUMBER() OVER (PARTITION BY v.window_from, v.window_to ORDER BY v.verdict_id DESC) AS nth
   FROM {{ ref('stg_callsync__verdicts') }} AS v
@@ -37,6 +33,7 @@ touching AS (
     y.business_day,
     v.verdict_id,
     v.outcome,
+    v.warehouse_level,
     v.compared_at,
     GREATEST(v.window_from, y.day_start) AS part_from,
     LEAST(v.window_to, y.day_end) AS part_to
@@ -61,13 +58,17 @@ judged AS (
     p.piece_from,
     p.piece_to,
     t.outcome,
+    t.warehouse_level,
     ROW_NUMBER() OVER (PARTITION BY p.business_day, p.piece_from ORDER BY t.verdict_id DESC) AS nth
   FROM pieces AS p
   JOIN touching AS t
     ON t.business_day = p.business_day AND t.part_from <= p.piece_from AND t.part_to >= p.piece_to
 ),
 proven AS (
-  SELECT business_day, SUM({{ callsync.callsync_seconds_between("piece_from", "piece_to") }}) AS seconds
+  SELECT
+    business_day,
+    SUM({{ callsync.callsync_seconds_between("piece_from", "piece_to") }}) AS seconds,
+    SUM(CASE WHEN warehouse_level = 'rows' THEN {{ callsync.callsync_seconds_between("piece_from", "piece_to") }} ELSE 0 END) AS rows_seconds
   FROM judged
   WHERE nth = 1 AND outcome IN ('proven', 'healed')
   GROUP BY business_day
@@ -80,6 +81,7 @@ SELECT
   y.day_start,
   y.day_end,
   COALESCE(p.seconds, 0) / {{ callsync.callsync_seconds_between("y.day_start", "y.day_end") }} AS proven_share,
+  COALESCE(p.rows_seconds, 0) / {{ callsync.callsync_seconds_between("y.day_start", "y.day_end") }} AS rows_proven_share,
   c.last_compared_at
 FROM days AS y
 LEFT JOIN proven AS p ON p.business_day = y.business_day

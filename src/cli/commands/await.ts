@@ -2,11 +2,13 @@
  * Waits until a range is proven and its warehouses say so themselves: looks at the verdicts, and starts the reconciliation and the
  * loads that are missing.
  */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Range } from '../../../schemas/orchestration.ts';
 import type { ReconcileProgress } from '../../../workflows/messages.ts';
 import { countOf } from '../../lib/count-of.ts';
+import { dayMs } from '../../lib/day.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import { lookAtProof, type ProofFound, type ProofRequest } from '../../pipeline/reconcile/look-at-proof.ts';
@@ -33,8 +35,6 @@ const parseMoment = (text: string): Moment => {
   const micros = instant(text);
   return /^\d{4}-\d{2}-\d{2}$/.test(text) ? text : micros;
 };
-
-const dayMs = 86_400_000;
 
 /** The first instant of a date in a time zone, in milliseconds. */
 const startOfDay = (date: string, timeZone: string): number => {

@@ -1,7 +1,6 @@
 import { parseDocument } from 'yaml';
 import { loadConfig } from '../../config/load.ts';
-import { inferUnits, type UnitFinding } from '../../marts/calibrate/infer-units.ts';
-import { sampleCall } from '../../marts/calibrate/sample-call.ts';
+import { inferUnits, sampleCall, type UnitFinding } from '../../marts/calibrate.ts';
 import { readNewestDocuments } from '../../store/ledger/newest-documents.ts';
 import { openConfigFile } from '../parts/config-file.ts';
 import { withStore } from '../parts/with-services.ts';

@@ -2,6 +2,7 @@ import type { Config } from '../../../schemas/config.ts';
 import { readCoverage } from '../../health/coverage/coverage.ts';
 import { drawCoverage } from '../../health/coverage/draw-text.ts';
 import { countOf } from '../../lib/count-of.ts';
+import { dayMicros } from '../../lib/day.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
 import { chooseAxis } from '../../pipeline/read/choose-axis.ts';
 import { forecastVerdicts, type JudgedDay, listDays } from '../../pipeline/reconcile/judged-days.ts';
@@ -48,7 +49,7 @@ type CoverageOptions = Given<typeof options>;
 const run = (options: CoverageOptions): Promise<void> =>
   withStore(options, async (store, { config }) => {
     const now = nowMicros();
-    const range = { from: options.from ?? now - defaultDays * 86_400_000_000, to: options.to ?? now };
+    const range = { from: options.from ?? now - defaultDays * dayMicros, to: options.to ?? now };
     const coverage = await readCoverage(store, { range, warehouses: Object.keys(config.warehouses), now });
     const unjudged = await describeUnjudged(config, store, now);
     const text = [drawCoverage(coverage, process.stdout.columns), ...unjudged.lines].join('\n');

@@ -1,5 +1,5 @@
 import { analystQueries, askLines } from '../../simulator/demo/ask-lines.ts';
-import { countDifferent, describeDifference } from '../../simulator/demo/check-equal.ts';
+import { countDifferent } from '../../simulator/demo/check-equal.ts';
 import { type DemoOptions, type RunningDemo, runDemo } from '../../simulator/demo/run-demo.ts';
 import { flag, leaf, logLevel, option } from '../shell/define.ts';
 import { endWith } from '../shell/exit.ts';
@@ -58,7 +58,8 @@ const run = async (options: DemoOptions): Promise<void> => {
     const { lost, duplicated, stale, mismatched } = demo.result.truth;
     const different = countDifferent({ equal: demo.result.equal ?? {} });
     if (lost + duplicated + stale + mismatched + different > 0) endWith('incomplete');
-    for (const difference of demo.differences) say(describeDifference(difference, ['postgres', 'bigquery']));
+    for (const difference of demo.differences)
+      say(`Table ${difference.table}, row ${difference.key}: not the same in postgres and bigquery.`);
     if (staysUp) {
       say('Still running; Ctrl-C ends it and keeps the data.');
       await stopped;

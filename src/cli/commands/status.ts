@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { judge, type Wrong } from '../../health/conditions.ts';
 import { type Health, readHealth } from '../../health/read-health.ts';
 import { countOf } from '../../lib/count-of.ts';
+import { dayMicros } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type LateEditStatus, readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
@@ -10,6 +11,7 @@ import { countUnderOthers } from '../../store/ledger/rules-version.ts';
 import { listDrift } from '../../store/status/drift.ts';
 import type { Store } from '../../store/store.ts';
 import { countWindows, openProblems } from '../../store/windows/windows.ts';
+import type { WarehouseUsage } from '../../warehouse/warehouse.ts';
 import { activityDeps } from '../parts/activity-deps.ts';
 import { readNow } from '../parts/open-health.ts';
 import { openSource } from '../parts/open-source.ts';
@@ -29,11 +31,16 @@ const describeQuotas = async (services: Services, store: Store): Promise<Record<
   const quotas: Record<string, string> = {};
   for (const [name, config] of Object.entries(services.config.warehouses)) {
     const warehouse = createWarehouse(name, config, store);
-    const quota = await warehouse.describeQuota?.();
-    if (quota !== undefined) quotas[name] = quota;
+    const usage = await warehouse.readUsage?.();
+    if (usage !== undefined) quotas[name] = describeUsage(usage);
     await warehouse.close();
   }
   return quotas;
+};
+
+const describeUsage = ({ jobs: { used, limit }, nextCommitInMs }: WarehouseUsage): string => {
+  const jobs = Number.isFinite(limit) ? `${used}/${limit}` : String(used);
+  return `load jobs ${jobs} in 24 h; next commit ${nextCommitInMs === 0 ? 'at once' : `in ${Math.ceil(nextCommitInMs / 1000)} s`}`;
 };
 
 const render = (summary: Status, unsigned: boolean): string =>
@@ -88,7 +95,7 @@ const readLateEdits = async (services: Services, store: Store): Promise<LateEdit
   }
 };
 
-const days = (micros: number): string => `${(micros / 86_400_000_000).toFixed(1)} days`;
+const days = (micros: number): string => `${(micros / dayMicros).toFixed(1)} days`;
 
 const describeLateEdits = ({ horizon, fixed, tailShare, history }: LateEditStatus): string =>
   `late edits  ${fixed ? 'fixed' : 'learned'} horizon ${days(horizon.horizon)} from ${Math.round(horizon.changes)} changes${tailShare === null ? '' : `, ${(tailShare * 100).toFixed(3)} % came later`}; ${history.requests7d} requests in 7 days`;

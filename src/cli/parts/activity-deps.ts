@@ -89,6 +89,11 @@ export const activityDeps = (
       loads: storeConfig.load_retention,
       verdicts: storeConfig.verdict_retention,
     },
+    logRetention: {
+      deliveries: storeConfig.warehouse_log_retention,
+      loads: storeConfig.warehouse_log_retention,
+      verdicts: storeConfig.verdict_retention,
+    },
     reread: {
       horizon: sync.reread.horizon === 'learned' ? undefined : micros(sync.reread.horizon),
       share: sync.reread.share,

@@ -1,4 +1,5 @@
 /** Serves health, readiness and metrics of a process, and the status page of a process that works. */
+
 import type { Client } from '@temporalio/client';
 import type { Registry } from 'prom-client';
 import type { Config } from '../../../schemas/config.ts';
@@ -9,8 +10,10 @@ import { createPageReader } from '../../health/page/read-state.ts';
 import { serveOperations } from '../../health/page/server.ts';
 import type { PageBackfill } from '../../health/page/state.ts';
 import type { Waiting } from '../../health/read-health.ts';
+import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { openSecret } from '../../lib/secret.ts';
+import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { replayQuarantine } from '../../pipeline/import/replay-quarantine.ts';
 import { requestLimitRules } from '../../source/source.ts';
 import { recordEvent, recordVersion } from '../../store/status/events.ts';
@@ -114,7 +117,7 @@ const readBackfills = async (services: Services, { client, uiUrl }: Parts['tempo
       const link =
         uiUrl === undefined
           ? null
-          : `${uiUrl.replace(/\/$/, '')}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
+          : `${trimSlashes(uiUrl)}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
       return {
         name,
         status,
@@ -149,7 +152,6 @@ const describeProgress = (progress: BackfillProgress): NonNullable<PageBackfill[
   };
 };
 
-const day = 86_400_000_000;
 const updateDeadlineMs = 10_000;
 
 /** A day as the page's forms send it → microseconds. @throws CallsyncError USAGE_RANGE */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Config } from '../../../schemas/config.ts';
 import { terminal } from '../../lib/errors.ts';
+import { trimSlashes } from '../../lib/trim-slashes.ts';
 import {
   createRequestLimiter,
   liveIdleMs,
@@ -43,7 +44,7 @@ const slotsOf = (store: Store, rules: ReturnType<typeof requestLimitRules>) =>
 
 /** By what a service is known: another one has other calls, perhaps under the same ids. */
 const identityOf = ({ source }: Config): Readonly<Record<string, string>> => ({
-  base_url: new URL(source.base_url).href.replace(/\/+$/, ''),
+  base_url: trimSlashes(new URL(source.base_url).href),
   realm: source.realm ?? '',
   client_id: source.client_id ?? '',
 });

@@ -1,6 +1,6 @@
 /** Parsers of arguments and options. */
 import { InvalidArgumentError } from 'commander';
-import { parseDuration } from '../../../schemas/config/duration.ts';
+import { parseDuration } from '../../../schemas/config/values.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 
 const orRefuse = <T>(value: T | undefined, advice: string): T => {

@@ -1,4 +1,5 @@
 /** Which days are proven, healed, unproven or unread, per warehouse, from verdicts and read ranges. */
+import { dayMicros as day } from '../../lib/day.ts';
 import { type Interval, intersect, lengthOf, subtract } from '../../lib/intervals.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import {
@@ -44,7 +45,6 @@ export interface CoverageInput extends Interval {
   readonly webhooks: WebhookQuality;
 }
 
-const day = 86_400_000_000;
 /** From worst to best. */
 export const coverageStates: readonly CoverageState[] = ['suspicious_empty', 'unread', 'unproven', 'healed', 'proven'];
 const noDeliveries: DeliveryStatistics = { calls: 0, both: 0, pollOnly: 0, webhookOnly: 0, importOnly: 0, missing: 0 };

@@ -1,5 +1,7 @@
 /** Reads the state that the page shows. Each part is read at most as often as it changes. */
+
 import { setTimeout as delay } from 'node:timers/promises';
+import { dayMicros as day } from '../../lib/day.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { listEvents } from '../../store/status/events.ts';
 import { latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
@@ -11,7 +13,6 @@ import type { PageBackfill, PageDay, PageState, UsedLimit } from './state.ts';
 
 const shownDays = 35;
 const shownEvents = 40;
-const day = 86_400_000_000;
 
 export interface PageReader {
   readState(): Promise<PageState>;

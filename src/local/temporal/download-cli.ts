@@ -1,4 +1,5 @@
 /** The Temporal CLI from its official release: an archive for each platform, and one file of their checksums. */
+
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -9,6 +10,7 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { EnvHttpProxyAgent, fetch } from 'undici';
 import { terminal } from '../../lib/errors.ts';
+import { trimSlashes } from '../../lib/trim-slashes.ts';
 
 const run = promisify(execFile);
 
@@ -65,7 +67,7 @@ export const downloadTemporalCli = async (options: DownloadOptions): Promise<boo
 };
 
 const releasesOf = (env: NodeJS.ProcessEnv): string =>
-  (env.CALLSYNC_TEMPORAL_RELEASES || 'https://github.com/temporalio/cli/releases/download').replace(/\/$/, '');
+  trimSlashes(env.CALLSYNC_TEMPORAL_RELEASES || 'https://github.com/temporalio/cli/releases/download');
 
 const archiveName = (version: string): string => {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;

@@ -4,7 +4,9 @@ import { columnsOf, type Mart, openAll } from '../mart.ts';
 
 const good = `('proven', 'healed')`;
 const provenShare =
-  'proven_share float Part of the day that has a good verdict of this warehouse, 0 to 1, on the axis of sync_state.proven_axis; the latest verdict counts.';
+  'proven_share float Part of the day that has a good verdict of this warehouse, 0 to 1, on the axis of sync_state.proven_axis; the latest verdict counts. rows_proven_share of completeness_daily says what the verdicts compared.';
+const rowsProvenShare =
+  'rows_proven_share float The part of proven_share whose verdict compared every stored value (level rows). The rest was compared at level guards, by revision, content hash and numbers of rows: there, a value that somebody altered in a row is not seen.';
 
 /** Verdicts that still say something: of the present ledger, on the axis that is proven now, the latest of each window. */
 const latestVerdicts = (d: Dialect): string => `numbered AS (
@@ -14,10 +16,6 @@ const latestVerdicts = (d: Dialect): string => `numbered AS (
     v.window_to,
     v.outcome,
     v.warehouse_level,
-    v.calls_listed,
-    v.missing,
-    v.different,
-    v.healed,
     v.compared_at,
     ROW_NUMBER() OVER (PARTITION BY v.window_from, v.window_to ORDER BY v.verdict_id DESC) AS nth
   FROM ${d.table('verdicts')} AS v
@@ -39,6 +37,7 @@ business_day date Day in the business time zone.
 day_start timestamp Its first instant (UTC).
 day_end timestamp The first instant of the next day (UTC).
 ${provenShare}
+${rowsProvenShare}
 last_compared_at timestamp When the newest verdict that touches the day was given.`),
   query: (d) => `WITH ${latestVerdicts(d)},
 spans AS (
@@ -60,6 +59,7 @@ touching AS (
     y.business_day,
     v.verdict_id,
     v.outcome,
+    v.warehouse_level,
     v.compared_at,
     GREATEST(v.window_from, y.day_start) AS part_from,
     LEAST(v.window_to, y.day_end) AS part_to
@@ -84,13 +84,17 @@ judged AS (
     p.piece_from,
     p.piece_to,
     t.outcome,
+    t.warehouse_level,
     ROW_NUMBER() OVER (PARTITION BY p.business_day, p.piece_from ORDER BY t.verdict_id DESC) AS nth
   FROM pieces AS p
   JOIN touching AS t
     ON t.business_day = p.business_day AND t.part_from <= p.piece_from AND t.part_to >= p.piece_to
 ),
 proven AS (
-  SELECT business_day, SUM(${d.seconds_between('piece_from', 'piece_to')}) AS seconds
+  SELECT
+    business_day,
+    SUM(${d.seconds_between('piece_from', 'piece_to')}) AS seconds,
+    SUM(CASE WHEN warehouse_level = 'rows' THEN ${d.seconds_between('piece_from', 'piece_to')} ELSE 0 END) AS rows_seconds
   FROM judged
   WHERE nth = 1 AND outcome IN ${good}
   GROUP BY business_day
@@ -103,6 +107,7 @@ SELECT
   y.day_start,
   y.day_end,
   COALESCE(p.seconds, 0) / ${d.seconds_between('y.day_start', 'y.day_end')} AS proven_share,
+  COALESCE(p.rows_seconds, 0) / ${d.seconds_between('y.day_start', 'y.day_end')} AS rows_proven_share,
   c.last_compared_at
 FROM days AS y
 LEFT JOIN proven AS p ON p.business_day = y.business_day
@@ -195,7 +200,8 @@ export const completenessDaily: Mart = {
 +calls int Calls of the day in this warehouse.
 +missing_calls int Of those, calls that the service no longer lists.
 +${provenShare}
-+completeness text proven, partly proven, or not proven.
++${rowsProvenShare}
++completeness text proven, partly proven, or not proven, at either level: see rows_proven_share.
 +last_compared_at timestamp When the newest verdict that touches the day was given.
 +proven_through timestamp Everything that was read before it is proven, without a gap (sync_state).
 +heartbeat_at timestamp When sync_state was last brought up to date.`),
@@ -214,6 +220,7 @@ SELECT
   COALESCE(n.calls, 0) AS calls,
   COALESCE(n.missing_calls, 0) AS missing_calls,
   p.proven_share,
+  p.rows_proven_share,
   CASE
     WHEN p.proven_share >= 1 THEN 'proven'
     WHEN p.proven_share > 0 THEN 'partly proven'

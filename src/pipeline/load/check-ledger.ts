@@ -257,6 +257,6 @@ const healLedger = async (
   await requestRereads(store, [...forgotten], 'restored');
   await repairCounters(store);
   say(
-    `The ledger is older than a warehouse: epoch ${epoch} was issued, all calls are sent again, and ${forgotten.size} calls are asked of the service.`,
+    `The ledger lacks loads or dates that a warehouse has: epoch ${epoch} was issued, all calls are sent again, and ${forgotten.size} calls are asked of the service.`,
   );
 };

@@ -19,7 +19,10 @@ interface UnknownLoad {
 }
 
 export interface Comparison {
-  /** Loads of this ledger's epoch, or a later one, that the ledger does not know: it was set back. */
+  /**
+   * Loads of this ledger's epoch, or a later one, that the ledger does not know: it was set back. Where calls are stored under
+   * their dates, all of them, if the warehouse was never compared before: then the ledger does not know these dates.
+   */
   readonly unknown: readonly UnknownLoad[];
   /** What the warehouse lacks of the loads that the ledger knows to be committed. */
   readonly lost: LostLoads | undefined;
@@ -100,8 +103,10 @@ const compare = async (store: Store, warehouse: Warehouse, epoch: number): Promi
     .filter((load) => load.epoch >= epoch);
   const present = new Set(rows.map((row) => row.load_id));
   const lost = await findLost(store, warehouse, committed, present);
+  // Under dates that the store has forgotten, or never knew of a dataset that had another name.
+  const isNew = last === undefined && warehouse.partitionOf(null) !== undefined;
   return {
-    unknown: epoch === 0 ? [] : await listUnknown(store, own),
+    unknown: epoch === 0 ? [] : isNew ? own : await listUnknown(store, own),
     lost: lost === undefined && (await isEmptied(store, warehouse)) ? { since: 0, loadIds: [] } : lost,
   };
 };

@@ -7,6 +7,7 @@ import { forgetWarehouses, keepWarehouses } from '../../store/loads/warehouses.t
 import { expireRows, type RetentionRules } from '../../store/retention.ts';
 import { joinCounters } from '../../store/status/counters.ts';
 import { compactWindows } from '../../store/windows/windows.ts';
+import type { LogRetention } from '../../warehouse/warehouse.ts';
 import type { IngestDeps } from '../deps.ts';
 import { type AgedCounts, applyAges } from './apply-ages.ts';
 import { createLedgerCheck } from './check-ledger.ts';
@@ -14,6 +15,8 @@ import { createLedgerCheck } from './check-ledger.ts';
 export interface MaintenanceDeps
   extends Pick<IngestDeps, 'ages' | 'log' | 'processedField' | 'sanitize' | 'store' | 'targets'> {
   readonly retention: RetentionRules;
+  /** Of the log tables of warehouses. */
+  readonly logRetention: LogRetention;
 }
 
 export interface MaintenanceResult {
@@ -31,7 +34,7 @@ export interface MaintenanceResult {
  * @throws the error of the first step that failed
  */
 export const runMaintenance = async (deps: MaintenanceDeps): Promise<MaintenanceResult> => {
-  const { store, targets, retention, ages } = deps;
+  const { store, targets, retention, logRetention, ages } = deps;
   const warehouses = targets.map((target) => target.warehouse);
   const say = (message: string): void => deps.log(message, {});
   const names = warehouses.map(({ name }) => name);
@@ -54,6 +57,8 @@ export const runMaintenance = async (deps: MaintenanceDeps): Promise<Maintenance
     await forgetWarehouses(store);
   });
   await attempt('counters', () => joinCounters(store));
+  for (const warehouse of warehouses)
+    await attempt(`logs of ${warehouse.name}`, () => warehouse.expireLogs(logRetention));
   const result = {
     expired: await expireRows(store, retention, attempt),
     aged: ages && (await attempt('ages', () => applyAges(deps, ages, { dryRun: false }))),

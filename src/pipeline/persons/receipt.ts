@@ -1,4 +1,5 @@
 /** What is told of an erasure, and signed: keyed hashes and counts, nothing that names the person. */
+import { dayMs } from '../../lib/day.ts';
 import type { ReceiptProof } from '../../store/persons/receipts.ts';
 import type { Purged } from '../../store/persons/texts.ts';
 import type { Store } from '../../store/store.ts';
@@ -64,8 +65,6 @@ export interface ErasureDraft extends Pick<ErasureReceipt, 'at' | 'dryRun' | 'er
   readonly purged: Purged;
 }
 
-const dayMs = 86_400_000;
-
 /** @param at when the last tombstones were loaded. */
 export const listCopies = (targets: readonly WarehouseTarget[], at: Date): PlatformCopy[] => [
   {
@@ -76,7 +75,7 @@ export const listCopies = (targets: readonly WarehouseTarget[], at: Date): Platf
   {
     of: 'dbt',
     until: null,
-    why: 'tables that dbt builds of transcripts and calls keep their rows until its next build; views do not',
+    why: 'models of calls in the package are views and hold no copy; a table that you build of such a model (+materialized: table, or a model of your own) keeps its rows until its next build',
   },
   ...targets.map(({ warehouse: { name, keepsDeleted } }) => ({
     of: name,

@@ -1,12 +1,12 @@
 /** Which UTC days were read, which of them have good verdicts, and by when all of them will have one. */
+
 import type { Range } from '../../../schemas/orchestration.ts';
+import { dayMicros as day } from '../../lib/day.ts';
 import { intersect, subtract } from '../../lib/intervals.ts';
 import { readRanges } from '../../store/delivery/delivery-statistics.ts';
 import type { Store } from '../../store/store.ts';
 import { latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
-
-const day = 86_400_000_000;
 
 export interface JudgedDay extends Range {
   /** Every warehouse has a good verdict for all of it, given since the present ledger began. */

@@ -1,4 +1,5 @@
 /** Which windows to reconcile, and reconciling a list of them. */
+
 import {
   emptyReconcileTotals,
   type Range,
@@ -7,6 +8,7 @@ import {
   type ReconcileTotals,
   type SourceLevel,
 } from '../../../schemas/orchestration.ts';
+import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import { lastLoads } from '../../store/ledger/ledger-windows.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
@@ -15,7 +17,6 @@ import { findUnjudged, type JudgedDay, listDays } from './judged-days.ts';
 import { type ReconcileDeps, reconcileWindow } from './reconcile-window.ts';
 import { removeOrphans, removeUndatedSurplus } from './remove-surplus.ts';
 
-const day = 86_400_000_000;
 /** The rows of every judged day are compared at least this often. */
 export const rowsWithin = 30 * day;
 

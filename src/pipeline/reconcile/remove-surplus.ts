@@ -1,5 +1,7 @@
 /** Rows of a warehouse whose call the ledger does not know: read from the service, or removed when it has none. */
+
 import type { Observation } from '../../../schemas/observation.ts';
+import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readHeads } from '../../store/ledger/ledger.ts';
@@ -47,7 +49,6 @@ export const removeSurplus = async (
   return new Set([...found, ...unknown].map(({ callId }) => callId));
 };
 
-const day = 86_400_000_000;
 /** What every warehouse can store. */
 const earliest = Date.parse('0001-01-02T00:00:00Z') * 1000;
 const latest = Date.parse('9999-12-30T00:00:00Z') * 1000;

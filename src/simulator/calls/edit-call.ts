@@ -2,8 +2,10 @@
  * Which planned calls will change and when (seeded, so that a late edit is known before it happens), and what an edit does to the
  * record: pure, so that every earlier version can be made again.
  */
+
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { EditKind, SimulatorSettings } from '../../../schemas/simulator.ts';
+import { dayMs } from '../../lib/day.ts';
 import { generateTags, generateTranscript } from './generate-call.ts';
 import type { Population } from './population.ts';
 import { fraction } from './random.ts';
@@ -13,8 +15,6 @@ export interface PlannedEdit {
   readonly at: number;
   readonly index: number;
 }
-
-const dayMs = 86_400_000;
 
 const ageOf = (settings: SimulatorSettings, index: number): number => {
   const { maxAgeDays } = settings.edits;

@@ -1,6 +1,8 @@
 /** The service's state: which calls exist, in which version, where on both axes, and what happens as time passes. */
+
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { EditKind, SimulatorSettings } from '../../../schemas/simulator.ts';
+import { dayMs } from '../../lib/day.ts';
 import { AxisIndex, everything, lowerBound } from './axis-index.ts';
 import { callIdOf, callIndexOf } from './call-id.ts';
 import type { SimulatorClock } from './clock.ts';
@@ -216,7 +218,7 @@ export class World {
     const next: Place = {
       timestamp:
         patch.timestamp === undefined
-          ? timestamp + (kinds.includes('timestamp') ? 86_400_000 : 0)
+          ? timestamp + (kinds.includes('timestamp') ? dayMs : 0)
           : Date.parse(String(patch.timestamp)),
       qualified: requalify && qualified <= at ? this.floor(at) : qualified,
       status: typeof patch.status === 'string' ? patch.status : kinds.includes('status') ? flipped : status,

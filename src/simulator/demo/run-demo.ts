@@ -29,13 +29,13 @@ import { findTombstones } from '../../store/ledger/ledger-windows.ts';
 import type { Store } from '../../store/store.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
 import { startBackfill } from '../../temporal/workflow-client.ts';
-import type { Difference } from '../../warehouse/compare.ts';
+import { countRows } from '../../warehouse/digest.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { lockSpool, type SpoolLock } from '../../webhook/spool/spool-files.ts';
 import type { SimulatorControl } from '../control/control.ts';
 import { createRemoteControl } from '../control/remote-control.ts';
 import { askLines } from './ask-lines.ts';
-import { checkEqualWhenSettled, type Equality } from './check-equal.ts';
+import { checkEqualWhenSettled, type Difference, type Equality } from './check-equal.ts';
 import { checkTruth, type TruthReport } from './check-truth.ts';
 import { demoAnalytics, demoCalls } from './demo-calls.ts';
 import { sourceOf, startSimulatorProcess } from './simulator-process.ts';
@@ -233,7 +233,7 @@ export const runDemo = async (options: DemoOptions): Promise<RunningDemo> => {
     await settle();
     endPhase('live');
 
-    const rows = await warehouse.countRows();
+    const rows = await countRows(warehouse, config.warehouses[warehouse.name]?.documents);
     const statuses = new Set((config.source.list.status ?? '').split(','));
     const truth = await checkTruth(
       control,

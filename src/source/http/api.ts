@@ -1,8 +1,10 @@
 /** Requests to the call API: token, version, request limit, retries (interface §4.2, §5.1, §9). */
+
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { backoffMs } from '../../lib/backoff.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
+import { trimSlashes } from '../../lib/trim-slashes.ts';
 import { type Http, type HttpResponse, refusePlainHttp } from './http.ts';
 import type { RequestLimiter } from './limiter.ts';
 import type { ServiceClock } from './service-clock.ts';
@@ -158,7 +160,7 @@ export const createApi = ({ config, http, tokens, limiter, clock, proof }: ApiDe
   return {
     counts,
     address: (path, params) => {
-      const url = new URL(`${base.href.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`);
+      const url = new URL(`${trimSlashes(base.href)}/${path.replace(/^\/+/, '')}`);
       for (const [name, value] of params) url.searchParams.set(name, value);
       if (version.by === 'query' && version.name !== undefined) url.searchParams.set(version.name, version.value ?? '');
       return url;
@@ -190,7 +192,7 @@ const baseAddress = ({ base_url, version }: SourceConfig): URL => {
   base.hash = '';
   if (version.by === 'host' && version.value !== undefined) base.host = version.value;
   if (version.by === 'path' && version.value !== undefined) {
-    base.pathname = `${base.pathname.replace(/\/+$/, '')}/${version.value.replace(/^\/+|\/+$/g, '')}`;
+    base.pathname = `${trimSlashes(base.pathname)}/${trimSlashes(version.value.replace(/^\/+/, ''))}`;
   }
   return base;
 };

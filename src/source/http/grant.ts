@@ -3,6 +3,7 @@ import * as openid from 'openid-client';
 import type { SourceConfig } from '../../../schemas/config/source.ts';
 import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import type { SecretSource } from '../../lib/secret.ts';
+import { trimSlashes } from '../../lib/trim-slashes.ts';
 import type { Http, HttpResponse } from './http.ts';
 import { retryAfterOf } from './service-failure.ts';
 
@@ -23,7 +24,7 @@ export const tokenEndpoint = (config: Pick<SourceConfig, 'auth_url' | 'realm' | 
     });
   }
   return new URL(
-    `${config.auth_url.replace(/\/+$/, '')}/realms/${encodeURIComponent(config.realm)}/protocol/openid-connect/token`,
+    `${trimSlashes(config.auth_url)}/realms/${encodeURIComponent(config.realm)}/protocol/openid-connect/token`,
   );
 };
 

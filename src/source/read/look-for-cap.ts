@@ -1,5 +1,7 @@
 /** Finds out whether a service gives fewer records than a query holds without saying so. */
+
 import type { ListConfig } from '../../../schemas/config/list.ts';
+import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type Micros, nowMicros } from '../../lib/timestamps.ts';
 import { axisOf, boundStep, isCuttable, type ListQuery } from '../list/list-query.ts';
@@ -15,7 +17,6 @@ const fewest = 3;
  */
 const smallestCap = ({ pagination }: ListConfig): number => (pagination?.style === 'none' ? 2 : 10);
 const fewestOf = (list: ListConfig): number => Math.min(fewest, smallestCap(list));
-const day = 86_400_000_000;
 
 type WindowQuery = ListQuery & { readonly window: Window };
 

@@ -1,5 +1,6 @@
 /** Reads a window that holds a single step of the bounds and more calls than one query gives. */
 
+import { dayMicros } from '../../lib/day.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
 import { axisOf, boundStep, isCuttable, type ListQuery, otherAxis } from '../list/list-query.ts';
 import { halveWindow, type Window } from '../list/windows.ts';
@@ -43,7 +44,7 @@ const cutByOtherAxis = async (
 ): Promise<ReadPart | undefined> => {
   const other = otherAxis(context.client.list, query.window.axis);
   if (other === undefined) return undefined;
-  const also = { axis: other.name, from: 0, to: nowMicros() + 86_400_000_000 };
+  const also = { axis: other.name, from: 0, to: nowMicros() + dayMicros };
   return (await readHalves(context, { ...query, also }, found.ids)) ? readWhole(context, query, found) : undefined;
 };
 

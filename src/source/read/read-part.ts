@@ -1,5 +1,5 @@
 /** Reads one query until it is shown that everything came, or says why it must be cut into smaller ones. */
-import type { Shown } from '../../../schemas/shown.ts';
+import type { Shown } from '../../../schemas/observation.ts';
 import { hasGaps, type ListClient } from '../list/list-client.ts';
 import { axisOf, axisTime, canLeaveOut, isCuttable, type ListQuery } from '../list/list-query.ts';
 import { observeCall } from '../list/observe-call.ts';

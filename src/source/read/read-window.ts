@@ -1,5 +1,5 @@
 /** Reads a window of the call list completely: each call of it exactly as often as needed, none left out in silence. */
-import type { Shown } from '../../../schemas/shown.ts';
+import type { Shown } from '../../../schemas/observation.ts';
 import type { CallsyncError } from '../../lib/errors.ts';
 import type { Micros } from '../../lib/timestamps.ts';
 import type { ListClient } from '../list/list-client.ts';

@@ -1,8 +1,7 @@
 /** The inbox's side of the merge: deliveries that wait, earlier ones with the same body, and outcomes. */
 
-import { erasedName } from '../../../schemas/erased-name.ts';
 import { sourceRank } from '../../../schemas/observation.ts';
-import { type Row, tableOf } from '../../../schemas/tables.ts';
+import { erasedName, type Row, tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';

@@ -1,4 +1,5 @@
 /** Loads of the ledger against those of a warehouse: one that only one of them knows tells that the other was set back. */
+import { dayMicros } from '../../lib/day.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import { requestWalk } from './walk.ts';
@@ -78,7 +79,7 @@ export const unknownLoads = async (db: Queryable, loadIds: readonly string[]): P
 };
 
 /** Log rows may be loaded long after they were made; those of a lost load are looked for this far back. */
-const longestWait = 7 * 86_400_000_000;
+const longestWait = 7 * dayMicros;
 
 /** Loads that a warehouse has lost. */
 export interface LostLoads {

@@ -1,5 +1,5 @@
 /** Quarantined records and frames, which may belong to no call, by what they name; and what deliveries and rereads hold of calls. */
-import { erasedName } from '../../../schemas/erased-name.ts';
+import { erasedName } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';

@@ -1,7 +1,8 @@
 /** Verdicts: what was compared and found, each chained to the one before it of the same warehouse; and the ranges that they prove. */
+import type { Shown } from '../../../schemas/observation.ts';
 import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orchestration.ts';
-import type { Shown } from '../../../schemas/shown.ts';
 import { type Row, tableOf } from '../../../schemas/tables.ts';
+import { dayMicros } from '../../lib/day.ts';
 import { intersect, subtract, unite } from '../../lib/intervals.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
@@ -247,7 +248,7 @@ export const listedInEarlierWeeks = async (
   db: Queryable,
   window: { readonly axis: string; readonly from: number; readonly to: number },
 ): Promise<number[]> => {
-  const week = 7 * 86_400_000_000;
+  const week = 7 * dayMicros;
   const rows = await db.query<{ listed: number }>(
     `SELECT max(calls_listed) AS listed FROM verdicts
       WHERE axis = $1 AND window_to - window_from = $3 * interval '1 microsecond'

@@ -1,6 +1,6 @@
 /** Windows that are read, problems of windows that could not be, and watermarks. Times in microseconds. */
 
-import type { Shown } from '../../../schemas/shown.ts';
+import type { Shown } from '../../../schemas/observation.ts';
 import type { Queryable } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import type { RangeOnAxis } from './problems.ts';

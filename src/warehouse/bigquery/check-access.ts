@@ -5,21 +5,16 @@ import { createClient, createRest, type Rest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 import { errorOf, type Fault } from './errors.ts';
 
-export interface AccessCheck {
-  /** One sentence. */
-  readonly message: string;
-}
-
 const requestTimeoutMs = 30_000;
 
 /**
- * Creates, writes and reads a scratch table in each dataset of the warehouse; where a dataset does not exist, in a
+ * One sentence. Creates, writes and reads a scratch table in each dataset of the warehouse; where a dataset does not exist, in a
  * scratch dataset. @throws CallsyncError BIGQUERY_…
  */
 export const checkBigqueryAccess = async (options: {
   readonly name: string;
   readonly config: BigqueryWarehouseConfig;
-}): Promise<AccessCheck> => {
+}): Promise<string> => {
   const { name, config } = options;
   const rest = createRest(() => createClient(config), config.project, requestTimeoutMs);
   const datasets = [...new Set([config.dataset, config.staging_dataset ?? config.dataset])];
@@ -32,72 +27,58 @@ export const checkBigqueryAccess = async (options: {
     }
   }
   const where = config.api_endpoint === undefined ? `project ${config.project}` : 'an emulator';
-  return { message: `BigQuery (${where}): may create, write and read in ${datasets.join(' and ')}.` };
+  return `BigQuery (${where}): may create, write and read in ${datasets.join(' and ')}.`;
+};
+
+/** Makes something, and removes it whatever becomes of the work with it. */
+const during = async (
+  rest: Rest,
+  { path, name, json }: { readonly path: string; readonly name: string; readonly json: unknown },
+  work: () => Promise<void>,
+): Promise<void> => {
+  await rest({ method: 'POST', path, json });
+  try {
+    await work();
+  } finally {
+    await rest({ method: 'DELETE', path: `${path}/${name}`, query: { deleteContents: true } });
+  }
 };
 
 const checkDataset = async (rest: Rest, config: BigqueryWarehouseConfig, wanted: string): Promise<void> => {
-  const scratch = `callsync_doctor_${randomBytes(4).toString('hex')}`;
-  const present = await isPresent(rest, wanted);
-  const dataset = present ? wanted : scratch;
   const { project: projectId, location } = config;
-  if (!present) {
-    await rest({
-      method: 'POST',
-      path: '/datasets',
-      json: { datasetReference: { projectId, datasetId: dataset }, location },
-    });
-  }
-  try {
-    await checkTable(rest, config, { dataset, table: scratch });
-  } finally {
-    if (!present) await rest({ method: 'DELETE', path: `/datasets/${dataset}`, query: { deleteContents: true } });
-  }
-};
-
-const isPresent = (rest: Rest, dataset: string): Promise<boolean> =>
-  rest({ path: `/datasets/${dataset}` }).then(
+  const scratch = `callsync_doctor_${randomBytes(4).toString('hex')}`;
+  const isPresent = await rest({ path: `/datasets/${wanted}` }).then(
     () => true,
     (fault: Fault) => {
       if (fault.status === 404) return false;
       throw fault;
     },
   );
-
-const checkTable = async (
-  rest: Rest,
-  config: BigqueryWarehouseConfig,
-  { dataset, table }: { readonly dataset: string; readonly table: string },
-): Promise<void> => {
-  const { project: projectId, location } = config;
-  await rest({
-    method: 'POST',
-    path: `/datasets/${dataset}/tables`,
+  const datasetId = isPresent ? wanted : scratch;
+  const table = {
+    path: `/datasets/${datasetId}/tables`,
+    name: scratch,
     json: {
-      tableReference: { projectId, datasetId: dataset, tableId: table },
+      tableReference: { projectId, datasetId, tableId: scratch },
       schema: { fields: [{ name: 'id', type: 'INT64' }] },
       // Should the removal fail, BigQuery does it.
       expirationTime: String(Date.now() + 3_600_000),
     },
-  });
-  try {
-    const name = `\`${projectId}.${dataset}.${table}\``;
-    for (const query of [`INSERT INTO ${name} (id) VALUES (1)`, `SELECT id FROM ${name}`]) {
-      const answer = await rest<{ jobComplete?: boolean; rows?: unknown[] }>({
-        method: 'POST',
-        path: '/queries',
-        json: { query, useLegacySql: false, location, timeoutMs: 20_000 },
+  };
+  const check = () => during(rest, table, () => writeAndRead(rest, config, `${projectId}.${datasetId}.${scratch}`));
+  if (isPresent) return await check();
+  const json = { datasetReference: { projectId, datasetId }, location };
+  await during(rest, { path: '/datasets', name: scratch, json }, check);
+};
+
+const writeAndRead = async (rest: Rest, { location }: BigqueryWarehouseConfig, table: string): Promise<void> => {
+  for (const query of [`INSERT INTO \`${table}\` (id) VALUES (1)`, `SELECT id FROM \`${table}\``]) {
+    const json = { query, useLegacySql: false, location, timeoutMs: 20_000 };
+    const answer = await rest<{ jobComplete?: boolean; rows?: unknown[] }>({ method: 'POST', path: '/queries', json });
+    if (answer.jobComplete === false || (query.startsWith('SELECT') && answer.rows?.length !== 1)) {
+      throw terminal('BIGQUERY_SLOW', `BigQuery did not finish a query of one row in ${table} within 20 s.`, {
+        hint: 'Check the job in the console: slots of the project may be used up.',
       });
-      if (answer.jobComplete === false || (query.startsWith('SELECT') && answer.rows?.length !== 1)) {
-        throw terminal(
-          'BIGQUERY_SLOW',
-          `BigQuery did not finish a query of one row in dataset ${dataset} within 20 s.`,
-          {
-            hint: 'Check the job in the console: slots of the project may be used up.',
-          },
-        );
-      }
     }
-  } finally {
-    await rest({ method: 'DELETE', path: `/datasets/${dataset}/tables/${table}` });
   }
 };

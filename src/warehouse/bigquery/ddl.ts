@@ -2,7 +2,6 @@
 
 import { type Column, callTables, columnsOf, type Table, tableOf, tables, wordsView } from '../../../schemas/tables.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
-import { wordsQuery } from './views.ts';
 
 export interface Field {
   readonly name: string;
@@ -199,3 +198,19 @@ export const typeSql = (field: Field): string => {
 /** A string literal. */
 export const quote = (text: string): string =>
   `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`;
+
+/** Columns as `wordsView` defines them. Each has its alias spelled out: an offset's own name is not kept everywhere. */
+export const wordsQuery = (dataset: string): string =>
+  [
+    'SELECT',
+    '  u.call_id AS call_id,',
+    '  u.call_timestamp AS call_timestamp,',
+    '  u.utterance_index AS utterance_index,',
+    '  position AS word_index,',
+    '  u.side AS side,',
+    '  w.value AS value,',
+    '  w.start AS start_offset,',
+    '  w.length AS length,',
+    '  w.score AS score',
+    `FROM \`${dataset}.utterances\` AS u, UNNEST(u.words) AS w WITH OFFSET AS position`,
+  ].join('\n');

@@ -6,7 +6,7 @@ import { contentHash } from '../content-hash.ts';
 import { canonicalDecimal } from '../digest.ts';
 import type { CallLoad, FlatRows, LoadBatch, TombstoneLoad } from '../warehouse.ts';
 import { callTablesOf, type Layout, logTables } from './ddl.ts';
-import { isMoved } from './dedupe-batch.ts';
+import { isMoved } from './partitions.ts';
 
 export interface EncodedBatch {
   readonly media: readonly Buffer[];

@@ -29,7 +29,8 @@ export interface Fault {
 export type Meaning = 'duplicate' | 'missing' | 'lost' | 'again' | 'quota' | 'stop';
 
 interface Rule {
-  readonly reasons?: readonly string[];
+  /** BigQuery's words for it, with blanks between. */
+  readonly reasons?: string;
   readonly statuses?: readonly number[];
   readonly text?: RegExp;
   readonly meaning: Meaning;
@@ -37,94 +38,67 @@ interface Rule {
   readonly hint?: string;
 }
 
+const conflict = /could not serialize access|aborted due to concurrent update|due to concurrent (update|transaction)/i;
+const badKey =
+  /could not load the default credentials|invalid_grant|invalid_client|unauthorized_client|key file|\bPEM\b|private key/i;
+const denied = 'accessDenied authError required blocked';
+const busy =
+  'rateLimitExceeded userRateLimitExceeded jobRateLimitExceeded concurrentLimitExceeded resourceInUse tableUnavailable stopped timeout';
+const broken = 'backendError internalError jobBackendError jobInternalError';
+const refused = 'invalid invalidQuery invalidUser badRequest parseError notImplemented attributeError';
+const hints = {
+  key: 'Check `key_file`, or run `gcloud auth application-default login`.',
+  quota: 'Lower `quota` of this warehouse or raise the quota of the project.',
+  roles: 'Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.',
+  bytes: 'Raise `maximum_bytes_billed` or lower `max_calls_per_load`.',
+  tables:
+    '`callsync warehouse fill` with its name makes tables that are missing; in a query of your own, check the names.',
+  query:
+    'In a query of your own, check its words and names (docs/tables.md, docs/marts.md); otherwise report the message.',
+} as const;
+
 /** First rule that matches wins. */
 const rules: readonly Rule[] = [
+  { meaning: 'again', code: 'BIGQUERY_CONFLICT', text: conflict },
+  { meaning: 'again', code: 'BIGQUERY_BUSY', text: /too many DML statements outstanding/i },
+  { meaning: 'again', code: 'BIGQUERY_STREAMING_BUFFER', text: /streaming buffer/i },
+  { meaning: 'missing', code: 'BIGQUERY_STAGING_LOST', text: /staging is incomplete/i },
+  { meaning: 'stop', code: 'BIGQUERY_CREDENTIALS', text: badKey, hint: hints.key },
+  { meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE', reasons: 'duplicate' },
+  { meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE', statuses: [409] },
   {
-    text: /could not serialize access|aborted due to concurrent update|due to concurrent (update|transaction)/i,
-    meaning: 'again',
-    code: 'BIGQUERY_CONFLICT',
-  },
-  { text: /too many DML statements outstanding/i, meaning: 'again', code: 'BIGQUERY_BUSY' },
-  { text: /streaming buffer/i, meaning: 'again', code: 'BIGQUERY_STREAMING_BUFFER' },
-  { text: /staging is incomplete/i, meaning: 'missing', code: 'BIGQUERY_STAGING_LOST' },
-  {
-    text: /could not load the default credentials|invalid_grant|invalid_client|unauthorized_client|key file|\bPEM\b|private key/i,
-    meaning: 'stop',
-    code: 'BIGQUERY_CREDENTIALS',
-    hint: 'Check `key_file`, or run `gcloud auth application-default login`.',
-  },
-  { reasons: ['duplicate'], meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE' },
-  { statuses: [409], meaning: 'duplicate', code: 'BIGQUERY_DUPLICATE' },
-  {
-    reasons: ['quotaExceeded', 'dailyLimitExceeded', 'dailyLimitExceededUnreg'],
     meaning: 'quota',
     code: 'BIGQUERY_QUOTA',
-    hint: 'Lower `quota` of this warehouse or raise the quota of the project.',
+    reasons: 'quotaExceeded dailyLimitExceeded dailyLimitExceededUnreg',
+    hint: hints.quota,
   },
+  { meaning: 'again', code: 'BIGQUERY_BUSY', reasons: busy },
+  { meaning: 'again', code: 'BIGQUERY_UNAVAILABLE', reasons: broken },
+  { meaning: 'stop', code: 'BIGQUERY_ACCESS_DENIED', reasons: denied, hint: hints.roles },
   {
-    reasons: [
-      'rateLimitExceeded',
-      'userRateLimitExceeded',
-      'jobRateLimitExceeded',
-      'concurrentLimitExceeded',
-      'resourceInUse',
-      'tableUnavailable',
-      'stopped',
-      'timeout',
-    ],
-    meaning: 'again',
-    code: 'BIGQUERY_BUSY',
-  },
-  {
-    reasons: ['backendError', 'internalError', 'jobBackendError', 'jobInternalError'],
-    meaning: 'again',
-    code: 'BIGQUERY_UNAVAILABLE',
-  },
-  {
-    reasons: ['accessDenied', 'authError', 'required', 'blocked'],
-    meaning: 'stop',
-    code: 'BIGQUERY_ACCESS_DENIED',
-    hint: 'Grant the account BigQuery Job User on the project and BigQuery Data Editor on the dataset.',
-  },
-  {
-    reasons: ['billingNotEnabled', 'billingTierLimitExceeded'],
     meaning: 'stop',
     code: 'BIGQUERY_BILLING',
+    reasons: 'billingNotEnabled billingTierLimitExceeded',
     hint: 'Enable billing for the project.',
   },
+  { meaning: 'stop', code: 'BIGQUERY_BYTES_LIMIT', reasons: 'bytesBilledLimitExceeded', hint: hints.bytes },
   {
-    reasons: ['bytesBilledLimitExceeded'],
-    meaning: 'stop',
-    code: 'BIGQUERY_BYTES_LIMIT',
-    hint: 'Raise `maximum_bytes_billed` or lower `max_calls_per_load`.',
-  },
-  {
-    reasons: ['resourcesExceeded', 'responseTooLarge'],
     meaning: 'stop',
     code: 'BIGQUERY_TOO_LARGE',
+    reasons: 'resourcesExceeded responseTooLarge',
     hint: 'Lower `max_calls_per_load`.',
   },
+  { meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', reasons: 'notFound', hint: hints.tables },
+  { meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', statuses: [404], hint: 'Check project, dataset and location.' },
+  { meaning: 'lost', code: 'BIGQUERY_UNAVAILABLE', statuses: [408, 500, 502, 503, 504] },
+  { meaning: 'again', code: 'BIGQUERY_BUSY', statuses: [429] },
   {
-    reasons: ['notFound'],
-    meaning: 'missing',
-    code: 'BIGQUERY_NOT_FOUND',
-    hint: '`callsync warehouse fill` with its name makes tables that are missing; in a query of your own, check the names.',
-  },
-  { statuses: [404], meaning: 'missing', code: 'BIGQUERY_NOT_FOUND', hint: 'Check project, dataset and location.' },
-  { statuses: [408, 500, 502, 503, 504], meaning: 'lost', code: 'BIGQUERY_UNAVAILABLE' },
-  { statuses: [429], meaning: 'again', code: 'BIGQUERY_BUSY' },
-  {
-    statuses: [401, 403],
     meaning: 'stop',
     code: 'BIGQUERY_ACCESS_DENIED',
+    statuses: [401, 403],
     hint: 'Check the credentials and the roles of the account.',
   },
-  {
-    reasons: ['invalid', 'invalidQuery', 'invalidUser', 'badRequest', 'parseError', 'notImplemented', 'attributeError'],
-    meaning: 'stop',
-    code: 'BIGQUERY_REFUSED',
-    hint: 'In a query of your own, check its words and names (docs/tables.md, docs/marts.md); otherwise report the message.',
-  },
+  { meaning: 'stop', code: 'BIGQUERY_REFUSED', reasons: refused, hint: hints.query },
 ];
 
 const unknown: Rule = {
@@ -137,7 +111,7 @@ export const judge = (fault: Fault): { readonly meaning: Meaning; readonly code:
   if (fault.lost === true) return { meaning: 'lost', code: 'BIGQUERY_UNREACHABLE' };
   const rule = rules.find(
     ({ reasons, statuses, text }) =>
-      (reasons === undefined || (fault.reason !== undefined && reasons.includes(fault.reason))) &&
+      (reasons === undefined || (fault.reason !== undefined && reasons.split(' ').includes(fault.reason))) &&
       (statuses === undefined || (fault.status !== undefined && statuses.includes(fault.status))) &&
       (text === undefined || text.test(fault.message)),
   );

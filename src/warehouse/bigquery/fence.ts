@@ -1,12 +1,14 @@
 /** The row of `fence`: whether rows of an earlier ledger, under dates that this one never sent, may still be there. */
+import type { Rest } from './client.ts';
+import type { BigqueryWarehouseConfig } from './config.ts';
+import type { WireRow } from './decode.ts';
 import type { Queries } from './queries.ts';
+import { failTo, type Pause, retry } from './retry.ts';
 
-export interface Fence {
+interface Fence {
   /** Cached; while the answer is yes, the warehouse is asked again every hour, because loads replace those rows. */
   hasUnknownPartitions(epoch: number): Promise<boolean>;
 }
-
-export const fenceColumns = [{ name: 'ledger_epoch' }, { name: 'earlier_epochs' }];
 
 const askAgainMs = 3_600_000;
 
@@ -17,25 +19,35 @@ WHERE f.ledger_epoch = @epoch AND f.earlier_epochs
   AND NOT EXISTS (SELECT 1 FROM \`${dataset}.calls\` AS c WHERE c.ledger_epoch < @epoch)`;
 
 export const createFence = (deps: {
-  readonly dataset: string;
+  readonly config: BigqueryWarehouseConfig;
+  readonly rest: Rest;
   readonly queries: Queries;
+  readonly pause: Pause;
   readonly clock: () => number;
-  readonly rows: () => AsyncIterable<Record<string, unknown>>;
 }): Fence => {
-  const { dataset, queries, clock, rows } = deps;
+  const { config, rest, queries, pause, clock } = deps;
   let last: { readonly epoch: number; readonly unknown: boolean; readonly askedAt: number } | undefined;
 
   const read = async (epoch: number): Promise<boolean> => {
-    let unknown = false;
-    for await (const row of rows()) unknown ||= row.earlier_epochs === true || row.ledger_epoch !== epoch;
-    return unknown;
+    // Neither a job nor a charge. Columns come in the order of the schema.
+    const path = `/datasets/${config.dataset}/tables/fence/data`;
+    const { rows = [] } = await retry(pause, () => rest<{ rows?: readonly WireRow[] }>({ path })).catch(
+      failTo('read the fence'),
+    );
+    return rows.some(
+      ({ f: [ledgerEpoch, earlierEpochs] }) => Number(ledgerEpoch?.v) !== epoch || String(earlierEpochs?.v) === 'true',
+    );
   };
   return {
     async hasUnknownPartitions(epoch) {
       if (last?.epoch === epoch && (!last.unknown || clock() < last.askedAt + askAgainMs)) return last.unknown;
       let unknown = await read(epoch);
       if (unknown) {
-        await queries.run({ sql: clearFenceQuery(dataset), parameters: { epoch }, types: { epoch: 'INT64' } });
+        await queries.run({
+          sql: clearFenceQuery(`${config.project}.${config.dataset}`),
+          parameters: { epoch },
+          types: { epoch: 'INT64' },
+        });
         unknown = await read(epoch);
       }
       last = { epoch, unknown, askedAt: clock() };

@@ -3,7 +3,7 @@ import { restrictedName } from '../grants.ts';
 import type { WarehouseKind } from '../kind.ts';
 import { checkBigqueryAccess } from './check-access.ts';
 import { type BigqueryWarehouseConfig, bigqueryWarehouseSchema } from './config.ts';
-import { bigqueryFragments } from './fragments.ts';
+import { bigqueryFragments } from './dialect.ts';
 import { listStatements } from './statements.ts';
 import { createBigqueryWarehouse } from './warehouse.ts';
 
@@ -11,7 +11,7 @@ export const bigquery: WarehouseKind<BigqueryWarehouseConfig> = {
   type: 'bigquery',
   config: bigqueryWarehouseSchema,
   create: ({ name, config, lease, memory }) => createBigqueryWarehouse({ name, config, lease, quotaMemory: memory() }),
-  checkAccess: async ({ name, config }) => (await checkBigqueryAccess({ name, config })).message,
+  checkAccess: ({ name, config }) => checkBigqueryAccess({ name, config }),
   place: (config) => ({
     tables: config.dataset,
     marts: config.marts_schema ?? `${config.dataset}_marts`,

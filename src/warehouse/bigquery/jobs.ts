@@ -3,7 +3,7 @@ import type { Rest } from './client.ts';
 import { faultOf, judge } from './errors.ts';
 import { failTo, type Pause, retry } from './retry.ts';
 
-export interface JobResource {
+interface JobResource {
   readonly jobReference: { readonly jobId: string; readonly projectId: string; readonly location?: string };
   readonly status: {
     readonly state: 'PENDING' | 'RUNNING' | 'DONE';
@@ -12,7 +12,7 @@ export interface JobResource {
   readonly statistics?: { readonly query?: { readonly totalBytesBilled?: string } };
 }
 
-export interface JobRequest {
+interface JobRequest {
   /** Unique in the project: a job of that id is taken for an earlier submission of this one. */
   readonly jobId: string;
   readonly configuration: Readonly<Record<string, unknown>>;

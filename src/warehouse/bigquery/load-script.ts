@@ -5,13 +5,12 @@
  * Each function below returns one whole statement. BigQuery bills at least 10 MB for each table that a statement reads, so
  * statements for what a batch does not have are left out, and IF skips those that have nothing to delete or to write.
  */
-import { erasedName } from '../../../schemas/erased-name.ts';
-import { allFields, type Column, columnsOf, type Table, tableOf } from '../../../schemas/tables.ts';
+import { allFields, type Column, columnsOf, erasedName, type Table, tableOf } from '../../../schemas/tables.ts';
 import { callTablesOf, decimalTypeOf, type Layout, logTables, quote } from './ddl.ts';
 import { coverDates, inPartitions } from './partitions.ts';
 
 /** What the script knows of its load; declared as variables at its head. */
-export interface ScriptLoad {
+interface ScriptLoad {
   readonly id: string;
   readonly origin: string;
   readonly epoch: number;

@@ -3,12 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { transient } from '../../lib/errors.ts';
 import type { LoadBatch, LoadResult } from '../warehouse.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
-import { datesOf, dedupeBatch, isMoved, splitByPartitions } from './dedupe-batch.ts';
 import { type EncodedBatch, encodeBatch } from './encode.ts';
 import { faultOf, judge } from './errors.ts';
 import type { Jobs } from './jobs.ts';
 import { writeLoadScript } from './load-script.ts';
-import { partitionOf } from './partitions.ts';
+import { datesOf, isMoved, partitionOf, splitByPartitions } from './partitions.ts';
 import { type Queries, queryConfiguration } from './queries.ts';
 import type { Quota } from './quota.ts';
 import { failTo, type Pause, type RetryRules, retry } from './retry.ts';
@@ -35,12 +34,13 @@ const maxRestages = 5;
 
 /** See `Warehouse.load`. Rejects with CallsyncError BIGQUERY_…; what was committed until then stays. */
 export const loadBatch = async (deps: LoadDeps, batch: LoadBatch, signal?: AbortSignal): Promise<LoadResult> => {
-  const deduped = dedupeBatch(batch);
-  const sent = deduped.calls.length + deduped.tombstones.length;
-  const logRows = Object.values(deduped.logs).reduce((sum, rows) => sum + rows.length, 0);
+  const ids = [...batch.calls, ...batch.tombstones].map(({ callId }) => callId);
+  if (new Set(ids).size < ids.length) throw new Error(`load ${batch.loadId} names a call twice`);
+  const sent = ids.length;
+  const logRows = Object.values(batch.logs).reduce((sum, rows) => sum + rows.length, 0);
   if (sent + logRows === 0) return { changed: 0, unchanged: 0 };
   const unknownPartitions = await deps.hasUnknownPartitions(batch.epoch);
-  const parts = splitByPartitions(deduped);
+  const parts = splitByPartitions(batch);
   let changed = 0;
   for (const [index, part] of parts.entries()) {
     const last = index === parts.length - 1;

@@ -1,22 +1,22 @@
-/** Creates what is missing of datasets, tables and view, and extends what lags behind. Never drops anything. */
+/** Creates what is missing of datasets, tables and views, and extends what lags behind. Never drops anything. */
 
 import { wordsView } from '../../../schemas/tables.ts';
+import { dayMs } from '../../lib/day.ts';
 import { terminal } from '../../lib/errors.ts';
+import type { View } from '../warehouse.ts';
 import type { Rest, RestRequest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
-import { type Field, type Relation, relationsOf, typeSql } from './ddl.ts';
+import { type Field, quote, type Relation, relationsOf, typeSql, wordsQuery } from './ddl.ts';
 import { standardType, type WireField } from './decode.ts';
 import { type Fault, judge } from './errors.ts';
+import type { Queries } from './queries.ts';
 import { failTo, type Pause, retry } from './retry.ts';
-import { wordsQuery } from './views.ts';
 
-export interface MigrateDeps {
+interface MigrateDeps {
   readonly config: BigqueryWarehouseConfig;
   readonly rest: Rest;
   readonly pause: Pause;
 }
-
-const dayMs = 86_400_000;
 
 export const migrate = async (deps: MigrateDeps): Promise<void> => {
   const { config } = deps;
@@ -25,11 +25,11 @@ export const migrate = async (deps: MigrateDeps): Promise<void> => {
     const expiry = String(Math.max(3_600_000, config.staging_expiration_hours * 3_600_000));
     await ensureDataset(deps, config.staging_dataset, { defaultTableExpirationMs: expiry });
   }
-  for (const relation of relationsOf(config)) await ensureTable(deps, relation);
+  await Promise.all(relationsOf(config).map((relation) => ensureTable(deps, relation)));
   await ensureWordsView(deps);
 };
 
-export const ensureDataset = async (deps: MigrateDeps, name: string, extra: Record<string, unknown>): Promise<void> => {
+const ensureDataset = async (deps: MigrateDeps, name: string, extra: Record<string, unknown>): Promise<void> => {
   const { config } = deps;
   const found = await tryGet<{ location?: string }>(deps, `/datasets/${name}`);
   if (found === undefined) {
@@ -178,13 +178,43 @@ const refuseKind = (name: string, found: TableResource, wanted: 'TABLE' | 'VIEW'
 const sameLabels = (found: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>>): boolean =>
   Object.entries(wanted).every(([key, value]) => found[key] === value);
 
-export const tryGet = <T>({ rest, pause }: MigrateDeps, path: string): Promise<T | undefined> =>
+const tryGet = <T>({ rest, pause }: MigrateDeps, path: string): Promise<T | undefined> =>
   retry(pause, () => rest<T>({ path })).catch((fault: Fault) =>
     judge(fault).meaning === 'missing' ? undefined : failTo('read the dataset')(fault),
   );
 
 /** A repeated creation finds what the first one created. */
-export const change = ({ rest, pause }: MigrateDeps, request: RestRequest): Promise<unknown> =>
+const change = ({ rest, pause }: MigrateDeps, request: RestRequest): Promise<unknown> =>
   retry(pause, () => rest(request)).catch((fault: Fault) =>
     judge(fault).meaning === 'duplicate' ? undefined : failTo('change the dataset')(fault),
   );
+
+/** The version is the end of the view's description, which any reader of the dataset's metadata can see. */
+const versionedDescription = ({ description, version }: View): string => `${description} [callsync ${version}]`;
+
+/** See `Warehouse.ensureViews`. */
+export const ensureViews = async (
+  deps: MigrateDeps,
+  queries: Queries,
+  dataset: string,
+  views: readonly View[],
+): Promise<readonly string[]> => {
+  await ensureDataset(deps, dataset, {});
+  const changed: string[] = [];
+  for (const view of views) {
+    const path = `/datasets/${dataset}/tables/${view.name}`;
+    const description = versionedDescription(view);
+    const found = await tryGet<{ readonly description?: string }>(deps, path);
+    if (found?.description === description) continue;
+    await queries.run({ sql: viewQuery(`${deps.config.project}.${dataset}`, view) });
+    await change(deps, { method: 'PATCH', path, json: { description, labels: deps.config.labels } });
+    changed.push(view.name);
+  }
+  return changed;
+};
+
+/** One statement that creates or replaces a view, with what its columns mean. */
+export const viewQuery = (dataset: string, view: View): string => {
+  const columns = view.columns.map(({ name, description }) => `  ${name} OPTIONS (description=${quote(description)})`);
+  return `CREATE OR REPLACE VIEW \`${dataset}.${view.name}\` (\n${columns.join(',\n')}\n)\nOPTIONS (description=${quote(versionedDescription(view))}) AS\n${view.sql}`;
+};

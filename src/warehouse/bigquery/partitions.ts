@@ -1,6 +1,7 @@
-/** UTC dates of partitions, and the constant predicate by which BigQuery reads and changes no other partition. */
+/** UTC dates of partitions: of a batch, and as the constant predicate by which BigQuery reads and changes no other partition. */
+import { dayMs } from '../../lib/day.ts';
+import type { CallLoad, LoadBatch, TombstoneLoad } from '../warehouse.ts';
 
-const dayMs = 86_400_000;
 /** Most ranges in one predicate: keeps the longest script far below the 1 MB that a query may have. */
 const maxRanges = 100;
 
@@ -8,7 +9,7 @@ const maxRanges = 100;
 export const partitionOf = (micros: number | null): string | null =>
   micros === null ? null : new Date(Math.floor(micros / 1000)).toISOString().slice(0, 10);
 
-export interface DayRange {
+interface DayRange {
   /** First day, inclusive, and last day, exclusive. */
   readonly from: string;
   readonly to: string;
@@ -43,3 +44,42 @@ export const inPartitions = (column: string, ranges: readonly DayRange[]): strin
 };
 
 const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
+
+/** A job may modify 4,000 partitions; half of them leaves room for days that a range of dates covers as well. */
+const maxPartitionsPerCommit = 2_000;
+
+const isCall = (entry: CallLoad | TombstoneLoad): entry is CallLoad => 'flatten' in entry;
+const isTombstone = (entry: CallLoad | TombstoneLoad): entry is TombstoneLoad => !isCall(entry);
+
+/** Every date under which rows of the call may be found before and after the load. */
+export const datesOf = (entry: CallLoad | TombstoneLoad): readonly (string | null)[] =>
+  isCall(entry) ? [...entry.partitions, partitionOf(entry.callTimestamp)] : entry.partitions;
+
+/** Whether the call was or will be sent under more than one date. */
+export const isMoved = (entry: CallLoad): boolean => new Set(datesOf(entry)).size > 1;
+
+/** Cuts the batch, in the order of dates, where more than `limit` dates come together. The last part has the log rows. */
+export const splitByPartitions = (batch: LoadBatch, limit = maxPartitionsPerCommit): readonly LoadBatch[] => {
+  const entries = [...batch.calls, ...batch.tombstones].sort((a, b) => compare(firstDate(a), firstDate(b)));
+  const parts: (CallLoad | TombstoneLoad)[][] = [[]];
+  let dates = new Set<string | null>();
+  for (const entry of entries) {
+    const own = datesOf(entry);
+    if (dates.size > 0 && new Set([...dates, ...own]).size > limit) {
+      parts.push([]);
+      dates = new Set();
+    }
+    for (const date of own) dates.add(date);
+    parts.at(-1)?.push(entry);
+  }
+  if (parts.length === 1) return [batch];
+  return parts.map((part, index) => ({
+    ...batch,
+    calls: part.filter(isCall),
+    tombstones: part.filter(isTombstone),
+    logs: index === parts.length - 1 ? batch.logs : {},
+  }));
+};
+
+const firstDate = (entry: CallLoad | TombstoneLoad): string => datesOf(entry).find((date) => date !== null) ?? '';
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

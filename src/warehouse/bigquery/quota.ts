@@ -2,16 +2,17 @@
  * Paces commits so that they stay inside BigQuery's quotas, over a rolling day as BigQuery counts them.
  *
  * Documented limits that concern a commit: 1,500 load jobs a table and day (each commit has a staging table of its
- * own, so ours are 1; we count as if all went into one table), 4,000 partitions in a job (see dedupe-batch.ts), 5
+ * own, so ours are 1; we count as if all went into one table), 4,000 partitions in a job (see partitions.ts), 5
  * metadata updates of a table in 10 s, 2 mutating statements on a table at once and 20 waiting (one commit at a time
  * runs them one after the other). Statements of DML count neither as modifications of a table nor of a partition.
  *
  * Every commit takes calls in the order of the queue, new ones first. So it is enough that some commit comes in every
  * interval, whoever asked for it: commits before their interval is over are extra, and a part of the day bounds them.
  */
+import { dayMs } from '../../lib/day.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
 
-export interface QuotaLimits {
+interface QuotaLimits {
   readonly jobsPerDay: number;
   /** Commits in any 10 s. */
   readonly burst: number;
@@ -21,7 +22,7 @@ export interface QuotaLimits {
 }
 
 /** One commit as the quota remembers it, or a few of them. */
-export interface SpentCommit {
+interface SpentCommit {
   /** Milliseconds since the epoch. */
   readonly at: number;
   /** Load jobs submitted, including those that failed: BigQuery counts them too. */
@@ -33,9 +34,8 @@ export interface SpentCommit {
 }
 
 /** `interval`: when a commit is next due. `any`: when the next one may start, due or extra. `changes`: when changed calls are due. */
-export type Pace = 'interval' | 'any' | 'changes';
+type Pace = 'interval' | 'any' | 'changes';
 
-const dayMs = 86_400_000;
 const burstMs = 10_000;
 const bucketMs = 600_000;
 /** Commits in any 10 s: tables without partitions allow 5 metadata updates in that time, and a commit makes one. */
@@ -168,13 +168,4 @@ export const compactSpent = (spent: readonly SpentCommit[], now: number): readon
       });
   }
   return [...buckets.values(), ...recent];
-};
-
-/** One line for `callsync status`. */
-export const describeQuota = (
-  { used, limit }: { readonly used: number; readonly limit: number },
-  nextInMs: number,
-): string => {
-  const jobs = Number.isFinite(limit) ? `${used}/${limit}` : String(used);
-  return `load jobs ${jobs} in 24 h; next commit ${nextInMs === 0 ? 'at once' : `in ${Math.ceil(nextInMs / 1000)} s`}`;
 };

@@ -1,9 +1,11 @@
 /** Removing calls that the ledger does not know. */
-import { hash, randomUUID } from 'node:crypto';
 import type { CallGuard } from '../warehouse.ts';
 import { callTablesOf, type Layout, quote } from './ddl.ts';
-import { rowKey } from './guards.ts';
 import { coverDates, inPartitions, partitionOf } from './partitions.ts';
+
+/** Id and time of a call as one text: rows of a call have the same wherever they are. */
+const rowKey = (alias: string): string =>
+  `CONCAT(IFNULL(CAST(UNIX_MICROS(${alias}.call_timestamp) AS STRING), '-'), ' ', ${alias}.call_id)`;
 
 /**
  * One script: removes the rows of calls whose guard is still the given one, in the partitions of the guards. Values are
@@ -52,27 +54,4 @@ ${deletions.join('\n')}
 COMMIT TRANSACTION;
 END;
 `;
-};
-
-/**
- * Rows that any table has of calls. Parameters: `salt`, and `ids`, hashed with it, for BigQuery's history keeps them for months. With
- * `dates`, only their partitions of call rows are read.
- */
-export const rowsLeftQuery = (dataset: string, layout: Layout, dates?: Iterable<string | null>): string => {
-  const isMeant = 'TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)';
-  const within = dates === undefined ? '' : `${inPartitions('t.call_timestamp', coverDates(dates))} AND `;
-  const counts = [
-    ...[...callTablesOf(layout).map(({ name }) => name), 'changes'].map(
-      (name) => `SELECT COUNT(*) AS n FROM \`${dataset}.${name}\` AS t WHERE ${within}${isMeant}`,
-    ),
-    `SELECT COUNT(*) AS n FROM \`${dataset}.deliveries\` AS t WHERE ${isMeant}`,
-  ];
-  return `SELECT SUM(n) AS n FROM (\n${counts.join('\nUNION ALL\n')}\n)`;
-};
-
-/** The parameters of `rowsLeftQuery`. */
-export const rowsLeftParameters = (callIds: readonly string[]) => {
-  const salt = randomUUID();
-  const ids = callIds.map((id) => hash('sha256', `${salt}${id}`, 'hex'));
-  return { parameters: { salt, ids }, types: { salt: 'STRING', ids: 'ARRAY<STRING>' } };
 };

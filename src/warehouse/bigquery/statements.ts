@@ -1,15 +1,15 @@
 /** Every statement that this warehouse can send, for review: the SQL itself, and tables as DDL of the same meaning. */
 
+import { expireLogsSql } from '../expire-logs.ts';
+import { readingStatements } from '../reading.ts';
 import type { Statement } from '../warehouse.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
-import { countQuery } from './counts.ts';
 import { createStagingSql, createTableSql, createViewSql, relationsOf } from './ddl.ts';
-import { digestCallsQuery } from './digest-calls.ts';
+import { dialectOf } from './dialect.ts';
 import { clearFenceQuery } from './fence.ts';
 import { grantsSql } from './grants.ts';
-import { callIdsQuery, guardsQuery, orphansQuery } from './guards.ts';
 import { type ScriptInput, writeLoadScript } from './load-script.ts';
-import { removeOrphansScript, removeScript, rowsLeftQuery } from './remove.ts';
+import { removeOrphansScript, removeScript } from './remove.ts';
 import { createSearchIndexSql, dropSearchIndexSql, searchSql, searchStatusSql } from './search.ts';
 import { stateQuery } from './state.ts';
 
@@ -74,13 +74,15 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
     { name: 'load/log rows only', sql: script({ logs, partitions: [] }) },
     { name: 'erase', sql: script({ tombstones: true }) },
     { name: 'load/clear the fence', sql: `-- @param epoch INT64\n${clearFenceQuery(dataset)};` },
+    ...expireLogsSql((table) => `\`${dataset}.${table}\``, { deliveries: 1, loads: 1, verdicts: 1 }, 0).map((sql) => ({
+      name: 'logs/expire',
+      sql: `${sql};`,
+    })),
     { name: 'state', sql: `${stateQuery(dataset, exampleState)};` },
-    { name: 'count', sql: `${countQuery(config)};` },
-    { name: 'reconcile/range', sql: `${guardsQuery(dataset, config, { from: 0, to: 86_400_000_000 })};` },
-    {
-      name: 'reconcile/ids',
-      sql: `-- @param ids ARRAY<STRING>\n${guardsQuery(dataset, config, { callIds: [] })};`,
-    },
+    ...readingStatements(dialectOf(dataset), config.documents).map(({ name, sql }) => ({
+      name,
+      sql: `${sql.includes('@ids') ? '-- @param ids ARRAY<STRING>\n' : ''}${sql.includes('@salt') ? '-- @param salt STRING\n' : ''}${sql};`,
+    })),
     {
       name: 'reconcile/remove orphans',
       sql: removeOrphansScript(dataset, config, ['call']),
@@ -89,10 +91,6 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
       name: 'reconcile/remove surplus',
       sql: removeScript(dataset, config, [exampleGuard]),
     },
-    { name: 'erase/rows-left', sql: `${rowsLeftQuery(dataset, config, ['2026-03-01'])};` },
-    { name: 'reconcile/digests', sql: `${digestCallsQuery(dataset, config, ['2026-03-01'])};` },
-    { name: 'reconcile/ids of a range', sql: `${callIdsQuery(dataset, { from: 0, to: 86_400_000_000 })};` },
-    { name: 'reconcile/orphans', sql: `${orphansQuery(dataset, config)};` },
     ...grantsSql(config, {
       analyst: 'group:analysts@example.com',
       restricted: 'group:others@example.com',
@@ -112,6 +110,5 @@ export const listStatements = (config: BigqueryWarehouseConfig): readonly Statem
         { from: 0, to: 1, side: 'out', limit: 20 },
       )};`,
     },
-    { name: 'read/words', sql: `SELECT * FROM \`${dataset}.words\`;` },
   ];
 };

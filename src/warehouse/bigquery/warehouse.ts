@@ -1,31 +1,28 @@
 /** The BigQuery warehouse: two jobs a commit, whatever the number of tables, and none when idle. */
 
+import { hash, randomUUID } from 'node:crypto';
+import type { WordArrays } from '../../../schemas/tables.ts';
 import { transient } from '../../lib/errors.ts';
-import { digestTables } from '../digest.ts';
+import { createLogExpiry } from '../expire-logs.ts';
+import { type Ask, createReading } from '../reading.ts';
 import type { Lease, Warehouse } from '../warehouse.ts';
 import { createClient, createRest } from './client.ts';
 import type { BigqueryWarehouseConfig } from './config.ts';
-import { countQuery } from './counts.ts';
-import { digestCalls } from './digest-calls.ts';
-import { ensureViews } from './ensure-views.ts';
-import { createFence, fenceColumns } from './fence.ts';
+import { dialectOf } from './dialect.ts';
+import { createFence } from './fence.ts';
 import { createGrants } from './grants.ts';
-import { chunkIds, listCallIds, listGuards, listOrphans } from './guards.ts';
 import { createJobs } from './jobs.ts';
-import { createLocalLease } from './lease.ts';
 import { loadBatch } from './load.ts';
-import { migrate } from './migrate.ts';
+import { ensureViews, migrate } from './migrate.ts';
 import { partitionOf } from './partitions.ts';
-import { createQueries } from './queries.ts';
-import { createQuota, describeQuota, limitsOf, type Quota, type QuotaMemory } from './quota.ts';
-import { listTable, rowsOf } from './read.ts';
+import { createQueries, type Queries } from './queries.ts';
+import { createQuota, limitsOf, type Quota, type QuotaMemory } from './quota.ts';
 import { notSelect, openReader } from './reader.ts';
-import { removeOrphansScript, removeScript, rowsLeftParameters, rowsLeftQuery } from './remove.ts';
+import { removeOrphansScript, removeScript } from './remove.ts';
 import { type Pause, pause as realPause } from './retry.ts';
 import { createTranscriptSearch } from './search.ts';
 import { createStaging } from './staging.ts';
 import { stateQuery } from './state.ts';
-import { listStatements } from './statements.ts';
 
 export interface BigqueryWarehouseOptions {
   readonly name: string;
@@ -65,10 +62,9 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
   const jobs = createJobs({ rest, project: config.project, location: config.location, pause });
   const queries = createQueries({ config, rest, jobs, pause });
   const staging = createStaging({ config, rest, clock, pause });
-  const reading = { config, rest, queries, pause };
   const dataset = `${config.project}.${config.dataset}`;
 
-  const fence = createFence({ dataset, queries, clock, rows: () => listTable(reading, 'fence', fenceColumns) });
+  const fence = createFence({ config, rest, queries, pause, clock });
   const loadDeps = {
     name,
     config,
@@ -94,6 +90,7 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     return await queries.run({ sql, signal }, 'plain');
   };
   return {
+    ...createReading({ dialect: dialectOf(dataset), ask: askOf(queries), documents: config.documents }),
     name,
     kind: 'bigquery',
     keepsDeleted: {
@@ -114,36 +111,22 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
           throw transient('BIGQUERY_LEASE_LOST', `Another process may be loading warehouse "${name}" now.`, { cause });
         }
       }),
+    expireLogs: createLogExpiry(
+      (table) => `\`${dataset}.${table}\``,
+      (statements) =>
+        lease.run(`bigquery ${name}`, async () => {
+          for (const sql of statements) await queries.run({ sql });
+        }),
+    ),
     heartbeatMs: emulated ? 15_000 : 300_000,
     recordState: async (row) => void (await queries.run({ sql: stateQuery(dataset, row) })),
-    async countRows() {
-      const rows = await queries.run({ sql: countQuery(config) });
-      return Object.fromEntries(rows.map((row) => [row.relation as string, row.row_count as number]));
-    },
-    digestTables: () => digestTables(config.documents, (table) => rowsOf(reading, table)),
-    rowsOf: (table) => rowsOf(reading, table),
     query,
     openReader: (rights) => openReader({ queries, config, rights, query }),
-    listGuards: (range) => listGuards(queries, dataset, config, range),
     removeOrphans: (callIds) => runRemoval(callIds, (some) => removeOrphansScript(dataset, config, some)),
     removeCalls: (guards) => runRemoval(guards, (some) => removeScript(dataset, config, some)),
-    digestCalls: (callIds, dates) => digestCalls(queries, dataset, config, callIds, dates),
-    async rowsLeft(callIds, dates) {
-      const sql = rowsLeftQuery(dataset, config, dates);
-      let rows = 0;
-      for (const ids of chunkIds(callIds)) {
-        const [left] = await queries.run({ sql, ...rowsLeftParameters(ids) });
-        rows += Number(left?.n ?? 0);
-      }
-      return rows;
-    },
-    listCallIds: (range) => listCallIds(queries, dataset, range),
-    listOrphans: ({ part } = { part: 0, of: 1 }) => listOrphans(queries, dataset, config, part),
     grants: createGrants(queries, rest, config),
     search: createTranscriptSearch(queries, config),
-    statements: () => listStatements(config),
     nextCommitInMs: quota.waitMs,
-    describeQuota: async () => describeQuota(await quota.jobs(), await quota.waitMs('interval')),
     readUsage: async () => ({
       jobs: await quota.jobs(),
       billedBytes: jobs.billedBytes(),
@@ -151,5 +134,47 @@ export const createBigqueryWarehouse = (options: BigqueryWarehouseOptions): Bigq
     }),
     jobsSubmitted: () => jobs.submitted(),
     close: async () => undefined,
+  };
+};
+
+const idsPerQuery = 5_000;
+
+/** As many ids as one query takes, in the order in which BigQuery returns them. */
+const askOf = (queries: Queries): Ask =>
+  async function* (sql, ids, how) {
+    if (ids === undefined) {
+      for await (const row of queries.stream({ sql })) yield withWordArrays(row);
+      return;
+    }
+    const sorted = [...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    for (let start = 0; start < sorted.length; start += idsPerQuery) {
+      const salt = randomUUID();
+      const some = sorted.slice(start, start + idsPerQuery);
+      const hashed = some.map((id) => hash('sha256', `${salt}${id}`, 'hex'));
+      const parameters = how === 'unlogged' ? { salt, ids: hashed } : { salt, ids: some };
+      yield* queries.stream({ sql, parameters, types: { ids: 'ARRAY<STRING>' } });
+    }
+  };
+
+const withWordArrays = (row: Record<string, unknown>): Record<string, unknown> => {
+  if (!Array.isArray(row.words)) return row;
+  const words = row.words as readonly Record<keyof WordArrays, unknown>[];
+  const arrayOf = (name: keyof WordArrays) => words.map((word) => word[name]);
+  return {
+    ...row,
+    words: { value: arrayOf('value'), start: arrayOf('start'), length: arrayOf('length'), score: arrayOf('score') },
+  };
+};
+
+/** One holder of a name at a time within this process, in the order of asking. */
+const createLocalLease = (): Lease => {
+  const tails = new Map<string, Promise<unknown>>();
+  return {
+    run<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+      const turn = (tails.get(name) ?? Promise.resolve()).then(() => work(new AbortController().signal));
+      const settled = turn.catch(() => undefined);
+      tails.set(name, settled);
+      return turn;
+    },
   };
 };

@@ -5,22 +5,17 @@ import { type ConnectionUrl, inTransaction, openPool } from '../../postgres/data
 import type { PostgresWarehouseConfig } from './config.ts';
 import { type Layout, quote, tablesOf } from './layout.ts';
 
-export interface AccessCheck {
-  /** One sentence. */
-  readonly message: string;
-}
-
 const scratch = 'callsync_doctor';
 
 /**
- * Creates, writes and reads a scratch table in the warehouse's schema, within a transaction that is rolled back.
+ * One sentence. Creates, writes and reads a scratch table in the warehouse's schema, within a transaction that is rolled back.
  * @throws CallsyncError DATABASE_…
  */
 export const checkPostgresAccess = async (options: {
   readonly name: string;
   readonly url: ConnectionUrl;
   readonly config: Pick<PostgresWarehouseConfig, 'schema' | 'documents'>;
-}): Promise<AccessCheck> => {
+}): Promise<string> => {
   const layout: Layout = options.config;
   const purpose = `warehouse ${options.name}`;
   const schema = quote(layout.schema);
@@ -53,7 +48,7 @@ export const checkPostgresAccess = async (options: {
         );
       }
       const version = (rows[0]?.version ?? '').split(' ')[0];
-      return { message: `PostgreSQL ${version}: may create, write and read in schema ${layout.schema}.` };
+      return `PostgreSQL ${version}: may create, write and read in schema ${layout.schema}.`;
     });
   } finally {
     await pool.end();

@@ -1,6 +1,7 @@
-/** The statements of a load. */
-import { allFields, tableOf } from '../../../schemas/tables.ts';
+/** The statements of a load, and of the one row of `sync_state`. */
+import { allFields, type Row, tableOf } from '../../../schemas/tables.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
+import type { Statement } from '../warehouse.ts';
 import { childTables, columnsOf, type Layout, qualified, quote, tablesOf } from './layout.ts';
 
 interface UpsertSql {
@@ -92,4 +93,39 @@ ON CONFLICT (${key}) DO UPDATE SET ${upsertSet(columns, table.key)}`,
       }),
     ),
   };
+};
+
+const { columns: stateColumns } = tableOf('sync_state');
+
+export const stateValues = (row: Row): unknown[] => stateColumns.map(({ name }) => row[name] ?? null);
+
+/** Parameters: `stateValues`. */
+export const stateSql = (layout: Layout): string => {
+  const names = stateColumns.map(({ name }) => quote(name));
+  const values = stateColumns.map(({ type }, index) => {
+    const parameter = `$${index + 1}`;
+    return type === 'timestamp' ? toTimestamp(parameter) : parameter;
+  });
+  const set = names.slice(1).map((name) => `${name} = excluded.${name}`);
+  return `INSERT INTO ${qualified(layout, 'sync_state')} AS s (${names.join(', ')}) VALUES (${values.join(', ')})
+ON CONFLICT ("warehouse") DO UPDATE SET ${set.join(', ')} WHERE s.heartbeat_at <= excluded.heartbeat_at`;
+};
+
+export const loadStatements = (layout: Layout): readonly Statement[] => {
+  const load = loadSql(layout);
+  return [
+    { name: 'load: stage', sql: load.stage },
+    { name: 'load: claim', sql: load.claim },
+    { name: 'load: claim, forced', sql: load.claimEqual },
+    { name: 'load: blocked', sql: load.blocked },
+    ...load.deleteChildren.map((sql) => ({ name: 'load: delete children', sql })),
+    { name: 'load: add changes', sql: load.addChanges },
+    { name: 'erase: take key', sql: load.takeKeys },
+    { name: 'erase: tombstone', sql: load.tombstone },
+    { name: 'erase: rename deliveries', sql: load.renameDeliveries },
+    { name: 'load, erase: delete calls', sql: load.deleteCalls },
+    { name: 'erase: delete changes', sql: load.deleteChanges },
+    ...Object.entries(load.upsertLogs).map(([name, { upsert }]) => ({ name: `load: upsert ${name}`, sql: upsert })),
+    { name: 'state: record', sql: stateSql(layout) },
+  ];
 };

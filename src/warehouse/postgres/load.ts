@@ -1,7 +1,6 @@
 /** One load = one transaction: claim the calls whose guard is lower, then replace the children of only those. */
 import type pg from 'pg';
-import { erasedName } from '../../../schemas/erased-name.ts';
-import { guardColumns, type Row, type Table, tableOf } from '../../../schemas/tables.ts';
+import { erasedName, guardColumns, type Row, type Table, tableOf } from '../../../schemas/tables.ts';
 import { contentHash } from '../content-hash.ts';
 import type { CallLoad, FlatRows, LoadBatch, LoadResult } from '../warehouse.ts';
 import { type EncodedTable, prepareTable } from './encode.ts';
@@ -131,7 +130,7 @@ const addChanges = async (client: pg.PoolClient, sql: LoadSql, calls: readonly C
 };
 
 /** The work of one load inside the caller's transaction. */
-export type ApplyLoad = (client: pg.PoolClient, batch: LoadBatch) => Promise<LoadResult>;
+type ApplyLoad = (client: pg.PoolClient, batch: LoadBatch) => Promise<LoadResult>;
 
 /** The loads of one layout; statements and columns are worked out once. */
 export const createLoader = (layout: Layout): ApplyLoad => {

@@ -11,100 +11,71 @@ import { isLocked } from '../../postgres/errors.ts';
 import { type Catalogue, type Change, type FoundRelation, listChanges, wordsQuery } from './ddl.ts';
 import { type Layout, qualified, quote } from './layout.ts';
 
-export interface Migration {
-  /**
-   * Resolves when loads can run. Indexes, comments and a changed view that somebody's open transaction holds up are
-   * retried in the background. @throws CallsyncError DATABASE_…; DATABASE_LOCKED when a table or column cannot be added
-   */
-  run(): Promise<void>;
-  /** Ends the retries. */
-  stop(): Promise<void>;
-}
-
 const lockTimeout = '500ms';
-const urgentDeadlineMs = 3_000;
 const pauseMs = 200;
-const backgroundPauseMs = 5_000;
 
-export const createMigration = (
-  pool: pg.Pool,
-  purpose: string,
-  layout: Layout,
-  retryMs = backgroundPauseMs,
-): Migration => {
-  const stopping = new AbortController();
-  let background = Promise.resolve();
-  let retrying = false;
+/** Statements of one transaction. */
+type Statements = (client: pg.PoolClient) => Promise<unknown>;
 
+/**
+ * A change of the schema, in a transaction that waits half a second for a lock, since whatever waits behind it waits too; tried again
+ * for `forMs`. @throws CallsyncError DATABASE_LOCKED where somebody's open transaction holds up `what`
+ */
+export const changeSchema = async (
+  { pool, purpose, layout }: { readonly pool: pg.Pool; readonly purpose: string; readonly layout: Layout },
+  { what, forMs, hint }: { readonly what: string; readonly forMs: number; readonly hint: string },
+  work: Statements,
+): Promise<void> => {
+  for (const deadline = Date.now() + forMs; ; await delay(pauseMs)) {
+    try {
+      return await inTransaction(pool, purpose, async (client) => {
+        await client.query(`SET LOCAL lock_timeout = '${lockTimeout}'`);
+        await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`callsync.warehouse.${layout.schema}`]);
+        await work(client);
+      });
+    } catch (cause) {
+      if (!isLocked(cause)) throw cause;
+      if (Date.now() < deadline) continue;
+      throw transient('DATABASE_LOCKED', `Somebody's open transaction holds up ${what} of the ${purpose}.`, {
+        hint: `End that transaction (see pg_stat_activity)${hint}`,
+        cause,
+      });
+    }
+  }
+};
+
+const isHeldUp = (cause: unknown): boolean => cause instanceof CallsyncError && cause.code === 'DATABASE_LOCKED';
+
+/**
+ * Resolves when loads can run. Indexes, comments and a changed view that somebody's open transaction holds up wait for the next
+ * start. @throws CallsyncError DATABASE_…; DATABASE_LOCKED when a table or column cannot be added
+ */
+export const migrate = async (pool: pg.Pool, purpose: string, layout: Layout): Promise<void> => {
   const pending = async (): Promise<Change[]> => {
     const found = await readCatalogue(pool, purpose, layout);
     return listChanges(layout).filter((change) => !change.isDone(found));
   };
   /** One change, or all of a new schema, which nobody can hold yet. */
-  const apply = (changes: readonly Change[]): Promise<void> =>
-    inTransaction(pool, purpose, async (client) => {
-      await client.query(`SET LOCAL lock_timeout = '${lockTimeout}'`);
-      await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`callsync.warehouse.${layout.schema}`]);
-      for (const { sql } of changes) await client.query(sql);
+  const apply = (changes: readonly Change[], what: string, forMs: number): Promise<void> =>
+    changeSchema(
+      { pool, purpose, layout },
+      { what, forMs, hint: '; callsync tries again before the next load.' },
+      async (client) => {
+        for (const { sql } of changes) await client.query(sql);
+      },
+    );
+  const changes = await pending();
+  if (changes.some(({ name }) => name === 'table calls')) {
+    // Of several that start at once one creates the schema, and the others find it when they look again.
+    await apply(changes, 'the tables', 0).catch((cause: unknown) => {
+      if (!isHeldUp(cause)) throw cause;
     });
-  const applyUrgent = async (change: Change): Promise<void> => {
-    for (const deadline = Date.now() + urgentDeadlineMs; ; await delay(pauseMs)) {
-      try {
-        return await apply([change]);
-      } catch (cause) {
-        if (!isLocked(cause)) throw cause;
-        if (Date.now() < deadline) continue;
-        throw transient('DATABASE_LOCKED', `Somebody's open transaction holds up ${change.name} of the ${purpose}.`, {
-          hint: 'End that transaction (see pg_stat_activity); callsync tries again before the next load.',
-          cause,
-        });
-      }
-    }
-  };
-  /** False when one of them is held up. */
-  const tryAll = async (changes: readonly Change[]): Promise<boolean> => {
-    try {
-      for (const change of changes) await apply([change]);
-      return true;
-    } catch (cause) {
-      if (isLocked(cause)) return false;
-      throw cause;
-    }
-  };
-  const retry = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      await delay(retryMs, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined);
-      if (stopping.signal.aborted) return;
-      // Whatever else fails now is reported by the next start, which tries the same.
-      const done = await pending()
-        .then(tryAll)
-        .catch((cause: unknown) => !(cause instanceof CallsyncError && cause.kind === 'transient'));
-      if (done) return;
-    }
-  };
-
-  return {
-    async run() {
-      const changes = await pending();
-      if (changes.some(({ name }) => name === 'table calls')) {
-        // Of several that start at once one creates the schema, and the others find it when they look again.
-        await apply(changes).catch((cause: unknown) => {
-          if (!isLocked(cause)) throw cause;
-        });
-      }
-      const left = await pending();
-      for (const change of left.filter(({ urgent }) => urgent)) await applyUrgent(change);
-      if ((await tryAll(left.filter(({ urgent }) => !urgent))) || retrying) return;
-      retrying = true;
-      background = retry().finally(() => {
-        retrying = false;
-      });
-    },
-    async stop() {
-      stopping.abort();
-      await background;
-    },
-  };
+  }
+  for (const change of (await pending()).sort((a, b) => Number(b.urgent) - Number(a.urgent))) {
+    await apply([change], change.name, change.urgent ? 3_000 : 0).catch((cause: unknown) => {
+      if (change.urgent || !isHeldUp(cause)) throw cause;
+    });
+  }
 };
 
 /** Takes no lock that a load or query waits for. */

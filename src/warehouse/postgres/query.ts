@@ -1,6 +1,9 @@
-/** One query that only reads, as a person writes it or a check needs it. */
+/** Queries that only read: those of persons and checks, and those of rows without number. */
 import type pg from 'pg';
 import { inTransaction } from '../../postgres/database.ts';
+import { postgresError } from '../../postgres/errors.ts';
+
+const pageRows = 2_000;
 
 /**
  * Rows of one statement in a transaction that only reads. When `signal` comes, the server ends the statement.
@@ -63,3 +66,32 @@ const cancelAt = async (signal: AbortSignal, pool: pg.Pool, client: pg.PoolClien
   signal.addEventListener('abort', cancel, { once: true });
   return () => signal.removeEventListener('abort', cancel);
 };
+
+/** Streams through a cursor, so that memory holds one page. */
+export async function* streamRows(
+  pool: pg.Pool,
+  purpose: string,
+  sql: string,
+  values: readonly unknown[] = [],
+): AsyncIterable<Record<string, unknown>> {
+  const client = await pool.connect().catch((cause) => {
+    throw postgresError(purpose, cause);
+  });
+  try {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    await client.query(`DECLARE page NO SCROLL CURSOR FOR ${sql}`, [...values]);
+    for (;;) {
+      const { rows } = await client.query(`FETCH ${pageRows} FROM page`);
+      yield* rows;
+      if (rows.length < pageRows) break;
+    }
+  } catch (cause) {
+    throw postgresError(purpose, cause);
+  } finally {
+    const rolledBack = await client.query('ROLLBACK').then(
+      () => true,
+      () => false,
+    );
+    client.release(!rolledBack);
+  }
+}

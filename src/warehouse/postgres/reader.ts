@@ -10,7 +10,7 @@ import type { AnswerLimits, Reader } from '../warehouse.ts';
 import { quote } from './layout.ts';
 import { queryRows } from './query.ts';
 
-export interface ReaderOptions {
+interface ReaderOptions {
   /** Of the owner of the tables, who makes the role and gives it its rights. */
   readonly url: ConnectionUrl;
   /** Of a role that somebody else made; then the owner does nothing. */

@@ -1,17 +1,19 @@
 /** Removing calls that the ledger does not know. */
 import type pg from 'pg';
-import type { CallGuard } from '../warehouse.ts';
-import { isSameCall } from './guards.ts';
-import { childTables, columnsOf, type Layout, qualified, tablesOf } from './layout.ts';
+import type { CallGuard, Statement } from '../warehouse.ts';
+import { childTables, type Layout, qualified } from './layout.ts';
+
+/** A child row `t` and the row `c` of its call. */
+const isSameCall = 'c.call_id = t.call_id AND c.call_timestamp IS NOT DISTINCT FROM t.call_timestamp';
 
 /** Parameters: call ids, epochs and revisions, as arrays of the same length. Locks in key order, as loads do. */
-export const claimSurplusSql = (layout: Layout): string =>
+const claimSurplusSql = (layout: Layout): string =>
   `SELECT c.call_id FROM ${qualified(layout, 'calls')} c
   JOIN unnest($1::text[], $2::int[], $3::int[]) AS g(call_id, ledger_epoch, revision)
  USING (call_id, ledger_epoch, revision) ORDER BY c.call_id COLLATE "C" FOR UPDATE OF c`;
 
 /** Parameter: call ids. */
-export const removeSql = (layout: Layout): readonly string[] =>
+const removeSql = (layout: Layout): readonly string[] =>
   ['calls', 'changes', ...childTables(layout).map(({ name }) => name)].map(
     (name) => `DELETE FROM ${qualified(layout, name)} WHERE call_id = ANY($1)`,
   );
@@ -32,7 +34,7 @@ export const removeCalls = async (
 };
 
 /** Parameter: call ids. */
-export const removeOrphansSql = (layout: Layout): readonly string[] =>
+const removeOrphansSql = (layout: Layout): readonly string[] =>
   childTables(layout).map(
     ({ name }) => `DELETE FROM ${qualified(layout, name)} t WHERE call_id = ANY($1)
    AND NOT EXISTS (SELECT FROM ${qualified(layout, 'calls')} c WHERE ${isSameCall})`,
@@ -51,10 +53,9 @@ export const removeOrphans = async (
 export const hasSearchSql = (layout: Layout): string =>
   `SELECT to_regclass('${qualified(layout, 'transcript_search')}') IS NOT NULL AS found`;
 
-/** Rows that any table has of calls. Parameter: call ids. */
-export const rowsLeftSql = (layout: Layout, isSearched: boolean): string => {
-  const tables = tablesOf(layout).filter((table) => columnsOf(table).some(({ name }) => name === 'call_id'));
-  const names = [...tables.map(({ name }) => name as string), ...(isSearched ? ['transcript_search'] : [])];
-  const counts = names.map((name) => `(SELECT count(*) FROM ${qualified(layout, name)} WHERE call_id = ANY($1))`);
-  return `SELECT ${counts.join('\n     + ')} AS n`;
-};
+export const removeStatements = (layout: Layout): readonly Statement[] => [
+  { name: 'remove surplus: claim', sql: claimSurplusSql(layout) },
+  ...removeSql(layout).map((sql) => ({ name: 'remove surplus', sql })),
+  ...removeOrphansSql(layout).map((sql) => ({ name: 'remove orphans', sql })),
+  { name: 'erase: whether there is a search index', sql: hasSearchSql(layout) },
+];

@@ -20,6 +20,7 @@ import {
   separatedSql,
   type TranscriptSearch,
 } from '../search.ts';
+import type { Statement } from '../warehouse.ts';
 import { type Layout, qualified } from './layout.ts';
 import {
   boundary,
@@ -64,7 +65,7 @@ interface WordRow {
 }
 
 /** The languages of the index, and how each reads the terms. Parameter: their texts. */
-export const wordsSql = (layout: Layout): string => {
+const wordsSql = (layout: Layout): string => {
   const table = qualified(layout, 'transcript_search');
   // Steps from one language to the next by the index, instead of reading all rows.
   return `WITH RECURSIVE l(language) AS (
@@ -174,7 +175,7 @@ const found = 'call_id, min(language) AS language, array_agg(side ORDER BY side)
 const byCall = `GROUP BY call_timestamp, call_id ${newestFirst} LIMIT $2`;
 
 /** Calls among the newest rows; how many rows there are, how many have the words ($6), and how many are found. */
-export const newestSql = (layout: Layout): string => `WITH newest AS MATERIALIZED (
+const newestSql = (layout: Layout): string => `WITH newest AS MATERIALIZED (
   SELECT call_id, side, language, call_timestamp, named, CASE WHEN named THEN document @@ $1::tsquery ELSE false END AS is_found
     FROM (SELECT *, document @@ $6::tsquery AS named FROM ${qualified(layout, 'transcript_search')}
            WHERE ${inRange} AND document IS NOT NULL ${newestFirst} LIMIT ${newestRows}) s
@@ -186,12 +187,12 @@ SELECT f.*, ${toMicros('f.call_timestamp')} AS micros, counted.*,
  ${newestFirst}`;
 
 /** Newest calls of all, by a walk through time. */
-export const walkSql = (layout: Layout): string =>
+const walkSql = (layout: Layout): string =>
   `SELECT ${found}, ${toMicros('call_timestamp')} AS micros FROM ${qualified(layout, 'transcript_search')}
  WHERE ${inRange} AND document @@ $1::tsquery ${byCall}`;
 
 /** The same by the index of words. OFFSET keeps other conditions away from the planner, who would prefer any other index. */
-export const namedSql = (layout: Layout): string =>
+const namedSql = (layout: Layout): string =>
   `SELECT ${found}, ${toMicros('call_timestamp')} AS micros
   FROM (SELECT * FROM ${qualified(layout, 'transcript_search')} WHERE document @@ $1::tsquery OFFSET 0) s WHERE ${inRange} ${byCall}`;
 
@@ -252,7 +253,7 @@ const findCalls = async (
  * the document tell; behind the 255th utterance, each is read. Stop words are marked only where nothing else is.
  * Parameters: ids, sides, language, `any`, counted lexemes, stop words.
  */
-export const hitsSql = (layout: Layout): string => {
+const hitsSql = (layout: Layout): string => {
   const document = qualified(layout, 'transcript_document');
   const wanted = (weight: string) =>
     `(${weight} = 'A' AND w.lexeme = ANY($5::text[]) OR ${weight} = 'D' AND w.lexeme = ANY($6::text[]))`;
@@ -370,3 +371,11 @@ const asReader = async <T>({ purpose, layout }: SearchOptions, reading: Promise<
     });
   }
 };
+
+export const findStatements = (layout: Layout): readonly Statement[] => [
+  { name: 'search: words in each language', sql: wordsSql(layout) },
+  { name: 'search: calls among the newest', sql: newestSql(layout) },
+  { name: 'search: calls by a walk', sql: walkSql(layout) },
+  { name: 'search: calls by the index', sql: namedSql(layout) },
+  { name: 'search: utterances', sql: hitsSql(layout) },
+];

@@ -8,11 +8,12 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
-import { inTransaction, runQuery } from '../../postgres/database.ts';
-import { isLocked } from '../../postgres/errors.ts';
+import { CallsyncError, terminal } from '../../lib/errors.ts';
+import { runQuery } from '../../postgres/database.ts';
 import { type SearchIndexStatus, separatedSql } from '../search.ts';
+import type { Statement } from '../warehouse.ts';
 import { type Layout, qualified, quote } from './layout.ts';
+import { changeSchema } from './migrate.ts';
 
 export interface SearchOptions {
   readonly pool: pg.Pool;
@@ -21,7 +22,7 @@ export interface SearchOptions {
 }
 
 /** Raised when what is stored changes its meaning; an index of another number is made again. */
-const definition = 'Search index of callsync, definition 7.';
+const definition = 'Search index of callsync, definition 8.';
 
 /** Text search configurations that PostgreSQL ships, by language code; any other language is not stemmed. */
 const shipped: Readonly<Record<string, string>> = {
@@ -60,7 +61,8 @@ const languageSql = (column: string): string =>
 export const boundary = (language: string): string =>
   `('908172635453' || 10 + array_position(${languageArray}, ${language}))`;
 
-const triggers = { insert: 'NEW', update: 'OLD', delete: 'OLD', truncate: undefined } as const;
+/** Loads insert and delete. Who changes utterances by hand otherwise makes the index anew. */
+const triggers = { insert: 'NEW', delete: 'OLD' } as const;
 
 const names = (layout: Layout) => ({
   table: qualified(layout, 'transcript_search'),
@@ -132,24 +134,13 @@ const addRowsSql = (layout: Layout, ids: string): string => {
       JOIN ${calls} c ON c.call_id = u.call_id`;
 };
 
-/**
- * One function for every trigger. A load has its calls locked; who changes utterances by hand waits for it here.
- * Loads never update; an update by hand may give utterances to another call.
- */
+/** One function for both triggers. A load has its calls locked; who changes utterances by hand waits for it here. */
 const refreshSql = (layout: Layout): string => {
   const { refresh, table, calls } = names(layout);
   return `CREATE FUNCTION ${refresh}() RETURNS trigger
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE ids text[];
+DECLARE ids text[] := ARRAY(SELECT DISTINCT call_id FROM changed);
 BEGIN
-  IF TG_OP = 'TRUNCATE' THEN
-    TRUNCATE ${table};
-    RETURN NULL;
-  ELSIF TG_OP = 'UPDATE' THEN
-    ids := ARRAY(SELECT call_id FROM changed UNION SELECT call_id FROM replaced);
-  ELSE
-    ids := ARRAY(SELECT DISTINCT call_id FROM changed);
-  END IF;
   IF ids = '{}' THEN RETURN NULL; END IF;
   PERFORM FROM ${calls} WHERE call_id = ANY(ids) ORDER BY call_id COLLATE "C" FOR NO KEY UPDATE;
   DELETE FROM ${table} WHERE call_id = ANY(ids);
@@ -159,12 +150,9 @@ END
 $$`;
 };
 
-const triggerSql = (layout: Layout, event: keyof typeof triggers): string => {
-  const version = triggers[event];
-  const replaced = event === 'update' ? ' NEW TABLE AS replaced' : '';
-  return `CREATE TRIGGER transcript_search_${event} AFTER ${event.toUpperCase()} ON ${names(layout).utterances}
-${version === undefined ? '' : `REFERENCING ${version} TABLE AS changed${replaced} `}FOR EACH STATEMENT EXECUTE FUNCTION ${names(layout).refresh}()`;
-};
+const triggerSql = (layout: Layout, event: keyof typeof triggers): string =>
+  `CREATE TRIGGER transcript_search_${event} AFTER ${event.toUpperCase()} ON ${names(layout).utterances}
+REFERENCING ${triggers[event]} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${names(layout).refresh}()`;
 
 /**
  * Makes documents of waiting rows from an id on, passing over those that somebody has locked; returns the last id, and null
@@ -193,7 +181,7 @@ $$`;
  * utterances, and every later one runs it: what has no rows then is committed, and can be seen by `addMissingSql`.
  * @param unaccentSchema schema of the extension unaccent
  */
-export const createSearchSql = (layout: Layout, unaccentSchema: string): readonly string[] => {
+const createSearchSql = (layout: Layout, unaccentSchema: string): readonly string[] => {
   const { table, fold } = names(layout);
   const unaccent = quote(unaccentSchema);
   return [
@@ -218,12 +206,14 @@ export const createSearchSql = (layout: Layout, unaccentSchema: string): readonl
   ];
 };
 
-export const dropSearchSql = (layout: Layout): readonly string[] => {
+const dropSearchSql = (layout: Layout): readonly string[] => {
   const { table, fold, document, refresh, fill, utterances, counted, every } = names(layout);
   return [
-    ...Object.keys(triggers).map((event) => `DROP TRIGGER IF EXISTS transcript_search_${event} ON ${utterances}`),
+    ...['insert', 'update', 'delete', 'truncate'].map(
+      (event) => `DROP TRIGGER IF EXISTS transcript_search_${event} ON ${utterances}`,
+    ),
     `DROP FUNCTION IF EXISTS ${fill}(text, int), ${refresh}(), ${document}(text, text), ${fold}(text)`,
-    // The second table is one of definitions up to 6.
+    // The second table is one of definitions up to 6, and two triggers of those up to 7.
     `DROP TABLE IF EXISTS ${table}, ${qualified(layout, 'transcript_search_pending')}`,
     ...languages.flatMap((language) => [
       `DROP TEXT SEARCH CONFIGURATION IF EXISTS ${counted}${language}`,
@@ -236,14 +226,14 @@ export const dropSearchSql = (layout: Layout): readonly string[] => {
 };
 
 /** One step of what is there already. Parameters: the last id of the step before, and how many calls. */
-export const nextCallsSql = (layout: Layout): string =>
+const nextCallsSql = (layout: Layout): string =>
   `SELECT call_id FROM ${names(layout).calls} WHERE call_id > $1 ORDER BY call_id LIMIT $2`;
 
 /**
  * Rows of calls that have none. Holds up loads and erasures of these calls, so that none is erased between being read and being
  * written; in key order, as loads lock. Parameter: call ids.
  */
-export const addMissingSql = (layout: Layout): string => {
+const addMissingSql = (layout: Layout): string => {
   const { calls, table } = names(layout);
   return `WITH held AS MATERIALIZED (
   SELECT call_id FROM ${calls} c WHERE call_id = ANY($1) AND NOT EXISTS (SELECT FROM ${table} s WHERE s.call_id = c.call_id)
@@ -252,17 +242,17 @@ export const addMissingSql = (layout: Layout): string => {
 };
 
 /** Parameters: the last id of the step before, and at most how many rows. */
-export const fillSql = (layout: Layout): string => `SELECT ${names(layout).fill}($1, $2) AS last`;
+const fillSql = (layout: Layout): string => `SELECT ${names(layout).fill}($1, $2) AS last`;
 
 /** Built beside running loads. Every search reads what was not sorted in yet: that is kept small. */
-export const createGinSql = (layout: Layout): string =>
+const createGinSql = (layout: Layout): string =>
   `CREATE INDEX CONCURRENTLY transcript_search_document ON ${names(layout).table} USING gin (document) WITH (gin_pending_list_limit = 512)`;
 
-export const dropGinSql = (layout: Layout): string =>
+const dropGinSql = (layout: Layout): string =>
   `DROP INDEX CONCURRENTLY IF EXISTS ${qualified(layout, 'transcript_search_document')}`;
 
 /** Whether table, triggers and index are there, and of this definition. */
-export const searchStateSql = (layout: Layout): string => {
+const searchStateSql = (layout: Layout): string => {
   const { table, utterances } = names(layout);
   return `SELECT to_regclass('${table}') IS NOT NULL AS present,
        coalesce(obj_description(to_regclass('${table}'), 'pg_class') = '${definition}', false) AS current,
@@ -272,7 +262,7 @@ export const searchStateSql = (layout: Layout): string => {
        pg_total_relation_size(to_regclass('${table}')) AS bytes`;
 };
 
-export const countSearchSql = (layout: Layout): string =>
+const countSearchSql = (layout: Layout): string =>
   `SELECT count(DISTINCT call_id) FILTER (WHERE document IS NOT NULL) AS calls FROM ${names(layout).table}`;
 
 /** Calls that wait for a document. */
@@ -319,9 +309,7 @@ export const readStatus = async (options: SearchOptions): Promise<SearchIndexSta
 const callsPerPage = 500;
 /** A load that comes for one of them waits for all: about 0.2 s. */
 const rowsPerStep = 100;
-const lockTimeout = '500ms';
 const lockDeadlineMs = 60_000;
-const lockPauseMs = 500;
 
 export const createIndex = async (
   options: SearchOptions,
@@ -373,29 +361,18 @@ const ensureUnaccent = async ({ pool, purpose, layout }: SearchOptions): Promise
 };
 
 /** In one transaction, tried again while others hold what it needs: loads must not queue behind. */
-const runWhenUnlocked = async (
-  { pool, purpose, layout }: SearchOptions,
+const runWhenUnlocked = (
+  options: SearchOptions,
   statements: readonly string[],
   parameters: readonly unknown[] = [],
-): Promise<void> => {
-  for (const deadline = Date.now() + lockDeadlineMs; ; await delay(lockPauseMs)) {
-    try {
-      return await inTransaction(pool, purpose, async (client) => {
-        await client.query(`SET LOCAL lock_timeout = '${lockTimeout}'`);
-        await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`callsync.warehouse.${layout.schema}`]);
-        for (const sql of statements) await client.query(sql, [...parameters]);
-      });
-    } catch (cause) {
-      if (!isLocked(cause)) throw cause;
-      if (Date.now() >= deadline) {
-        throw transient('DATABASE_LOCKED', `Somebody's open transaction holds up the search index of the ${purpose}.`, {
-          hint: 'End that transaction (see pg_stat_activity) and run the command again.',
-          cause,
-        });
-      }
-    }
-  }
-};
+): Promise<void> =>
+  changeSchema(
+    options,
+    { what: 'the search index', forMs: lockDeadlineMs, hint: ' and run the command again.' },
+    async (client) => {
+      for (const sql of statements) await client.query(sql, [...parameters]);
+    },
+  );
 
 /** Makes the documents of rows that wait, one step after the other, but for what somebody has. */
 const fillRows = async (
@@ -444,7 +421,7 @@ interface SearchFiller {
 }
 
 /** Whether there is an index, as loads ask after each commit. */
-export const isFillableSql = (layout: Layout): string =>
+const isFillableSql = (layout: Layout): string =>
   `SELECT to_regprocedure('${names(layout).fill}(text, int)') IS NOT NULL AS there`;
 
 /** Makes documents in the background, after loads: they do not wait for it, and do not fail with it. */
@@ -490,3 +467,17 @@ export const createSearchFiller = (options: SearchOptions, warn?: (error: unknow
     },
   };
 };
+
+export const indexStatements = (layout: Layout): readonly Statement[] => [
+  ...createSearchSql(layout, layout.schema).map((sql) => ({ name: 'search index: create', sql })),
+  { name: 'search index: next calls', sql: nextCallsSql(layout) },
+  { name: 'search index: rows of calls that have none', sql: addMissingSql(layout) },
+  { name: 'search index: whether there is one', sql: isFillableSql(layout) },
+  { name: 'search index: make documents', sql: fillSql(layout) },
+  { name: 'search index: create, last', sql: createGinSql(layout) },
+  { name: 'search index: drop what was not finished', sql: dropGinSql(layout) },
+  ...dropSearchSql(layout).map((sql) => ({ name: 'search index: drop', sql })),
+  { name: 'search index: state', sql: searchStateSql(layout) },
+  { name: 'search index: calls', sql: countSearchSql(layout) },
+  { name: 'search index: pending calls', sql: countWaitingSql(layout) },
+];

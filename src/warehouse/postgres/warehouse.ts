@@ -2,25 +2,22 @@
 import type pg from 'pg';
 import { type ConnectionUrl, inTransaction, openPool, runQuery } from '../../postgres/database.ts';
 import { postgresError } from '../../postgres/errors.ts';
-import { digestTables } from '../digest.ts';
+import { createLogExpiry } from '../expire-logs.ts';
 import { restrictedName } from '../grants.ts';
+import { createReading } from '../reading.ts';
 import type { Warehouse } from '../warehouse.ts';
 import type { PostgresWarehouseConfig } from './config.ts';
-import { countSql } from './counts.ts';
-import { digestCalls } from './digest-calls.ts';
+import { dialectOf } from './dialect.ts';
 import { createGrants } from './grants.ts';
-import { listCallIds, listGuards, listOrphans } from './guards.ts';
-import type { Layout } from './layout.ts';
+import { type Layout, qualified } from './layout.ts';
 import { createLoader } from './load.ts';
-import { createMigration } from './migrate.ts';
-import { queryRows } from './query.ts';
-import { readRows } from './read.ts';
+import { stateSql, stateValues } from './load-sql.ts';
+import { migrate } from './migrate.ts';
+import { queryRows, streamRows } from './query.ts';
 import { openReader } from './reader.ts';
-import { hasSearchSql, removeCalls, removeOrphans, rowsLeftSql } from './remove.ts';
+import { hasSearchSql, removeCalls, removeOrphans } from './remove.ts';
 import { createTranscriptSearch } from './search-find.ts';
 import { createSearchFiller } from './search-index.ts';
-import { stateSql, stateValues } from './state.ts';
-import { listStatements } from './statements.ts';
 import { ensureViews } from './views.ts';
 
 export interface PostgresWarehouseOptions {
@@ -30,8 +27,6 @@ export interface PostgresWarehouseOptions {
   /** Of a role that only reads, for the queries of persons; without it the owner makes one. */
   readonly readerUrl?: ConnectionUrl | undefined;
   readonly maxConnections?: number;
-  /** Pause between attempts at a change that an open transaction holds up. */
-  readonly migrationRetryMs?: number;
   /** Told of what fails in the background. */
   readonly warn?: ((error: unknown) => void) | undefined;
 }
@@ -59,10 +54,18 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
   const slow = open({ statementMs: slowMs });
   const filling = open({ statementMs: fillMs, max: 2 });
   const filler = createSearchFiller({ pool: filling, purpose, layout }, options.warn);
-  const migration = createMigration(slow, purpose, layout, options.migrationRetryMs);
   const grants = createGrants(slow, purpose, layout);
-  const rowsOf: Warehouse['rowsOf'] = (name) => readRows(slow, layout, name);
+  const reading = createReading({
+    dialect: dialectOf(layout),
+    ask: (sql, ids) => streamRows(slow, purpose, sql, ids === undefined ? [] : [ids]),
+    documents: layout.documents,
+    moreTables: async () => {
+      const [search] = await runQuery<{ found: boolean }>(slow, purpose, hasSearchSql(layout));
+      return search?.found === true ? ['transcript_search'] : [];
+    },
+  });
   return {
+    ...reading,
     name: options.name,
     kind: 'postgres',
     keepsDeleted: { days: null, why: 'as the store' },
@@ -70,7 +73,7 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
     maxCallsPerLoad: 500,
     partitionOf: () => undefined,
     migrate: async () => {
-      await migration.run();
+      await migrate(slow, purpose, layout);
       // What a process that ended has left.
       filler.wake();
     },
@@ -80,11 +83,15 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
       if (result.changed > 0) filler.wake();
       return result;
     },
+    expireLogs: createLogExpiry(
+      (name) => qualified(layout, name),
+      (statements) =>
+        inTransaction(slow, purpose, async (client) => {
+          for (const sql of statements) await client.query(sql);
+        }),
+    ),
     heartbeatMs: 15_000,
     recordState: async (row) => void (await runQuery(pool, purpose, stateSql(layout), stateValues(row))),
-    countRows: async () => (await runQuery<Record<string, number>>(slow, purpose, countSql(layout)))[0] ?? {},
-    digestTables: () => digestTables(layout.documents, rowsOf),
-    rowsOf,
     query: (sql, signal) => queryRows(pool, purpose, sql, { signal }),
     openReader: ({ marts, restricted, queryMs }) =>
       openReader({
@@ -98,23 +105,12 @@ export const createPostgresWarehouse = (options: PostgresWarehouseOptions): Ware
           closed: layout.schema,
         },
       }),
-    listGuards: (range) => listGuards(slow, layout, range),
     removeCalls: (guards) => inTransaction(pool, purpose, (client) => removeCalls(client, layout, guards)),
     removeOrphans: (callIds) => inTransaction(pool, purpose, (client) => removeOrphans(client, layout, callIds)),
-    digestCalls: (callIds) => digestCalls(pool, layout, callIds),
-    rowsLeft: async (callIds) => {
-      const [search] = await runQuery<{ found: boolean }>(slow, purpose, hasSearchSql(layout));
-      const sql = rowsLeftSql(layout, search?.found === true);
-      const [left] = await runQuery<{ n: number }>(slow, purpose, sql, [callIds]);
-      return Number(left?.n ?? 0);
-    },
-    listCallIds: (range) => listCallIds(slow, layout, range),
-    listOrphans: (part = { part: 0, of: 1 }) => listOrphans(slow, layout, part),
     grants,
     search: createTranscriptSearch({ pool: slow, filling, purpose, layout }),
-    statements: () => listStatements(layout),
     close: async () => {
-      await Promise.all([migration.stop(), filler.stop()]);
+      await filler.stop();
       await Promise.all([pool.end(), slow.end(), filling.end()]).catch((error: unknown) => {
         throw postgresError(purpose, error);
       });

@@ -5,7 +5,8 @@ import type { CallDocument } from '../../../schemas/call.ts';
 import { knownCallFields } from '../../../schemas/call.ts';
 import { flattenCall } from '../../../src/calls/flatten.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import { digestedColumns, digestRows } from '../../../src/warehouse/digest.ts';
+import { digestedColumns } from '../../../src/warehouse/digest.ts';
+import { digestRows } from '../../support/digest-tables.ts';
 import { inheritedNames } from '../../support/inherited-names.ts';
 import { observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 

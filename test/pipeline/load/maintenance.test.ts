@@ -23,8 +23,9 @@ const retention = {
   websocketFrames: 30 * days,
   loads: 30 * days,
 };
+const logRetention = { deliveries: days, loads: days, verdicts: days };
 const keep = (rules: Partial<RetentionRules> = {}) =>
-  runMaintenance({ ...pipeline.deps, retention: { ...retention, ...rules } });
+  runMaintenance({ ...pipeline.deps, retention: { ...retention, ...rules }, logRetention });
 const query = async (sql: string, values: unknown[] = []) => (await pipeline.store.pool.query(sql, values)).rows;
 const ageWarehouse = (name: string, interval: string) =>
   query('UPDATE warehouses SET configured_at = now() - $2::interval WHERE name LIKE $1', [name, interval]);

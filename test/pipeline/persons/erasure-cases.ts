@@ -2,6 +2,7 @@
  * Persons are erased while late, repeated and replayed events of theirs arrive by every way; then ledger and warehouses are set
  * back to before, one by one and together, and at last the ledger is lost. After each, everything is searched for their values.
  */
+
 import { rmSync } from 'node:fs';
 import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
 import { CallsyncError } from '../../../src/lib/errors.ts';
@@ -13,6 +14,7 @@ import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createLease } from '../../../src/store/loads/lease.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
+import { countRows } from '../../../src/warehouse/digest.ts';
 import { backUp } from '../../support/backup.ts';
 import { erase } from '../../support/persons.ts';
 import { deliver, type Pipeline } from '../../support/pipeline.ts';
@@ -160,7 +162,7 @@ export const eraseUnderRestores = async (
       result.examples.push(...found.slice(0, 2).map((one) => `${step}, ${place}: ${one}`));
     }
     const counts = [input.others * callsPerPerson];
-    for (const { target } of targets) counts.push(Number((await target.warehouse.countRows()).calls));
+    for (const { target } of targets) counts.push(Number((await countRows(target.warehouse)).calls));
     for (const { target, search: searchFor } of targets) {
       if (searchFor === undefined) continue;
       const found = await findSaid(searchFor, 0, input.erased);

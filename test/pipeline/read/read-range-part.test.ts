@@ -16,7 +16,9 @@ import type { Source } from '../../../src/source/source.ts';
 import { requestRereads } from '../../../src/store/delivery/inbox.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
 import { uncoveredRanges } from '../../../src/store/windows/windows.ts';
+import { countRows } from '../../../src/warehouse/digest.ts';
 import { listedIds, simulatedSource, wholeRange } from '../../source/simulated.ts';
+import { digestTables } from '../../support/digest-tables.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 import { settledRange } from '../../support/settled-range.ts';
 
@@ -152,7 +154,7 @@ describe('against the simulated service', () => {
       expect(parts).toBeGreaterThan(3);
       expect(changed).toBe(expected.size);
       expect(await heldIds()).toEqual(expected);
-      expect((await pipeline.warehouse.countRows()).calls).toBe(expected.size);
+      expect((await countRows(pipeline.warehouse)).calls).toBe(expected.size);
       const { axis, range } = input();
       expect(await uncoveredRanges(pipeline.store, { axis, ...range })).toEqual([]);
       const requests = source.list.counts.requests;
@@ -161,14 +163,14 @@ describe('against the simulated service', () => {
         skippedSeconds: expect.closeTo((range.to - range.from) / 1_000_000, 3),
       });
       expect(source.list.counts.requests).toBe(requests);
-      const digests = await pipeline.warehouse.digestTables();
+      const digests = await digestTables(pipeline.warehouse);
       expect(await readAll(input({ direction, force: true, maxCalls: 100_000 }))).toEqual({
         parts: 1,
         changed: 0,
         skippedSeconds: 0,
       });
       expect(source.list.counts.requests).toBeGreaterThan(requests);
-      expect(await pipeline.warehouse.digestTables()).toEqual(digests);
+      expect(await digestTables(pipeline.warehouse)).toEqual(digests);
     },
   );
 
@@ -177,7 +179,7 @@ describe('against the simulated service', () => {
     expect(await heldIds()).toEqual(expected);
     const { axis, range } = input();
     expect(await uncoveredRanges(pipeline.store, { axis, ...range })).toEqual([]);
-    expect((await pipeline.warehouse.countRows()).calls).toBe(expected.size);
+    expect((await countRows(pipeline.warehouse)).calls).toBe(expected.size);
   });
 
   test('doubtful calls are read again singly, and what the service does not know is settled too', async () => {
@@ -185,7 +187,7 @@ describe('against the simulated service', () => {
     await requestRereads(pipeline.store, [known as string, 'unknown-to-the-service'], 'repeat');
     expect(await rereadCalls(deps, new AbortController().signal)).toEqual({ reread: 2, failed: 0 });
     expect([...(await readRows(pipeline.store, [known as string])).keys()]).toEqual([known]);
-    expect((await pipeline.warehouse.countRows()).calls).toBe(1);
+    expect((await countRows(pipeline.warehouse)).calls).toBe(1);
     expect((await pipeline.store.pool.query('SELECT 1 FROM rereads')).rowCount).toBe(0);
   });
 });

@@ -10,6 +10,7 @@ import { verifyVerdicts } from '../../../src/pipeline/reconcile/verify-verdicts.
 import { issueEpoch } from '../../../src/store/loads/epochs.ts';
 import { createProofKeys } from '../../../src/store/windows/chain.ts';
 import { addVerdict, latestVerdicts } from '../../../src/store/windows/verdicts.ts';
+import { digestTables } from '../../support/digest-tables.ts';
 import { type StartedReceiver, startReceiver, testSecret } from '../../webhook/support/receiver.ts';
 import { until } from '../../webhook/support/until.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
@@ -23,7 +24,7 @@ const query = async (sql: string, values: unknown[] = []): Promise<Record<string
   (await here.store.pool.query(sql, values)).rows;
 const wholeRange = () => ({ from: here.range.from, to: here.range.to - 10 * day });
 const dataDigests = async (): Promise<Record<string, string>> => {
-  const { verdicts: _verdicts, deliveries: _deliveries, ...data } = await here.warehouse.digestTables();
+  const { verdicts: _verdicts, deliveries: _deliveries, ...data } = await digestTables(here.warehouse);
   return data;
 };
 

@@ -2,11 +2,13 @@
  * Values altered, rows deleted and rows added by SQL in both warehouses: level `rows` finds each of them, heals it, and
  * the verdicts say so. The number is the caller's: some tens in the suite, 1,000 as a campaign.
  */
+
 import { expect } from 'vitest';
 import { type Column, callTables, columnsOf, type Row, type Table, tableOf } from '../../../schemas/tables.ts';
 import { planReconcile, reconcileWindows } from '../../../src/pipeline/reconcile/plan-reconcile.ts';
 import { hash32 } from '../../../src/simulator/calls/random.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
+import { digestTables } from '../../support/digest-tables.ts';
 import { register } from '../../support/pipeline.ts';
 import { type Target, targets } from '../../warehouse/conformance-targets.ts';
 import { day, type Installation, openInstallation } from './installation.ts';
@@ -149,7 +151,7 @@ const forge = async (target: Target, forged: readonly Victim[]): Promise<void> =
 };
 
 const digestsOf = async ({ warehouse }: TestedWarehouse): Promise<Record<string, string>> => {
-  const { verdicts: _verdicts, deliveries: _deliveries, ...data } = await warehouse.digestTables();
+  const { verdicts: _verdicts, deliveries: _deliveries, ...data } = await digestTables(warehouse);
   return data;
 };
 

@@ -15,7 +15,7 @@ test('creates, writes and reads, and leaves nothing behind; an address without a
     dataset: 'not_there_yet',
     api_endpoint: restUrl,
   });
-  const { message } = await checkBigqueryAccess({ name: 'bq', config });
+  const message = await checkBigqueryAccess({ name: 'bq', config });
   expect(message).toContain('may create, write and read in not_there_yet');
   const datasets = (await (await fetch(`${restUrl}/bigquery/v2/projects/${project}/datasets`)).json()) as {
     datasets?: { datasetReference: { datasetId: string } }[];

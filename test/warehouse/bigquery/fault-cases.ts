@@ -1,8 +1,10 @@
 /** Campaigns of faults against the strict stand-in: short in the suite, long in test/campaigns. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { countRows } from '../../../src/warehouse/digest.ts';
 import { strictPoints, type Trouble } from '../../support/strict-bigquery.ts';
 import { children, makeBatch, makeCall } from '../batches.ts';
 import { orphansWithoutExpiry, type StrictSetup, setUpStrict } from './strict-warehouse.ts';
@@ -23,7 +25,7 @@ const expectExactly = async (setup: StrictSetup, count: number, revision: number
     expect(guard.revision).toBe(revision);
     expect(guard.childRows).toMatchObject({ utterances: 1 + (revision % 3), tags: 1, contacts: 1 });
   }
-  const counts = await setup.warehouse.countRows();
+  const counts = await countRows(setup.warehouse);
   expect(counts.calls).toBe(count);
   expect(counts.changes).toBe(count);
   expect(counts.utterances).toBe(count * (1 + (revision % 3)));

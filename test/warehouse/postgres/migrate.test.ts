@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 
 const open = (url = database.url): Warehouse => {
-  const warehouse = createPostgresWarehouse({ name: 'pg', url, config, migrationRetryMs: 100 });
+  const warehouse = createPostgresWarehouse({ name: 'pg', url, config });
   opened.push(warehouse);
   return warehouse;
 };
@@ -61,7 +61,7 @@ test('a schema made beforehand is used by a user that may create in it, and in n
   try {
     const url = new URL(database.url);
     [url.username, url.password] = [role, 'p'];
-    const { message } = await checkPostgresAccess({ name: 'pg', url: url.href, config });
+    const message = await checkPostgresAccess({ name: 'pg', url: url.href, config });
     expect(message).toContain('may create, write and read in schema calls');
     const warehouse = open(url.href);
     await warehouse.migrate();

@@ -420,7 +420,7 @@ test('beyond the newest rows: by the index, by a walk, in another language, and 
   expect((await search({ text: 'mot', limit: 100 })).more).toBe(true);
 });
 
-test('loads keep the index: new, changed, erased, removed and rolled-back calls, and by hand', async () => {
+test('loads keep the index: new, changed, erased and removed calls, and rows deleted by hand', async () => {
   await load({ callId: 'a', says: [['out', 'bonjour']] }, { callId: 'b', says: [['out', 'bonjour']] });
   await warehouse.search.create();
   await load(
@@ -437,14 +437,12 @@ test('loads keep the index: new, changed, erased, removed and rolled-back calls,
   await warehouse.removeCalls(guards);
   expect(await find('bonjour')).toEqual(['c']);
   await admin.query('BEGIN');
-  await admin.query(`UPDATE calls.utterances SET content = 'salut' WHERE call_id = 'c'`);
+  await admin.query(`DELETE FROM calls.utterances WHERE call_id = 'c'`);
   await admin.query('ROLLBACK');
   expect(await find('bonjour')).toEqual(['c']);
-  await admin.query(`UPDATE calls.utterances SET content = 'salut' WHERE call_id = 'c'`);
-  expect(await find('salut')).toEqual(['c']);
   await expectFresh();
-  await admin.query('TRUNCATE calls.utterances');
-  expect(await find('salut')).toEqual([]);
+  await admin.query(`DELETE FROM calls.utterances WHERE call_id = 'c'`);
+  expect(await find('bonjour')).toEqual([]);
 });
 
 test('an index made while a load is under way holds what that load brings', async () => {
@@ -575,12 +573,7 @@ test('a load makes no documents in its transaction; worker, next worker and sear
 const changes: Readonly<Record<string, readonly [() => Promise<unknown>, readonly string[]]>> = {
   'a reload': [() => load(says('x', 'salut', 2)), ['x']],
   'an erasure': [() => warehouse.load(erasure('x')), []],
-  'an update by hand': [() => admin.query(`UPDATE calls.utterances SET content = 'salut' WHERE call_id = 'x'`), ['x']],
   'a deletion by hand': [() => admin.query(`DELETE FROM calls.utterances WHERE call_id = 'x'`), []],
-  'an update by hand that gives its utterances to another call': [
-    () => admin.query(`UPDATE calls.utterances SET call_id = 'nobody' WHERE call_id = 'x'`),
-    [],
-  ],
 };
 
 test.each(Object.entries(changes))(

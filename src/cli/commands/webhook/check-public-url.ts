@@ -1,7 +1,9 @@
 /** Whether the address of the webhook can be reached as the service does: from outside, with a valid certificate. */
+
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
+import { dayMs } from '../../../lib/day.ts';
 import { errorCode } from '../../../webhook/server/receiver-log.ts';
 import { createAddressList } from '../../../webhook/server/senders.ts';
 import { type Finding, failed, ok, silent, warning } from '../doctor/check.ts';
@@ -70,7 +72,7 @@ const checkCertificate = (url: URL, host: string, ca: string | undefined): Promi
         const why = explainCertificate(wrong instanceof Error ? errorCode(wrong) : String(wrong), host);
         return settle(failed(why, 'Install a certificate for this domain from a public authority, with its chain.'));
       }
-      const days = Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - Date.now()) / 86_400_000);
+      const days = Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - Date.now()) / dayMs);
       const message = `The certificate is valid for ${host}, for ${days} more days.`;
       settle(days < expiryWarningDays ? warning(message, 'Renew it.') : ok(message));
     });

@@ -211,7 +211,7 @@ OPTIONS (description='Every commit into this warehouse. Grain: load.', kms_key_n
 -- ddl/sync_state (sent as tables.insert)
 CREATE TABLE IF NOT EXISTS `acme-prod.calls.sync_state` (
   warehouse STRING NOT NULL OPTIONS (description='Name of the warehouse in the configuration.'),
-  watermark TIMESTAMP OPTIONS (description='Everything before it was read, on the axis of continuous sync; null before the first sync.'),
+  watermark TIMESTAMP OPTIONS (description='Everything from the start of continuous sync up to it was read, on its axis; null before the first sync.'),
   newest_call TIMESTAMP OPTIONS (description='Time of the newest call that this warehouse holds; null while it lacks the newest 500.'),
   proven_axis STRING OPTIONS (description='Axis of the verdicts behind proven_through; null before the first verdict.'),
   proven_through TIMESTAMP OPTIONS (description='Everything that was read before it has a good verdict (proven or healed), without a gap; null while the first window has none.'),
@@ -1541,39 +1541,25 @@ UPDATE `acme-prod.calls.fence` AS f SET earlier_epochs = FALSE
 WHERE f.ledger_epoch = @epoch AND f.earlier_epochs
   AND NOT EXISTS (SELECT 1 FROM `acme-prod.calls.calls` AS c WHERE c.ledger_epoch < @epoch);
 
+-- logs/expire
+DELETE FROM `acme-prod.calls.deliveries` AS t
+WHERE t.received_at < TIMESTAMP '1970-01-01 00:00:00+00';
+
+-- logs/expire
+DELETE FROM `acme-prod.calls.loads` AS t
+WHERE t.loaded_at < TIMESTAMP '1970-01-01 00:00:00+00'
+  AND t.loaded_at < (SELECT MIN(k.loaded_at) FROM (SELECT n.loaded_at FROM `acme-prod.calls.loads` AS n ORDER BY n.loaded_at DESC LIMIT 4000) AS k);
+
+-- logs/expire
+DELETE FROM `acme-prod.calls.verdicts` AS t
+WHERE t.compared_at < TIMESTAMP '1970-01-01 00:00:00+00';
+
 -- state
 MERGE `acme-prod.calls.sync_state` AS s
 USING (SELECT 'warehouse' AS warehouse, TIMESTAMP_MICROS(0) AS watermark, TIMESTAMP_MICROS(0) AS newest_call, 'timestamp' AS proven_axis, CAST(NULL AS TIMESTAMP) AS proven_through, 0 AS pending, CAST(NULL AS TIMESTAMP) AS last_load_at, CAST(NULL AS STRING) AS last_error, 1 AS ledger_epoch, TIMESTAMP_MICROS(0) AS heartbeat_at) AS n
 ON s.warehouse = n.warehouse
 WHEN MATCHED AND s.heartbeat_at <= n.heartbeat_at THEN UPDATE SET watermark = n.watermark, newest_call = n.newest_call, proven_axis = n.proven_axis, proven_through = n.proven_through, pending = n.pending, last_load_at = n.last_load_at, last_error = n.last_error, ledger_epoch = n.ledger_epoch, heartbeat_at = n.heartbeat_at
 WHEN NOT MATCHED THEN INSERT (warehouse, watermark, newest_call, proven_axis, proven_through, pending, last_load_at, last_error, ledger_epoch, heartbeat_at) VALUES (n.warehouse, n.watermark, n.newest_call, n.proven_axis, n.proven_through, n.pending, n.last_load_at, n.last_error, n.ledger_epoch, n.heartbeat_at);
-
--- count
-SELECT 'calls' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.calls`
-UNION ALL
-SELECT 'utterances' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.utterances`
-UNION ALL
-SELECT 'tags' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.tags`
-UNION ALL
-SELECT 'metadata' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.metadata`
-UNION ALL
-SELECT 'udfs' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.udfs`
-UNION ALL
-SELECT 'contacts' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.contacts`
-UNION ALL
-SELECT 'redactions' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.redactions`
-UNION ALL
-SELECT 'deliveries' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.deliveries`
-UNION ALL
-SELECT 'verdicts' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.verdicts`
-UNION ALL
-SELECT 'changes' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.changes`
-UNION ALL
-SELECT 'loads' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.loads`
-UNION ALL
-SELECT 'sync_state' AS relation, COUNT(*) AS row_count FROM `acme-prod.calls.sync_state`
-UNION ALL
-SELECT 'words' AS relation, IFNULL(SUM(ARRAY_LENGTH(u.words)), 0) AS row_count FROM `acme-prod.calls.utterances` AS u;
 
 -- reconcile/range
 SELECT
@@ -1583,12 +1569,12 @@ SELECT
   c.revision AS revision,
   c.flatten_version AS flatten_version,
   c.content_hash AS content_hash,
-  IFNULL(utterances_rows.n, 0) AS utterances_rows,
-  IFNULL(tags_rows.n, 0) AS tags_rows,
-  IFNULL(metadata_rows.n, 0) AS metadata_rows,
-  IFNULL(udfs_rows.n, 0) AS udfs_rows,
-  IFNULL(contacts_rows.n, 0) AS contacts_rows,
-  IFNULL(redactions_rows.n, 0) AS redactions_rows
+  COALESCE(utterances_rows.n, 0) AS utterances_rows,
+  COALESCE(tags_rows.n, 0) AS tags_rows,
+  COALESCE(metadata_rows.n, 0) AS metadata_rows,
+  COALESCE(udfs_rows.n, 0) AS udfs_rows,
+  COALESCE(contacts_rows.n, 0) AS contacts_rows,
+  COALESCE(redactions_rows.n, 0) AS redactions_rows
 FROM `acme-prod.calls.calls` AS c
 LEFT JOIN (
   SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.utterances` AS t WHERE t.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND t.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' GROUP BY t.call_id
@@ -1620,12 +1606,12 @@ SELECT
   c.revision AS revision,
   c.flatten_version AS flatten_version,
   c.content_hash AS content_hash,
-  IFNULL(utterances_rows.n, 0) AS utterances_rows,
-  IFNULL(tags_rows.n, 0) AS tags_rows,
-  IFNULL(metadata_rows.n, 0) AS metadata_rows,
-  IFNULL(udfs_rows.n, 0) AS udfs_rows,
-  IFNULL(contacts_rows.n, 0) AS contacts_rows,
-  IFNULL(redactions_rows.n, 0) AS redactions_rows
+  COALESCE(utterances_rows.n, 0) AS utterances_rows,
+  COALESCE(tags_rows.n, 0) AS tags_rows,
+  COALESCE(metadata_rows.n, 0) AS metadata_rows,
+  COALESCE(udfs_rows.n, 0) AS udfs_rows,
+  COALESCE(contacts_rows.n, 0) AS contacts_rows,
+  COALESCE(redactions_rows.n, 0) AS redactions_rows
 FROM `acme-prod.calls.calls` AS c
 LEFT JOIN (
   SELECT t.call_id AS call_id, COUNT(*) AS n FROM `acme-prod.calls.utterances` AS t WHERE t.call_id IN UNNEST(@ids) GROUP BY t.call_id
@@ -1648,86 +1634,45 @@ LEFT JOIN (
 WHERE c.call_id IN UNNEST(@ids)
 ORDER BY c.call_id;
 
--- reconcile/remove orphans
-BEGIN
-DECLARE kept ARRAY<STRING> DEFAULT [];
-BEGIN TRANSACTION;
-SET kept = ARRAY(
-  SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c WHERE c.call_id IN ('call')
-);
-DELETE FROM `acme-prod.calls.utterances` AS t
-WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
-DELETE FROM `acme-prod.calls.tags` AS t
-WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
-DELETE FROM `acme-prod.calls.metadata` AS t
-WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
-DELETE FROM `acme-prod.calls.udfs` AS t
-WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
-DELETE FROM `acme-prod.calls.contacts` AS t
-WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
-DELETE FROM `acme-prod.calls.redactions` AS t
-WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
-COMMIT TRANSACTION;
-END;
+-- reconcile/ids of a range
+SELECT c.call_id AS call_id FROM `acme-prod.calls.calls` AS c WHERE c.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND c.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' GROUP BY c.call_id ORDER BY c.call_id;
 
--- reconcile/remove surplus
-BEGIN
-DECLARE surplus ARRAY<STRING> DEFAULT [];
-BEGIN TRANSACTION;
-SET surplus = ARRAY(
-  SELECT c.call_id
-  FROM `acme-prod.calls.calls` AS c
-  WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR c.call_timestamp IS NULL)
-    AND CONCAT(CAST(c.ledger_epoch AS STRING), ' ', CAST(c.revision AS STRING), ' ', c.call_id) IN ('1 1 call')
-);
-DELETE FROM `acme-prod.calls.calls` AS t
-WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
-  AND t.call_id IN UNNEST(surplus);
-DELETE FROM `acme-prod.calls.utterances` AS t
-WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
-  AND t.call_id IN UNNEST(surplus);
-DELETE FROM `acme-prod.calls.tags` AS t
-WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
-  AND t.call_id IN UNNEST(surplus);
-DELETE FROM `acme-prod.calls.metadata` AS t
-WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
-  AND t.call_id IN UNNEST(surplus);
-DELETE FROM `acme-prod.calls.udfs` AS t
-WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
-  AND t.call_id IN UNNEST(surplus);
-DELETE FROM `acme-prod.calls.contacts` AS t
-WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
-  AND t.call_id IN UNNEST(surplus);
-DELETE FROM `acme-prod.calls.redactions` AS t
-WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
-  AND t.call_id IN UNNEST(surplus);
-DELETE FROM `acme-prod.calls.changes` AS t
-WHERE t.call_id IN UNNEST(surplus);
-COMMIT TRANSACTION;
-END;
-
--- erase/rows-left
-SELECT SUM(n) AS n FROM (
-SELECT COUNT(*) AS n FROM `acme-prod.calls.calls` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
-UNION ALL
-SELECT COUNT(*) AS n FROM `acme-prod.calls.utterances` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
-UNION ALL
-SELECT COUNT(*) AS n FROM `acme-prod.calls.tags` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
-UNION ALL
-SELECT COUNT(*) AS n FROM `acme-prod.calls.metadata` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
-UNION ALL
-SELECT COUNT(*) AS n FROM `acme-prod.calls.udfs` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
-UNION ALL
-SELECT COUNT(*) AS n FROM `acme-prod.calls.contacts` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
-UNION ALL
-SELECT COUNT(*) AS n FROM `acme-prod.calls.redactions` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
-UNION ALL
-SELECT COUNT(*) AS n FROM `acme-prod.calls.changes` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
-UNION ALL
-SELECT COUNT(*) AS n FROM `acme-prod.calls.deliveries` AS t WHERE TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
-);
+-- reconcile/orphans
+SELECT o.call_id AS call_id FROM (
+SELECT t.call_id AS call_id FROM `acme-prod.calls.utterances` AS t
+LEFT JOIN `acme-prod.calls.calls` AS c ON c.call_id = t.call_id
+  AND (c.call_timestamp = t.call_timestamp OR (c.call_timestamp IS NULL AND t.call_timestamp IS NULL))
+WHERE c.call_id IS NULL
+UNION DISTINCT
+SELECT t.call_id AS call_id FROM `acme-prod.calls.tags` AS t
+LEFT JOIN `acme-prod.calls.calls` AS c ON c.call_id = t.call_id
+  AND (c.call_timestamp = t.call_timestamp OR (c.call_timestamp IS NULL AND t.call_timestamp IS NULL))
+WHERE c.call_id IS NULL
+UNION DISTINCT
+SELECT t.call_id AS call_id FROM `acme-prod.calls.metadata` AS t
+LEFT JOIN `acme-prod.calls.calls` AS c ON c.call_id = t.call_id
+  AND (c.call_timestamp = t.call_timestamp OR (c.call_timestamp IS NULL AND t.call_timestamp IS NULL))
+WHERE c.call_id IS NULL
+UNION DISTINCT
+SELECT t.call_id AS call_id FROM `acme-prod.calls.udfs` AS t
+LEFT JOIN `acme-prod.calls.calls` AS c ON c.call_id = t.call_id
+  AND (c.call_timestamp = t.call_timestamp OR (c.call_timestamp IS NULL AND t.call_timestamp IS NULL))
+WHERE c.call_id IS NULL
+UNION DISTINCT
+SELECT t.call_id AS call_id FROM `acme-prod.calls.contacts` AS t
+LEFT JOIN `acme-prod.calls.calls` AS c ON c.call_id = t.call_id
+  AND (c.call_timestamp = t.call_timestamp OR (c.call_timestamp IS NULL AND t.call_timestamp IS NULL))
+WHERE c.call_id IS NULL
+UNION DISTINCT
+SELECT t.call_id AS call_id FROM `acme-prod.calls.redactions` AS t
+LEFT JOIN `acme-prod.calls.calls` AS c ON c.call_id = t.call_id
+  AND (c.call_timestamp = t.call_timestamp OR (c.call_timestamp IS NULL AND t.call_timestamp IS NULL))
+WHERE c.call_id IS NULL
+) AS o
+ORDER BY o.call_id;
 
 -- reconcile/digests
+-- @param ids ARRAY<STRING>
 SELECT * FROM (
 SELECT r.call_id AS call_id, 'calls' AS relation, TO_HEX(SHA256(CONCAT(IFNULL(CONCAT(CAST(BYTE_LENGTH(r.call_id) AS STRING), ':', r.call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.call_timestamp) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.call_timestamp) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.processed_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.processed_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.status) AS STRING), ':', r.status), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.campaign) AS STRING), ':', r.campaign), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))) AS STRING), ':', IF(r.duration = 0, '0', FORMAT('%.16e', r.duration))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))) AS STRING), ':', IF(r.ivr_end = 0, '0', FORMAT('%.16e', r.ivr_end))), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_state) AS STRING), ':', r.audio_state), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.lang) AS STRING), ':', r.lang), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.asr_model) AS STRING), ':', r.asr_model), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.obfuscated AS STRING)) AS STRING), ':', CAST(r.obfuscated AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.transcript_call_id) AS STRING), ':', r.transcript_call_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_label) AS STRING), ':', r.in_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_data) AS STRING), ':', r.in_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.in_type) AS STRING), ':', r.in_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_label) AS STRING), ':', r.out_label), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_data) AS STRING), ':', r.out_data), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.out_type) AS STRING), ':', r.out_type), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_id) AS STRING), ':', r.client_id), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.agent) AS STRING), ':', r.agent), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.direction) AS STRING), ':', r.direction), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.dept) AS STRING), ':', r.dept), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.ani) AS STRING), ':', r.ani), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.client_capture_date) AS STRING), ':', r.client_capture_date), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(r.audio_file_location) AS STRING), ':', r.audio_file_location), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.utterance_count AS STRING)) AS STRING), ':', CAST(r.utterance_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.word_count AS STRING)) AS STRING), ':', CAST(r.word_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(r.tag_count AS STRING)) AS STRING), ':', CAST(r.tag_count AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.first_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.first_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.last_seen_at) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.last_seen_at) AS STRING)), '-'), IFNULL(CONCAT(CAST(BYTE_LENGTH(CAST(UNIX_MICROS(r.missing_since) AS STRING)) AS STRING), ':', CAST(UNIX_MICROS(r.missing_since) AS STRING)), '-')))) AS digest,
   TO_JSON_STRING(r.visit) AS json_0, TO_JSON_STRING(r.tracking_info) AS json_1, TO_JSON_STRING(r.qualification) AS json_2, TO_JSON_STRING(r.extra) AS json_3, TO_JSON_STRING(r.issues) AS json_4
@@ -1786,30 +1731,112 @@ FROM (
 ) AS g
 GROUP BY g.call_id
 ) AS parts
-ORDER BY call_id;
+ORDER BY parts.call_id;
 
--- reconcile/ids of a range
-SELECT DISTINCT c.call_id AS call_id FROM `acme-prod.calls.calls` AS c WHERE c.call_timestamp >= TIMESTAMP '1970-01-01 00:00:00.000000+00' AND c.call_timestamp < TIMESTAMP '1970-01-02 00:00:00.000000+00' ORDER BY call_id;
+-- erase/rows-left
+-- @param ids ARRAY<STRING>
+-- @param salt STRING
+SELECT SUM(x.n) AS n FROM (
+SELECT COUNT(*) AS n FROM `acme-prod.calls.calls` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.utterances` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.tags` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.metadata` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.udfs` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.contacts` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.redactions` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.changes` AS t WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL) AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+UNION ALL
+SELECT COUNT(*) AS n FROM `acme-prod.calls.deliveries` AS t WHERE TRUE AND TO_HEX(SHA256(CONCAT(@salt, t.call_id))) IN UNNEST(@ids)
+) AS x;
 
--- reconcile/orphans
-SELECT t.call_id AS call_id FROM `acme-prod.calls.utterances` AS t
-WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
-UNION DISTINCT
-SELECT t.call_id AS call_id FROM `acme-prod.calls.tags` AS t
-WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
-UNION DISTINCT
-SELECT t.call_id AS call_id FROM `acme-prod.calls.metadata` AS t
-WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
-UNION DISTINCT
-SELECT t.call_id AS call_id FROM `acme-prod.calls.udfs` AS t
-WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
-UNION DISTINCT
-SELECT t.call_id AS call_id FROM `acme-prod.calls.contacts` AS t
-WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
-UNION DISTINCT
-SELECT t.call_id AS call_id FROM `acme-prod.calls.redactions` AS t
-WHERE CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN (SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c)
-ORDER BY call_id;
+-- read/calls
+SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.processed_at AS processed_at, t.status AS status, t.campaign AS campaign, t.duration AS duration, t.ivr_end AS ivr_end, t.audio_state AS audio_state, t.lang AS lang, t.asr_model AS asr_model, t.obfuscated AS obfuscated, t.transcript_call_id AS transcript_call_id, t.in_label AS in_label, t.in_data AS in_data, t.in_type AS in_type, t.out_label AS out_label, t.out_data AS out_data, t.out_type AS out_type, t.client_id AS client_id, t.agent AS agent, t.direction AS direction, t.dept AS dept, t.ani AS ani, t.client_capture_date AS client_capture_date, t.audio_file_location AS audio_file_location, t.visit AS visit, t.tracking_info AS tracking_info, t.qualification AS qualification, t.extra AS extra, t.utterance_count AS utterance_count, t.word_count AS word_count, t.tag_count AS tag_count, t.issues AS issues, t.first_seen_at AS first_seen_at, t.last_seen_at AS last_seen_at, t.missing_since AS missing_since, t.ledger_epoch AS ledger_epoch, t.revision AS revision, t.flatten_version AS flatten_version, t.content_hash AS content_hash FROM `acme-prod.calls.calls` AS t;
+
+-- read/utterances
+SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.utterance_index AS utterance_index, t.side AS side, t.content AS content, t.start_offset AS start_offset, t.duration AS duration, t.score AS score, t.word_count AS word_count, t.words AS words FROM `acme-prod.calls.utterances` AS t;
+
+-- read/tags
+SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.tag_index AS tag_index, t.tag_id AS tag_id, t.display_name AS display_name, t.confidence AS confidence, t.type AS type, t.value_bool AS value_bool, t.value_number AS value_number, t.value_text AS value_text, t.value AS value FROM `acme-prod.calls.tags` AS t;
+
+-- read/metadata
+SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.key AS key, t.value AS value FROM `acme-prod.calls.metadata` AS t;
+
+-- read/udfs
+SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.kind AS kind, t.udf_index AS udf_index, t.value_number AS value_number, t.value_text AS value_text, t.unparsable AS unparsable FROM `acme-prod.calls.udfs` AS t;
+
+-- read/contacts
+SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.side AS side, t.label AS label, t.data AS data, t.type AS type, t.phone AS phone FROM `acme-prod.calls.contacts` AS t;
+
+-- read/redactions
+SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.redaction_index AS redaction_index, t.utterance_index AS utterance_index, t.first_word AS first_word, t.last_word AS last_word, t.detector AS detector, t.detector_version AS detector_version FROM `acme-prod.calls.redactions` AS t;
+
+-- read/words
+SELECT t.call_id AS call_id, t.call_timestamp AS call_timestamp, t.utterance_index AS utterance_index, t.word_index AS word_index, t.side AS side, t.value AS value, t.start_offset AS start_offset, t.length AS length, t.score AS score FROM `acme-prod.calls.words` AS t;
+
+-- reconcile/remove orphans
+BEGIN
+DECLARE kept ARRAY<STRING> DEFAULT [];
+BEGIN TRANSACTION;
+SET kept = ARRAY(
+  SELECT CONCAT(IFNULL(CAST(UNIX_MICROS(c.call_timestamp) AS STRING), '-'), ' ', c.call_id) FROM `acme-prod.calls.calls` AS c WHERE c.call_id IN ('call')
+);
+DELETE FROM `acme-prod.calls.utterances` AS t
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
+DELETE FROM `acme-prod.calls.tags` AS t
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
+DELETE FROM `acme-prod.calls.metadata` AS t
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
+DELETE FROM `acme-prod.calls.udfs` AS t
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
+DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
+DELETE FROM `acme-prod.calls.redactions` AS t
+WHERE t.call_id IN ('call') AND CONCAT(IFNULL(CAST(UNIX_MICROS(t.call_timestamp) AS STRING), '-'), ' ', t.call_id) NOT IN UNNEST(kept);
+COMMIT TRANSACTION;
+END;
+
+-- reconcile/remove surplus
+BEGIN
+DECLARE surplus ARRAY<STRING> DEFAULT [];
+BEGIN TRANSACTION;
+SET surplus = ARRAY(
+  SELECT c.call_id
+  FROM `acme-prod.calls.calls` AS c
+  WHERE ((c.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND c.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR c.call_timestamp IS NULL)
+    AND CONCAT(CAST(c.ledger_epoch AS STRING), ' ', CAST(c.revision AS STRING), ' ', c.call_id) IN ('1 1 call')
+);
+DELETE FROM `acme-prod.calls.calls` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.utterances` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.tags` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.metadata` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.udfs` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.contacts` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.redactions` AS t
+WHERE ((t.call_timestamp >= TIMESTAMP '2026-03-01 00:00:00+00' AND t.call_timestamp < TIMESTAMP '2026-03-02 00:00:00+00') OR t.call_timestamp IS NULL)
+  AND t.call_id IN UNNEST(surplus);
+DELETE FROM `acme-prod.calls.changes` AS t
+WHERE t.call_id IN UNNEST(surplus);
+COMMIT TRANSACTION;
+END;
 
 -- grants
 GRANT `roles/bigquery.dataViewer` ON SCHEMA `acme-prod.calls` TO "group:analysts@example.com";
@@ -1893,6 +1920,3 @@ SELECT u.call_id AS call_id, u.call_timestamp AS call_timestamp, c.lang AS langu
  GROUP BY call_id, call_timestamp, language
  ORDER BY call_timestamp DESC, call_id
  LIMIT 21;
-
--- read/words
-SELECT * FROM `acme-prod.calls.words`;

@@ -1,0 +1,70 @@
+/** GoogleSQL: for what every warehouse is asked, and for marts. */
+import type { Column } from '../../../schemas/tables.ts';
+import { asBoolean, type Fragments } from '../fragments.ts';
+import type { Dialect } from '../reading.ts';
+import { coverDates, inPartitions } from './partitions.ts';
+
+const field = (text: string): string => `IFNULL(CONCAT(CAST(BYTE_LENGTH(${text}) AS STRING), ':', ${text}), '-')`;
+const floatText = (value: string): string => `IF(${value} = 0, '0', FORMAT('%.16e', ${value}))`;
+
+const wordsText = `IFNULL((SELECT STRING_AGG(CONCAT(${field('w.value')}, ${['w.start', 'w.length', 'w.score']
+  .map((value) => field(floatText(value)))
+  .join(', ')}), '' ORDER BY position)
+    FROM UNNEST(r.words) AS w WITH OFFSET AS position), '')`;
+
+const textOf = ({ name, type }: Column): string => {
+  const value = `r.${name}`;
+  if (type === 'words') return wordsText;
+  if (type === 'text') return value;
+  if (type === 'float') return floatText(value);
+  return `CAST(${type === 'timestamp' ? `UNIX_MICROS(${value})` : value} AS STRING)`;
+};
+
+const timestampLiteral = (micros: number): string => {
+  const date = new Date(Math.floor(micros / 1000)).toISOString();
+  const fraction = String(((micros % 1_000_000) + 1_000_000) % 1_000_000).padStart(6, '0');
+  return `TIMESTAMP '${date.slice(0, 10)} ${date.slice(11, 19)}.${fraction}+00'`;
+};
+
+/** Times and dates are literals, so that only their partitions are read. Parameters: `ids`, and `salt` where they are hashed with it. */
+export const dialectOf = (dataset: string): Dialect => ({
+  relation: (name) => `\`${dataset}.${name}\``,
+  micros: (instant) => `UNIX_MICROS(${instant})`,
+  instant: timestampLiteral,
+  isAsked: (text, how) => `${how === 'unlogged' ? `TO_HEX(SHA256(CONCAT(@salt, ${text})))` : text} IN UNNEST(@ids)`,
+  within: (alias, dates) => (dates === undefined ? 'TRUE' : inPartitions(`${alias}.call_timestamp`, coverDates(dates))),
+  ordered: (text) => text,
+  joinCounts: (table, where) => `LEFT JOIN (
+  SELECT t.call_id AS call_id, COUNT(*) AS n FROM \`${dataset}.${table}\` AS t WHERE ${where('t')} GROUP BY t.call_id
+) AS ${table}_rows ON ${table}_rows.call_id = c.call_id`,
+  column: ({ name }) => `t.${name}`,
+  text: textOf,
+  json: ({ name }) => `TO_JSON_STRING(r.${name})`,
+  field,
+  sha256: (text) => `TO_HEX(SHA256(${text}))`,
+  concat: (texts) => `CONCAT(${texts.join(', ')})`,
+  joinHashes: `STRING_AGG(g.h, '' ORDER BY g.h)`,
+  none: 'CAST(NULL AS STRING)',
+});
+
+export const bigqueryFragments: Fragments = {
+  float: (x) => `CAST(${x} AS FLOAT64)`,
+  int: (x) => `CAST(${x} AS INT64)`,
+  text: (x) => `CAST(${x} AS STRING)`,
+  day: (instant, zone) => `DATE(${instant}, '${zone}')`,
+  day_start: (day, zone) => `TIMESTAMP(${day}, '${zone}')`,
+  next_day: (day) => `DATE_ADD(${day}, INTERVAL 1 DAY)`,
+  just_before: (instant) => `TIMESTAMP_SUB(${instant}, INTERVAL 1 MICROSECOND)`,
+  seconds_between: (from, to) => `(TIMESTAMP_DIFF(${to}, ${from}, MICROSECOND) / 1000000)`,
+  lines: (text, order) => `STRING_AGG(${text}, '\\n' ORDER BY ${order})`,
+  days_of_spans: (spans, first, last) =>
+    `SELECT DISTINCT business_day FROM ${spans} CROSS JOIN UNNEST(GENERATE_DATE_ARRAY(${first}, ${last})) AS business_day`,
+  as_numeric: (text) =>
+    `CASE WHEN REGEXP_CONTAINS(TRIM(${text}), '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$') THEN SAFE_CAST(TRIM(${text}) AS NUMERIC) END`,
+  as_integer: (text) =>
+    `CASE WHEN REGEXP_CONTAINS(TRIM(${text}), '^[+-]?[0-9]{1,18}$') THEN SAFE_CAST(TRIM(${text}) AS INT64) END`,
+  as_boolean: asBoolean,
+  as_date: (text) =>
+    `CASE WHEN REGEXP_CONTAINS(${text}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND ${text} >= '0001' THEN SAFE_CAST(${text} AS DATE) END`,
+  as_text: (text) => text,
+};

@@ -1,0 +1,40 @@
+/** Log tables do not grow for good: once a day, rows go that are older than their time. */
+
+import { type LogTableName, tables } from '../../schemas/tables.ts';
+import { dayMs } from '../lib/day.ts';
+import type { LogRetention } from './warehouse.ts';
+
+/** As many loads stay whatever their age: more than the store knows of a warehouse, or they would count as lost. */
+const keptLoads = 4_000;
+
+/**
+ * One statement a table, in SQL that every warehouse understands. Limits are whole UTC days, so that BigQuery drops whole
+ * partitions, and rounded up: the store must not have deleted a verdict that a warehouse still has.
+ */
+export const expireLogsSql = (
+  relation: (table: LogTableName) => string,
+  retention: LogRetention,
+  now: number,
+): readonly string[] =>
+  tables.flatMap(({ name, agedBy }) => {
+    if (agedBy === undefined) return [];
+    const log = name as LogTableName;
+    const limit = new Date(Math.ceil((now - retention[log]) / dayMs) * dayMs).toISOString().slice(0, 10);
+    const newest = `SELECT n.${agedBy} FROM ${relation(log)} AS n ORDER BY n.${agedBy} DESC LIMIT ${keptLoads}`;
+    const spared = log === 'loads' ? `\n  AND t.${agedBy} < (SELECT MIN(k.${agedBy}) FROM (${newest}) AS k)` : '';
+    return [`DELETE FROM ${relation(log)} AS t\nWHERE t.${agedBy} < TIMESTAMP '${limit} 00:00:00+00'${spared}`];
+  });
+
+/** What a warehouse does with these statements; those of today run once in a process. */
+export const createLogExpiry = (
+  relation: (table: LogTableName) => string,
+  run: (statements: readonly string[]) => Promise<unknown>,
+): ((retention: LogRetention) => Promise<void>) => {
+  let done = '';
+  return async (retention) => {
+    const statements = expireLogsSql(relation, retention, Date.now());
+    if (statements.join() === done) return;
+    await run(statements);
+    done = statements.join();
+  };
+};

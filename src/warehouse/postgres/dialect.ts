@@ -1,0 +1,82 @@
+/** SQL of PostgreSQL: for what every warehouse is asked, and for marts. */
+import type { Column } from '../../../schemas/tables.ts';
+import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { asBoolean, type Fragments } from '../fragments.ts';
+import type { Dialect } from '../reading.ts';
+import { type Layout, qualified, quote } from './layout.ts';
+
+const field = (text: string): string => `coalesce(octet_length(${text}) || ':' || ${text}, '-')`;
+const floatText = (value: string): string =>
+  `CASE WHEN ${value} = 0 THEN '0' ELSE ltrim(to_char(${value}, '9.9999999999999999EEEE')) END`;
+
+const wordsText = `coalesce((SELECT string_agg(${field('w.value')} || ${['w.start', 'w.length', 'w.score']
+  .map((value) => field(floatText(value)))
+  .join(' || ')}, '' ORDER BY w.position)
+    FROM unnest(r.word_values, r.word_starts, r.word_lengths, r.word_scores)
+         WITH ORDINALITY AS w(value, start, length, score, position)), '')`;
+
+const textOf = ({ name, type }: Column): string => {
+  const value = `r.${quote(name)}`;
+  if (type === 'words') return wordsText;
+  if (type === 'float') return floatText(value);
+  if (type === 'timestamp') return `${toMicros(value)}::text`;
+  return type === 'decimal' ? `trim_scale(${value})::text` : `${value}::text`;
+};
+
+/** The ids are the first parameter. */
+export const dialectOf = (layout: Layout): Dialect => ({
+  relation: (name) => qualified(layout, name),
+  micros: toMicros,
+  instant: (micros) => toTimestamp(String(micros)),
+  isAsked: (text) => `${text} = ANY($1)`,
+  within: () => 'TRUE',
+  ordered: (text) => `${text} COLLATE "C"`,
+  joinCounts: (table) =>
+    `LEFT JOIN LATERAL (SELECT count(*) AS n FROM ${qualified(layout, table)} AS t WHERE t.call_id = c.call_id) AS ${table}_rows ON TRUE`,
+  // A run of pages, because no index has the times of child rows.
+  inPart: (table, { part, of }) => {
+    const pages = `pg_relation_size('${qualified(layout, table)}') / current_setting('block_size')::bigint / ${of} + 1`;
+    const page = (at: number): string => `(SELECT format('(%s,0)', ${at} * (${pages}))::tid)`;
+    return `t.ctid >= ${page(part)} AND t.ctid < ${page(part + 1)}`;
+  },
+  column: ({ name, type }) => {
+    const value = `t.${quote(name)}`;
+    if (type === 'words')
+      return `json_build_object('value', t.word_values, 'start', t.word_starts, 'length', t.word_lengths, 'score', t.word_scores)`;
+    if (type === 'timestamp') return toMicros(value);
+    return type === 'json' || type === 'decimal' ? `${value}::text` : value;
+  },
+  text: textOf,
+  json: ({ name }) => `r.${quote(name)}::text`,
+  field,
+  sha256: (text) => `encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`,
+  concat: (texts) => texts.join(' || '),
+  joinHashes: `string_agg(g.h, '' ORDER BY g.h COLLATE "C")`,
+  none: 'NULL::text',
+});
+
+export const postgresFragments: Fragments = {
+  float: (x) => `CAST(${x} AS double precision)`,
+  int: (x) => `CAST(${x} AS bigint)`,
+  text: (x) => `CAST(${x} AS text)`,
+  day: (instant, zone) => `CAST((${instant}) AT TIME ZONE '${zone}' AS date)`,
+  day_start: (day, zone) => `(CAST(${day} AS timestamp) AT TIME ZONE '${zone}')`,
+  next_day: (day) => `(${day} + 1)`,
+  just_before: (instant) => `(${instant} - INTERVAL '1 microsecond')`,
+  seconds_between: (from, to) => `CAST(EXTRACT(EPOCH FROM (${to}) - (${from})) AS double precision)`,
+  lines: (text, order) => `STRING_AGG(${text}, CHR(10) ORDER BY ${order})`,
+  days_of_spans: (spans, first, last) =>
+    `SELECT DISTINCT CAST(g AS date) AS business_day FROM ${spans} CROSS JOIN LATERAL GENERATE_SERIES(CAST(${first} AS timestamp), CAST(${last} AS timestamp), INTERVAL '1 day') AS g`,
+  as_numeric: (text) =>
+    `CASE WHEN TRIM(${text}) ~ '^[+-]?[0-9]{1,28}([.][0-9]{0,9})?$' THEN CAST(TRIM(${text}) AS numeric(38, 9)) END`,
+  as_integer: (text) => `CASE WHEN TRIM(${text}) ~ '^[+-]?[0-9]{1,18}$' THEN CAST(TRIM(${text}) AS bigint) END`,
+  as_boolean: asBoolean,
+  // A day beyond the end of its month is no date: the cast would fail, counting days from the first of it does not.
+  as_date: (text) => {
+    const first = `CAST(SUBSTRING(${text}, 1, 8) || '01' AS date)`;
+    const date = `${first} + CAST(SUBSTRING(${text}, 9, 2) AS integer) - 1`;
+    const isDate = `${text} ~ '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$' AND ${text} >= '0001'`;
+    return `CASE WHEN ${isDate} THEN CASE WHEN ${date} < ${first} + INTERVAL '1 month' THEN ${date} END END`;
+  },
+  as_text: (text) => text,
+};

@@ -1,0 +1,171 @@
+/**
+ * What every warehouse is asked, in SQL that differs in a few expressions: guards, ids, orphans, digests of calls, whole tables, and
+ * what is left of erased calls.
+ */
+
+import { type Column, callTables, type Row, type Table } from '../../schemas/tables.ts';
+import { dayMicros } from '../lib/day.ts';
+import { collectDigests, type DigestExpressions, digestSql, partOf } from './call-digest.ts';
+import { digestedColumns } from './digest.ts';
+import type { DigestedName, GuardRange, IdRange, Statement, TablePart, Warehouse } from './warehouse.ts';
+
+/** Expressions over a row are given its alias. */
+export interface Dialect extends DigestExpressions {
+  /** A table or view, as SQL names it. */
+  readonly relation: (name: string) => string;
+  /** Microseconds of an instant; an instant of microseconds. */
+  readonly micros: (instant: string) => string;
+  readonly instant: (micros: number) => string;
+  /** Whether a text is one of the ids that are asked for; `unlogged`: of whom no log of statements may tell. */
+  readonly isAsked: (text: string, how?: 'unlogged') => string;
+  /** The rows that are under these UTC dates, or may be; undefined = any. */
+  readonly within: (alias: string, dates: Dates) => string;
+  /** In the order of bytes. */
+  readonly ordered: (text: string) => string;
+  /** A join of `NAME_rows`, whose `n` is the number of rows that a call `c` has in a table; null or 0 = none. */
+  readonly joinCounts: (table: string, where: (alias: string) => string) => string;
+  /** Rows `t` in one of so many parts of a table; absent where any part is read, and billed, like the whole. */
+  readonly inPart?: (table: string, part: TablePart) => string;
+  /** A column of row `t` as a value that `readRow` takes. */
+  readonly column: (column: Column) => string;
+}
+
+export type Dates = Iterable<string | null> | undefined;
+
+/** Runs a query; `ids` are what `isAsked` compares with. Rows come in the order of ids where the query sorts by them. */
+export type Ask = (sql: string, ids?: readonly string[], how?: 'unlogged') => AsyncIterable<Record<string, unknown>>;
+
+interface ReadingOptions {
+  readonly dialect: Dialect;
+  readonly ask: Ask;
+  readonly documents: boolean;
+  /** Tables that have rows of calls, too, and are in no definition. */
+  readonly moreTables?: () => Promise<readonly string[]>;
+}
+
+type Reading = Pick<Warehouse, 'listGuards' | 'listCallIds' | 'listOrphans' | 'digestCalls' | 'rowsLeft' | 'rowsOf'>;
+
+const whole: TablePart = { part: 0, of: 1 };
+
+export const createReading = ({ dialect, ask, documents, moreTables }: ReadingOptions): Reading => ({
+  async *listGuards(range) {
+    const rows = ask(guardsSql(dialect, documents, range), 'callIds' in range ? range.callIds : undefined);
+    for await (const row of rows) {
+      yield {
+        callId: row.call_id as string,
+        callTimestamp: row.call_timestamp as number | null,
+        epoch: row.ledger_epoch as number,
+        revision: row.revision as number,
+        flattenVersion: row.flatten_version as number,
+        contentHash: row.content_hash as string | null,
+        childRows: Object.fromEntries(childrenOf(documents).map(({ name }) => [name, Number(row[`${name}_rows`])])),
+      };
+    }
+  },
+  async *listCallIds(range) {
+    for await (const row of ask(callIdsSql(dialect, range))) yield row.call_id as string;
+  },
+  async *listOrphans(part = whole) {
+    if (part.part > 0 && dialect.inPart === undefined) return;
+    for await (const row of ask(orphansSql(dialect, documents, part))) yield row.call_id as string;
+  },
+  async *digestCalls(callIds, dates) {
+    const rows = ask(digestCallsSql(dialect, documents, dates), callIds);
+    const parts = (async function* () {
+      for await (const row of rows) yield partOf(row);
+    })();
+    yield* collectDigests(parts, documents);
+  },
+  async rowsLeft(callIds, dates) {
+    const more = (await moreTables?.()) ?? [];
+    let left = 0;
+    for await (const row of ask(rowsLeftSql(dialect, documents, { dates, more }), callIds, 'unlogged'))
+      left += Number(row.n);
+    return left;
+  },
+  rowsOf: (name) => ask(rowsSql(dialect, name)) as AsyncIterable<Row>,
+});
+
+/** Those of them that are the same whatever is asked, or an example. */
+export const readingStatements = (dialect: Dialect, documents: boolean): readonly Statement[] => {
+  const day = { from: 0, to: dayMicros };
+  const dates = ['2026-03-01'];
+  return [
+    { name: 'reconcile/range', sql: guardsSql(dialect, documents, day) },
+    { name: 'reconcile/ids', sql: guardsSql(dialect, documents, { callIds: [] }) },
+    { name: 'reconcile/ids of a range', sql: callIdsSql(dialect, day) },
+    { name: 'reconcile/orphans', sql: orphansSql(dialect, documents, whole) },
+    { name: 'reconcile/digests', sql: digestCallsSql(dialect, documents, dates) },
+    { name: 'erase/rows-left', sql: rowsLeftSql(dialect, documents, { dates, more: [] }) },
+    ...[...keptTables(documents).map(({ name }) => name), 'words' as const].map((name) => ({
+      name: `read/${name}`,
+      sql: rowsSql(dialect, name),
+    })),
+  ];
+};
+
+const keptTables = (documents: boolean) => callTables.filter(({ name }) => documents || name !== 'documents');
+const childrenOf = (documents: boolean): readonly Table[] =>
+  keptTables(documents).filter(({ kind }) => kind === 'child');
+
+const inRange = ({ instant }: Dialect, alias: string, { from, to }: { readonly from: number; readonly to: number }) =>
+  `${alias}.call_timestamp >= ${instant(from)} AND ${alias}.call_timestamp < ${instant(to)}`;
+
+const guardsSql = (dialect: Dialect, documents: boolean, range: GuardRange): string => {
+  const { relation, micros, isAsked, ordered, joinCounts } = dialect;
+  const where = (alias: string): string =>
+    'callIds' in range ? isAsked(`${alias}.call_id`) : inRange(dialect, alias, range);
+  const children = childrenOf(documents).map(({ name }) => name);
+  return `SELECT
+  c.call_id AS call_id,
+  ${micros('c.call_timestamp')} AS call_timestamp,
+  c.ledger_epoch AS ledger_epoch,
+  c.revision AS revision,
+  c.flatten_version AS flatten_version,
+  c.content_hash AS content_hash,
+  ${children.map((name) => `COALESCE(${name}_rows.n, 0) AS ${name}_rows`).join(',\n  ')}
+FROM ${relation('calls')} AS c
+${children.map((name) => joinCounts(name, where)).join('\n')}
+WHERE ${where('c')}
+ORDER BY ${ordered('c.call_id')}`;
+};
+
+const callIdsSql = (dialect: Dialect, range: IdRange): string => {
+  const { relation, ordered } = dialect;
+  const where =
+    range === 'undated' ? 'c.call_timestamp IS NULL' : range === 'all' ? 'TRUE' : inRange(dialect, 'c', range);
+  return `SELECT c.call_id AS call_id FROM ${relation('calls')} AS c WHERE ${where} GROUP BY c.call_id ORDER BY ${ordered('c.call_id')}`;
+};
+
+const orphansSql = ({ relation, ordered, inPart }: Dialect, documents: boolean, part: TablePart): string => {
+  const selects = childrenOf(documents).map(
+    ({ name }) => `SELECT t.call_id AS call_id FROM ${relation(name)} AS t
+LEFT JOIN ${relation('calls')} AS c ON c.call_id = t.call_id
+  AND (c.call_timestamp = t.call_timestamp OR (c.call_timestamp IS NULL AND t.call_timestamp IS NULL))
+WHERE c.call_id IS NULL${inPart === undefined ? '' : ` AND ${inPart(name, part)}`}`,
+  );
+  return `SELECT o.call_id AS call_id FROM (\n${selects.join('\nUNION DISTINCT\n')}\n) AS o\nORDER BY ${ordered('o.call_id')}`;
+};
+
+const digestCallsSql = (dialect: Dialect, documents: boolean, dates: Dates): string =>
+  digestSql(dialect, { documents, where: `${dialect.within('r', dates)} AND ${dialect.isAsked('r.call_id')}` });
+
+/** Dates of a delivery are not those of its call. */
+const rowsLeftSql = (
+  { relation, within, isAsked }: Dialect,
+  documents: boolean,
+  { dates, more }: { readonly dates: Dates; readonly more: readonly string[] },
+): string => {
+  const dated = [...keptTables(documents).map(({ name }) => name), 'changes'];
+  const counts = [...dated, 'deliveries', ...more].map((name) => {
+    const where = `${within('t', dated.includes(name) ? dates : undefined)} AND ${isAsked('t.call_id', 'unlogged')}`;
+    return `SELECT COUNT(*) AS n FROM ${relation(name)} AS t WHERE ${where}`;
+  });
+  return `SELECT SUM(x.n) AS n FROM (\n${counts.join('\nUNION ALL\n')}\n) AS x`;
+};
+
+/** Every row of a relation, orphans included; values as flatten makes them. */
+const rowsSql = ({ relation, column }: Dialect, name: DigestedName): string =>
+  `SELECT ${digestedColumns(name)
+    .map((one) => `${column(one)} AS ${one.name}`)
+    .join(', ')} FROM ${relation(name)} AS t`;
