@@ -2,7 +2,7 @@ import { parseDocument } from 'yaml';
 import { loadConfig } from '../../config/load.ts';
 import { inferUnits, type UnitFinding } from '../../marts/calibrate/infer-units.ts';
 import { sampleCall } from '../../marts/calibrate/sample-call.ts';
-import { readNewestDocuments } from '../../store/ledger/newest-documents.ts';
+import { readNewestDocuments } from '../../store/ledger/read-ledger.ts';
 import { openConfigFile } from '../parts/config-file.ts';
 import { withStore } from '../parts/with-services.ts';
 import { flag, type Given, leaf, option } from '../shell/define.ts';
