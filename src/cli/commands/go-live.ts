@@ -4,15 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal, transient } from '../../lib/errors.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
-
-<<<<<<< HEAD
-=======
-
-import { defaultAxis } from '../../source/list/list-query.ts';
 import { readCounters } from '../../store/status/counters.ts';
-
->>>>>>> b5ddc60 (The store in fewer files and fewer mechanisms)
-
 import {
   type GoLiveState,
   listRejections,

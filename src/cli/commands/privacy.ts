@@ -2,18 +2,8 @@ import { terminal } from '../../lib/errors.ts';
 import { applyAges } from '../../pipeline/load/apply-ages.ts';
 import { applyRules } from '../../pipeline/load/apply-rules.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
-
-<<<<<<< HEAD
-
 import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import { openAges, openIngest } from '../parts/activity-deps.ts';
-
-=======
-
-import { ingestDeps, openAges } from '../parts/activity-deps.ts';
-
->>>>>>> b5ddc60 (The store in fewer files and fewer mechanisms)
-
 import { openRules } from '../parts/keys.ts';
 import { openStoreService } from '../parts/open-store.ts';
 import type { Services } from '../parts/services.ts';

@@ -5,19 +5,9 @@ import { countOf } from '../../lib/count-of.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type LateEditStatus, readLateEditStatus } from '../../pipeline/read/reread-windows.ts';
 import { versionOfRules } from '../../privacy/rules.ts';
-
-<<<<<<< HEAD
-
-import { type Agent, listAgents } from '../../store/delivery/delivery-statistics.ts';
+import { listAgents } from '../../store/delivery/delivery-statistics.ts';
 import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
 import { listDrift } from '../../store/status/drift.ts';
-
-=======
-
-import { listDrift, type RecordedDrift } from '../../store/status/drift.ts';
-
->>>>>>> b5ddc60 (The store in fewer files and fewer mechanisms)
-
 import type { Store } from '../../store/store.ts';
 import { countWindows, openProblems } from '../../store/windows/windows.ts';
 import { activityDeps } from '../parts/activity-deps.ts';

@@ -4,10 +4,7 @@ import { openPool } from '../../postgres/database.ts';
 import { listenToInbox } from '../../store/delivery/inbox-writer.ts';
 import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
 import { recordRules } from '../../store/status/events.ts';
-
-<<<<<<< HEAD
-
-import type { Store } from '../../store/store.ts';
+import { type Store, storeSchema } from '../../store/store.ts';
 import {
   connectWorker,
   installRuntime,
@@ -15,15 +12,6 @@ import {
   type WorkerGroup,
   type WorkerRole,
 } from '../../temporal/worker.ts';
-
-=======
-
-import { type Store, storeSchema } from '../../store/store.ts';
-import { connectWorker } from '../../temporal/connect-worker.ts';
-import { installRuntime, startWorkers, type WorkerGroup, type WorkerRole } from '../../temporal/worker.ts';
-
->>>>>>> b5ddc60 (The store in fewer files and fewer mechanisms)
-
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { createWakeUp } from '../../webhook/server/wake-up.ts';
 import { activityDeps } from './activity-deps.ts';
