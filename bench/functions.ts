@@ -21,7 +21,7 @@ import { mergeInbox } from '../src/pipeline/load/merge-inbox.ts';
 import { readRangePart } from '../src/pipeline/read/read-range-part.ts';
 import { createRemoteControl } from '../src/simulator/control/remote-control.ts';
 import { sourceOf, startSimulatorProcess } from '../src/simulator/demo/simulator-process.ts';
-import { listenToInbox } from '../src/store/delivery/listen-inbox.ts';
+import { listenToInbox } from '../src/store/delivery/inbox-writer.ts';
 import { compareRuns, type Difference, type EnteredFunction, startRecorder } from './functions/entered.ts';
 import { makeCallBodies } from './webhook/bodies.ts';
 

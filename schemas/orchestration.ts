@@ -119,3 +119,6 @@ export const addReconcileTotals = (a: ReconcileTotals, b: ReconcileTotals): Reco
   removed: a.removed + b.removed,
   failed: a.failed + b.failed,
 });
+
+/** How often rereads are planned so that nothing waits longer than a delay; in microseconds. */
+export const planningInterval = (delay: number): number => Math.min(3_600_000_000, Math.max(60_000_000, delay / 12));

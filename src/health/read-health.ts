@@ -5,7 +5,7 @@
 import type { Queryable } from '../postgres/database.ts';
 import { givenUpRereads } from '../store/delivery/inbox.ts';
 import { readCounters } from '../store/status/counters.ts';
-import { readToSql } from '../store/windows/sync-state.ts';
+import { readToSql } from '../store/windows/windows.ts';
 
 export interface Waiting {
   readonly count: number;

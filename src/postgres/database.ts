@@ -212,3 +212,18 @@ const clientOf = (url: () => string) =>
       super({ ...config, connectionString: url() });
     }
   };
+
+/** The values of a statement's one column. */
+export const readColumn = async <T>(db: Queryable, sql: string, values: readonly unknown[] = []): Promise<T[]> =>
+  (await db.query<Record<string, T>>(sql, values)).map((row) => Object.values(row)[0] as T);
+
+/** The one value of a statement; undefined without a row. */
+export const readValue = async <T>(
+  db: Queryable,
+  sql: string,
+  values: readonly unknown[] = [],
+): Promise<T | undefined> => (await readColumn<T>(db, sql, values))[0];
+
+/** Arrays of the columns of rows, as `unnest` takes them. */
+export const columnsOf = <Row>(rows: readonly Row[], ...names: readonly (keyof Row)[]): Row[keyof Row][][] =>
+  names.map((name) => rows.map((row) => row[name]));

@@ -1,10 +1,9 @@
 /** Single values of the store, by key, in table `meta`: JSON in, JSON out. */
-import type { Queryable } from '../postgres/database.ts';
+import { type Queryable, readValue } from '../postgres/database.ts';
 
 /** Undefined when nobody has written it. */
 export const readMeta = async <T>(db: Queryable, key: string): Promise<T | undefined> => {
-  const [row] = await db.query<{ value: T }>('SELECT value FROM meta WHERE key = $1', [key]);
-  return row?.value;
+  return await readValue<T>(db, 'SELECT value FROM meta WHERE key = $1', [key]);
 };
 
 /** Replaces the value of a key. @param value what JSON can hold. */
@@ -27,13 +26,24 @@ export const keepMeta = async <T>(db: Queryable, key: string, value: T): Promise
 
 /** Adds texts to a sorted list without doubles; additions made at the same time all stay. Returns the whole list. */
 export const addToMeta = async (db: Queryable, key: string, texts: readonly string[]): Promise<readonly string[]> => {
-  const [row] = await db.query<{ value: string[] }>(
-    `INSERT INTO meta (key, value)
+  return (
+    (await readValue<string[]>(
+      db,
+      `INSERT INTO meta (key, value)
      VALUES ($1, to_jsonb(ARRAY(SELECT t FROM unnest($2::text[]) AS t GROUP BY t ORDER BY t COLLATE "C")))
      ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = to_jsonb(ARRAY(
        SELECT t FROM jsonb_array_elements_text(meta.value || excluded.value) AS t GROUP BY t ORDER BY t COLLATE "C"))
      RETURNING value`,
-    [key, texts],
+      [key, texts],
+    )) ?? texts
   );
-  return row?.value ?? texts;
+};
+
+/** A list of small records under the warehouse's name. Only the holder of the warehouse's lease writes. */
+export const createQuotaMemory = <T>(db: Queryable, warehouse: string) => {
+  const key = `quota:${warehouse}`;
+  return {
+    read: async (): Promise<readonly T[]> => (await readMeta<T[]>(db, key)) ?? [],
+    write: (spent: readonly T[]): Promise<void> => writeMeta(db, key, spent),
+  };
 };

@@ -1,10 +1,11 @@
 /** The operational store: a database on schema `callsync`, the ledger's epoch, and what it must not hold itself. */
+
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { CallsyncError, terminal, transient } from '../lib/errors.ts';
-import { createKeyedHash } from '../lib/keyed-hash.ts';
-import { type ConnectionUrl, type Database, openDatabase, type Queryable } from '../postgres/database.ts';
+import { createKeyedHash, fingerprintOf } from '../lib/keyed-hash.ts';
+import { type ConnectionUrl, type Database, openDatabase, type Queryable, readValue } from '../postgres/database.ts';
 import type { ErasureLog } from './erasure-log.ts';
-import { joinKeys, type StoreKey } from './keys.ts';
-import { migrateStore, storeSchema } from './migrate.ts';
 
 export interface Store extends Database {
   readonly url: ConnectionUrl;
@@ -204,6 +205,74 @@ const refuseErasures = (): Erasures => {
 };
 
 const currentEpoch = async (db: Queryable): Promise<number> => {
-  const [row] = await db.query<{ epoch: number | null }>('SELECT max(epoch) AS epoch FROM epochs');
-  return row?.epoch ?? 0;
+  return (await readValue<number | null>(db, 'SELECT max(epoch) AS epoch FROM epochs')) ?? 0;
+};
+
+export const storeSchema = 'callsync';
+
+/**
+ * Makes the tables of a store that has none, in one transaction; safe to run concurrently.
+ * @returns whether it made them.
+ * @throws CallsyncError STORE_SCHEMA where another version of callsync made them
+ */
+export const migrateStore = async (database: Database): Promise<boolean> => {
+  const sql = await readFile(new URL('./schema.sql', import.meta.url), 'utf8');
+  const name = `schema.sql ${createHash('sha256').update(sql).digest('hex').slice(0, 12)}`;
+  return await database.transaction(async (tx) => {
+    await tx.query("SELECT pg_advisory_xact_lock(hashtext('callsync.migrate'))");
+    await tx.query(`CREATE SCHEMA IF NOT EXISTS ${storeSchema}`);
+    await tx.query(
+      `CREATE TABLE IF NOT EXISTS ${storeSchema}.migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`,
+    );
+    const applied = await tx.query<{ name: string }>(`SELECT name FROM ${storeSchema}.migrations`);
+    if (applied.some((one) => one.name !== name)) {
+      throw terminal('STORE_SCHEMA', 'Another version of callsync made the tables of the operational store.', {
+        hint: 'Run that version, or name an empty database in store.url (without store.url: another store.data_dir) and read the calls again with callsync backfill.',
+      });
+    }
+    if (applied.length > 0) return false;
+    await tx.client.query(sql);
+    await tx.query(`INSERT INTO ${storeSchema}.migrations (name) VALUES ($1)`, [name]);
+    return true;
+  });
+};
+
+export interface StoreKey {
+  /** Its configuration key; of a key of tokens with its id behind it. */
+  readonly name: string;
+  readonly file: string;
+  readonly bytes: Buffer;
+  /** Keys before it: a store that was used with one of them takes this one as the next. */
+  readonly former: readonly Buffer[];
+  /** Of the error. */
+  readonly code: 'PRIVACY_KEY' | 'PROOF_KEY' | 'SEAL_KEY' | 'TOMBSTONE_KEY';
+}
+
+/** Compares, and notes keys that are new. @throws CallsyncError as `StoreKey.code` has it */
+const joinKeys = (store: Database, keys: readonly StoreKey[]): Promise<void> =>
+  store.transaction(async (tx) => {
+    if ((await compareKeys(tx, keys)).length === 0) return;
+    // Of two processes that start at once with different keys, one is refused.
+    await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.token_keys'))`);
+    const fresh = await compareKeys(tx, keys);
+    await tx.query(
+      'INSERT INTO token_keys (key_id, fingerprint) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING',
+      [fresh.map(({ name }) => name), fresh.map(({ bytes }) => fingerprintOf(bytes))],
+    );
+  });
+
+/** @returns the keys that the store does not know yet. @throws CallsyncError as `StoreKey.code` has it */
+export const compareKeys = async (db: Queryable, keys: readonly StoreKey[]): Promise<readonly StoreKey[]> => {
+  const rows = await db.query<{ id: string; fingerprint: string }>(
+    'SELECT key_id AS id, fingerprint FROM callsync.token_keys WHERE key_id = ANY($1)',
+    [keys.map(({ name }) => name)],
+  );
+  return keys.filter(({ name, bytes, former, file, code }) => {
+    const known = new Set(rows.flatMap(({ id, fingerprint }) => (id === name ? [fingerprint] : [])));
+    if (known.has(fingerprintOf(bytes))) return false;
+    if (known.size === 0 || former.some((one) => known.has(fingerprintOf(one)))) return true;
+    throw terminal(code, `The key in ${file} (${name}) is not the one that this store is used with.`, {
+      hint: `Replace ${file} by a copy of that file from a host whose workers run. After a change of the key, name the key before it as a former one.`,
+    });
+  });
 };

@@ -2,6 +2,7 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { Duration } from '@temporalio/common';
 import type { SyncConfig } from '../../schemas/config/sync.ts';
+import { planningInterval } from '../../schemas/orchestration.ts';
 import {
   reconcileScheduleId,
   rereadScheduleId,
@@ -9,7 +10,6 @@ import {
   syncScheduleId,
   taskQueuesOf,
 } from '../../workflows/messages.ts';
-import { planningInterval } from '../rereads/plan-parts.ts';
 import { searchAttributesFor, type WorkflowFacts } from './search-attributes.ts';
 
 /** Missed actions are not caught up: one run reads everything since the watermark. */

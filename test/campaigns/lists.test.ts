@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { dialects } from '../../src/simulator/service/dialects.ts';
 import { describeProbeBackfill } from '../e2e/probe-backfill-cases.ts';
+import { describeLateEdits } from '../pipeline/read/late-edits-cases.ts';
 import { describeNeverLost } from '../pipeline/read/never-lost-cases.ts';
-import { describeLateEdits } from '../rereads/late-edits-cases.ts';
 import { describeListFuzz } from '../source/list-fuzz-cases.ts';
 import { liveCases, probeLive } from '../source/probe-live-cases.ts';
 import { testRefusedLists } from '../source/refused-lists-cases.ts';

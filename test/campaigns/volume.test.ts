@@ -1,4 +1,4 @@
-/** Millions of calls: statements, memory, backfills and backlogs. About 27 minutes in all, each case as it says. */
+/** Millions of calls: statements, memory, backfills and backlogs. About 35 minutes in all, each case as it says. */
 
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { pauseUpdate, progressQuery } from '../../workflows/messages.ts';
 import { describeActivateBackfill } from '../e2e/activate-backfill-cases.ts';
 import { describeBacklog } from '../store/backlog-cases.ts';
+import { describeRestored } from '../store/restored-cases.ts';
 import { describeScale } from '../store/scale-cases.ts';
 import { endProcess, install, until } from '../support/installation.ts';
 import { measureHistories } from '../support/measure-history.ts';
@@ -16,6 +17,11 @@ import { measureHistories } from '../support/measure-history.ts';
  */
 describe('scale', () => {
   describeScale({ calls: 3_000_000, maxBuffers: 5_000, maxMs: 50, memoryAsAt: 5_000 });
+});
+
+/** A ledger of 20 million calls that was set back: the first new call, and the memory of the worker. About 8 minutes. */
+describe('restored', () => {
+  describeRestored({ calls: 20_000_000 });
 });
 
 /**

@@ -27,7 +27,7 @@ import { serveOperations } from '../../src/health/page/server.ts';
 import { findFreePort } from '../../src/local/local-process.ts';
 import { sourceOf } from '../../src/simulator/demo/simulator-process.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts';
-import { createSampleStore } from '../../src/store/delivery/sample-delivery.ts';
+import { createSampleStore } from '../../src/store/delivery/delivery-statistics.ts';
 import { connectClient } from '../../src/temporal/connect.ts';
 import { schedulesOf } from '../../src/temporal/schedules.ts';
 import { closedPort } from '../support/closed-port.ts';

@@ -82,9 +82,10 @@ describe('three hours of continuous sync after two days of downtime', () => {
        VALUES ('qualified', $1::timestamptz - interval '1 day', $1, 0, 'total', 'sync')`,
       [stoppedAt],
     );
-    await site.store.pool.query(`INSERT INTO watermarks (name, axis, watermark) VALUES ('sync', 'qualified', $1)`, [
-      stoppedAt,
-    ]);
+    await site.store.pool.query(
+      `INSERT INTO watermarks (name, axis, watermark, started_from) VALUES ('sync', 'qualified', $1, $1::timestamptz - interval '1 day')`,
+      [stoppedAt],
+    );
   });
   afterAll(async () => {
     await deleteSchedules(site);

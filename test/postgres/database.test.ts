@@ -143,6 +143,114 @@ test('a statement that takes too long is ended by the server', async () => {
   await quick.end();
 });
 
+/** By column of `all_types`: how a value is written, and values that come back as they were. */
+const digits = '12345678901234567890123456789012345678';
+const roundTrips: readonly [
+  column: string,
+  write: (writer: BinaryCopyWriter, value: never) => void,
+  values: readonly unknown[],
+][] = [
+  [
+    't',
+    (writer, value) => writer.text(value),
+    ['', 'tab\tnewline\n\\N \\. "quote"', 'é漢字', '😀👩‍👩‍👧', 'x'.repeat(200_000), 'ﷺ'.repeat(50_000), null],
+  ],
+  [
+    'b',
+    (writer, value) => writer.bytes(value),
+    [Buffer.alloc(0), Buffer.from([0, 255, 10, 92]), Buffer.alloc(100_000, 7), null],
+  ],
+  [
+    'j',
+    (writer, value) => writer.jsonb(value === null ? 'null' : JSON.stringify(value)),
+    [{}, [], 'é😀', -1.5e300, true, { a: [1, { b: null }] }, 'y'.repeat(90_000), null],
+  ],
+  ['i', (writer, value) => writer.int4(value), [0, -1, 2 ** 31 - 1, -(2 ** 31), null]],
+  ['l', (writer, value) => writer.int8(value), [0, -1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, null]],
+  ['o', (writer, value) => writer.bool(value), [true, false, null]],
+  [
+    'f',
+    (writer, value) => writer.float8(value),
+    [0, 0.1, 1 / 3, Number.MAX_VALUE, Number.MIN_VALUE, -Number.MAX_VALUE, 5e-324, 123456789.12345679, null],
+  ],
+  [
+    'n',
+    (writer, value) => writer.numeric(value),
+    [
+      ...[
+        '0',
+        '1',
+        '-1',
+        '10000',
+        '100000000',
+        '0.0001',
+        '0.00001',
+        '-0.1',
+        '12.5',
+        '10000.0001',
+        '100000000.00000001',
+      ],
+      ...[
+        '9999.9999',
+        digits,
+        `-${digits}`,
+        `0.${digits}`,
+        `${digits}.${digits}`,
+        `-${'9'.repeat(38)}.${'9'.repeat(38)}`,
+      ],
+      ...[`1${'0'.repeat(37)}`, `0.${'0'.repeat(37)}1`, null],
+    ],
+  ],
+  [
+    'ta',
+    (writer, value) => writer.textArray(value),
+    [[], [null], ['a', null, '', '😀', 'NULL', '{}'], Array.from({ length: 5_000 }, (_, n) => `w${n}`), null],
+  ],
+  [
+    'fa',
+    (writer, value) => writer.float8Array(value),
+    [[], [null], [0.1, null, -2, Number.MAX_VALUE], Array.from({ length: 5_000 }, (_, n) => n / 7), null],
+  ],
+  [
+    'at',
+    (writer, value) => writer.timestamptz(micros(value)),
+    [
+      ...['1684-01-01T00:00:00.000000', '1969-12-31T23:59:59.999999', '1970-01-01T00:00:00.000000'],
+      ...['1999-12-31T23:59:59.999999', '2000-01-01T00:00:00.000000', '2255-06-01T00:00:00.000001', null],
+    ],
+  ],
+];
+
+const micros = (iso: string): number => Date.parse(`${iso.slice(0, 19)}Z`) * 1000 + Number(iso.slice(20));
+
+test.each(roundTrips)('a binary copy brings every value of a column as it is: %s', async (column, write, values) => {
+  await pool.query(`CREATE TABLE IF NOT EXISTS all_types (id integer, t text, b bytea, j jsonb, i integer, l bigint, f double precision,
+    o boolean, at timestamptz, n numeric, ta text[], fa double precision[])`);
+  await pool.query('TRUNCATE all_types');
+  // Small, so that every value makes the buffer grow.
+  const writer = new BinaryCopyWriter(32);
+  values.forEach((value, index) => {
+    writer.row(2);
+    writer.int4(index);
+    if (value === null) writer.null();
+    else write(writer, value as never);
+  });
+  await inTransaction(pool, 'test', (client) => writer.send(client, `all_types (id, ${column})`));
+  const shown = column === 'at' ? `to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US')` : column;
+  const { rows } = await pool.query(`SELECT ${shown} AS value FROM all_types ORDER BY id`);
+  expect(rows.map((row) => row.value)).toEqual(values);
+});
+
+test('a refused copy rejects and leaves the connection usable', async () => {
+  const writer = new BinaryCopyWriter();
+  writer.row(1);
+  writer.jsonb('{not json');
+  await pool.query('CREATE TABLE refusing (j jsonb)');
+  const refused = inTransaction(pool, 'test', (client) => writer.send(client, 'refusing (j)'));
+  await expect(refused).rejects.toMatchObject({ code: 'DATABASE_ERROR', kind: 'terminal' });
+  expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+});
+
 /** A way to the server on which nothing passes while it is silent, as behind a firewall that dropped the connection. */
 const openSilencer = async (url: string) => {
   const target = new URL(url);

@@ -102,8 +102,8 @@ test('the time to a warehouse is that of the first load of a call, whatever is l
 
 test('tells how far sync is, and what of the request limit is granted', async () => {
   await store.query(
-    `INSERT INTO watermarks (name, axis, watermark, seen_to, last_error)
-     VALUES ('sync', 'qualified', now() - interval '2 days', now() - interval '20 minutes', 'SERVICE_UNREACHABLE')`,
+    `INSERT INTO watermarks (name, axis, watermark, started_from, seen_to, last_error)
+     VALUES ('sync', 'qualified', now() - interval '2 days', now() - interval '9 days', now() - interval '20 minutes', 'SERVICE_UNREACHABLE')`,
   );
   await store.query(
     `INSERT INTO request_limits (name, slots) VALUES ('source', ARRAY[1, extract(epoch FROM now()) * 1000000]::bigint[])`,
@@ -149,8 +149,8 @@ test('a heartbeat reads each verdict once, and knows of all how far everything i
   const judge = async (from: number, to: number, outcome: VerdictOutcome) => {
     await store.query(
       `INSERT INTO verdicts (warehouse, axis, window_from, window_to, level, confirmed, calls_listed, calls_found, missing, different,
-                             healed, gone, surplus, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest)
-       VALUES ('main', 'qualified', to_timestamp($1), to_timestamp($2), 'fields', 'total', 0, 0, 0, 0, 0, 0, 0, $3, now(), $4, 1, '', '', '')`,
+                             healed, gone, surplus, outcome, compared_at, ledger_epoch, flatten_version, revisions_digest, compared_by, digest, key_id, kept_out)
+       VALUES ('main', 'qualified', to_timestamp($1), to_timestamp($2), 'fields', 'total', 0, 0, 0, 0, 0, 0, 0, $3, now(), $4, 1, '', '', '', '', 0)`,
       [from, to, outcome, epoch],
     );
     const window = { window_from: from * 1e6, window_to: to * 1e6 };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ingest } from '../../src/pipeline/load/ingest.ts';
-import { measureOverlap } from '../../src/store/status/go-live.ts';
+import { measureOverlap } from '../../src/store/status/progress.ts';
 import { observationOf, openPipeline, type Pipeline } from '../support/pipeline.ts';
 
 let pipeline: Pipeline;

@@ -1,8 +1,7 @@
 /** Workers hear of deliveries through the store: receivers have no way to Temporal. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openPool } from '../../src/postgres/database.ts';
-import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
-import { listenToInbox } from '../../src/store/delivery/listen-inbox.ts';
+import { createInboxWriter, listenToInbox } from '../../src/store/delivery/inbox-writer.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let database: TestDatabase;

@@ -1,3 +1,5 @@
+import { describeRestored } from './restored-cases.ts';
 import { describeScale } from './scale-cases.ts';
 
 describeScale({ calls: 20_000, maxBuffers: 5_000 });
+describeRestored({ calls: 20_000 });

@@ -5,16 +5,18 @@ import type { RejectedRecord } from '../../schemas/observation.ts';
 import { runMaintenance } from '../../src/pipeline/load/maintenance.ts';
 import { listRereads, requestRereads, settleReplayed, settleRereads } from '../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../src/store/delivery/inbox-writer.ts';
-import { quarantineRecords, settleQuarantine } from '../../src/store/delivery/quarantine.ts';
-import { resanitizeInbox, sealQuarantine } from '../../src/store/delivery/resanitize.ts';
-import type { StoreKey } from '../../src/store/keys.ts';
-import { issueEpoch } from '../../src/store/loads/epochs.ts';
-import { migrateStore } from '../../src/store/migrate.ts';
+import {
+  quarantineRecords,
+  resanitizeInbox,
+  sealQuarantine,
+  settleQuarantine,
+} from '../../src/store/delivery/quarantine.ts';
+import { issueEpoch } from '../../src/store/loads/warehouses.ts';
 import { eraseCalls, eraseKnown, expireCalls } from '../../src/store/persons/calls.ts';
 import { listTextSubjects, purgeBodiesBefore, purgeNamedTexts } from '../../src/store/persons/texts.ts';
 import { expireRows } from '../../src/store/retention.ts';
 import { joinCounters, readCounters, repairCounters } from '../../src/store/status/counters.ts';
-import { openStore, recreateStore, type Store } from '../../src/store/store.ts';
+import { migrateStore, openStore, recreateStore, type Store, type StoreKey } from '../../src/store/store.ts';
 import { deliver, openPipeline, type Pipeline } from '../support/pipeline.ts';
 import { createDatabase } from '../support/postgres.ts';
 

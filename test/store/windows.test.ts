@@ -4,9 +4,10 @@ import {
   advanceWatermark,
   compactWindows,
   openProblems,
-  recordProblem,
   recordWindow,
+  replaceProblems,
   uncoveredRanges,
+  type WindowProblem,
 } from '../../src/store/windows/windows.ts';
 import { openPipeline, type Pipeline } from '../support/pipeline.ts';
 
@@ -96,8 +97,8 @@ describe('what is not covered', () => {
 });
 
 describe('the watermark', () => {
-  const advance = (start?: number, on = axis) =>
-    advanceWatermark(store(), { name: 'sync', axis: on, ...(start === undefined ? {} : { start: at(start) }) });
+  const advance = async (start?: number, on = axis) =>
+    (await advanceWatermark(store(), start === undefined ? undefined : { axis: on, start: at(start) }))?.watermark;
 
   test('is the end of the contiguous prefix, past overlaps, up to a gap, and never goes back', async () => {
     expect(await advance()).toBeUndefined();
@@ -214,8 +215,9 @@ describe('compaction', () => {
 describe('problems', () => {
   test('stay until a reading covers their window', async () => {
     const problem = { axis, from: at(1), to: at(2), problem: 'too large' };
-    await recordProblem(store(), problem);
-    await recordProblem(store(), { ...problem, problem: 'still too large' });
+    const find = (found: WindowProblem) => replaceProblems(store(), { axis, from: at(0), to: at(3) }, [found]);
+    await find(problem);
+    await find({ ...problem, problem: 'still too large' });
     expect(await openProblems(store())).toEqual([{ ...problem, problem: 'still too large' }]);
     await record(1.5, 3);
     expect(await openProblems(store())).toHaveLength(1);
@@ -223,7 +225,7 @@ describe('problems', () => {
     expect(await openProblems(store())).toHaveLength(1);
     await record(0, 3);
     expect(await openProblems(store())).toEqual([]);
-    await recordProblem(store(), problem);
+    await find(problem);
     expect(await openProblems(store())).toEqual([problem]);
   });
 });

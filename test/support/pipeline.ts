@@ -10,9 +10,7 @@ import type { Observation, ObservationSource } from '../../schemas/observation.t
 import { flattenVersion } from '../../src/calls/flatten.ts';
 import type { IngestDeps, WarehouseTarget } from '../../src/pipeline/deps.ts';
 import { loadPendingBatch } from '../../src/pipeline/load/load-pending.ts';
-import { issueEpoch } from '../../src/store/loads/epochs.ts';
-import { walkToEnd } from '../../src/store/loads/walk.ts';
-import { registerWarehouse } from '../../src/store/loads/warehouses.ts';
+import { issueEpoch, registerWarehouse, walkToEnd } from '../../src/store/loads/warehouses.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createPostgresWarehouse, type PostgresWarehouseOptions } from '../../src/warehouse/postgres/warehouse.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
-import { receiverGrants, setUpReceiverRole } from '../../src/store/delivery/receiver-role.ts';
+import { receiverGrants, setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
 import { until } from './support/until.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
-import { listKeyUsage } from '../../src/store/delivery/agents.ts';
+import { listKeyUsage } from '../../src/store/delivery/delivery-statistics.ts';
 import { openSigningKeys } from '../../src/webhook/server/signature.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { startReceiver } from './support/receiver.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendWebhook } from '../../src/cli/commands/webhook/send.ts';
 import { openSecret } from '../../src/lib/secret.ts';
-import { setUpReceiverRole } from '../../src/store/delivery/receiver-role.ts';
+import { setUpReceiverRole } from '../../src/store/delivery/inbox-writer.ts';
 import { createInboxDatabase, type InboxDatabase } from './support/inbox-database.ts';
 import { startReceiver, testSecret } from './support/receiver.ts';
 import { until } from './support/until.ts';

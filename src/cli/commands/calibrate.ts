@@ -1,7 +1,7 @@
 import { parseDocument } from 'yaml';
 import { loadConfig } from '../../config/load.ts';
 import { inferUnits, sampleCall, type UnitFinding } from '../../marts/calibrate.ts';
-import { readNewestDocuments } from '../../store/ledger/newest-documents.ts';
+import { readNewestDocuments } from '../../store/ledger/read-ledger.ts';
 import { openConfigFile } from '../parts/config-file.ts';
 import { withStore } from '../parts/with-services.ts';
 import { flag, type Given, leaf, option } from '../shell/define.ts';

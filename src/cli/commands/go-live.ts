@@ -1,17 +1,18 @@
 /** Going live without a gap: receiver first, then the past, then both held against each other, then the schedules. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { countOf } from '../../lib/count-of.ts';
 import { terminal, transient } from '../../lib/errors.ts';
 import { nowMicros } from '../../lib/timestamps.ts';
+import { readCounters } from '../../store/status/counters.ts';
 import {
-  countPendingDeliveries,
   type GoLiveState,
   listRejections,
   measureOverlap,
   type Overlap,
   readGoLive,
   saveGoLive,
-} from '../../store/status/go-live.ts';
+} from '../../store/status/progress.ts';
 import type { Store } from '../../store/store.ts';
 import { wakeMergeInbox } from '../../temporal/workflow-client.ts';
 import { watchBackfill } from '../parts/follow.ts';
@@ -132,7 +133,11 @@ const compareOverlap = async (deps: Deps, input: GoLiveInput, from: number): Pro
   const to = nowMicros() - settle * 1000;
   await read(deps, { from, signal: input.signal }, { name: `go-live_overlap_${iso(to)}`, to, force: true });
   await wakeMergeInbox(temporal.client, services.config.temporal.task_queue);
-  for (const until = Date.now() + 60_000; (await countPendingDeliveries(store)) > 0; await delay(200)) {
+  for (
+    const until = Date.now() + 60_000;
+    ((await readCounters(store)).get('deliveries:pending') ?? 0) > 0;
+    await delay(200)
+  ) {
     if (Date.now() < until) continue;
     throw transient('GO_LIVE_INBOX', 'Deliveries wait in the inbox and are not merged.', {
       hint: 'Check that a worker runs (callsync doctor), then run the same command again.',

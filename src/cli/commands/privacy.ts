@@ -2,7 +2,7 @@ import { terminal } from '../../lib/errors.ts';
 import { applyAges } from '../../pipeline/load/apply-ages.ts';
 import { applyRules } from '../../pipeline/load/apply-rules.ts';
 import { readRows } from '../../store/ledger/ledger.ts';
-import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
+import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import { openAges, openIngest } from '../parts/activity-deps.ts';
 import { openRules } from '../parts/keys.ts';
 import { openStoreService } from '../parts/open-store.ts';

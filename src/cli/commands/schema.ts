@@ -1,5 +1,5 @@
 import { countOf } from '../../lib/count-of.ts';
-import { listAgents } from '../../store/delivery/agents.ts';
+import { listAgents } from '../../store/delivery/delivery-statistics.ts';
 import { clearDrift, listDrift, type RecordedDrift } from '../../store/status/drift.ts';
 import { withStore } from '../parts/with-services.ts';
 import { flag, type Given, group, leaf } from '../shell/define.ts';

@@ -1,5 +1,5 @@
 import { openSecret } from '../../lib/secret.ts';
-import { receiverGrants, setUpReceiverRole } from '../../store/delivery/receiver-role.ts';
+import { receiverGrants, setUpReceiverRole } from '../../store/delivery/inbox-writer.ts';
 import { withStore } from '../parts/with-services.ts';
 import { flag, type Given, group, leaf, option } from '../shell/define.ts';
 import { print } from '../shell/output.ts';

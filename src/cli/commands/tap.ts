@@ -1,5 +1,5 @@
 import { openTap, type TapEvent } from '../../source/websocket/tap.ts';
-import { storeFrame } from '../../store/delivery/websocket-frames.ts';
+import { storeFrame } from '../../store/delivery/quarantine.ts';
 import { openPrivacy } from '../parts/keys.ts';
 import { claimSource, openSource } from '../parts/open-source.ts';
 import { withStore } from '../parts/with-services.ts';

@@ -1,6 +1,6 @@
 import { countOf } from '../../lib/count-of.ts';
 import { countPending } from '../../store/loads/pending.ts';
-import { requestWalk, walkToEnd } from '../../store/loads/walk.ts';
+import { requestWalk, walkToEnd } from '../../store/loads/warehouses.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import { startLoadWarehouse } from '../../temporal/workflow-client.ts';
 import type { SearchIndexStatus } from '../../warehouse/search.ts';

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import type { Config } from '../../../schemas/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { terminal } from '../../lib/errors.ts';
-import { listKeyUsage } from '../../store/delivery/agents.ts';
+import { listKeyUsage } from '../../store/delivery/delivery-statistics.ts';
 import { readSigningKey } from '../../webhook/server/signature.ts';
 import { withStore } from '../parts/with-services.ts';
 import { type CommonOptions, flag, type Given, group, leaf, option } from '../shell/define.ts';

@@ -10,8 +10,7 @@ import { createPrivacy, type Privacy, type PrivacyKeys } from '../../privacy/pri
 import { redactsSpeech, versionOfRules } from '../../privacy/rules.ts';
 import { type Cleaner, openCleaner } from '../../privacy/threads.ts';
 import { openErasureLog } from '../../store/erasure-log.ts';
-import type { StoreKey } from '../../store/keys.ts';
-import type { Erasures, Proof } from '../../store/store.ts';
+import type { Erasures, Proof, StoreKey } from '../../store/store.ts';
 import { createProofKeys } from '../../store/windows/chain.ts';
 
 type KeySettings = Pick<Config, 'privacy' | 'store'>;

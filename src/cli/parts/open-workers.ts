@@ -1,11 +1,10 @@
 import type { Registry } from 'prom-client';
 import { mergeTemporalMetrics } from '../../health/metrics/temporal-metrics.ts';
 import { openPool } from '../../postgres/database.ts';
-import { listenToInbox } from '../../store/delivery/listen-inbox.ts';
-import { countUnderOthers } from '../../store/ledger/rules-version.ts';
-import { storeSchema } from '../../store/migrate.ts';
+import { listenToInbox } from '../../store/delivery/inbox-writer.ts';
+import { countUnderOthers } from '../../store/ledger/read-ledger.ts';
 import { recordRules } from '../../store/status/events.ts';
-import type { Store } from '../../store/store.ts';
+import { type Store, storeSchema } from '../../store/store.ts';
 import {
   connectWorker,
   installRuntime,

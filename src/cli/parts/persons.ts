@@ -11,7 +11,7 @@ import { type Meant, meantBy, type PersonRequest, requestKinds } from '../../per
 import { findCalls } from '../../pipeline/persons/erase.ts';
 import type { ErasureReceipt } from '../../pipeline/persons/receipt.ts';
 import { readDocuments } from '../../store/ledger/ledger.ts';
-import { listNewestCalls } from '../../store/ledger/newest-calls.ts';
+import { listNewestCalls } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { type Given, option, required } from '../shell/define.ts';
 import { say } from '../shell/output.ts';

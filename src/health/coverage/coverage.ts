@@ -113,7 +113,7 @@ export const buildCoverage = (input: CoverageInput): Coverage => {
       keptOutCalls: Math.max(
         0,
         ...input.warehouses.map((warehouse) =>
-          mine.reduce((sum, one) => sum + (one.warehouse === warehouse ? (one.kept_out ?? 0) : 0), 0),
+          mine.reduce((sum, one) => sum + (one.warehouse === warehouse ? one.kept_out : 0), 0),
         ),
       ),
     });

@@ -260,7 +260,7 @@ export const drawVerdicts = (
     Listed: (one) => formatCount(one.calls_listed),
     Found: (one) => formatCount(one.calls_found),
     // Verdicts of earlier versions lack it.
-    'Kept out': (one) => (one.kept_out == null ? '–' : formatCount(one.kept_out)),
+    'Kept out': (one) => formatCount(one.kept_out),
     Missing: (one) => formatCount(one.missing),
     Different: (one) => formatCount(one.different),
     Healed: (one) => formatCount(one.healed),

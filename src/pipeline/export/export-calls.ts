@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { VconUnits } from '../../calls/vcon.ts';
 import { writeFolder } from '../../lib/new-folder.ts';
-import { readLedgerRange } from '../../store/ledger/read-range.ts';
+import { readLedgerRange } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { createNdjsonWriter, createVconWriter, type ExportWriter } from './lines.ts';
 import { createParquetWriter } from './parquet.ts';

@@ -5,7 +5,7 @@ import { basename, resolve } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { terminal } from '../../lib/errors.ts';
-import { type ImportState, importKey, readImportState, saveImportState } from '../../store/windows/imports.ts';
+import { type ImportState, importKey, readImportState, saveImportState } from '../../store/status/progress.ts';
 import type { IngestDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 import { readBatch } from './import-batch.ts';

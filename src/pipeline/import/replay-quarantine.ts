@@ -7,7 +7,7 @@ import type { Transaction } from '../../postgres/database.ts';
 import { observeRecord } from '../../source/list/observe.ts';
 import { settleReplayed } from '../../store/delivery/inbox.ts';
 import { lockOpen, type QuarantinedRecord, readOpenBatch, settleQuarantine } from '../../store/delivery/quarantine.ts';
-import { lockCalls } from '../../store/ledger/lock-calls.ts';
+import { lockCalls } from '../../store/ledger/ledger.ts';
 import { tryPrepare } from '../../store/persons/gate.ts';
 import { joinFolds } from '../../store/persons/keys.ts';
 import type { IngestDeps } from '../deps.ts';

@@ -1,8 +1,8 @@
 /** Applies privacy rules to what was stored before them, or under looser ones. */
 import type { Observation } from '../../../schemas/observation.ts';
-import { resanitizeInbox, sealQuarantine } from '../../store/delivery/resanitize.ts';
+import { resanitizeInbox, sealQuarantine } from '../../store/delivery/quarantine.ts';
 import { resanitizeInLedger } from '../../store/ledger/ledger.ts';
-import { listUnderOthers } from '../../store/ledger/rules-version.ts';
+import { listUnderOthers } from '../../store/ledger/read-ledger.ts';
 import { markPending } from '../../store/loads/pending.ts';
 import { listSubjects } from '../../store/persons/calls.ts';
 import { listTextSubjects } from '../../store/persons/texts.ts';

@@ -6,10 +6,8 @@
 import { flattenVersion } from '../../calls/flatten.ts';
 import { CallsyncError, transient } from '../../lib/errors.ts';
 import { requestRereads } from '../../store/delivery/inbox.ts';
-import { noteComparison, readClock, sendAgain } from '../../store/loads/compare-loads.ts';
-import { endHealing, issueEpoch, readEpochs } from '../../store/loads/epochs.ts';
-import type { StoreLease } from '../../store/loads/lease.ts';
-import { registerWarehouse } from '../../store/loads/warehouses.ts';
+import { noteComparison, readClock, type StoreLease, sendAgain } from '../../store/loads/loads.ts';
+import { endHealing, issueEpoch, readEpochs, registerWarehouse } from '../../store/loads/warehouses.ts';
 import { repairCounters } from '../../store/status/counters.ts';
 import { isIncomplete, type LedgerMark, readLedgerMark, recreateStore, type Store } from '../../store/store.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';

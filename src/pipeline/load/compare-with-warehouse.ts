@@ -9,7 +9,7 @@ import {
   lastComparison,
   listCommitted,
   unknownLoads,
-} from '../../store/loads/compare-loads.ts';
+} from '../../store/loads/loads.ts';
 import type { Store } from '../../store/store.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 

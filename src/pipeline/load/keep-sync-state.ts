@@ -1,7 +1,7 @@
 /** Keeps the row of `sync_state` in a warehouse, so that freshness can be read there also while nothing is loaded. */
 import { CallsyncError } from '../../lib/errors.ts';
 import { readStateRow } from '../../store/status/state-row.ts';
-import { claimHeartbeat, forgetHeartbeat } from '../../store/windows/sync-state.ts';
+import { claimHeartbeat, forgetHeartbeat } from '../../store/windows/windows.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 
 /**

@@ -1,8 +1,6 @@
 /** Regular work that keeps the store small and notices what was restored from a backup. */
 
-import { isComparisonDue } from '../../store/loads/compare-loads.ts';
-import { createLease } from '../../store/loads/lease.ts';
-import { abandonLoads } from '../../store/loads/loads.ts';
+import { abandonLoads, createLease, isComparisonDue } from '../../store/loads/loads.ts';
 import { forgetWarehouses, keepWarehouses } from '../../store/loads/warehouses.ts';
 import { expireRows, type RetentionRules } from '../../store/retention.ts';
 import { joinCounters } from '../../store/status/counters.ts';

@@ -1,8 +1,8 @@
 /** Carries out a request to erase: finds the calls, erases them everywhere, looks whether anything is left, and signs what was done. */
 import { CallsyncError, terminal } from '../../lib/errors.ts';
 import type { Meant } from '../../persons/request.ts';
-import { countStates, findTombstones } from '../../store/ledger/ledger-windows.ts';
-import { createLease } from '../../store/loads/lease.ts';
+import { countStates, findTombstones } from '../../store/ledger/read-ledger.ts';
+import { createLease } from '../../store/loads/loads.ts';
 import { eraseCalls, findNamingCalls, purgeCalls } from '../../store/persons/calls.ts';
 import { findHeldCalls, listFreeCalls } from '../../store/persons/gate.ts';
 import { addErased, awaitFolds, findKnown } from '../../store/persons/keys.ts';

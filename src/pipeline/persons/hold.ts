@@ -5,7 +5,7 @@ import { terminal } from '../../lib/errors.ts';
 import type { Meant } from '../../persons/request.ts';
 import { leastText } from '../../persons/subjects.ts';
 import type { LoggedHold } from '../../store/erasure-log.ts';
-import { findTombstones } from '../../store/ledger/ledger-windows.ts';
+import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import { addHoldKeys, dropHolds, findKnown, listHolds } from '../../store/persons/keys.ts';
 import { addReceipt, type ReceiptProof } from '../../store/persons/receipts.ts';
 import { listTextSubjects, purgeTexts } from '../../store/persons/texts.ts';

@@ -1,7 +1,7 @@
 /** The axis on which the ledger and the list can be compared. */
 import type { ListConfig } from '../../../schemas/config/list.ts';
 import { isCuttable } from '../../source/list/list-query.ts';
-import type { LedgerAxis } from '../../store/ledger/ledger-windows.ts';
+import type { LedgerAxis } from '../../store/ledger/read-ledger.ts';
 
 export interface ChosenAxis {
   /** Name in the list's configuration. */

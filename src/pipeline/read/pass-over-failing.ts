@@ -3,7 +3,7 @@ import type { Range, ReadTotals } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { axisOf, isCuttable } from '../../source/list/list-query.ts';
 import { isServiceUp } from '../../source/read/isolate-poison.ts';
-import { replaceProblems } from '../../store/windows/problems.ts';
+import { replaceProblems } from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 
 /** What an answer can be at fault for; everything else (access, tokens, the store) concerns all windows. */

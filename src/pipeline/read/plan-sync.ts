@@ -3,9 +3,13 @@ import type { Direction, Range } from '../../../schemas/orchestration.ts';
 import { CallsyncError } from '../../lib/errors.ts';
 import { type Interval, subtract } from '../../lib/intervals.ts';
 import { asLive } from '../../source/http/limiter.ts';
-import { listProblems } from '../../store/windows/problems.ts';
-import { continuousSync, readSyncState, recordSeen, recordSyncError } from '../../store/windows/sync-state.ts';
-import { advanceWatermark, uncoveredRanges } from '../../store/windows/windows.ts';
+import {
+  advanceWatermark,
+  listProblems,
+  recordSeen,
+  recordSyncError,
+  uncoveredRanges,
+} from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 import { askServiceTime } from './service-time.ts';
 
@@ -49,8 +53,10 @@ const [shortestRun, longestRun] = [5, 120];
 /** The watermark decides where to begin: it does not move while the sync is down, unlike a start relative to now. */
 export const planSync = async ({ store, source, sync, now }: SyncDeps, signal?: AbortSignal): Promise<PlannedSync> => {
   const { axis, settle, overlap, start, direction } = sync;
-  const watermark = (await advanceWatermark(store, { name: continuousSync, axis, start })) ?? start;
-  const startedFrom = (await readSyncState(store))?.startedFrom ?? Number.NEGATIVE_INFINITY;
+  const { watermark, startedFrom } = (await advanceWatermark(store, { axis, start })) ?? {
+    watermark: start,
+    startedFrom: start,
+  };
   const present = await askServiceTime(source, { axis, local: now().getTime() * 1000, signal });
   const settledTo = present - settle;
   const from = Math.max(startedFrom, watermark - overlap - settle - lookBack);
@@ -86,11 +92,11 @@ const newestFirst = (ranges: readonly Interval[]): Range[] => [...ranges].sort((
 
 /** Moves the watermark to the end of the contiguous prefix of read windows; null while nothing is read. */
 export const finishSync = async (
-  { store, sync }: SyncDeps,
+  { store }: SyncDeps,
   { seenTo }: { readonly seenTo: number },
 ): Promise<{ readonly watermark: number | null }> => {
-  const watermark = (await advanceWatermark(store, { name: continuousSync, axis: sync.axis })) ?? null;
-  await recordSeen(store, continuousSync, seenTo);
+  const watermark = (await advanceWatermark(store))?.watermark ?? null;
+  await recordSeen(store, seenTo);
   return { watermark };
 };
 
@@ -106,9 +112,7 @@ export const asSync = async <T>(
     return await asLive(work);
   } catch (error) {
     const code = error instanceof CallsyncError ? error.code : 'UNEXPECTED';
-    await recordSyncError(store, continuousSync, code).catch((cause: unknown) =>
-      log('sync error not stored', { error: cause }),
-    );
+    await recordSyncError(store, code).catch((cause: unknown) => log('sync error not stored', { error: cause }));
     throw error;
   }
 };

@@ -1,11 +1,11 @@
 /** Reads a window by a summary listing: whole records are fetched only for calls that are new or have changed. */
 import type { Observation } from '../../../schemas/observation.ts';
-import type { LateContext } from '../../rereads/late-change.ts';
 import { planFetches } from '../../source/list/fetch-plan.ts';
 import { axisOf, boundStep, canLeaveOut, isCuttable } from '../../source/list/list-query.ts';
 import { observeCalls } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
-import { meanDocumentBytes } from '../../store/ledger/ledger-windows.ts';
+import type { LateContext } from '../../store/ledger/late-changes.ts';
+import { meanDocumentBytes } from '../../store/ledger/read-ledger.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 import { type CompareListingInput, compareListing, type ListingComparison } from './compare-listing.ts';

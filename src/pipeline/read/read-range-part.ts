@@ -2,8 +2,7 @@
 import { addTotals, type Direction, emptyTotals, type Range, type ReadTotals } from '../../../schemas/orchestration.ts';
 import { axisOf, isCuttable } from '../../source/list/list-query.ts';
 import { readWindow, type WindowResult } from '../../source/read/read-window.ts';
-import { replaceProblems } from '../../store/windows/problems.ts';
-import { recordWindow, uncoveredRanges } from '../../store/windows/windows.ts';
+import { recordWindow, replaceProblems, uncoveredRanges } from '../../store/windows/windows.ts';
 import type { ReadDeps, RunOptions } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 import { passOverFailing } from './pass-over-failing.ts';

@@ -5,7 +5,7 @@ import { boundStep } from '../../source/list/list-query.ts';
 import { observeCall } from '../../source/list/observe-call.ts';
 import { readWindow } from '../../source/read/read-window.ts';
 import { forgetAnswered, listRereads, type Reread, settleRereads } from '../../store/delivery/inbox.ts';
-import { readCallTimes } from '../../store/ledger/ledger-windows.ts';
+import { readCallTimes } from '../../store/ledger/read-ledger.ts';
 import type { ReadDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 import { chooseAxis } from './choose-axis.ts';

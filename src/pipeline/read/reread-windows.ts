@@ -1,8 +1,6 @@
 /** Re-reads older windows by summary listings, because calls change late: how far back is learned from how late they did. */
 import type { RereadTotals } from '../../../schemas/orchestration.ts';
 import { unite } from '../../lib/intervals.ts';
-import { type Horizon, type HorizonRules, learnHorizon } from '../../rereads/learn-horizon.ts';
-import { planParts, type RereadPart, type RereadPlan, type RereadRules } from '../../rereads/plan-parts.ts';
 import { axisOf, defaultAxis, isCuttable } from '../../source/list/list-query.ts';
 import {
   compactLateChanges,
@@ -17,15 +15,20 @@ import {
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
 import { chooseAxis } from './choose-axis.ts';
+import {
+  type Horizon,
+  learnHorizon,
+  planParts,
+  type RereadPart,
+  type RereadPlan,
+  type RereadRules,
+} from './plan-rereads.ts';
 import { readChanged } from './read-changed.ts';
 import { nextLength } from './read-range-part.ts';
 
-/** Microseconds; `share` and `sample` from 0 to 1. */
-export type RereadSettings = HorizonRules & RereadRules;
-
 export interface RereadDeps extends ReadDeps {
   readonly now: () => Date;
-  readonly reread: RereadSettings;
+  readonly reread: RereadRules;
 }
 
 export interface PlannedRereads extends RereadPlan {

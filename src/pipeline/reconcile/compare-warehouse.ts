@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Range, WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { flattenCall, flattenVersion } from '../../calls/flatten.ts';
 import { findInLedger } from '../../store/ledger/ledger.ts';
-import { type ExpectedCall, readExpected } from '../../store/ledger/ledger-windows.ts';
+import { type ExpectedCall, readExpected } from '../../store/ledger/read-ledger.ts';
 import { digestCall } from '../../warehouse/call-digest.ts';
 import { contentHash } from '../../warehouse/content-hash.ts';
 import type { CallDigest, CallGuard, FlatRows } from '../../warehouse/warehouse.ts';

@@ -1,7 +1,7 @@
 /** Makes the rows of one warehouse what the ledger says, after a comparison. */
 import type { WarehouseLevel } from '../../../schemas/orchestration.ts';
 import { callTimestampOf } from '../../calls/flatten.ts';
-import { readExpected } from '../../store/ledger/ledger-windows.ts';
+import { readExpected } from '../../store/ledger/read-ledger.ts';
 import { requestRewrite } from '../../store/loads/pending.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
 import type { CallGuard } from '../../warehouse/warehouse.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../../schemas/orchestration.ts';
 import { dayMicros as day } from '../../lib/day.ts';
 import { CallsyncError, terminal } from '../../lib/errors.ts';
-import { lastLoads } from '../../store/ledger/ledger-windows.ts';
+import { lastLoads } from '../../store/ledger/read-ledger.ts';
 import { firstReadInstant } from '../../store/windows/windows.ts';
 import { chooseAxis } from '../read/choose-axis.ts';
 import { findUnjudged, type JudgedDay, listDays } from './judged-days.ts';

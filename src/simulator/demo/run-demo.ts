@@ -25,7 +25,7 @@ import { CallsyncError, terminal, transient } from '../../lib/errors.ts';
 import { startBigQueryEmulator } from '../../local/bigquery/emulator.ts';
 import { defaultAxis } from '../../source/list/list-query.ts';
 import { applyPreset } from '../../source/presets/presets.ts';
-import { findTombstones } from '../../store/ledger/ledger-windows.ts';
+import { findTombstones } from '../../store/ledger/read-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import { ensureSchedules } from '../../temporal/schedules.ts';
 import { startBackfill } from '../../temporal/workflow-client.ts';

@@ -1,7 +1,6 @@
 /** How calls arrived, and what of the webhooks was lost. Times in microseconds. */
-
 import { hashJson } from '../../calls/fold.ts';
-import type { Queryable } from '../../postgres/database.ts';
+import { type Queryable, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 
 /** Statuses of calls that the service sends to a webhook (interface §1). */
@@ -80,10 +79,9 @@ export const measureWebhooks = async (
 
 /** Of the senders, because the ledger has no index by this time: a row each, however many calls there are. */
 const firstWebhook = async (db: Queryable): Promise<number | null> => {
-  const [row] = await db.query<{ first: number | null }>(
-    `SELECT ${toMicros('min(first_at)')} AS first FROM delivery_senders`,
+  return (
+    (await readValue<number | null>(db, `SELECT ${toMicros('min(first_at)')} AS first FROM delivery_senders`)) ?? null
   );
-  return row?.first ?? null;
 };
 
 /** Ranges that were read, on whatever axis, overlapping the given one. */
@@ -97,3 +95,56 @@ export const readRanges = async (
                      WHERE window_to > ${toTimestamp('$1')} AND window_from < ${toTimestamp('$2')})) AS r`,
     [range.from, range.to],
   );
+
+export interface Agent {
+  /** Null = a delivery without the header. */
+  readonly agent: string | null;
+  readonly deliveries: number;
+  readonly firstSeen: Date;
+  readonly lastSeen: Date;
+  /** It was first seen within a week, after others. */
+  readonly isNew: boolean;
+}
+
+export interface KeyUsage {
+  /** Name of the key; null = unsigned. */
+  readonly key: string | null;
+  readonly deliveries: number;
+  readonly firstUsed: Date;
+  readonly lastUsed: Date;
+}
+
+/** Those that were merged, and the first of those that wait. */
+const senders = `SELECT * FROM delivery_senders UNION ALL (
+  SELECT agent, signing_key, 1, received_at, received_at FROM inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 5000)`;
+
+/** Of deliveries that were let in, newest agent first. */
+export const listAgents = async (db: Queryable): Promise<Agent[]> =>
+  await db.query<Agent>(
+    `SELECT agent, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstSeen", max(last_at) AS "lastSeen",
+            min(first_at) > now() - interval '7 days' AND min(first_at) > min(min(first_at)) OVER () AS "isNew"
+       FROM (${senders}) s GROUP BY agent ORDER BY min(first_at) DESC`,
+  );
+
+/**
+ * Which signing keys verified deliveries, and when last: the evidence on which an old one is retired. Last used
+ * first; a configured key that is not listed was never used.
+ */
+export const listKeyUsage = async (db: Queryable): Promise<KeyUsage[]> =>
+  await db.query<KeyUsage>(
+    `SELECT signing_key AS key, sum(deliveries)::bigint AS deliveries, min(first_at) AS "firstUsed", max(last_at) AS "lastUsed"
+       FROM (${senders}) s GROUP BY signing_key ORDER BY max(last_at) DESC`,
+  );
+
+/** Finds and removes a delivery by the SHA-256 of its body. */
+export const createSampleStore = (db: Queryable) => ({
+  hasDelivery: async (bodyHash: Buffer): Promise<boolean> => {
+    const rows = await db.query('SELECT 1 FROM inbox WHERE body_hash = $1 LIMIT 1', [bodyHash]);
+    return rows.length > 0;
+  },
+  /** From the inbox first: a merge that holds the row ends before it is deleted, and what it quarantined follows. */
+  removeDelivery: async (bodyHash: Buffer): Promise<void> => {
+    await db.query('DELETE FROM inbox WHERE body_hash = $1', [bodyHash]);
+    await db.query('DELETE FROM quarantine WHERE body_hash = $1', [bodyHash]);
+  },
+});

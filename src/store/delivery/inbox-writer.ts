@@ -1,8 +1,12 @@
 /** Writes deliveries to `callsync.inbox` in groups: one statement and one commit for many. */
+
+import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { transient } from '../../lib/errors.ts';
+import { scramVerifier } from '../../lib/keyed-hash.ts';
+import type { Queryable } from '../../postgres/database.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
-import { inboxChannel } from './listen-inbox.ts';
+import { storeSchema } from '../store.ts';
 
 /** A verified delivery, on its way to the inbox. */
 export interface Delivery {
@@ -50,8 +54,7 @@ const columnCount = 10;
  * Its statements need no more rights than `receiverGrants`.
  * @param pool as `openPool` has it, which listens to what its connections lose; of the receiver's own, so that a busy merge cannot hold back an answer; `max` at least the writers + 1.
  */
-export const createInboxWriter = (options: { pool: pg.Pool; schema?: string }): InboxWriter => {
-  const { pool, schema = 'callsync' } = options;
+export const createInboxWriter = ({ pool }: { readonly pool: pg.Pool }): InboxWriter => {
   const durable = new WeakSet<pg.PoolClient>();
 
   const run = async <Row extends pg.QueryResultRow>(
@@ -85,7 +88,7 @@ export const createInboxWriter = (options: { pool: pg.Pool; schema?: string }): 
         values.push(one.arrivalId, one.deliveryId, one.hookId, one.agent, one.receivedAt.toISOString());
         values.push(one.signingKey, one.body, one.bodyHash, one.privacyVersion ?? null, spooled);
       }
-      const text = `INSERT INTO ${schema}.inbox (${insertColumns}) VALUES ${placeholders(deliveries.length)}
+      const text = `INSERT INTO callsync.inbox (${insertColumns}) VALUES ${placeholders(deliveries.length)}
                     ON CONFLICT (arrival_id) DO NOTHING`;
       await run(deadlineMs, text, values);
     },
@@ -102,13 +105,13 @@ export const createInboxWriter = (options: { pool: pg.Pool; schema?: string }): 
       await run(
         deadlineMs,
         `WITH stored AS (
-           INSERT INTO ${schema}.inbox (arrival_id, delivery_id, hook_id, agent, received_at, reason, outcome)
+           INSERT INTO callsync.inbox (arrival_id, delivery_id, hook_id, agent, received_at, reason, outcome)
            SELECT arrival_id, delivery_id, hook_id, agent, received_at, reason, 'rejected'
              FROM jsonb_to_recordset($1::jsonb) AS rejected
                   (arrival_id uuid, delivery_id text, hook_id text, agent text, received_at timestamptz, reason text)
            ON CONFLICT (arrival_id) DO NOTHING RETURNING seq)
-         INSERT INTO ${schema}.unloaded_deliveries (warehouse, rejected, seq)
-         SELECT c.warehouse, true, seq FROM stored, (${concernedWarehouses("'{}'", schema)}) AS c`,
+         INSERT INTO callsync.unloaded_deliveries (warehouse, rejected, seq)
+         SELECT c.warehouse, true, seq FROM stored, (${concernedWarehouses("'{}'")}) AS c`,
         [JSON.stringify(rows)],
       );
     },
@@ -119,14 +122,14 @@ export const createInboxWriter = (options: { pool: pg.Pool; schema?: string }): 
 
     async ping({ deadlineMs }) {
       // Takes the same lock and needs the same rights as a delivery, but writes nothing.
-      await run(deadlineMs, `INSERT INTO ${schema}.inbox (received_at) SELECT now() WHERE false`, []);
+      await run(deadlineMs, `INSERT INTO callsync.inbox (received_at) SELECT now() WHERE false`, []);
     },
 
     async depth({ deadlineMs }) {
       const rows = await run<{ pending: number; oldest: Date | null }>(
         deadlineMs,
-        `SELECT (SELECT coalesce(sum(value), 0)::int FROM ${schema}.counters WHERE name = 'deliveries:pending') AS pending,
-                (SELECT received_at FROM ${schema}.inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS oldest`,
+        `SELECT (SELECT coalesce(sum(value), 0)::int FROM callsync.counters WHERE name = 'deliveries:pending') AS pending,
+                (SELECT received_at FROM callsync.inbox WHERE outcome = 'pending' ORDER BY seq LIMIT 1) AS oldest`,
         [],
       );
       return { pending: rows[0]?.pending ?? 0, oldestReceivedAt: rows[0]?.oldest ?? null };
@@ -169,4 +172,96 @@ const within = async <T>(work: Promise<T>, ms: number): Promise<T> => {
   } finally {
     clearTimeout(timer);
   }
+};
+
+/** Channel of `NOTIFY`; messages carry nothing, because the inbox says which deliveries wait. */
+const inboxChannel = 'callsync_inbox';
+
+/** A connection that is silent for so long is asked for an answer. */
+const askAfterMs = 30_000;
+const reconnectAfterMs = 1_000;
+
+/**
+ * Calls `onDeliveries` for each notification, and at each new connection, because what came before it was not heard.
+ * Reconnects until `stop`.
+ * @param pool whose one connection is taken for good.
+ * @param onFailure told once of attempts that fail one after the other, until one listens again.
+ */
+export const listenToInbox = (
+  pool: pg.Pool,
+  onDeliveries: () => void,
+  onFailure: (error: unknown) => void,
+): { readonly stop: () => Promise<void> } => {
+  let failures = 0;
+  const stopped = new AbortController();
+  const pause = (ms: number): Promise<void> => delay(ms, undefined, stopped).catch(() => undefined);
+  const listenOnce = async (): Promise<void> => {
+    const client = await pool.connect();
+    try {
+      const lost = new Promise<never>((_, reject) => client.once('error', reject).once('end', reject));
+      lost.catch(() => undefined);
+      client.on('notification', onDeliveries);
+      await client.query(`LISTEN ${inboxChannel}`);
+      failures = 0;
+      onDeliveries();
+      while (!stopped.signal.aborted) {
+        await Promise.race([pause(askAfterMs), lost]);
+        await client.query('SELECT 1');
+      }
+    } finally {
+      client.release(true);
+    }
+  };
+  const listening = (async () => {
+    while (!stopped.signal.aborted) {
+      await listenOnce().catch((error) => {
+        failures += 1;
+        // The first ends a connection that listened, as every restart of the server does.
+        if (failures === 2) onFailure(error);
+      });
+      await pause(reconnectAfterMs);
+    }
+  })();
+  return {
+    stop: () => {
+      stopped.abort();
+      return listening;
+    },
+  };
+};
+
+/** Statements that give a role exactly the rights that `createInboxWriter` needs. */
+export const receiverGrants = (role: string): readonly string[] => {
+  const grantee = `"${role.replaceAll('"', '""')}"`;
+  const inbox = `${storeSchema}.inbox`;
+  return [
+    `REVOKE ALL ON ALL TABLES IN SCHEMA ${storeSchema} FROM ${grantee}`,
+    `GRANT USAGE ON SCHEMA ${storeSchema} TO ${grantee}`,
+    `GRANT INSERT ON ${inbox} TO ${grantee}`,
+    // The same delivery again is noticed by its arrival_id; age and depth of the inbox need the others.
+    `GRANT SELECT (seq, arrival_id, outcome, received_at) ON ${inbox} TO ${grantee}`,
+    `GRANT SELECT ON ${storeSchema}.counters TO ${grantee}`,
+    // It compares its key of tokens, and could not keep workers out with one of its own.
+    `GRANT SELECT ON ${storeSchema}.token_keys TO ${grantee}`,
+    // Warehouses are told of rejected deliveries.
+    `GRANT INSERT ON ${storeSchema}.unloaded_deliveries TO ${grantee}`,
+    `GRANT SELECT (name, configured_at) ON ${storeSchema}.warehouses TO ${grantee}`,
+  ];
+};
+
+/**
+ * Makes the role, or sets its password if it is there, and gives it its rights. The store must be migrated.
+ * @param password undefined = the role is there and keeps its own.
+ */
+export const setUpReceiverRole = async (db: Queryable, role: string, password: string | undefined): Promise<void> => {
+  const [present] = await db.query('SELECT FROM pg_roles WHERE rolname = $1', [role]);
+  if (password !== undefined) {
+    const verb = present === undefined ? 'CREATE' : 'ALTER';
+    const [made] = await db.query<{ sql: string }>(
+      `SELECT format('${verb} ROLE %I LOGIN PASSWORD %L', $1::text, $2::text) AS sql`,
+      [role, scramVerifier(password)],
+    );
+    await db.query(made?.sql ?? '');
+  }
+  for (const statement of receiverGrants(role)) await db.query(statement);
 };

@@ -4,9 +4,9 @@ import { sourceRank } from '../../../schemas/observation.ts';
 import { erasedName, type Row, tableOf } from '../../../schemas/tables.ts';
 import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
+import { findTombstones } from '../ledger/read-ledger.ts';
 import { concernedWarehouses } from '../loads/warehouses.ts';
-import { firstBodiesSql } from './first-bodies.ts';
-import { lockRows } from './lock-rows.ts';
+import { firstBodiesSql, lockRows } from './quarantine.ts';
 
 export interface PendingDelivery {
   readonly seq: number;
@@ -133,11 +133,8 @@ const nameErased = async (
   callIds: readonly string[],
   keyOf: KeyOf,
 ): Promise<ReadonlyMap<string, string>> => {
-  const rows = await db.query<{ id: string }>(
-    'SELECT call_id AS id FROM ledger WHERE call_id = ANY($1) AND tombstone',
-    [callIds],
-  );
-  return new Map(rows.map(({ id }) => [id, erasedName(keyOf(id))]));
+  const tombstones = await findTombstones(db, callIds);
+  return new Map(Array.from(tombstones, (id) => [id, erasedName(keyOf(id))]));
 };
 
 const queueSql = `INSERT INTO unloaded_deliveries (warehouse, rejected, seq)

@@ -1,11 +1,9 @@
 /** Records that could not become observations, with their bytes, until somebody replays or drops them. */
-
 import { createHash } from 'node:crypto';
 import type { ObservationSource, RejectedRecord } from '../../../schemas/observation.ts';
-import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { isSealed } from '../../lib/sealed.ts';
+import { type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { arrayText } from '../store.ts';
-import { firstBodiesSql } from './first-bodies.ts';
-import { lockRows } from './lock-rows.ts';
 
 export interface QuarantineEntry {
   readonly id: number;
@@ -150,3 +148,112 @@ export const settleQuarantine = (
     await tx.query('UPDATE quarantine SET state = $2, settled_at = now() WHERE id = ANY($1)', [open, state]);
     return open.length;
   });
+
+/**
+ * Of rows, those up to a sum of bytes of their bodies, in the order of a key; the first comes however long it is.
+ * @param rows SELECT of `body`, the key and whatever else is wanted; bounded in number, for all of its bodies are measured.
+ * @param bytes the sum, as SQL.
+ */
+export const firstBodiesSql = (rows: string, key: 'id' | 'seq', bytes: string): string =>
+  `SELECT * FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY ${key}) AS bytes, row_number() OVER (ORDER BY ${key}) AS position
+                    FROM (${rows}) r) m WHERE bytes <= ${bytes} OR position = 1`;
+
+const keys = { inbox: 'seq', quarantine: 'id', websocket_frames: 'id' } as const;
+
+/**
+ * Keys of the rows, locked in their order, as all lock them who wait for them: an UPDATE locks rows as it meets them, and two that meet
+ * the same rows in other orders wait for each other for good.
+ * @param where condition on the table's columns; `$1` holds `values`.
+ */
+export const lockRows = async (
+  tx: Transaction,
+  table: keyof typeof keys,
+  where: string,
+  values: readonly unknown[],
+): Promise<readonly number[]> => {
+  return await readColumn<number>(
+    tx,
+    `SELECT ${keys[table]} AS key FROM ${table} WHERE ${where} ORDER BY ${keys[table]} FOR UPDATE`,
+    [values],
+  );
+};
+
+export interface StoredFrame {
+  /** One run of `callsync tap`, and the number of the connection within it. */
+  readonly session: string;
+  readonly receivedAt: Date;
+  readonly binary: boolean;
+  readonly body: Buffer;
+}
+
+/** Stores one frame with its bytes as they came. */
+export const storeFrame = async (db: Queryable, frame: StoredFrame): Promise<void> => {
+  await db.query('INSERT INTO websocket_frames (session, received_at, is_binary, body) VALUES ($1, $2, $3, $4)', [
+    frame.session,
+    frame.receivedAt,
+    frame.binary,
+    frame.body,
+  ]);
+};
+
+interface Admitted {
+  readonly body: Buffer;
+  readonly bodyHash: Buffer;
+}
+
+/** The bytes of a table: their keys in order, those of one key as they are now, and what they become. `version` is that of the rules. */
+const heldBytes = {
+  inbox: {
+    keys: `SELECT seq FROM inbox WHERE octet_length(body) > 0 AND ($1::text IS NULL OR privacy_version IS DISTINCT FROM $1) ORDER BY seq`,
+    read: `SELECT body, body_hash AS "bodyHash" FROM inbox
+            WHERE seq = $1 AND octet_length(body) > 0 AND ($2::text IS NULL OR privacy_version IS DISTINCT FROM $2) FOR UPDATE`,
+    write: 'UPDATE inbox SET body = $2, body_hash = $3, privacy_version = coalesce($4, privacy_version) WHERE seq = $1',
+  },
+  quarantine: {
+    keys: 'SELECT id FROM quarantine WHERE octet_length(body) > 0 AND $1::text IS NULL ORDER BY id',
+    read: `SELECT body, body_hash AS "bodyHash" FROM quarantine
+            WHERE id = $1 AND octet_length(body) > 0 AND $2::text IS NULL FOR UPDATE`,
+    write: 'UPDATE quarantine SET body = $2, body_hash = $3, call_id = NULL WHERE id = $1 AND $4::text IS NULL',
+  },
+} as const;
+
+/**
+ * Row by row: who holds one and waits for a call, whose erasure waits for another row, would wait for good. With a version, what did not
+ * change is marked too. Returns how many changed.
+ */
+const rewriteBytes = async (
+  db: Database,
+  { keys, read, write }: (typeof heldBytes)[keyof typeof heldBytes],
+  version: string | null,
+  rewrite: (held: Admitted) => Admitted,
+): Promise<number> => {
+  let changed = 0;
+  for (const key of await readColumn<number>(db, keys, [version])) {
+    const isChanged = await db.transaction(async (tx) => {
+      const [held] = await tx.query<Admitted>(read, [key, version]);
+      if (held === undefined) return false;
+      const { body, bodyHash } = rewrite(held);
+      const isSame = body.equals(held.body);
+      if (!isSame || version !== null) await tx.query(write, [key, body, bodyHash, version]);
+      return !isSame;
+    });
+    changed += Number(isChanged);
+  }
+  return changed;
+};
+
+/**
+ * @param admit what is stored of a raw body. A body that rules have changed before keeps the hash of its raw bytes.
+ * @param version of the rules: bodies that are under them are passed over, others are under them then. Without one all are looked at.
+ */
+export const resanitizeInbox = (db: Database, admit: (body: Buffer) => Admitted, version?: string): Promise<number> =>
+  rewriteBytes(db, heldBytes.inbox, version ?? null, ({ body, bodyHash }) => {
+    if (isSealed(body)) return { body, bodyHash };
+    const admitted = admit(body);
+    const isRaw = createHash('sha256').update(body).digest().equals(bodyHash);
+    return isRaw ? admitted : { body: admitted.body, bodyHash };
+  });
+
+/** @param seal what is kept of bytes that could not be read. Their hash stays, by which they are known again. */
+export const sealQuarantine = (db: Database, seal: (body: Buffer) => Buffer): Promise<number> =>
+  rewriteBytes(db, heldBytes.quarantine, null, ({ body, bodyHash }) => ({ body: seal(body), bodyHash }));

@@ -1,16 +1,29 @@
 /** How late calls change: what folds saw, and how far re-reading has looked. Times in microseconds. */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { LedgerRow } from '../../calls/fold.ts';
+import { parseTimestamp } from '../../lib/timestamps.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import { bucketOf } from '../../rereads/age-buckets.ts';
-import { type LateContext, lateChangeOf } from '../../rereads/late-change.ts';
-import type { LateBucket } from '../../rereads/learn-horizon.ts';
-import type { CoveredBand } from '../../rereads/plan-parts.ts';
 import { keepMeta } from '../meta.ts';
 
 /** What the age of a change is counted from: the end of processing, or the call's own time. */
 export type LateBasis = 'processed' | 'timestamp';
+
+export interface LateBucket {
+  readonly bucket: number;
+  /** Changes seen. */
+  readonly changes: number;
+  /** The same, each divided by the share of windows in which it could have been seen. */
+  readonly weight: number;
+}
+
+export interface CoveredBand {
+  readonly band: number;
+  readonly kind: 'all' | 'sample';
+  /** Changes made before this instant have been looked for. */
+  readonly coveredAt: number;
+}
 
 /** Older changes say little about today's service. */
 const memoryMonths = 12;
@@ -141,4 +154,93 @@ export const readRereadHistory = async (db: Queryable, axis: string): Promise<Re
     requests7d: sums?.requests ?? 0,
     changed7d: sums?.changed ?? 0,
   };
+};
+
+/** Ages in log-spaced buckets: the first minute, then eight for each doubling. All times in microseconds. */
+const firstEdge = 60_000_000;
+const perOctave = 8;
+
+const endOf = (bucket: number): number => Math.ceil(firstEdge * 2 ** (bucket / perOctave));
+
+/** The bucket of an age, from 0. */
+export const bucketOf = (age: number): number => {
+  if (age < firstEdge) return 0;
+  const near = Math.floor(perOctave * Math.log2(age / firstEdge)) + 1;
+  if (age < endOf(near - 1)) return near - 1;
+  return age < endOf(near) ? near : near + 1;
+};
+
+/** Ages `[from, to)` of a bucket. */
+export const bucketEdges = (bucket: number): { readonly from: number; readonly to: number } => ({
+  from: bucket === 0 ? 0 : endOf(bucket - 1),
+  to: endOf(bucket),
+});
+
+export interface LateChange {
+  /** Microseconds since the end of processing that the record had before, where it had one. */
+  readonly sinceProcessed: number | undefined;
+  /** Microseconds since the call's own time. */
+  readonly sinceTimestamp: number | undefined;
+}
+
+/** What is known of a reading that found changes. */
+export interface LateContext {
+  /** Changes found count this often: 1 / the share of windows that are read like this one. */
+  readonly weight: number;
+  /** When the same calls were last looked at; null = so long ago that the time of a change cannot be told. */
+  readonly since: number | null;
+}
+
+const pollRank = 2;
+const webhookRank = 1;
+
+const timeOf = (row: LedgerRow, field: string): number | undefined => parseTimestamp(row.document?.[field]);
+
+/**
+ * The ages at which the record changed, or undefined when nothing of it did: fields seen for the first time are no
+ * change of the call. A new end of processing is the time of the change; so is a webhook's; a poll only says that it
+ * happened since the last observation, so the middle is taken, unless that span is too long to tell.
+ */
+const lateChangeOf = (
+  before: LedgerRow,
+  after: LedgerRow,
+  processedField: string,
+  context?: LateContext,
+): LateChange | undefined => {
+  if (before.tombstone || after.tombstone) return undefined;
+  const changed = Object.keys(after.versions).filter((name) => {
+    if (!Object.hasOwn(before.versions, name) || before.versions[name]?.[2] === after.versions[name]?.[2]) return false;
+    return !isDeepStrictEqual(before.document?.[name], after.document?.[name]);
+  });
+  if (changed.length === 0) return undefined;
+  const processed = timeOf(before, processedField);
+  const timestamp = timeOf(before, 'timestamp') ?? timeOf(after, 'timestamp');
+  const at = changeTime(before, after, changed, { processed, reprocessed: timeOf(after, processedField), context });
+  if (at === undefined) return undefined;
+  const since = (start: number | undefined) => (start === undefined ? undefined : Math.max(0, at - start));
+  return { sinceProcessed: since(processed), sinceTimestamp: since(timestamp) };
+};
+
+const changeTime = (
+  before: LedgerRow,
+  after: LedgerRow,
+  changed: readonly string[],
+  known: {
+    readonly processed: number | undefined;
+    readonly reprocessed: number | undefined;
+    readonly context: LateContext | undefined;
+  },
+): number | undefined => {
+  const { processed, reprocessed, context } = known;
+  if (processed !== undefined && reprocessed !== undefined && reprocessed > processed) return reprocessed;
+  const [observedAt, rank] = changed
+    .map((name) => after.versions[name] ?? ([0, 0, ''] as const))
+    .reduce((a, b) => (b[0] > a[0] ? b : a));
+  if (rank === webhookRank) return observedAt;
+  if (rank !== pollRank || context?.since === null) return undefined;
+  const earlier = Math.max(before.lastSeenAt ?? 0, context?.since ?? 0);
+  const middle = (earlier + observedAt) / 2;
+  if (context !== undefined) return middle;
+  const start = processed ?? timeOf(before, 'timestamp');
+  return start !== undefined && observedAt - earlier <= (observedAt - start) / 2 ? middle : undefined;
 };

@@ -1,12 +1,9 @@
 /** The ledger: one row per call. Row locks in key order serialise changes; `revision` numbers them. */
-
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import type { CallDocument } from '../../../schemas/call.ts';
 import type { Observation, ObservationSource } from '../../../schemas/observation.ts';
 import {
-  type FieldChange,
-  type FieldVersion,
   fold,
   foldErasure,
   foldRules,
@@ -18,10 +15,9 @@ import {
 } from '../../calls/fold.ts';
 import { parseTimestamp } from '../../lib/timestamps.ts';
 import { BinaryCopyWriter } from '../../postgres/binary-copy.ts';
-import type { Queryable, Transaction } from '../../postgres/database.ts';
+import { type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
 import type { SubjectIndex } from '../store.ts';
-import { claimCalls } from './lock-calls.ts';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
@@ -50,48 +46,22 @@ export interface FoldOutcome {
   readonly unchanged: number;
 }
 
-export const ledgerColumns = `l.call_id, l.revision, l.tombstone, l.fields, l.field_changes,
-  ${toMicros('l.first_seen_at')} AS first_seen_at, ${toMicros('l.last_seen_at')} AS last_seen_at,
-  ${toMicros('l.changed_at')} AS changed_at, ${toMicros('l.webhook_at')} AS webhook_at,
-  ${toMicros('l.poll_at')} AS poll_at, ${toMicros('l.import_at')} AS import_at,
-  ${toMicros('l.missing_since')} AS missing_since, l.privacy_version`;
-
-export interface StoredLedgerRow {
-  readonly call_id: string;
-  readonly revision: number;
-  readonly tombstone: boolean;
-  readonly fields: Record<string, FieldVersion>;
-  readonly field_changes: Record<string, FieldChange> | null;
-  readonly first_seen_at: number | null;
-  readonly last_seen_at: number | null;
-  readonly changed_at: number | null;
-  readonly webhook_at: number | null;
-  readonly poll_at: number | null;
-  readonly import_at: number | null;
-  readonly missing_since: number | null;
-  readonly privacy_version: string | null;
-  readonly body?: Buffer | null;
-}
-
 const sources: readonly ObservationSource[] = ['webhook', 'poll', 'import'];
 
+/** As `StoredLedgerRow` names them. */
+export const ledgerColumns = `l.call_id AS "callId", l.revision, l.tombstone, l.fields AS versions,
+  coalesce(l.field_changes, '{}') AS "fieldChanges", ${toMicros('l.first_seen_at')} AS "firstSeenAt",
+  ${toMicros('l.last_seen_at')} AS "lastSeenAt", ${toMicros('l.changed_at')} AS "changedAt",
+  ${toMicros('l.missing_since')} AS "missingSince", l.privacy_version AS rules,
+  jsonb_strip_nulls(jsonb_build_object(${sources.map((source) => `'${source}', ${toMicros(`l.${source}_at`)}`).join(', ')})) AS "seenBy"`;
+
+export type StoredLedgerRow = Omit<LedgerRow, 'document' | 'json'> & { readonly body?: Buffer | null };
+
 /** A stored row as fold reads it; the document only when `body` was fetched. */
-export const readLedgerRow = async (row: StoredLedgerRow): Promise<LedgerRow> => ({
-  callId: row.call_id,
-  revision: row.revision,
-  tombstone: row.tombstone,
-  versions: row.fields,
-  fieldChanges: row.field_changes ?? {},
-  document: row.body == null ? (row.revision === 0 || row.tombstone ? {} : null) : await readDocument(row.body),
+export const readLedgerRow = async ({ body, ...row }: StoredLedgerRow): Promise<LedgerRow> => ({
+  ...row,
+  document: body == null ? (row.revision === 0 || row.tombstone ? {} : null) : await readDocument(body),
   json: {},
-  firstSeenAt: row.first_seen_at,
-  lastSeenAt: row.last_seen_at,
-  changedAt: row.changed_at,
-  missingSince: row.missing_since,
-  rules: row.privacy_version,
-  seenBy: Object.fromEntries(
-    sources.map((source) => [source, row[`${source}_at`]]).filter((entry) => entry[1] !== null),
-  ),
 });
 
 const readDocument = async (body: Buffer): Promise<CallDocument> =>
@@ -233,12 +203,12 @@ export const olderInLedger = async (
   db: Queryable,
   calls: readonly { readonly callId: string; readonly revision: number }[],
 ): Promise<string[]> => {
-  const rows = await db.query<{ id: string }>(
+  return await readColumn<string>(
+    db,
     `SELECT id FROM unnest($1::text[], $2::int[]) AS u(id, revision) LEFT JOIN ledger l ON l.call_id = id
       WHERE coalesce(l.revision, 0) < u.revision AND l.tombstone IS NOT TRUE`,
     [calls.map(({ callId }) => callId), calls.map(({ revision }) => revision)],
   );
-  return rows.map(({ id }) => id);
 };
 
 /** Rows with their documents. */
@@ -271,7 +241,7 @@ export const readDocuments = async (
 };
 
 const byCallId = async (rows: readonly StoredLedgerRow[]): Promise<Map<string, LedgerRow>> =>
-  new Map(await Promise.all(rows.map(async (row) => [row.call_id, await readLedgerRow(row)] as const)));
+  new Map(await Promise.all(rows.map(async (row) => [row.callId, await readLedgerRow(row)] as const)));
 
 const rowOf = (rows: ReadonlyMap<string, LedgerRow>, id: string): LedgerRow => {
   const row = rows.get(id);
@@ -290,13 +260,8 @@ const lockRows = async (tx: Transaction, ids: readonly string[]): Promise<Map<st
 
 const fetchDocuments = async (tx: Transaction, rows: Map<string, LedgerRow>, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return;
-  const found = await tx.query<{ call_id: string; body: Buffer }>(
-    'SELECT call_id, body FROM ledger_documents WHERE call_id = ANY($1)',
-    [ids],
-  );
-  for (const { call_id, body } of found) {
-    rows.set(call_id, { ...rowOf(rows, call_id), document: await readDocument(body) });
-  }
+  for (const { callId, document } of await readDocuments(tx, 'call_id = ANY($1)', [ids]))
+    rows.set(callId, { ...rowOf(rows, callId), document });
 };
 
 const timeOf = (row: LedgerRow, field: string): number | null => parseTimestamp(row.document?.[field]) ?? null;
@@ -367,4 +332,47 @@ const writeDocuments = async (
     }
   });
   await writer.send(tx.client, 'ledger_documents (call_id, revision, body, subjects, subjects_version)');
+};
+
+/**
+ * In order, so that transactions which ask for the same calls wait for each other and not for good. Unknown calls get a row.
+ * @returns those that are tombstones.
+ */
+export const lockCalls = async (tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> => {
+  await claimCalls(tx, ids);
+  const rows = await tx.query<{ id: string; tombstone: boolean }>(
+    'SELECT call_id AS id, tombstone FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE',
+    [ids],
+  );
+  return new Set(rows.flatMap(({ id, tombstone }) => (tombstone ? [id] : [])));
+};
+
+/** Gives unknown calls a row, of revision 0. */
+const claimCalls = async (tx: Transaction, ids: readonly string[]): Promise<void> => {
+  await tx.query(
+    `INSERT INTO ledger (call_id) SELECT id FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C" ON CONFLICT (call_id) DO NOTHING`,
+    [ids],
+  );
+};
+
+/**
+ * Marks calls as missing since an instant (microseconds), inside the caller's transaction; their revision rises, so
+ * that warehouses show it. Calls that were seen after that instant, are marked already, or are tombstones stay.
+ * Returns the marked ids.
+ */
+export const markMissing = async (tx: Transaction, callIds: readonly string[], since: number): Promise<string[]> => {
+  if (callIds.length === 0) return [];
+  await tx.query('SELECT 1 FROM ledger WHERE call_id = ANY($1) ORDER BY call_id FOR UPDATE', [callIds]);
+  const rows = await tx.query<{ call_id: string }>(
+    `UPDATE ledger SET missing_since = ${toTimestamp('$2')}, revision = revision + 1
+      WHERE call_id = ANY($1) AND missing_since IS NULL AND NOT tombstone AND revision > 0
+        AND (last_seen_at IS NULL OR last_seen_at < ${toTimestamp('$2')}) RETURNING call_id`,
+    [callIds, since],
+  );
+  const marked = rows.map((row) => row.call_id);
+  await tx.query(
+    `UPDATE ledger_documents d SET revision = l.revision FROM ledger l WHERE d.call_id = l.call_id AND l.call_id = ANY($1)`,
+    [marked],
+  );
+  return marked;
 };

@@ -2,14 +2,16 @@
  * Which warehouses are told of changes: those that are registered, also by workers with another configuration. One that has
  * not been configured for a week is left out, so that its queues do not grow without end.
  */
-import type { Database, Queryable } from '../../postgres/database.ts';
-import { requestWalk } from './walk.ts';
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { toTimestamp } from '../../postgres/sql-time.ts';
 
 const present = `configured_at > now() - interval '7 days'`;
 
 /** SQL of a query for the names of all warehouses to be told of a change; `parameter` holds the configured ones. */
-export const concernedWarehouses = (parameter: string, schema = 'callsync'): string =>
-  `SELECT unnest(${parameter}::text[]) AS warehouse UNION SELECT name FROM ${schema}.warehouses WHERE ${present}`;
+export const concernedWarehouses = (parameter: string): string =>
+  `SELECT unnest(${parameter}::text[]) AS warehouse UNION SELECT name FROM callsync.warehouses WHERE ${present}`;
 
 /**
  * Registers a warehouse for workers of a flatten version. One that is new, that comes back after a while, or whose rows
@@ -55,3 +57,161 @@ export const forgetWarehouses = async (db: Queryable): Promise<void> => {
 /** Whether some worker has configured the warehouse lately. */
 export const isConfiguredSomewhere = async (db: Queryable, name: string): Promise<boolean> =>
   (await db.query(`SELECT 1 FROM warehouses WHERE name = $1 AND ${present}`, [name])).length > 0;
+
+export interface WalkRequest {
+  readonly warehouse: string;
+  /** Also mark calls that were applied at or after this time (microseconds): the warehouse has lost them. */
+  readonly since?: number;
+  /** Have every call written again, equal guards too. */
+  readonly rewrite?: boolean;
+}
+
+export interface WalkedBatch {
+  /** Calls that became pending. */
+  readonly marked: number;
+  /** `waiting`: older transactions have not ended, or another worker is at this batch. */
+  readonly state: 'under way' | 'waiting' | 'done';
+}
+
+/** Calls that one batch looks at. */
+const batchCalls = 400;
+export const waitingMs = 50;
+const underWay = 'walk_after IS NOT NULL';
+
+/** Asks for a walk; one that is under way begins again, and keeps what it was asked for. */
+export const requestWalk = async (db: Queryable, request: WalkRequest): Promise<void> => {
+  await db.query(
+    `UPDATE warehouses SET walk_after = '', walk_requested_at = now(), walk_xid = pg_current_xact_id(),
+            walk_since = least(walk_since, ${toTimestamp('$2')}),
+            walk_rewrite = CASE WHEN $3 THEN nextval('rewrite_requests') ELSE walk_rewrite END
+      WHERE name = $1`,
+    [request.warehouse, request.since ?? null, request.rewrite === true],
+  );
+};
+
+/**
+ * The next batch of the walk of a warehouse; undefined when there is none. Transactions that were folding when it was
+ * requested end first: what they add must not be missed.
+ */
+export const walkBatch = async (store: Database, warehouse: string): Promise<WalkedBatch | undefined> => {
+  const [requested] = await store.query(`SELECT 1 FROM warehouses WHERE name = $1 AND ${underWay}`, [warehouse]);
+  if (requested === undefined) return undefined;
+  return await store.transaction(async (tx) => {
+    const [walk] = await tx.query<{ after: string; since: Date | null; rewrite: number | null }>(
+      `SELECT walk_after AS after, walk_since AS since, walk_rewrite AS rewrite FROM warehouses
+        WHERE name = $1 AND ${underWay}
+          AND (pg_snapshot_xmin(pg_current_snapshot()) > walk_xid OR walk_requested_at < now() - interval '10 minutes')
+        FOR UPDATE SKIP LOCKED`,
+      [warehouse],
+    );
+    if (walk === undefined) return { marked: 0, state: 'waiting' };
+    const calls = await tx.query<{ id: string }>(
+      'SELECT call_id AS id FROM ledger WHERE call_id > $1 ORDER BY call_id LIMIT $2',
+      [walk.after, batchCalls],
+    );
+    const ids = calls.map(({ id }) => id);
+    const marked = await markLacking(tx, warehouse, ids, walk);
+    if (ids.length === batchCalls) {
+      await tx.query('UPDATE warehouses SET walk_after = $2 WHERE name = $1', [warehouse, ids.at(-1)]);
+      return { marked, state: 'under way' };
+    }
+    await tx.query('UPDATE warehouses SET walk_after = NULL, walk_since = NULL, walk_rewrite = NULL WHERE name = $1', [
+      warehouse,
+    ]);
+    return { marked, state: 'done' };
+  });
+};
+
+/** Longest wait of `beginWalk`. */
+const beginMs = 1_000;
+
+/**
+ * The first batch of a walk, if one was requested and older transactions end in time. The walk of a new store ends with it:
+ * there is nothing to look at, and its calls count as pending until somebody has looked.
+ */
+export const beginWalk = async (store: Database, warehouse: string): Promise<void> => {
+  const until = performance.now() + beginMs;
+  while ((await walkBatch(store, warehouse))?.state === 'waiting' && performance.now() < until) await delay(waitingMs);
+};
+
+/** Walks to the end, for a command that says how much there is to do. Returns how many calls became pending. */
+export const walkToEnd = async (store: Database, warehouse: string): Promise<number> => {
+  let marked = 0;
+  for (;;) {
+    const batch = await walkBatch(store, warehouse);
+    if (batch?.state === 'waiting') await delay(waitingMs);
+    marked += batch?.marked ?? 0;
+    if (batch === undefined || batch.state === 'done') return marked;
+  }
+};
+
+/** Loads that are being completed end before their calls are looked at: they may know only an older epoch. */
+const markLacking = async (
+  tx: Transaction,
+  warehouse: string,
+  ids: readonly string[],
+  walk: { readonly since: Date | null; readonly rewrite: number | null },
+): Promise<number> => {
+  await tx.query(
+    'SELECT 1 FROM warehouse_calls WHERE warehouse = $1 AND call_id = ANY($2) ORDER BY call_id FOR UPDATE',
+    [warehouse, ids],
+  );
+  const marked = await tx.query(
+    `INSERT INTO warehouse_calls AS w (warehouse, call_id, queue_position, rewrite)
+     SELECT $1, l.call_id, queue_position(CASE WHEN l.tombstone THEN 0 ELSE 2 END, l.call_timestamp), $3
+       FROM ledger l LEFT JOIN warehouse_calls o ON o.warehouse = $1 AND o.call_id = l.call_id
+      WHERE l.call_id = ANY($2) AND l.revision > 0
+        AND (o.call_id IS NULL OR $3::bigint IS NOT NULL OR coalesce(o.applied_at, 'infinity') >= $4::timestamptz
+             OR NOT o.pending AND (o.applied_revision < l.revision
+                                   OR o.applied_epoch < (SELECT max(epoch) FROM epochs)
+                                   OR o.applied_flatten < (SELECT flatten_version FROM warehouses WHERE name = $1)
+                                   OR o.rewrite IS NOT NULL))
+      ORDER BY l.call_id
+     ON CONFLICT (warehouse, call_id) DO UPDATE
+        SET pending = true, rewrite = coalesce(excluded.rewrite, w.rewrite),
+            queue_position = CASE WHEN w.pending THEN least(w.queue_position, excluded.queue_position)
+                                  ELSE excluded.queue_position END,
+            applied_epoch = CASE WHEN coalesce(w.applied_at, 'infinity') >= $4::timestamptz THEN 0 ELSE w.applied_epoch END
+     RETURNING 1`,
+    [warehouse, ids, walk.rewrite, walk.since],
+  );
+  return marked.length;
+};
+
+/**
+ * Issues an epoch above every one known here and in the warehouses, and has every call sent again: used when a ledger is
+ * created, or restored from a backup that is older than what the warehouses hold. Calls become pending by a walk, batch
+ * by batch; a load that is being completed meanwhile sees the new epoch, or is looked at by the walk.
+ * @param how.healing what follows is still to be done: `endHealing` says that it is.
+ */
+export const issueEpoch = async (
+  store: Database,
+  reason: string,
+  highestElsewhere: number,
+  how: { readonly healing: boolean } = { healing: false },
+): Promise<number> =>
+  await store.transaction(async (tx) => {
+    await tx.query(`SELECT pg_advisory_xact_lock(hashtext('callsync.epoch'))`);
+    const [row] = await tx.query<{ epoch: number }>(
+      `INSERT INTO epochs (epoch, reason, healing)
+       SELECT greatest(coalesce(max(epoch), 0), $2::int) + 1, $1, $3 FROM epochs
+       RETURNING epoch`,
+      [reason, highestElsewhere, how.healing],
+    );
+    const warehouses = await tx.query<{ name: string }>('SELECT name FROM warehouses ORDER BY name FOR UPDATE');
+    for (const { name } of warehouses) await requestWalk(tx, { warehouse: name });
+    return row?.epoch ?? 0;
+  });
+
+/** The present epoch, and the latest one after which everything was healed; 0 = none. */
+export const readEpochs = async (db: Queryable): Promise<{ readonly epoch: number; readonly healed: number }> => {
+  const [row] = await db.query<{ epoch: number; healed: number }>(
+    'SELECT coalesce(max(epoch), 0) AS epoch, coalesce(max(epoch) FILTER (WHERE NOT healing), 0) AS healed FROM epochs',
+  );
+  return row ?? { epoch: 0, healed: 0 };
+};
+
+/** Notes that everything was done that follows an epoch, or one before it. */
+export const endHealing = async (db: Queryable, epoch: number): Promise<void> => {
+  await db.query('UPDATE epochs SET healing = false WHERE healing AND epoch <= $1', [epoch]);
+};

@@ -6,7 +6,7 @@ import { unlessTooDeep } from '../../lib/errors.ts';
 import { isSealed } from '../../lib/sealed.ts';
 import type { Queryable, Transaction } from '../../postgres/database.ts';
 import type { StoredText } from '../delivery/quarantine.ts';
-import { lockCalls } from '../ledger/lock-calls.ts';
+import { lockCalls } from '../ledger/ledger.ts';
 import { isHeldSql, type Store } from '../store.ts';
 import { findKnown, insertHeld, joinFolds, type NotedKeys, readNoted } from './keys.ts';
 

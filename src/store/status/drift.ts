@@ -1,5 +1,5 @@
 /** Where records differ from what is known of their source, and since when. */
-import type { Queryable } from '../../postgres/database.ts';
+import { columnsOf, type Queryable } from '../../postgres/database.ts';
 import { addToMeta, readMeta } from '../meta.ts';
 
 export interface DriftEntry {
@@ -27,13 +27,7 @@ export const recordDrift = async (db: Queryable, entries: readonly DriftEntry[])
       ORDER BY source, field, kind
      ON CONFLICT (source, field, kind)
      DO UPDATE SET seen = d.seen + excluded.seen, detail = excluded.detail, last_seen = now()`,
-    [
-      entries.map((entry) => entry.source),
-      entries.map((entry) => entry.field),
-      entries.map((entry) => entry.kind),
-      entries.map((entry) => entry.detail),
-      entries.map((entry) => entry.seen),
-    ],
+    columnsOf(entries, 'source', 'field', 'kind', 'detail', 'seen'),
   );
 };
 

@@ -2,7 +2,7 @@
 import { CallsyncError } from '../../lib/errors.ts';
 import { type ConnectionUrl, openDatabase } from '../../postgres/database.ts';
 import { makeOwnRole, ownRoleUrl } from '../../postgres/own-role.ts';
-import { storeSchema } from '../migrate.ts';
+import { storeSchema } from '../store.ts';
 import { recordEvent } from './events.ts';
 
 export interface Recorder {

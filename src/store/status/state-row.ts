@@ -3,8 +3,8 @@ import type { Row } from '../../../schemas/tables.ts';
 import { toMicros } from '../../postgres/sql-time.ts';
 import { countPending } from '../loads/pending.ts';
 import type { Store } from '../store.ts';
-import { readToSql } from '../windows/sync-state.ts';
 import { readProvenThrough } from '../windows/verdicts.ts';
+import { readToSql } from '../windows/windows.ts';
 
 interface StateFigures {
   readonly watermark: number | null;

@@ -4,7 +4,7 @@ import type { Range, SourceLevel, WarehouseLevel } from '../../../schemas/orches
 import { type Row, tableOf } from '../../../schemas/tables.ts';
 import { dayMicros } from '../../lib/day.ts';
 import { intersect, subtract, unite } from '../../lib/intervals.ts';
-import type { Database, Queryable, Transaction } from '../../postgres/database.ts';
+import { type Database, type Queryable, readColumn, type Transaction } from '../../postgres/database.ts';
 import { repeatTransaction } from '../../postgres/repeat-transaction.ts';
 import { lockName } from '../../postgres/session-lock.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
@@ -33,8 +33,7 @@ export interface Verdict {
   readonly healed: number;
   readonly gone: number;
   readonly surplus: number;
-  /** Absent in verdicts of earlier versions. */
-  readonly kept_out?: number | null;
+  readonly kept_out: number;
   readonly outcome: VerdictOutcome;
   readonly compared_at: number;
   readonly ledger_epoch: number;
@@ -56,18 +55,15 @@ const selectList = ['warehouse', ...columns]
   .map((name) => (timeColumns.has(name) ? `${toMicros(name)} AS ${name}` : name))
   .join(', ');
 
-/** A column that verdicts of earlier versions lack: their digests say nothing of it. */
-const isCovered = (name: string, value: unknown): boolean => name !== 'kept_out' || (value ?? null) !== null;
-
 /**
  * HMAC-SHA-256 (hex) over every column of the warehouse's table but the digest itself, the digest before among them;
  * undefined where the key is not configured.
  */
 const digestVerdict = (keys: ProofKeys, verdict: Omit<StoredVerdict, 'digest'>): string | undefined => {
   const values = columns
-    .filter((name) => name !== 'digest' && isCovered(name, verdict[name as keyof typeof verdict]))
+    .filter((name) => name !== 'digest')
     .map((name) => verdict[name as keyof typeof verdict] ?? null);
-  return keys.sign(verdict.key_id ?? '', JSON.stringify([verdict.warehouse, ...values]));
+  return keys.sign(verdict.key_id, JSON.stringify([verdict.warehouse, ...values]));
 };
 
 /** The digest that a row of the warehouse table should have; undefined where its key is not configured. */
@@ -352,14 +348,14 @@ export const listBehind = async (
   store: Store,
   { axis, range, warehouses }: { readonly axis: string; readonly range: Range; readonly warehouses: readonly string[] },
 ): Promise<string[]> => {
-  const rows = await store.query<{ warehouse: string }>(
+  return await readColumn<string>(
+    store,
     `SELECT DISTINCT warehouse FROM verdicts
       WHERE NOT loaded AND warehouse = ANY($1) AND axis = $2
         AND window_to > ${toTimestamp('$3')} AND window_from < ${toTimestamp('$4')}
       ORDER BY warehouse`,
     [warehouses, axis, range.from, range.to],
   );
-  return rows.map(({ warehouse }) => warehouse);
 };
 
 export interface ProvenThrough {

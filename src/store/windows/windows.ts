@@ -1,9 +1,7 @@
 /** Windows that are read, problems of windows that could not be, and watermarks. Times in microseconds. */
-
 import type { Shown } from '../../../schemas/observation.ts';
-import type { Queryable } from '../../postgres/database.ts';
+import { columnsOf, type Database, type Queryable, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import type { RangeOnAxis } from './problems.ts';
 
 export interface ReadWindow {
   readonly axis: string;
@@ -32,23 +30,6 @@ export const recordWindow = async (db: Queryable, window: ReadWindow): Promise<v
   );
 };
 
-export interface WindowProblem {
-  readonly axis: string;
-  readonly from: number;
-  readonly to: number;
-  readonly problem: string;
-}
-
-/** Records why a window could not be read completely; it stays visible in status until a reading settles it. */
-export const recordProblem = async (db: Queryable, problem: WindowProblem): Promise<void> => {
-  await db.query(
-    `INSERT INTO window_problems (axis, window_from, window_to, problem)
-     VALUES ($1, ${toTimestamp('$2')}, ${toTimestamp('$3')}, $4)
-     ON CONFLICT (axis, window_from, window_to) DO UPDATE SET problem = excluded.problem, seen_at = now(), resolved_at = NULL`,
-    [problem.axis, problem.from, problem.to, problem.problem],
-  );
-};
-
 /** Windows that were not shown complete and have not been since, the latest first; 100 at most. */
 export const openProblems = async (db: Queryable): Promise<WindowProblem[]> =>
   await db.query<WindowProblem>(
@@ -57,10 +38,8 @@ export const openProblems = async (db: Queryable): Promise<WindowProblem[]> =>
   );
 
 /** Windows that were read, on every axis. Reads an index entry a window. */
-export const countWindows = async (db: Queryable): Promise<number> => {
-  const [row] = await db.query<{ n: number }>('SELECT count(*) AS n FROM windows');
-  return row?.n ?? 0;
-};
+export const countWindows = async (db: Queryable): Promise<number> =>
+  (await readValue<number>(db, 'SELECT count(*) FROM windows')) ?? 0;
 
 /**
  * Parts of [from, to) on the axis that no window covers which was read and shown complete, in order. With `settled`, only
@@ -88,26 +67,26 @@ export const uncoveredRanges = async (
 
 /**
  * Moves a watermark to the end of the contiguous prefix of windows that were shown complete or have a recorded problem,
- * which is tried again later; never back. With `start` it is set where there is none yet; where it is on another axis,
+ * which is tried again later; never back. With `begin` it is set where there is none yet; where it is on another axis,
  * whose windows say nothing about this one, it begins again at the earlier of both.
- * Returns it; undefined when none was set and `start` is not given.
+ * Returns it, and where it began; undefined when none was set and `begin` is not given.
  */
 export const advanceWatermark = async (
   db: Queryable,
-  input: { readonly name: string; readonly axis: string; readonly start?: number },
-): Promise<number | undefined> => {
-  if (input.start !== undefined) {
+  begin?: { readonly axis: string; readonly start: number },
+): Promise<{ readonly watermark: number; readonly startedFrom: number } | undefined> => {
+  if (begin !== undefined) {
     await db.query(
       `INSERT INTO watermarks (name, axis, watermark, started_from)
-       VALUES ($1, $2, ${toTimestamp('$3')}, ${toTimestamp('$3')})
+       VALUES ('sync', $1, ${toTimestamp('$2')}, ${toTimestamp('$2')})
        ON CONFLICT (name) DO UPDATE
           SET axis = excluded.axis, watermark = least(watermarks.watermark, excluded.watermark),
               started_from = least(watermarks.watermark, excluded.watermark)
         WHERE watermarks.axis <> excluded.axis`,
-      [input.name, input.axis, input.start],
+      [begin.axis, begin.start],
     );
   }
-  const [row] = await db.query<{ watermark: number }>(
+  const [moved] = await db.query<{ watermark: number; startedFrom: number }>(
     `UPDATE watermarks w SET updated_at = now(), watermark = coalesce(
         (SELECT upper(r) FROM unnest((SELECT range_agg(tstzrange(window_from, window_to)) FROM (
                    SELECT axis, window_from, window_to FROM windows WHERE shown <> 'none'
@@ -115,10 +94,9 @@ export const advanceWatermark = async (
                    SELECT axis, window_from, window_to FROM window_problems WHERE resolved_at IS NULL) AS passed
                  WHERE axis = w.axis AND window_to >= w.watermark)) AS r
           WHERE lower(r) <= w.watermark AND upper(r) > w.watermark), w.watermark)
-      WHERE w.name = $1 RETURNING ${toMicros('w.watermark')} AS watermark`,
-    [input.name],
+      WHERE w.name = 'sync' RETURNING ${toMicros('w.watermark')} AS watermark, ${toMicros('w.started_from')} AS "startedFrom"`,
   );
-  return row?.watermark;
+  return moved;
 };
 
 /**
@@ -161,8 +139,102 @@ export const compactWindows = async (db: Queryable, olderThanHours: number): Pro
 
 /** Start of the earliest window that was read, on any axis, in microseconds. */
 export const firstReadInstant = async (db: Queryable): Promise<number | undefined> => {
-  const [row] = await db.query<{ first: number | null }>(
-    `SELECT ${toMicros('min(window_from)')} AS first FROM windows`,
+  return (
+    (await readValue<number | null>(db, `SELECT ${toMicros('min(window_from)')} AS first FROM windows`)) ?? undefined
   );
-  return row?.first ?? undefined;
 };
+
+export interface RangeOnAxis {
+  readonly axis: string;
+  /** Microseconds, half-open. */
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface WindowProblem extends RangeOnAxis {
+  readonly problem: string;
+}
+
+/** First wait before a window is read again; it doubles with every vain attempt, up to a day. */
+const firstWait = `interval '1 minute'`;
+
+/**
+ * Replaces the open problems within a range that was just read by those that this reading found, which inherit the
+ * attempts of the ones that they overlap.
+ */
+export const replaceProblems = async (
+  store: Database,
+  range: RangeOnAxis,
+  found: readonly WindowProblem[],
+): Promise<void> =>
+  await store.transaction(async (tx) => {
+    await tx.query(
+      `INSERT INTO window_problems (axis, window_from, window_to, problem, attempts, next_at)
+       SELECT axis, window_from, window_to, problem, attempts, now() + least(interval '1 day', ${firstWait} * 2 ^ (attempts - 1))
+         FROM (SELECT u.axis, u.window_from, u.window_to, max(u.problem) AS problem, least(30, 1 + coalesce(max(p.attempts), 0)) AS attempts
+                 FROM (SELECT axis, ${toTimestamp('f')}, ${toTimestamp('t')}, problem
+                         FROM unnest($1::text[], $2::float8[], $3::float8[], $4::text[]) AS f (axis, f, t, problem)
+                      ) AS u (axis, window_from, window_to, problem)
+                 LEFT JOIN window_problems p ON p.axis = u.axis AND p.resolved_at IS NULL
+                                            AND p.window_from < u.window_to AND p.window_to > u.window_from
+                GROUP BY 1, 2, 3) AS found
+       ON CONFLICT (axis, window_from, window_to) DO UPDATE
+          SET problem = excluded.problem, seen_at = now(), resolved_at = NULL,
+              attempts = excluded.attempts, next_at = excluded.next_at`,
+      columnsOf(found, 'axis', 'from', 'to', 'problem'),
+    );
+    await tx.query(
+      `UPDATE window_problems SET resolved_at = now()
+        WHERE axis = $1 AND resolved_at IS NULL AND seen_at < now()
+          AND window_from >= ${toTimestamp('$2')} AND window_to <= ${toTimestamp('$3')}`,
+      [range.axis, range.from, range.to],
+    );
+  });
+
+/** Open problems on every axis, oldest due first; `due` = it is time to read them again. */
+export const listProblems = async (db: Queryable): Promise<(RangeOnAxis & { readonly due: boolean })[]> =>
+  await db.query(
+    `SELECT axis, ${toMicros('window_from')} AS from, ${toMicros('window_to')} AS to, next_at <= now() AS due
+       FROM window_problems WHERE resolved_at IS NULL ORDER BY next_at`,
+  );
+
+/**
+ * SQL: up to where everything is read that was to be, of a row `w` of `watermarks`. The watermark itself passes over windows with open
+ * problems, which are read again later.
+ */
+export const readToSql = `least(w.watermark, (SELECT min(greatest(window_from, w.started_from)) FROM window_problems p
+   WHERE p.axis = w.axis AND resolved_at IS NULL AND window_to > w.started_from))`;
+
+/** The newest calls are read up to an instant of the service's clock. */
+export const recordSeen = async (db: Queryable, to: number): Promise<void> => {
+  await db.query(
+    `UPDATE watermarks SET seen_to = greatest(seen_to, ${toTimestamp('$1')}), last_error = NULL, failed_at = NULL WHERE name = 'sync'`,
+    [to],
+  );
+};
+
+/** @param code of an error, no data. */
+export const recordSyncError = async (db: Queryable, code: string): Promise<void> => {
+  await db.query(`UPDATE watermarks SET last_error = $1, failed_at = now() WHERE name = 'sync'`, [code]);
+};
+
+/**
+ * Whether it is time for a heartbeat in a warehouse, and if so, that this process makes it: of several that ask at once
+ * one is told yes.
+ */
+export const claimHeartbeat = async (db: Queryable, warehouse: string, everyMs: number): Promise<boolean> => {
+  const rows = await db.query(
+    `INSERT INTO meta AS m (key, value) VALUES ($1, 'true')
+     ON CONFLICT (key) DO UPDATE SET updated_at = now()
+      WHERE m.updated_at <= now() - make_interval(secs => $2) RETURNING 1`,
+    [heartbeatKey(warehouse), everyMs / 1000],
+  );
+  return rows.length > 0;
+};
+
+/** A heartbeat that failed is due again at once. */
+export const forgetHeartbeat = async (db: Queryable, warehouse: string): Promise<void> => {
+  await db.query('DELETE FROM meta WHERE key = $1', [heartbeatKey(warehouse)]);
+};
+
+const heartbeatKey = (warehouse: string): string => `heartbeat:${warehouse}`;

@@ -5,7 +5,7 @@ import type { IngestDeps } from '../../../src/pipeline/deps.ts';
 import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { createDriftWatch } from '../../../src/pipeline/load/watch-drift.ts';
-import { listAgents } from '../../../src/store/delivery/agents.ts';
+import { listAgents } from '../../../src/store/delivery/delivery-statistics.ts';
 import { listDrift } from '../../../src/store/status/drift.ts';
 import { deliver, observationOf, openPipeline, type Pipeline } from '../../support/pipeline.ts';
 

@@ -10,10 +10,9 @@ import { type FoldedBatch, ingest, loadFolded } from '../../../src/pipeline/load
 import { loadPending, loadPendingBatch } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
 import { eraseFromLedger } from '../../../src/store/ledger/ledger.ts';
-import { issueEpoch } from '../../../src/store/loads/epochs.ts';
 import { abandonLoads, completeLoad, keepLoad, planLoad } from '../../../src/store/loads/loads.ts';
 import { countPending, markPending, readPending } from '../../../src/store/loads/pending.ts';
-import { requestWalk, walkToEnd } from '../../../src/store/loads/walk.ts';
+import { issueEpoch, requestWalk, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { digestTables } from '../../support/digest-tables.ts';

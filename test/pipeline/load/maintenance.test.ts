@@ -3,8 +3,7 @@ import { flattenVersion } from '../../../src/calls/flatten.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { runMaintenance } from '../../../src/pipeline/load/maintenance.ts';
 import { countPending } from '../../../src/store/loads/pending.ts';
-import { walkBatch, walkToEnd } from '../../../src/store/loads/walk.ts';
-import { registerWarehouse } from '../../../src/store/loads/warehouses.ts';
+import { registerWarehouse, walkBatch, walkToEnd } from '../../../src/store/loads/warehouses.ts';
 import type { RetentionRules } from '../../../src/store/retention.ts';
 import { observationOf, openPipeline, type Pipeline, register } from '../../support/pipeline.ts';
 

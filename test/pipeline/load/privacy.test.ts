@@ -26,7 +26,7 @@ import { type Admitted, createPrivacy, type Privacy } from '../../../src/privacy
 import { markDeliveriesLoaded, requestRereads, unloadedDeliveries } from '../../../src/store/delivery/inbox.ts';
 import { createInboxWriter } from '../../../src/store/delivery/inbox-writer.ts';
 import { readRows } from '../../../src/store/ledger/ledger.ts';
-import { countUnderOthers } from '../../../src/store/ledger/rules-version.ts';
+import { countUnderOthers } from '../../../src/store/ledger/read-ledger.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
 import { listEvents, recordRules } from '../../../src/store/status/events.ts';

@@ -6,12 +6,11 @@ import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/c
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeBatch } from '../../../src/pipeline/load/merge-inbox.ts';
-import { createLease } from '../../../src/store/loads/lease.ts';
+import { createLease } from '../../../src/store/loads/loads.ts';
 import { countPending } from '../../../src/store/loads/pending.ts';
-import { migrateStore } from '../../../src/store/migrate.ts';
 import { eraseCalls } from '../../../src/store/persons/calls.ts';
 import { repairCounters } from '../../../src/store/status/counters.ts';
-import { openStore } from '../../../src/store/store.ts';
+import { migrateStore, openStore } from '../../../src/store/store.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { backUp } from '../../support/backup.ts';

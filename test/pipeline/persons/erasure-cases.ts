@@ -12,7 +12,7 @@ import { checkBeforeLoad, createLedgerCheck } from '../../../src/pipeline/load/c
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
 import { loadPending } from '../../../src/pipeline/load/load-pending.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
-import { createLease } from '../../../src/store/loads/lease.ts';
+import { createLease } from '../../../src/store/loads/loads.ts';
 import { verifyReceipts } from '../../../src/store/persons/receipts.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { backUp } from '../../support/backup.ts';

@@ -7,7 +7,7 @@ import { ingest } from '../../../src/pipeline/load/ingest.ts';
 import { mergeInbox } from '../../../src/pipeline/load/merge-inbox.ts';
 import { beginErasure, finishErasure, finishOldErasures } from '../../../src/pipeline/persons/erase.ts';
 import type { Queryable, Transaction } from '../../../src/postgres/database.ts';
-import { requestWalk } from '../../../src/store/loads/walk.ts';
+import { requestWalk } from '../../../src/store/loads/warehouses.ts';
 import { findReceipt } from '../../../src/store/persons/receipts.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { mean, openTestProof } from '../../support/persons.ts';

@@ -5,9 +5,13 @@ import { countRange } from '../../../src/pipeline/read/count-range.ts';
 import { asSync, finishSync, planSync, type SyncDeps } from '../../../src/pipeline/read/plan-sync.ts';
 import { readRangePart } from '../../../src/pipeline/read/read-range-part.ts';
 import { startSimulator } from '../../../src/simulator/start-simulator.ts';
-import { listProblems, replaceProblems } from '../../../src/store/windows/problems.ts';
-import { readSyncState } from '../../../src/store/windows/sync-state.ts';
-import { advanceWatermark, openProblems, recordWindow } from '../../../src/store/windows/windows.ts';
+import {
+  advanceWatermark,
+  listProblems,
+  openProblems,
+  recordWindow,
+  replaceProblems,
+} from '../../../src/store/windows/windows.ts';
 import { simulatedSource } from '../../source/simulated.ts';
 import { openPipeline, type Pipeline } from '../../support/pipeline.ts';
 
@@ -94,7 +98,7 @@ describe('the plan of continuous sync', () => {
     const { rest, top } = await planSync(deps);
     const oldest = Math.min(...[...rest, ...top].map(({ from }) => from));
     expect(oldest).toBeLessThanOrEqual(watermark - overlap);
-    expect((await advanceWatermark(store(), { name: 'sync', axis })) ?? 0).toBe(watermark);
+    expect((await advanceWatermark(store()))?.watermark ?? 0).toBe(watermark);
   });
 
   test('reads nothing before its first start, which a later configuration does not move', async () => {
@@ -199,14 +203,13 @@ describe('the plan of continuous sync', () => {
     await planSync(deps);
     const failing = asSync(deps, () => Promise.reject(transient('SERVICE_UNAVAILABLE', 'It is away.')));
     await expect(failing).rejects.toThrow('away');
-    expect(await readSyncState(store())).toMatchObject({ lastError: 'SERVICE_UNAVAILABLE', lagSeconds: null });
     const { sync } = await readHealth(store());
     expect(sync).toMatchObject({ lag: null, lastError: 'SERVICE_UNAVAILABLE', failedAt: expect.any(Date) });
     await finishSync(deps, { seenTo: (await serviceNow()) - minute });
-    const state = await readSyncState(store());
-    expect(state?.lastError).toBeNull();
-    expect(state?.lagSeconds).toBeGreaterThan(55);
-    expect(state?.lagSeconds).toBeLessThan(90);
+    const after = (await readHealth(store())).sync;
+    expect(after?.lastError).toBeNull();
+    expect(after?.lag).toBeGreaterThan(55);
+    expect(after?.lag).toBeLessThan(90);
   });
 });
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { planRereads, readLateEditStatus, rereadWindows } from '../../../src/pipeline/read/reread-windows.ts';
-import { bucketEdges } from '../../../src/rereads/age-buckets.ts';
-import { readLateChanges } from '../../../src/store/ledger/late-changes.ts';
+import { bucketEdges, readLateChanges } from '../../../src/store/ledger/late-changes.ts';
 import { day, type Installation, openInstallation } from '../reconcile/installation.ts';
 
 const dayMs = 86_400_000;

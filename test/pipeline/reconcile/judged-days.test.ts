@@ -92,6 +92,7 @@ test('three years of days are judged by the date that was printed, and their row
         healed: 0,
         gone: 0,
         surplus: 0,
+        kept_out: 0,
         outcome,
         compared_at: now,
         ledger_epoch: await here.store.epoch(),

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { createLedgerCheck } from '../../../src/pipeline/load/check-ledger.ts';
 import { ingest, loadFolded } from '../../../src/pipeline/load/ingest.ts';
-import { createLease } from '../../../src/store/loads/lease.ts';
+import { createLease } from '../../../src/store/loads/loads.ts';
 import { expireRows } from '../../../src/store/retention.ts';
 import { countRows } from '../../../src/warehouse/digest.ts';
 import { observationOf, openPipeline, register } from '../../support/pipeline.ts';

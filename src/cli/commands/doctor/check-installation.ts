@@ -13,8 +13,7 @@ import { leastDigits, phoneSubject, tokenSubject } from '../../../persons/subjec
 import { listDialled, normalizeNumber } from '../../../privacy/phone-number.ts';
 import { versionOfRules } from '../../../privacy/rules.ts';
 import { readDocuments } from '../../../store/ledger/ledger.ts';
-import { listNewestCalls } from '../../../store/ledger/newest-calls.ts';
-import { countUnderOthers } from '../../../store/ledger/rules-version.ts';
+import { countUnderOthers, listNewestCalls } from '../../../store/ledger/read-ledger.ts';
 import type { Store } from '../../../store/store.ts';
 import { kindOf } from '../../../warehouse/kinds.ts';
 import { countriesOf, openRules } from '../../parts/keys.ts';

@@ -1,6 +1,6 @@
 /** Checks of the webhook: keys, the public address, and a round trip through it. */
 
-import { createSampleStore } from '../../../store/delivery/sample-delivery.ts';
+import { createSampleStore } from '../../../store/delivery/delivery-statistics.ts';
 import type { Store } from '../../../store/store.ts';
 import { readSigningKey } from '../../../webhook/server/signature.ts';
 import type { Services } from '../../parts/services.ts';

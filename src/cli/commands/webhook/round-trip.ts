@@ -1,7 +1,7 @@
 /** A signed sample to the webhook's address, found again in the inbox and removed: it never becomes a call. */
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { createSampleStore } from '../../../store/delivery/sample-delivery.ts';
+import type { createSampleStore } from '../../../store/delivery/delivery-statistics.ts';
 import type { SigningKey } from '../../../webhook/server/signature.ts';
 import { type Finding, failed, ok, silent, warning } from '../doctor/check.ts';
 import { type SendAttempt, sendWebhook } from './send.ts';

@@ -3,9 +3,10 @@
  * (histogram, horizon, plan) is the code that runs in production. Nobody sends webhooks, so each edit is found by
  * re-reading or not at all.
  */
-import { bucketOf } from '../../src/rereads/age-buckets.ts';
-import { type LateBucket, learnHorizon } from '../../src/rereads/learn-horizon.ts';
-import { type CoveredBand, planningInterval, planParts } from '../../src/rereads/plan-parts.ts';
+
+import { planningInterval } from '../../../schemas/orchestration.ts';
+import { learnHorizon, planParts } from '../../../src/pipeline/read/plan-rereads.ts';
+import { bucketOf, type CoveredBand, type LateBucket } from '../../../src/store/ledger/late-changes.ts';
 
 const hour = 3_600_000_000;
 export const day = 24 * hour;

@@ -1,9 +1,10 @@
 /** The ledger by window: which calls are in it, and the rows that a warehouse should have of them. Times in microseconds. */
 
+import type { CallDocument } from '../../../schemas/call.ts';
 import type { LedgerRow } from '../../calls/fold.ts';
-import type { Queryable } from '../../postgres/database.ts';
+import { type Queryable, readColumn, readValue } from '../../postgres/database.ts';
 import { toMicros, toTimestamp } from '../../postgres/sql-time.ts';
-import { readRows } from './ledger.ts';
+import { readDocuments, readRows } from './ledger.ts';
 
 /** The ledger's column of an axis: the call's own time or its end of processing. */
 export type LedgerAxis = 'call_timestamp' | 'processed_at';
@@ -13,12 +14,14 @@ const assumedBytes = 32 * 1024;
 
 /** Estimated JSON bytes of a whole record of some calls, from up to 200 of those that the ledger has. */
 export const meanDocumentBytes = async (db: Queryable, callIds: readonly string[]): Promise<number> => {
-  const [row] = await db.query<{ bytes: number | null }>(
-    `SELECT avg(octet_length(body))::float8 * 5 AS bytes
+  return (
+    (await readValue<number | null>(
+      db,
+      `SELECT avg(octet_length(body))::float8 * 5 AS bytes
        FROM (SELECT body FROM ledger_documents WHERE call_id = ANY($1) LIMIT 200) d`,
-    [callIds.slice(0, 1_000)],
+      [callIds.slice(0, 1_000)],
+    )) ?? assumedBytes
   );
-  return row?.bytes ?? assumedBytes;
 };
 
 export interface WindowCall {
@@ -40,11 +43,9 @@ export const listWindowCalls = async (
 
 /** Those of some calls that were erased, or that are too old to be kept. */
 export const findTombstones = async (db: Queryable, callIds: readonly string[]): Promise<ReadonlySet<string>> => {
-  const rows = await db.query<{ id: string }>(
-    'SELECT call_id AS id FROM ledger WHERE call_id = ANY($1) AND tombstone',
-    [callIds],
+  return new Set(
+    await readColumn<string>(db, 'SELECT call_id AS id FROM ledger WHERE call_id = ANY($1) AND tombstone', [callIds]),
   );
-  return new Set(rows.map(({ id }) => id));
 };
 
 /** Of some calls, how many are stored, and how many are tombstones; the ledger knows no other. */
@@ -96,12 +97,14 @@ export const revisionsDigest = async (
   column: LedgerAxis,
   range: { readonly from: number; readonly to: number },
 ): Promise<string> => {
-  const [row] = await db.query<{ digest: string }>(
-    `SELECT encode(sha256(convert_to(coalesce(string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') AS digest
+  return (
+    (await readValue<string>(
+      db,
+      `SELECT encode(sha256(convert_to(coalesce(string_agg(call_id || ':' || revision, E'\\n' ORDER BY call_id), ''), 'UTF8')), 'hex') AS digest
        FROM ledger WHERE ${column} >= ${toTimestamp('$1')} AND ${column} < ${toTimestamp('$2')} AND revision > 0 AND NOT tombstone`,
-    [range.from, range.to],
+      [range.from, range.to],
+    )) ?? ''
   );
-  return row?.digest ?? '';
 };
 
 /** What a warehouse is known to have, and whether something newer waits to be loaded. */
@@ -153,5 +156,86 @@ export async function* readExpected(
       return row === undefined ? [] : [{ row, applied }];
     });
     start = end;
+  }
+}
+
+interface Place {
+  readonly call_id: string;
+  readonly at: number;
+}
+
+const callsPerPage = 100;
+
+/**
+ * Each call as it is when its page is read, erased ones left out. `[from, to)` in microseconds since the epoch; calls
+ * without a time are in no range.
+ */
+export const readLedgerRange = async function* (
+  db: Queryable,
+  range: { readonly from: number; readonly to: number },
+): AsyncGenerator<LedgerRow> {
+  let last: Place = { call_id: '', at: range.from };
+  for (;;) {
+    const page = await db.query<Place>(
+      `SELECT call_id, ${toMicros('call_timestamp')} AS at FROM ledger
+        WHERE (call_timestamp, call_id) > (${toTimestamp('$1')}, $2) AND call_timestamp < ${toTimestamp('$3')}
+          AND revision > 0 AND NOT tombstone
+        ORDER BY call_timestamp, call_id LIMIT $4`,
+      [last.at, last.call_id, range.to, callsPerPage],
+    );
+    const rows = await readRows(
+      db,
+      page.map(({ call_id }) => call_id),
+    );
+    for (const { call_id } of page) {
+      const row = rows.get(call_id);
+      if (row !== undefined && !row.tombstone) yield row;
+    }
+    const end = page.at(-1);
+    if (end === undefined || page.length < callsPerPage) return;
+    last = end;
+  }
+};
+
+/** Ids of the calls with the latest timestamps, newest first; none that were erased. */
+export const listNewestCalls = async (db: Queryable, limit: number): Promise<string[]> =>
+  (
+    await db.query<{ id: string }>(
+      `SELECT call_id AS id FROM ledger WHERE call_timestamp IS NOT NULL AND NOT tombstone
+        ORDER BY call_timestamp DESC LIMIT $1`,
+      [limit],
+    )
+  ).map(({ id }) => id);
+
+/** The documents of the newest calls that have a time, newest first. */
+export const readNewestDocuments = async (db: Queryable, limit: number): Promise<readonly CallDocument[]> => {
+  const ids = await listNewestCalls(db, limit);
+  const found = await readDocuments(db, 'call_id = ANY($1) ORDER BY array_position($1, call_id)', [ids]);
+  return found.map(({ document }) => document);
+};
+
+/** In three ranges, which the index on the column answers by the rows that are found. */
+const isOther = '(privacy_version < $1 OR privacy_version > $1 OR privacy_version IS NULL)';
+const isAlive = 'NOT tombstone AND revision > 0';
+
+/** Calls of the ledger whose documents are under other rules than these, or under none. */
+export const countUnderOthers = async (db: Queryable, version: string): Promise<number> => {
+  return (
+    (await readValue<number>(db, `SELECT count(*)::int AS calls FROM ledger WHERE ${isOther} AND ${isAlive}`, [
+      version,
+    ])) ?? 0
+  );
+};
+
+/** Their ids in key order, `limit` at a time; those that are brought under the rules meanwhile are left out. */
+export async function* listUnderOthers(db: Queryable, version: string, limit: number): AsyncGenerator<string[]> {
+  for (let after = ''; ; ) {
+    const rows = await db.query<{ id: string }>(
+      `SELECT call_id AS id FROM ledger WHERE call_id > $2 AND ${isOther} AND ${isAlive} ORDER BY call_id LIMIT $3`,
+      [version, after, limit],
+    );
+    if (rows.length > 0) yield rows.map(({ id }) => id);
+    if (rows.length < limit) return;
+    after = rows.at(-1)?.id ?? after;
   }
 }

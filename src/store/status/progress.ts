@@ -1,7 +1,8 @@
 /** How far going live has come, and the comparison of both ways in. Times in microseconds. */
 
+import { createHash } from 'node:crypto';
 import { hashJson } from '../../calls/fold.ts';
-import type { Queryable } from '../../postgres/database.ts';
+import { type Queryable, readColumn } from '../../postgres/database.ts';
 import { toTimestamp } from '../../postgres/sql-time.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 
@@ -60,18 +61,36 @@ export const measureOverlap = async (
   return { ...range, both: row?.both ?? 0, webhookOnly: row?.webhookOnly ?? 0, pollOnly: row?.pollOnly ?? 0 };
 };
 
-/** Deliveries that the merge has not settled yet. */
-export const countPendingDeliveries = async (db: Queryable): Promise<number> => {
-  const [row] = await db.query<{ n: number }>(`SELECT count(*) AS n FROM inbox WHERE outcome = 'pending'`);
-  return row?.n ?? 0;
-};
-
 /** Reasons for which deliveries were rejected since an instant, most frequent first. */
 export const listRejections = async (db: Queryable, since: number): Promise<readonly string[]> => {
-  const rows = await db.query<{ reason: string }>(
+  return await readColumn<string>(
+    db,
     `SELECT reason FROM inbox WHERE outcome = 'rejected' AND reason IS NOT NULL AND received_at >= ${toTimestamp('$1')}
       GROUP BY reason ORDER BY count(*) DESC LIMIT 3`,
     [since],
   );
-  return rows.map(({ reason }) => reason);
 };
+
+export interface ImportState {
+  readonly form: 'lines' | 'array';
+  /** Plain bytes that are in the ledger. */
+  readonly offset: number;
+  readonly line: number;
+  readonly records: number;
+  readonly refused: number;
+  readonly changed: number;
+  readonly done: boolean;
+}
+
+/** Name of a file in the store: hashed, since paths may name persons. */
+export const importKey = (file: { readonly path: string; readonly size: number; readonly head: Buffer }): string => {
+  const head = createHash('sha256').update(file.head).digest('hex');
+  return `import:${createHash('sha256').update(`${file.path}\0${file.size}\0${head}`).digest('hex')}`;
+};
+
+/** How far a file was imported; undefined when it was never begun. @param key of `importKey`. */
+export const readImportState = (db: Queryable, key: string): Promise<ImportState | undefined> => readMeta(db, key);
+
+/** Replaces the state, after what it tells of is in the ledger. @param key of `importKey`. */
+export const saveImportState = (db: Queryable, key: string, state: ImportState): Promise<void> =>
+  writeMeta(db, key, state);

@@ -1,0 +1,124 @@
+/** Which ages are read again, learned from how late calls changed, and the windows that this comes to. */
+import { describe, expect, test } from 'vitest';
+import { planningInterval } from '../../../schemas/orchestration.ts';
+import { intersect, lengthOf, subtract } from '../../../src/lib/intervals.ts';
+import { learnHorizon, planParts, type RereadPlan, type RereadRules } from '../../../src/pipeline/read/plan-rereads.ts';
+import { bucketEdges, bucketOf, type CoveredBand, type LateBucket } from '../../../src/store/ledger/late-changes.ts';
+
+const hour = 3_600_000_000;
+const day = 24 * hour;
+const rules = { horizon: 7 * day, share: 0.999, delay: day, maxHorizon: 90 * day, sample: 0.05 };
+const fixed = learnHorizon([], rules);
+const start = 20_000 * day;
+
+const carryOut = (plan: RereadPlan, states: readonly CoveredBand[], now: number): CoveredBand[] => [
+  ...states.filter((state) => !plan.covers.some(({ band, kind }) => band === state.band && kind === state.kind)),
+  ...plan.covers.map((cover) => ({ ...cover, coveredAt: now })),
+];
+const whole = (plan: RereadPlan) => plan.parts.filter((part) => part.weight === 1);
+
+describe('a plan of re-reads', () => {
+  test('looks at every age within the horizon once a delay, and not between', () => {
+    let states: CoveredBand[] = [];
+    let reads = 0;
+    for (let now = start; now < start + 5 * day; now += planningInterval(day)) {
+      const plan = planParts(fixed, states, { ...rules, sample: 0 }, { now, trackedSince: start });
+      if (plan.parts.length === 0) continue;
+      reads += 1;
+      expect(lengthOf(plan.parts)).toBeLessThanOrEqual(8 * day);
+      for (const state of states) expect(now - state.coveredAt).toBeLessThanOrEqual(day);
+      states = carryOut(plan, states, now);
+    }
+    expect(reads).toBeGreaterThanOrEqual(5);
+    expect(reads).toBeLessThanOrEqual(6);
+  });
+
+  test('catches up what a downtime left, and what a longer horizon brings in, back to the beginning', () => {
+    const first = planParts(fixed, [], { ...rules, sample: 0 }, { now: start, trackedSince: start });
+    const states = carryOut(first, [], start);
+    const late = start + 10 * day;
+    const after = planParts(fixed, states, { ...rules, sample: 0 }, { now: late, trackedSince: start });
+    expect(after.parts).toMatchObject([{ from: start - 7 * day, to: late, since: null }]);
+
+    const longer = learnHorizon([], { ...rules, horizon: 20 * day });
+    const joined = planParts(
+      longer,
+      carryOut(after, states, late),
+      { ...rules, sample: 0 },
+      { now: late + day, trackedSince: start },
+    );
+    expect(Math.min(...joined.parts.map((part) => part.from))).toBe(start - day - 20 * day);
+    expect(lengthOf(joined.parts)).toBe(joined.parts.reduce((sum, part) => sum + part.to - part.from, 0));
+  });
+
+  test('follows the same sampled windows beyond the horizon, weighted by their share', () => {
+    const first = planParts(fixed, [], rules, { now: start, trackedSince: start });
+    const sampled = first.parts.filter((part) => part.weight !== 1);
+    expect(sampled.every((part) => part.weight === 20 && part.to <= start - 7 * day)).toBe(true);
+    expect(lengthOf(sampled) / lengthOf([{ from: start - 90 * day, to: start - 8 * day }])).toBeCloseTo(0.05, 1);
+    const next = planParts(fixed, carryOut(first, [], start), rules, { now: start + day, trackedSince: start });
+    const again = next.parts.filter((part) => part.weight !== 1);
+    const stillBeyond = intersect(sampled, [{ from: start - 88 * day, to: start - 9 * day }]);
+    expect(lengthOf(stillBeyond)).toBeGreaterThan(50 * hour);
+    expect(subtract(stillBeyond, again)).toEqual([]);
+    expect(whole(next)).toHaveLength(1);
+  });
+});
+
+const learned: RereadRules = { ...rules, horizon: undefined };
+
+const seen = (...ages: readonly (readonly [age: number, changes: number, weight?: number])[]): LateBucket[] =>
+  ages.map(([age, changes, weight = 1]) => ({ bucket: bucketOf(age), changes, weight: changes * weight }));
+
+describe('age buckets', () => {
+  test('follow one another without gap, and hold their own edges', () => {
+    for (let bucket = 0; bucket < 150; bucket += 1) {
+      const { from, to } = bucketEdges(bucket);
+      expect(bucketEdges(bucket + 1).from).toBe(to);
+      expect(bucketOf(from)).toBe(bucket);
+      expect(bucketOf(to - 1)).toBe(bucket);
+    }
+  });
+});
+
+describe('the learned horizon', () => {
+  test('is a month before anything was seen', () => {
+    const { horizon, expectedShare } = learnHorizon([], learned);
+    expect(horizon / day).toBeGreaterThan(29);
+    expect(horizon / day).toBeLessThan(34);
+    expect(expectedShare).toBeNull();
+  });
+
+  test('shrinks to what was seen as the evidence grows', () => {
+    const horizons = [10, 100, 1_000, 100_000].map((n) => learnHorizon(seen([2 * hour, n]), learned).horizon);
+    expect([...horizons].sort((a, b) => b - a)).toEqual(horizons);
+    expect(horizons.at(-1)).toBeLessThan(4 * hour);
+  });
+
+  test('covers the share and leaves the rest out where that saves most', () => {
+    const histogram = seen([hour, 100_000], [20 * day, 50], [60 * day, 200]);
+    const { bands, horizon, expectedShare } = learnHorizon(histogram, learned);
+    expect(expectedShare).toBeGreaterThanOrEqual(0.999);
+    expect(horizon).toBeGreaterThan(60 * day);
+    expect(bands.some(({ from, to }) => from <= 20 * day && to > 20 * day)).toBe(false);
+    expect(bands.reduce((sum, { from, to }) => sum + to - from, 0)).toBeLessThan(8 * day);
+  });
+
+  test('counts a change that a sample found for all that the sample did not see', () => {
+    const histogram = seen([hour, 10_000], [40 * day, 1, 100]);
+    expect(learnHorizon(histogram, learned).horizon).toBeGreaterThan(40 * day);
+    expect(learnHorizon(seen([hour, 10_000], [40 * day, 1]), learned).horizon).toBeLessThan(day);
+  });
+
+  test('says what share it misses when changes come later than the longest horizon', () => {
+    const { expectedShare, horizon } = learnHorizon(seen([hour, 99], [200 * day, 1]), learned);
+    expect(horizon).toBe(90 * day);
+    expect(expectedShare).toBeCloseTo(0.99);
+  });
+
+  test('keeps a fixed horizon, whatever was seen', () => {
+    const { horizon, beyond } = learnHorizon(seen([40 * day, 100]), { ...learned, horizon: 7 * day });
+    expect(horizon).toBe(7 * day);
+    expect(beyond.at(-1)?.to).toBe(90 * day);
+  });
+});
