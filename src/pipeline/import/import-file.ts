@@ -4,11 +4,12 @@ import { open, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import type { Observation, RejectedRecord } from '../../../schemas/observation.ts';
+import { identifyRecord, importObservedAt } from '../../calls/record.ts';
 import { terminal } from '../../lib/errors.ts';
 import { type ImportState, importKey, readImportState, saveImportState } from '../../store/windows/imports.ts';
 import type { IngestDeps } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
-import { readBatch } from './import-batch.ts';
 import {
   BrokenArray,
   type Bytes,
@@ -19,7 +20,7 @@ import {
   splitRecords,
 } from './split-records.ts';
 
-export interface ImportInput {
+interface ImportInput {
   /** A path, or a stream with the name under which its lines are reported. Only the import of a file can be resumed. */
   readonly from: string | { readonly name: string; readonly bytes: Bytes };
   /** observed_at of every record, in microseconds; else each record's own time is taken. */
@@ -243,4 +244,73 @@ const brokenFile = (cause: unknown, name: string): Error | undefined => {
     hint: 'Fetch it again and import it again.',
     cause,
   });
+};
+
+/** What tells the time of imported records. */
+interface ReadRules {
+  /** Name of the file, for the origin of what is refused. */
+  readonly name: string;
+  /** Microseconds since the epoch. */
+  readonly now: number;
+  /** observed_at of every record, where the user gave one. */
+  readonly given: number | undefined;
+  readonly processedField: string;
+  /** Microseconds that a record's own time may be ahead. */
+  readonly clockSkew: number;
+}
+
+const noTime = 'no time of its own in the past, and none was given for the import';
+
+/** The observations of a batch, and the records that go to quarantine. */
+const readBatch = (
+  batch: readonly SplitRecord[],
+  rules: ReadRules,
+): {
+  readonly observations: readonly Observation[];
+  readonly rejected: readonly RejectedRecord[];
+  readonly refuse: (observation: Observation, reason: string) => RejectedRecord;
+} => {
+  const observations: Observation[] = [];
+  const rejected: RejectedRecord[] = [];
+  const cutFrom = new Map<Observation, SplitRecord>();
+  const reject = (record: SplitRecord, reason: string): RejectedRecord => ({
+    reason,
+    body: record.bytes,
+    source: 'import',
+    origin: `${rules.name}:${record.line}`,
+    receivedAt: new Date(rules.now / 1000),
+  });
+  for (const record of batch) {
+    const read = record.isWhole
+      ? readImported(record.bytes, rules)
+      : { reason: 'too long; only its beginning is kept' };
+    if ('reason' in read) rejected.push(reject(record, read.reason));
+    else {
+      observations.push(read.observation);
+      cutFrom.set(read.observation, record);
+    }
+  }
+  return {
+    observations,
+    rejected,
+    refuse: (observation, reason) => reject(cutFrom.get(observation) as SplitRecord, reason),
+  };
+};
+
+/** One record's bytes → observation, or why it is none. */
+export const readImported = (
+  bytes: Buffer,
+  rules: Omit<ReadRules, 'name'>,
+): { readonly observation: Observation } | { readonly reason: string } => {
+  let record: unknown;
+  try {
+    record = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return { reason: 'not JSON' };
+  }
+  const identified = identifyRecord(record);
+  if ('reason' in identified) return identified;
+  const observedAt = importObservedAt(identified.record, rules);
+  if (observedAt === undefined) return { reason: noTime };
+  return { observation: { callId: identified.callId, source: 'import', observedAt, fields: identified.record } };
 };

@@ -12,9 +12,9 @@ import { tryPrepare } from '../../store/persons/gate.ts';
 import { joinFolds } from '../../store/persons/keys.ts';
 import type { IngestDeps } from '../deps.ts';
 import { ingest, loadFolded } from '../load/ingest.ts';
-import { readImported } from './import-batch.ts';
+import { readImported } from './import-file.ts';
 
-export interface ReplayInput {
+interface ReplayInput {
   /** Entries to replay; all open ones by default. */
   readonly ids?: readonly number[];
   /** Fields for which null or empty in the list is content (`source.list.carries`). */
@@ -27,7 +27,7 @@ export interface ReplayInput {
   readonly onProgress?: (result: ReplayResult) => void;
 }
 
-export interface ReplayResult {
+interface ReplayResult {
   readonly replayed: number;
   /** Still refused: they stay open, with the reason of now. */
   readonly refused: number;

@@ -23,7 +23,7 @@ import {
 } from './compare-with-warehouse.ts';
 import { replayErasures } from './replay-erasures.ts';
 
-export interface LedgerCheckDeps {
+interface LedgerCheckDeps {
   readonly store: Store;
   /** May grow until the first check. */
   readonly warehouses: readonly Warehouse[];

@@ -18,7 +18,7 @@ import type { SubjectIndex } from '../../store/store.ts';
 import type { IngestDeps, WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
 
-export interface IncomingBatch {
+interface IncomingBatch {
   readonly observations: readonly Observation[];
   /** Records that could not become observations. */
   readonly rejected?: readonly RejectedRecord[];
@@ -33,7 +33,7 @@ export interface IncomingBatch {
 }
 
 /** A batch, or a function that reads it inside the transaction (undefined = there is none). */
-export type Incoming = IncomingBatch | ((tx: Transaction) => Promise<IncomingBatch | undefined>);
+type Incoming = IncomingBatch | ((tx: Transaction) => Promise<IncomingBatch | undefined>);
 
 export interface FoldedBatch {
   readonly changed: readonly LedgerRow[];

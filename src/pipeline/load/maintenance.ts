@@ -16,7 +16,7 @@ export interface MaintenanceDeps
   readonly retention: RetentionRules;
 }
 
-export interface MaintenanceResult {
+interface MaintenanceResult {
   /** Rows that were deleted or emptied, by kind. */
   readonly expired: Readonly<Record<string, number>>;
   /** Calls from which something was taken for its age, by class. */

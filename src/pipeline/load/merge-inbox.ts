@@ -45,7 +45,7 @@ export const mergeInbox = async (
   return { deliveries, repeats, more };
 };
 
-export interface MergedBatch {
+interface MergedBatch {
   readonly folded: FoldedBatch;
   readonly deliveries: number;
   /** Deliveries by outcome. */

@@ -7,7 +7,7 @@ import { listProblems } from '../../store/windows/problems.ts';
 import { continuousSync, readSyncState, recordSeen, recordSyncError } from '../../store/windows/sync-state.ts';
 import { advanceWatermark, uncoveredRanges } from '../../store/windows/windows.ts';
 import type { ReadDeps } from '../deps.ts';
-import { askServiceTime } from './service-time.ts';
+import { askServiceTime } from './count-range.ts';
 
 export interface SyncDeps extends ReadDeps {
   readonly now: () => Date;

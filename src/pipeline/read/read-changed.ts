@@ -10,7 +10,7 @@ import type { ReadDeps, RunOptions } from '../deps.ts';
 import { createPipeline } from '../load/ingest.ts';
 import { type CompareListingInput, compareListing, type ListingComparison } from './compare-listing.ts';
 
-export interface ReadChangedInput extends CompareListingInput {
+interface ReadChangedInput extends CompareListingInput {
   readonly origin: string;
   readonly late?: LateContext;
 }

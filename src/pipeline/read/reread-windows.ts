@@ -21,7 +21,7 @@ import { readChanged } from './read-changed.ts';
 import { nextLength } from './read-range-part.ts';
 
 /** Microseconds; `share` and `sample` from 0 to 1. */
-export type RereadSettings = HorizonRules & RereadRules;
+type RereadSettings = HorizonRules & RereadRules;
 
 export interface RereadDeps extends ReadDeps {
   readonly now: () => Date;
