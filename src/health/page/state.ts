@@ -2,8 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { listEvents, type TimelineEvent } from '../../store/status/events.ts';
 import type { Store } from '../../store/store.ts';
-import { readProvenThrough } from '../../store/windows/proven-ranges.ts';
-import { latestVerdicts, type StoredVerdict } from '../../store/windows/verdicts.ts';
+import { latestVerdicts, readProvenThrough, type StoredVerdict } from '../../store/windows/verdicts.ts';
 import { judge, type Readings, type Wrong } from '../conditions.ts';
 import { type CoverageState, readCoverage } from '../coverage/coverage.ts';
 import { type SharedReading, shareReading } from '../metrics/registry.ts';

@@ -49,8 +49,6 @@ export interface ImportResult extends ImportProgress {
 export interface ImportOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: ImportProgress) => void;
-  /** Microseconds since the epoch. */
-  readonly now?: () => number;
   /** Bytes of records that one transaction takes. */
   readonly batchBytes?: number;
   /** Longest record. */
@@ -82,15 +80,19 @@ export const importFile = async (
   input: ImportInput,
   options: ImportOptions = {},
 ): Promise<ImportResult> => {
-  const now = options.now ?? (() => Date.now() * 1000);
-  if (input.observedAt !== undefined && input.observedAt > now() + deps.clockSkew) {
+  const now = Date.now() * 1000;
+  if (input.observedAt !== undefined && input.observedAt > now + deps.clockSkew) {
     throw terminal('IMPORT_TIME_AHEAD', 'The time given for the imported records is in the future.', {
       hint: 'Give the time at which the file was written.',
     });
   }
   const file = await openInput(input.from);
   try {
-    return await importOpened(deps, input, file, { ...options, now });
+    const known =
+      file.key === undefined || input.restart === true ? undefined : await readImportState(deps.store, file.key);
+    if (known?.done !== true) return await importOpened(deps, input, { file, state: known, now }, options);
+    const { records, refused, changed } = known;
+    return { bytes: file.size ?? 0, size: file.size, records, refused, changed, alreadyDone: true };
   } finally {
     file.close();
   }
@@ -99,17 +101,9 @@ export const importFile = async (
 const importOpened = async (
   deps: IngestDeps,
   input: ImportInput,
-  file: Opened,
-  options: ImportOptions & { readonly now: () => number },
+  { file, state, now }: { readonly file: Opened; readonly state: ImportState | undefined; readonly now: number },
+  options: ImportOptions,
 ): Promise<ImportResult> => {
-  const { now } = options;
-  const known = file.key === undefined ? undefined : await readImportState(deps.store, file.key);
-  const state = input.restart === true ? undefined : known;
-  if (state?.done === true) {
-    const { records, refused, changed } = state;
-    return { bytes: file.size ?? 0, size: file.size, records, refused, changed, alreadyDone: true };
-  }
-
   let bytes = 0;
   const counted = async function* (): Bytes {
     for await (const chunk of file.bytes) {
@@ -128,7 +122,7 @@ const importOpened = async (
   };
 
   const take = async (batch: readonly SplitRecord[]): Promise<void> => {
-    const read = readBatch(batch, { name: file.name, now: now(), given: input.observedAt, ...deps });
+    const read = readBatch(batch, { name: file.name, now, given: input.observedAt, ...deps });
     const folded = await ingesting.take({ ...read, origin: 'import' });
     records += batch.length;
     refused += folded.rejected;

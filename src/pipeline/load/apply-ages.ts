@@ -5,7 +5,7 @@ import { expireCalls, listCallsBetween, listHeldSubjects } from '../../store/per
 import { findHeldCalls, lockFreeCalls } from '../../store/persons/gate.ts';
 import { lastHoldDropped } from '../../store/persons/keys.ts';
 import { purgeBodiesBefore } from '../../store/persons/texts.ts';
-import type { IngestDeps } from '../deps.ts';
+import { type IngestDeps, namesOf } from '../deps.ts';
 import { rewriteCalls } from './apply-rules.ts';
 import { indexOf } from './ingest.ts';
 
@@ -44,7 +44,7 @@ export const applyAges = async (
   { dryRun }: { readonly dryRun: boolean },
 ): Promise<AgedCounts> => {
   const { store } = deps;
-  const names = deps.targets.map(({ warehouse }) => warehouse.name);
+  const names = namesOf(deps);
   const dropped = await readMeta<string>(store, lastHoldDropped);
   const counts = { words: 0, transcripts: 0, freeFields: 0, calls: 0, bodies: 0 };
   for (const name of classes) {

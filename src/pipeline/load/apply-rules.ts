@@ -8,7 +8,7 @@ import { markPending } from '../../store/loads/pending.ts';
 import { listSubjects } from '../../store/persons/calls.ts';
 import { listTextSubjects } from '../../store/persons/texts.ts';
 import { withdrawProof } from '../../store/windows/verdicts.ts';
-import type { IngestDeps } from '../deps.ts';
+import { type IngestDeps, namesOf } from '../deps.ts';
 
 interface AppliedRules {
   /** Calls that were under other rules, or none, and those whose document changed: they are pending in every warehouse. */
@@ -33,9 +33,8 @@ export const rewriteCalls = (
   withdrawProof(store, async (tx, withdraw) => {
     const rows = await resanitizeInLedger(tx, await choose(tx), { ...rules, processedField });
     const changed = rows.map(({ callId }) => callId);
-    const names = targets.map(({ warehouse }) => warehouse.name);
-    await markPending(tx, names, changed, 'backlog');
     await withdraw(changed);
+    await markPending(tx, namesOf({ targets }), changed, 'backlog');
     return changed.length;
   });
 

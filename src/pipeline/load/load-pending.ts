@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Row } from '../../../schemas/tables.ts';
 import { callTimestampOf, flattenVersion } from '../../calls/flatten.ts';
-import { CallsyncError, transient } from '../../lib/errors.ts';
+import { transient } from '../../lib/errors.ts';
 import { isRejectedRow, markDeliveriesLoaded, unloadedDeliveries } from '../../store/delivery/inbox.ts';
 import { countHeld, type PlannedLoad, planLoad } from '../../store/loads/loads.ts';
 import { countPending, type PendingBatch, type QueueCursor, readPending } from '../../store/loads/pending.ts';
@@ -13,7 +13,7 @@ import type { Store } from '../../store/store.ts';
 import { claimHeartbeat, forgetHeartbeat } from '../../store/windows/sync-state.ts';
 import { markVerdictsLoaded, type StoredVerdict, unloadedVerdicts } from '../../store/windows/verdicts.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import type { IngestDeps, WarehouseTarget } from '../deps.ts';
+import { type IngestDeps, unlessAway, type WarehouseTarget } from '../deps.ts';
 import { commitLoad } from './commit-load.ts';
 
 export interface LoadPendingInput {
@@ -220,16 +220,15 @@ export const listPending = async (deps: IngestDeps): Promise<Record<string, numb
  * @throws CallsyncError of the store.
  */
 export const keepSyncState = async (
-  { store, log }: Pick<IngestDeps, 'store' | 'log'>,
+  deps: Pick<IngestDeps, 'store' | 'log'>,
   { warehouse }: Pick<WarehouseTarget, 'warehouse'>,
 ): Promise<void> => {
+  const { store } = deps;
   if (!(await claimHeartbeat(store, warehouse.name, warehouse.heartbeatMs))) return;
   const row = await readStateRow(store, warehouse.name);
-  try {
+  const kept = await unlessAway(deps, warehouse, 'sync_state could not be kept', async () => {
     await warehouse.recordState(row);
-  } catch (error) {
-    await forgetHeartbeat(store, warehouse.name);
-    if (!(error instanceof CallsyncError)) throw error;
-    log('sync_state could not be kept', { warehouse: warehouse.name, code: error.code });
-  }
+    return true;
+  });
+  if (kept !== true) await forgetHeartbeat(store, warehouse.name);
 };
