@@ -3,7 +3,6 @@ import type { Range } from '../../../schemas/orchestration.ts';
 import { serviceNow } from '../../source/http/service-clock.ts';
 import { axisOf, isCuttable } from '../../source/list/list-query.ts';
 import type { ReadDeps } from '../deps.ts';
-import type { SyncDeps } from './plan-sync.ts';
 
 const second = 1_000_000;
 
@@ -30,7 +29,7 @@ export interface RelativeRange {
 
 /** The range ends at the present by the service's clock. Asks for the time where no answer has told it yet. */
 export const resolveRange = async (
-  { source, now }: Pick<SyncDeps, 'source' | 'now'>,
+  { source, now }: Pick<ReadDeps, 'source'> & { readonly now: () => Date },
   { axis, last, scheduledAt }: RelativeRange,
   signal?: AbortSignal,
 ): Promise<Range> => {
@@ -51,7 +50,11 @@ interface CountedRange {
 
 /** One or two requests. @throws CallsyncError of the source. */
 export const countRange = async (
-  deps: Pick<SyncDeps, 'source' | 'windows' | 'sync' | 'now'>,
+  deps: Pick<ReadDeps, 'source' | 'windows'> & {
+    readonly now: () => Date;
+    /** Microseconds. */
+    readonly sync: { readonly settle: number };
+  },
   { axis, range: asked }: { readonly axis: string; readonly range: Range },
   signal: AbortSignal,
 ): Promise<CountedRange> => {
