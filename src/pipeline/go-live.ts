@@ -15,7 +15,7 @@ import {
 } from '../store/status/go-live.ts';
 import type { Store } from '../store/store.ts';
 
-export interface GoLiveInput {
+interface GoLiveInput {
   /** Microseconds; where the past begins. */
   readonly from: number;
   /** Milliseconds that webhooks and polls must have run side by side. */
